@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +107,7 @@ func (a *app) printBuild(b *image.ImageBuild) error {
 	for i, s := range image.Steps() {
 		fmt.Fprintf(a.Out, "# step %d, %s: %s\n", i+1, s.Name, s.Does)
 	}
-	fmt.Fprintf(a.Out, "\n# shared by all scripts but one's own\n%s\n", image.Library())
+	fmt.Fprintf(a.Out, "\n# shared by all scripts but one's own\n%s\n", b.Library())
 	for _, s := range scripts {
 		fmt.Fprintf(a.Out, "# script %s: %s\n%s\n", s.Name, s.Does, strings.TrimSpace(s.Script)+"\n")
 	}
@@ -119,7 +120,7 @@ func newImagesPins(a *app) *cobra.Command {
 		Use:   "pins FILE",
 		Short: "List the downloads of an image build with their published checksums",
 		Long: `Read, for each download of an ImageBuild, the checksum that its publisher has beside it
-(URL.sha256 or URL.sha256sum), and write the list that 'casement images build --pins' takes.
+(URL.sha256, URL.sha256sum or a list of its release), and write the list that 'casement images build --pins' takes.
 A download without a published checksum is a comment: pin it by hand. Keep the list with
 the file; a build itself takes no checksum from the network.
 
@@ -192,8 +193,11 @@ func publishedSums(ctx context.Context, urls []string) (map[string]string, map[s
 // publishedSum reads the checksum beside a download.
 func publishedSum(ctx context.Context, client *http.Client, url string) (string, error) {
 	var last error
-	for _, suffix := range []string{".sha256", ".sha256sum"} {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+suffix, nil)
+	name := path.Base(url)
+	stem, _, _ := strings.Cut(name, ".")
+	// runc has one list of all files of a release.
+	for _, list := range []string{url + ".sha256", url + ".sha256sum", strings.TrimSuffix(url, name) + stem + ".sha256sum"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, list, nil)
 		if err != nil {
 			return "", err
 		}
@@ -203,16 +207,30 @@ func publishedSum(ctx context.Context, client *http.Client, url string) (string,
 		}
 		text, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
 		resp.Body.Close()
-		fields := strings.Fields(string(text))
-		switch {
-		case err != nil:
+		if err != nil {
 			return "", err
-		case resp.StatusCode == http.StatusOK && len(fields) > 0 && len(fields[0]) == 64:
-			return strings.ToLower(fields[0]), nil
 		}
-		last = fmt.Errorf("%s is %s", url+suffix, resp.Status)
+		if sum := sumIn(string(text), name); sum != "" && resp.StatusCode == http.StatusOK {
+			return sum, nil
+		}
+		last = fmt.Errorf("%s is %s", list, resp.Status)
 	}
 	return "", last
+}
+
+// sumIn is the checksum of a file in a list, or the only one that the list has; "" for none.
+func sumIn(list, name string) string {
+	lines := strings.Split(strings.TrimSpace(list), "\n")
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || len(fields[0]) != 64 {
+			continue
+		}
+		if len(lines) == 1 || len(fields) > 1 && strings.TrimPrefix(fields[1], "*") == name {
+			return strings.ToLower(fields[0])
+		}
+	}
+	return ""
 }
 
 func newImagesDiff(a *app) *cobra.Command {

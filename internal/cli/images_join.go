@@ -22,6 +22,7 @@ import (
 	"casement.dev/casement/internal/diagnose/rollout"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/image"
+	"casement.dev/casement/internal/windows"
 )
 
 // trialLabel marks the namespace of a throw-away cluster, so that no other one is deleted.
@@ -87,17 +88,21 @@ func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 	if err != nil {
 		return nil, err
 	}
-	template, err := flavors.Get("windows")
+	own := map[string]string{
+		"AZURE_LOCATION": trial.Location, "AZURE_RESOURCE_GROUP": trial.Name, "AZURE_VNET_NAME": trial.Name,
+		"AZURE_SUBSCRIPTION_ID": trial.SubscriptionID,
+	}
+	flavor, machines, workers := "default", trial.Name+"-md-0", 1
+	if trial.OS == windows.OSWindows {
+		flavor, machines, workers = "windows", trial.Name+"-md-win", 0
+		own["WINDOWS_WORKER_MACHINE_COUNT"], own["WINDOWS_SERVER_VERSION"] = "1", "windows-"+trial.Release
+	}
+	template, err := flavors.Get(flavor)
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]string{
-		"AZURE_LOCATION": trial.Location, "AZURE_RESOURCE_GROUP": trial.Name, "AZURE_VNET_NAME": trial.Name,
-		"AZURE_SUBSCRIPTION_ID": trial.SubscriptionID, "WINDOWS_WORKER_MACHINE_COUNT": "1",
-		"WINDOWS_SERVER_VERSION": "windows-" + trial.Release,
-	}
 	values := j.a.lookup(ctx, generateOptions{name: trial.Name, namespace: trial.Name,
-		kubernetes: trial.KubernetesVersion, controlPlanes: 1, workers: 0})
+		kubernetes: trial.KubernetesVersion, controlPlanes: 1, workers: workers})
 	manifest, _, err := flavors.Fill(template, func(name string) (string, bool) {
 		if v, ok := own[name]; ok {
 			return v, true
@@ -118,7 +123,7 @@ func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 		} else if err != nil {
 			return nil, fmt.Errorf("read the throw-away cluster: %w", err)
 		}
-		if o.GetKind() == "AzureMachineTemplate" && o.GetName() == trial.Name+"-md-win" {
+		if o.GetKind() == "AzureMachineTemplate" && o.GetName() == machines {
 			err := unstructured.SetNestedMap(o.Object, map[string]any{
 				"gallery": trial.Gallery, "name": trial.Definition, "version": trial.Version,
 				"resourceGroup": trial.ResourceGroup, "subscriptionID": trial.SubscriptionID,

@@ -7,18 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"casement.dev/casement/internal/windows"
 )
-
-// release is a Windows release that images are built of.
-type release struct{ windows.Release }
-
-// releaseNamed finds a release by its year.
-func releaseNamed(name string) (release, bool) {
-	r, ok := windows.ReleaseByName(name)
-	return release{r}, ok && r.Node && r.SKU != ""
-}
 
 // download is a component with how it is installed.
 type download struct {
@@ -27,7 +16,7 @@ type download struct {
 	as string
 }
 
-// Where programs are on the machine.
+// Where programs are on a Windows machine.
 const (
 	kubeDir       = `C:\k`
 	containerdDir = `C:\Program Files\containerd`
@@ -35,9 +24,12 @@ const (
 )
 
 // standard are the downloads of every image, without checksums.
-// Sources: https://dl.k8s.io, the release pages of containerd, containernetworking/plugins and
+// Sources: https://dl.k8s.io, the release pages of containerd, runc, containernetworking/plugins and
 // cloudbase-init.
 func (s Spec) standard() []download {
+	if s.os() == osLinux {
+		return s.standardLinux()
+	}
 	bin := "https://dl.k8s.io/" + s.KubernetesVersion + "/bin/windows/amd64/"
 	out := []download{
 		{Component{Name: "containerd", Path: containerdDir, URL: fmt.Sprintf("https://github.com/containerd/"+
@@ -54,6 +46,24 @@ func (s Spec) standard() []download {
 	return append(out, download{Component{Name: "cloudbase-init", URL: fmt.Sprintf("https://github.com/"+
 		"cloudbase/cloudbase-init/releases/download/%s/CloudbaseInitSetup_%s_x64."+
 		"msi", cloudbase, strings.ReplaceAll(cloudbase, ".", "_"))}, "msi"})
+}
+
+// standardLinux are the downloads of every image of Linux. Its cloud-init is the publisher's.
+func (s Spec) standardLinux() []download {
+	const github = "https://github.com/"
+	out := []download{
+		{Component{Name: "containerd", Path: "/usr/local", URL: fmt.Sprintf(github+"containerd/containerd/releases/"+
+			"download/v%[1]s/containerd-%[1]s-linux-amd64.tar.gz", s.ContainerdVersion)}, "tar"},
+		{Component{Name: "runc", Path: "/usr/local/sbin/runc",
+			URL: github + "opencontainers/runc/releases/download/v" + s.RuncVersion + "/runc.amd64"}, "file"},
+		{Component{Name: "cni-plugins", Path: "/opt/cni/bin", URL: fmt.Sprintf(github+"containernetworking/plugins/"+
+			"releases/download/v%[1]s/cni-plugins-linux-amd64-v%[1]s.tgz", s.CNIPluginsVersion)}, "tar"},
+	}
+	for _, name := range []string{"kubelet", "kubeadm", "kubectl"} {
+		out = append(out, download{Component{Name: name, Path: "/usr/bin/" + name,
+			URL: "https://dl.k8s.io/" + s.KubernetesVersion + "/bin/linux/amd64/" + name}, "file"})
+	}
+	return out
 }
 
 // downloads are all downloads of a build, with those of the file in the place of the

@@ -1,4 +1,4 @@
-// Package image builds node images: from a marketplace Windows Server to a version in a
+// Package image builds node images: from a marketplace Windows Server or Ubuntu to a version in a
 // Compute Gallery, as a list of steps over Azure Resource Manager alone. A build keeps the last
 // step that is done as a tag of its resource group, so that another process can resume it, and all
 // that it makes beside the version is in that group.
@@ -53,7 +53,7 @@ func Steps() []Step {
 		{"provision", "make a resource group with a network and a virtual machine", (*builder).provision},
 		{"customise", "run the scripts by Run Command, restarting the machine where one asks for it", (*builder).customise},
 		{"verify", "compare what is installed with what the file asks for", (*builder).verify},
-		{"generalise", "run sysprep, deallocate and generalize the machine", (*builder).generalise},
+		{"generalise", "run sysprep or waagent, deallocate and generalize the machine", (*builder).generalise},
 		{"capture", "make the image version, excluded from latest", (*builder).capture},
 		{"trial", "boot a machine from the version and check it", (*builder).tryOut},
 		{"join", "let a machine of the version join a throw-away cluster, where asked for", (*builder).join},

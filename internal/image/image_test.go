@@ -63,7 +63,7 @@ func (r *rack) View(id string) host.View {
 func (r *rack) Run(_ context.Context, _, script string) (int, string, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	script = strings.TrimPrefix(script, Library())
+	script = strings.TrimPrefix(strings.TrimPrefix(script, windowsLibrary), linuxLibrary)
 	for call, answers := range r.answers {
 		if strings.Contains(script, call) && len(answers) > 0 {
 			r.asked[call]++
@@ -148,6 +148,24 @@ func sample(t *testing.T) *ImageBuild {
 	pins := ""
 	for _, url := range b.Downloads() {
 		pins += strings.Repeat("ab", 32) + "  " + url + "\n"
+	}
+	if err := b.Pin(strings.NewReader(pins)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// sampleLinux is a build of Ubuntu with the depot's checksums.
+func sampleLinux(t *testing.T) *ImageBuild {
+	t.Helper()
+	b, err := Read("testdata/ubuntu-24.04.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Spec.CACertificates = []string{"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"}
+	pins := ""
+	for _, url := range b.Downloads() {
+		pins += sumOf(url) + "  " + url + "\n"
 	}
 	if err := b.Pin(strings.NewReader(pins)); err != nil {
 		t.Fatal(err)
@@ -321,6 +339,61 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestBuildLinux: the machine, the definition and the version are of Linux.
+func TestBuildLinux(t *testing.T) {
+	s := newStage(t)
+	s.rack.answers["test_node"] = slices.Repeat([]answer{{out: "holds kubelet v1.36.3\nholds kubeadm v1.36.3\n" +
+		"holds kubectl v1.36.3\nholds containerd v2.1.4\nholds ubuntu 24.04\n"}}, 2)
+	s.rack.answers["echo 'our machine'"] = []answer{{code: systems[osLinux].restart}, {}}
+	var out strings.Builder
+	r, err := Run(t.Context(), Config{Client: s.client, Build: sampleLinux(t), Out: &out, Sleep: quick,
+		Now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if r.Holds["ubuntu"] != "24.04" || !strings.Contains(out.String(), "motd asks for a restart") || len(s.left()) > 0 {
+		t.Errorf("%+v, left %v\n%s", r, s.left(), out.String())
+	}
+	var definition struct {
+		Properties struct{ OSType, HyperVGeneration string }
+	}
+	body, _ := s.Get(sub + "/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/ubuntu-2404")
+	if err := json.Unmarshal(body, &definition); err != nil || definition.Properties.OSType != "Linux" ||
+		definition.Properties.HyperVGeneration != "V2" {
+		t.Errorf("the definition is %s, %v", body, err)
+	}
+	for _, vm := range s.rack.boots {
+		if vm.OS != "Linux" {
+			t.Errorf("%s is a machine of %s", vm.Name, vm.OS)
+		}
+	}
+}
+
+// TestSystem: a file for Ubuntu has nothing that is of Windows, and the other way round.
+func TestSystem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Spec)
+		want   string
+	}{
+		"a feature":   {func(s *Spec) { s.Features = []string{"Telnet-Client"} }, "spec.features: ubuntu-24.04 has none"},
+		"a port":      {func(s *Spec) { s.Firewall = []FirewallRule{{Name: "x", Port: 1}} }, "spec.firewall: ubuntu-24.04 has none"},
+		"a switch":    {func(s *Spec) { s.Hardening = []string{"no-smb1"} }, "spec.hardening: ubuntu-24.04 has none"},
+		"nssm":        {func(s *Spec) { s.KubeletService = "nssm" }, "spec.kubeletService: ubuntu-24.04 has none"},
+		"a signer":    {func(s *Spec) { s.Components[0].Signer = "CN=x" }, "spec.components[0].signer: signatures by Authenticode"},
+		"a start":     {func(s *Spec) { s.Services[0].Start = "Manual" }, "spec.services[0].start: a unit of systemd"},
+		"cloudbase":   {func(s *Spec) { s.CloudbaseInitVersion = "1.1.6" }, "spec.cloudbaseInitVersion: ubuntu-24.04 has none"},
+		"runc, of it": {func(s *Spec) { s.Source.Release, s.RuncVersion = "2022", "1.3.0" }, "spec.runcVersion: 2022 has none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := sampleLinux(t)
+			tc.change(&b.Spec)
+			if err := b.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 func says(call string, code int, out string) func(*stage) {
 	return func(s *stage) { s.rack.answers[call] = []answer{{code: code, out: out}} }
 }
@@ -372,7 +445,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, from, to, want string }{
 		{"unknown field", "location:", "place:", `unknown field "place"`},
-		{"release", `"2022"`, `"2016"`, `spec.source.release: "2016" is not one of 2019, 2022, 2025`},
+		{"release", `"2022"`, `"2016"`, `spec.source.release: "2016" is not one of 2019, 2022, 2025, ubuntu-22.04, ubuntu-24.04`},
 		{"version", "version: 1.0.0", "version: v1", "spec.target.version"},
 		{"name", "name: windows-2022", "name: Windows", "metadata.name"},
 		{"kind", "kind: ImageBuild", "kind: Image", "apiVersion, kind"},

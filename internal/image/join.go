@@ -24,8 +24,8 @@ type Joiner interface {
 type Trial struct {
 	// Name is the cluster's, and that of its namespace and of its resource group.
 	Name, Location, KubernetesVersion string
-	// Release is that of the version, such as 2022.
-	Release string
+	// Release is that of the version, such as 2022 or ubuntu-24.04, OS Windows or Linux.
+	Release, OS string
 	// Gallery, ResourceGroup, Definition, Version and SubscriptionID name the version.
 	Gallery, ResourceGroup, Definition, Version, SubscriptionID string
 	// Timeout bounds the wait.
@@ -64,7 +64,7 @@ func (b *builder) join(ctx context.Context) error {
 	t := b.spec.Target
 	err := b.Join.Join(ctx, Trial{
 		Name: b.trial, Location: b.spec.Location, KubernetesVersion: b.spec.KubernetesVersion,
-		Release: b.spec.Source.Release, Gallery: t.Gallery, ResourceGroup: t.ResourceGroup, Definition: t.Definition,
+		Release: b.spec.Source.Release, OS: b.release.OS, Gallery: t.Gallery, ResourceGroup: t.ResourceGroup, Definition: t.Definition,
 		Version: t.Version, SubscriptionID: b.Client.SubscriptionID(), Timeout: b.spec.Timeouts.Join.Duration,
 	})
 	if err != nil {

@@ -77,9 +77,10 @@ const (
 var licenses = map[string]string{
 	"containerd": "Apache-2.0", "cni-plugins": "Apache-2.0", "kubelet": "Apache-2.0", "kubeadm": "Apache-2.0",
 	"kubectl": "Apache-2.0", "kube-log-runner": "Apache-2.0", "cloudbase-init": "Apache-2.0", "nssm": publicDomain,
+	"runc": "Apache-2.0",
 }
 
-// SBOM lists what goes onto the image, with licences: Windows, each download with its checksum, and
+// SBOM lists what goes onto the image, with licences: the system, each download with its checksum, and
 // the container images that are pulled in advance. A component of one's own has the licence that
 // the file gives it; one without a licence is NOASSERTION.
 func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
@@ -100,6 +101,9 @@ func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 			{publicDomain, "Public domain", "nssm is in the public domain, as https://nssm.cc says."},
 		},
 	}
+	if rel.OS == osLinux {
+		doc.Licenses = []spdxLicense{}
+	}
 	const image = "SPDXRef-image"
 	doc.Packages = append(doc.Packages, spdxPackage{
 		ID: image, Name: s.Target.Definition, Version: s.Target.Version, From: noAssertion, Declared: noAssertion,
@@ -112,12 +116,17 @@ func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 		doc.Packages = append(doc.Packages, p)
 		doc.Relationships = append(doc.Relationships, spdxRelationship{image, "CONTAINS", p.ID})
 	}
-	add(spdxPackage{
-		ID: spdxID("windows"), Name: rel.OSImage, Version: s.Source.Version, Declared: windowsLicense,
+	system := spdxPackage{
+		ID: spdxID("windows"), Name: rel.Title, Version: s.Source.Version, Declared: windowsLicense,
 		Purpose: "OPERATING-SYSTEM", From: noAssertion,
-		Comment: fmt.Sprintf("marketplace image %s:%s:%s; updates: %s", rel.Publisher, marketOffer,
+		Comment: fmt.Sprintf("marketplace image %s:%s:%s; updates: %s", rel.Publisher, rel.Offer,
 			cmp.Or(s.Source.SKU, rel.SKU), s.Updates),
-	})
+	}
+	if rel.OS == osLinux { // each package of Ubuntu has a licence of its own
+		system.ID, system.Declared = spdxID("ubuntu"), ""
+		system.Comment += "; licences of its packages: /usr/share/doc/*/copyright"
+	}
+	add(system)
 	for _, d := range s.downloads() {
 		p := spdxPackage{ID: spdxID(d.Name), Name: d.Name, Version: s.versionOf(d.Name), From: d.URL,
 			Declared: cmp.Or(d.License, licenses[d.Name]), Purpose: "APPLICATION"}
@@ -144,6 +153,8 @@ func (s Spec) versionOf(name string) string {
 	switch name {
 	case "containerd":
 		return s.ContainerdVersion
+	case "runc":
+		return s.RuncVersion
 	case "cni-plugins":
 		return s.CNIPluginsVersion
 	case "cloudbase-init":

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"casement.dev/casement/internal/windows"
 )
 
 // Schema is the JSON schema of a build's file.
@@ -22,7 +20,7 @@ func Schema() map[string]any {
 	spec["hardening"].(object)["items"].(object)["enum"] = hardening
 	service := spec["services"].(object)["items"].(object)["properties"].(object)
 	service["start"].(object)["enum"] = []string{"Automatic", "Manual", "Disabled"}
-	spec["source"].(object)["properties"].(object)["release"].(object)["enum"] = windows.ServerReleases()
+	spec["source"].(object)["properties"].(object)["release"].(object)["enum"] = releaseNames()
 	return s
 }
 

@@ -2,18 +2,13 @@ package image
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"casement.dev/casement/internal/redact"
 )
-
-// library are the functions that all scripts share.
-//
-//go:embed script/windows.ps1
-var library string
 
 // part is one script of a build.
 type part struct {
@@ -35,59 +30,70 @@ func (b *ImageBuild) Scripts() ([]Printed, error) {
 	rel, _ := releaseNamed(b.Spec.Source.Release) // validated
 	builder := &builder{Config: Config{Build: b}, spec: b.Spec.withDefaults(), release: rel}
 	var out []Printed
-	for _, p := range append(builder.parts(), builder.checkPart("verify"), builder.sysprepPart()) {
-		out = append(out, Printed{p.name, p.does, strings.TrimPrefix(p.text, library)})
+	for _, p := range append(builder.parts(), builder.checkPart("verify"), builder.lastPart()) {
+		out = append(out, Printed{p.name, p.does, strings.TrimPrefix(p.text, rel.library())})
 	}
 	return out, nil
 }
 
-// Library is the PowerShell that each script begins with.
-func Library() string { return library }
+// Library is what each script of the build begins with.
+func (b *ImageBuild) Library() string {
+	rel, _ := releaseNamed(b.Spec.Source.Release)
+	return rel.library()
+}
+
+// library is what the scripts of a release begin with.
+func (r release) library() string { return systems[r.OS].library }
 
 // parts are the scripts of customise, in order.
 func (b *builder) parts() []part {
-	s := b.spec
+	s, sys := b.spec, b.system()
 	var out []part
 	add := func(name, does, fix string, calls ...string) {
-		out = append(out, part{name: name, does: does, fix: fix, text: wrap(calls), timeout: s.Timeouts.Script.Duration})
+		out = append(out, part{name: name, does: does, fix: fix, text: sys.wrap(calls), timeout: s.Timeouts.Script.Duration})
 	}
-	if len(s.CACertificates) > 0 || s.Proxy.HTTP != "" || s.Proxy.HTTPS != "" {
-		var calls []string
-		for i, c := range s.CACertificates {
-			calls = append(calls, fmt.Sprintf("Add-Trust -Name %s -Pem %s", quote(fmt.Sprintf("own-%d", i+1)), quote(c)))
-		}
-		if s.Proxy.HTTP != "" || s.Proxy.HTTPS != "" {
-			calls = append(calls, fmt.Sprintf("Set-BuildProxy -Http %s -Https %s -NoProxy %s", quote(s.Proxy.HTTP),
-				quote(s.Proxy.HTTPS), quote(strings.Join(s.Proxy.NoProxy, ","))))
-		}
+	if calls := s.trust(sys); len(calls) > 0 {
 		add("trust", "own certificates and proxy", "", calls...)
 	}
 	b.own(&out, "before", s.Scripts.Before)
 	if s.Updates != "none" {
 		out = append(out, part{
-			name: "updates", does: "Windows updates: " + s.Updates,
-			text: wrap([]string{"Install-Updates -Which " + quote(s.Updates)}), timeout: s.Timeouts.Updates.Duration,
+			name: "updates", does: "updates of the system: " + s.Updates,
+			text: sys.wrap([]string{sys.call("Install-Updates", "Which", s.Updates)}), timeout: s.Timeouts.Updates.Duration,
 		})
 	}
-	add("prepare", "directories, the Containers feature, firewall", "", "Initialize-Node")
+	if b.release.OS == osWindows {
+		add("prepare", "directories, the Containers feature, firewall", "", sys.call("Initialize-Node"))
+	} else {
+		add("prepare", "directories, modules and settings of the kernel, packages that kubeadm wants",
+			"the packages come from the archive of Ubuntu: give the machine a way to it, or install them by spec.scripts.before",
+			sys.call("Initialize-Node"))
+	}
 	for _, d := range s.downloads() {
 		fix := fmt.Sprintf("correct spec.components[name=%s] (url, sha256), or the file at %s", d.Name, d.URL)
-		call := fmt.Sprintf("Install-Component -Url %s -Checksum %s -Path %s -As %s -Signer %s", quote(d.URL),
-			quote(d.SHA256), quote(d.Path), quote(d.as), quote(d.Signer))
-		add(d.Name, "download and install", fix, call)
+		with := []string{"Url", d.URL, "Checksum", d.SHA256, "Path", d.Path, "As", d.as}
+		if b.release.OS == osWindows {
+			with = append(with, "Signer", d.Signer)
+		}
+		add(d.Name, "download and install", fix, sys.call("Install-Component", with...))
 	}
-	add("containerd-service", "containerd as a service", "", "Register-Containerd")
+	add("containerd-service", "containerd as a service", "", sys.call("Register-Containerd"))
 	if len(s.Images) > 0 {
 		var calls []string
 		for _, i := range s.Images {
-			calls = append(calls, "Get-ContainerImage -Reference "+quote(i))
+			calls = append(calls, sys.call("Get-ContainerImage", "Reference", i))
 		}
 		add("images", "pull container images", "correct spec.images, or give the machine a way to that registry", calls...)
 	}
-	add("kubelet-service", "kubelet as a service: "+s.KubeletService, "", "Register-Kubelet -Mode "+quote(s.KubeletService))
-	add("cloudbase-config", "the configuration of cloudbase-init", "", "Set-CloudbaseConfig")
-	add("ssh", "OpenSSH", "", "Enable-OpenSSH")
-	if calls := s.switches(); len(calls) > 0 {
+	if b.release.OS == osWindows {
+		add("kubelet-service", "kubelet as a service: "+s.KubeletService, "", sys.call("Register-Kubelet", "Mode", s.KubeletService))
+		add("cloudbase-config", "the configuration of cloudbase-init", "", sys.call("Set-CloudbaseConfig"))
+		add("ssh", "OpenSSH", "", sys.call("Enable-OpenSSH"))
+	} else {
+		add("kubelet-service", "kubelet as a service", "", sys.call("Register-Kubelet"))
+		add("journal", "how much the journal keeps", "", sys.call("Set-Journal"))
+	}
+	if calls := s.switches(sys); len(calls) > 0 {
 		add("switches", "features, services, firewall, hardening",
 			"correct spec.features, spec.services, spec.firewall or spec.hardening", calls...)
 	}
@@ -95,20 +101,32 @@ func (b *builder) parts() []part {
 	return out
 }
 
+// trust are the calls for own certificates and a proxy.
+func (s Spec) trust(sys system) (calls []string) {
+	for i, c := range s.CACertificates {
+		calls = append(calls, sys.call("Add-Trust", "Name", fmt.Sprintf("own-%d", i+1), "Pem", c))
+	}
+	if s.Proxy.HTTP != "" || s.Proxy.HTTPS != "" {
+		calls = append(calls, sys.call("Set-BuildProxy", "Http", s.Proxy.HTTP, "Https", s.Proxy.HTTPS,
+			"NoProxy", strings.Join(s.Proxy.NoProxy, ",")))
+	}
+	return calls
+}
+
 // switches are the calls for features, services, ports and hardening.
-func (s Spec) switches() (calls []string) {
+func (s Spec) switches(sys system) (calls []string) {
 	for _, name := range s.Features {
-		calls = append(calls, "Add-Feature -Name "+quote(name))
+		calls = append(calls, sys.call("Add-Feature", "Name", name))
 	}
 	for _, one := range s.Services {
-		calls = append(calls, fmt.Sprintf("Set-ServiceStart -Name %s -Start %s", quote(one.Name), quote(one.Start)))
+		calls = append(calls, sys.call("Set-ServiceStart", "Name", one.Name, "Start", one.Start))
 	}
 	for _, r := range s.Firewall {
-		calls = append(calls, fmt.Sprintf("Add-FirewallRule -Name %s -Protocol %s -Port '%d'", quote(r.Name),
-			quote(cmp.Or(r.Protocol, "TCP")), r.Port))
+		calls = append(calls, sys.call("Add-FirewallRule", "Name", r.Name, "Protocol", cmp.Or(r.Protocol, "TCP"),
+			"Port", strconv.Itoa(r.Port)))
 	}
 	for _, name := range s.Hardening {
-		calls = append(calls, "Set-Hardening -What "+quote(name))
+		calls = append(calls, sys.call("Set-Hardening", "What", name))
 	}
 	return calls
 }
@@ -123,30 +141,30 @@ func (b *builder) own(out *[]part, when string, scripts []Script) {
 }
 
 func (b *builder) checkPart(name string) part {
-	calls := []string{"Test-Node -Mode " + quote(b.spec.KubeletService)}
-	return part{name: name, does: "services, versions and files", text: wrap(calls), timeout: b.spec.Timeouts.Script.Duration,
+	sys := b.system()
+	call := sys.call("Test-Node")
+	if b.release.OS == osWindows {
+		call = sys.call("Test-Node", "Mode", b.spec.KubeletService)
+	}
+	return part{name: name, does: "services, versions and files", text: sys.wrap([]string{call}), timeout: b.spec.Timeouts.Script.Duration,
 		fix: "a script of spec.scripts may have removed it; casement images build --print shows what runs"}
 }
 
-func (b *builder) sysprepPart() part {
-	return part{name: "sysprep", does: "generalize Windows", text: wrap([]string{
-		"Invoke-Sysprep",
-	}), timeout: b.spec.Timeouts.Script.Duration,
-		fix: `read C:\Windows\System32\Sysprep\Panther\setuperr.log with --keep: an application of spec.scripts ` +
-			`that is installed for one user alone is the usual cause`}
+// lastPart makes a machine one that others are made of.
+func (b *builder) lastPart() part {
+	sys := b.system()
+	if b.release.OS == osWindows {
+		return part{name: "sysprep", does: "generalize Windows", text: sys.wrap([]string{sys.call("Invoke-Sysprep")}),
+			timeout: b.spec.Timeouts.Script.Duration,
+			fix: `read C:\Windows\System32\Sysprep\Panther\setuperr.log with --keep: an application of spec.scripts ` +
+				`that is installed for one user alone is the usual cause`}
+	}
+	return part{name: "deprovision", does: "take from the machine what is its own", text: sys.wrap([]string{sys.call("Invoke-Deprovision")}),
+		timeout: b.spec.Timeouts.Script.Duration, fix: "read /var/log/waagent.log with --keep"}
 }
 
-// wrap is a script: the library, and calls whose failure ends it with code 1.
-func wrap(calls []string) string {
-	return library + "\ntry {\n  " + strings.Join(calls, "\n  ") +
-		"\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"
-}
-
-// quote is a text as a literal of PowerShell, where typographic quotes end one too.
-func quote(s string) string {
-	return "'" + strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a",
-		"\u201a\u201a", "\u201b", "\u201b\u201b").Replace(s) + "'"
-}
+// system is how the build's scripts are written.
+func (b *builder) system() system { return systems[b.release.OS] }
 
 // maxLines are the lines of a script's output that an error shows.
 const maxLines = 5

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestScriptsInGuest(t *testing.T) {
 			"FAILED: the SHA-256 of " + url + " is " + sumOf(url) + ", not abab", nil, `C:\k\never.exe`},
 		{"kubelet by sc", "Register-Kubelet -Mode 'sc'", 0, "", []string{`C:\k\RestartKubelet.ps1`}, ""},
 		{"a feature", "Add-Feature -Name 'Containers'", 0, "", nil, ""},
-		{"a feature that needs a restart", "Add-Feature -Name 'Telnet-Client'", restartCode, "", nil, ""},
+		{"a feature that needs a restart", "Add-Feature -Name 'Telnet-Client'", systems[osWindows].restart, "", nil, ""},
 		{"a service that there is not", "Set-ServiceStart -Name 'nothing' -Start 'Disabled'", 1,
 			"FAILED: there is no service nothing", nil, ""},
 		{"a service", "Set-ServiceStart -Name 'kubelet' -Start 'Manual'\n  Write-Output (Get-Service -Name kubelet).StartType",
@@ -87,11 +88,11 @@ func TestScriptsInGuest(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for run := range 2 {
 				want := tc.code
-				if run == 1 && want == restartCode {
+				if run == 1 && want == systems[osWindows].restart {
 					want = 0 // the machine has restarted
 				}
 				var out, errOut strings.Builder
-				if code := g.Exec(t.Context(), wrap([]string{tc.call}), nil, &out, &errOut); code != want ||
+				if code := g.Exec(t.Context(), wrapPowerShell([]string{tc.call}), nil, &out, &errOut); code != want ||
 					!strings.Contains(out.String(), tc.says) {
 					t.Errorf("code %d, want %d, and %q has no %q; stderr %q", code, want, out.String(), tc.says, errOut.String())
 				}
@@ -108,5 +109,76 @@ func TestScriptsInGuest(t *testing.T) {
 	}
 	if text, err := g.Machine().Root.ReadFile(`C:\it's here\kubelet.exe`); err != nil || string(text) != answerOf(url) {
 		t.Errorf("the installed file is %q, %v", text, err)
+	}
+}
+
+// TestScriptsInLinuxGuest runs the whole of what a build of Ubuntu runs, each script twice, in the
+// sh of a simulated guest.
+func TestScriptsInLinuxGuest(t *testing.T) {
+	b := sampleLinux(t)
+	g, err := guest.New(guest.Config{HTTP: &depot{}, Machine: guest.Machine{
+		ID: "/vm/builder", Dir: t.TempDir(), OS: guest.Linux, ComputerName: "builder", AdminUsername: "casement",
+		IPs:   []netip.Addr{netip.MustParseAddr("10.91.0.4")},
+		Image: guest.Image{Name: "Ubuntu 24.04 LTS", Release: "24.04", Build: "6.8.0-1031-azure", Plain: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	if err := g.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := b.Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		if _, archive := map[string]bool{"containerd": true, "cni-plugins": true}[s.Name]; archive || s.Name == "verify" {
+			continue // the depot has no archives, so the machine has not their programs either
+		}
+		for range 2 {
+			var out strings.Builder
+			if code := g.Exec(t.Context(), linuxLibrary+s.Script, nil, &out, &out); code != 0 && s.Name != "images" {
+				t.Errorf("%s ended with %d: %s", s.Name, code, out.String())
+			}
+		}
+	}
+	root := g.Machine().Root
+	for _, file := range []string{"/usr/bin/kubelet", "/usr/local/sbin/runc", "/etc/systemd/system/kubelet.service",
+		"/etc/systemd/system/containerd.service.d/proxy.conf", "/usr/local/share/ca-certificates/own-1.crt", "/usr/sbin/socat"} {
+		if !root.Exists(file) {
+			t.Errorf("%s is missing", file)
+		}
+	}
+	if text, err := root.ReadFile("/etc/environment"); err != nil || strings.Count(string(text), "http_proxy=http://proxy.example") != 1 {
+		t.Errorf("/etc/environment is %q, %v", text, err)
+	}
+}
+
+// TestShSyntax: sh itself takes the scripts of Linux.
+func TestShSyntax(t *testing.T) {
+	scripts, err := sampleLinux(t).Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		sh := exec.Command("sh", "-n")
+		sh.Stdin = strings.NewReader(linuxLibrary + s.Script)
+		if out, err := sh.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", s.Name, err, out)
+		}
+	}
+}
+
+// TestCalls: a call is the same function in both spellings.
+func TestCalls(t *testing.T) {
+	for function, want := range map[string]string{
+		"Register-Kubelet": "register_kubelet", "Get-ContainerImage": "get_container_image", "Set-ServiceStart": "set_service_start",
+	} {
+		if got := callSh(function, "Name", "it's"); got != want+` 'it'\''s'` {
+			t.Errorf("got %s", got)
+		}
+		if !strings.Contains(linuxLibrary, "\n"+want+"() {\n") || !strings.Contains(windowsLibrary, "function "+function+" {") {
+			t.Errorf("%s is no function of both libraries", function)
+		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/kuberelease"
-	"casement.dev/casement/internal/windows"
 )
 
 // APIVersion and Kind are what a file of a build says it is.
@@ -49,11 +48,13 @@ type Spec struct {
 	Target   Target `json:"target"`
 	// KubernetesVersion is that of kubelet, kubeadm and kubectl, such as v1.36.3.
 	KubernetesVersion string `json:"kubernetesVersion"`
-	// ContainerdVersion, CNIPluginsVersion and CloudbaseInitVersion have defaults.
+	// ContainerdVersion, CNIPluginsVersion, CloudbaseInitVersion (Windows) and RuncVersion (Linux)
+	// have defaults.
 	ContainerdVersion    string `json:"containerdVersion,omitempty"`
+	RuncVersion          string `json:"runcVersion,omitempty"`
 	CNIPluginsVersion    string `json:"cniPluginsVersion,omitempty"`
 	CloudbaseInitVersion string `json:"cloudbaseInitVersion,omitempty"`
-	// KubeletService is how kubelet runs: sc (the default), a Windows service of its own that
+	// KubeletService is how kubelet runs on Windows: sc (the default), a Windows service of its own that
 	// ignores kubeadm-flags.env until RestartKubelet.ps1 has run, or nssm, by a wrapper.
 	KubeletService string `json:"kubeletService,omitempty"`
 	// Components replace the downloads that have their names, or add others.
@@ -62,16 +63,16 @@ type Spec struct {
 	Mirror string `json:"mirror,omitempty"`
 	// Images are container images to pull in advance.
 	Images []string `json:"images,omitempty"`
-	// Updates are the Windows updates to install: none (the default), security or all.
+	// Updates are those of the system to install: none (the default), security or all.
 	Updates string  `json:"updates,omitempty"`
 	Scripts Scripts `json:"scripts,omitzero"`
 	// Features are those of Windows to install, by the names of Get-WindowsFeature.
 	Features []string `json:"features,omitempty"`
-	// Services are how services of Windows start.
+	// Services are how services of Windows, or units of systemd, start.
 	Services []Service `json:"services,omitempty"`
-	// Firewall are ports to let in, beside those of kubelet and SSH.
+	// Firewall are ports of Windows to let in, beside those of kubelet and SSH.
 	Firewall []FirewallRule `json:"firewall,omitempty"`
-	// Hardening are switches to turn: no-smb1, no-old-tls, no-llmnr, strong-crypto.
+	// Hardening are switches of Windows to turn: no-smb1, no-old-tls, no-llmnr, strong-crypto.
 	Hardening []string `json:"hardening,omitempty"`
 	// CACertificates are certificates in PEM that the machine trusts.
 	CACertificates []string `json:"caCertificates,omitempty"`
@@ -80,10 +81,10 @@ type Spec struct {
 	Timeouts       Timeouts `json:"timeouts,omitzero"`
 }
 
-// Service is how a service of Windows starts.
+// Service is how a service of the system starts.
 type Service struct {
 	Name string `json:"name"`
-	// Start is Automatic, Manual or Disabled.
+	// Start is Automatic, Disabled, or on Windows Manual.
 	Start string `json:"start"`
 }
 
@@ -97,7 +98,7 @@ type FirewallRule struct {
 
 // Source is the image that the build begins with.
 type Source struct {
-	// Release is the Windows Server release, such as 2022.
+	// Release is that of Windows Server, such as 2022, or of Ubuntu, such as ubuntu-24.04.
 	Release string `json:"release"`
 	// SKU replaces the marketplace SKU of the release, Version its version (default latest).
 	SKU     string `json:"sku,omitempty"`
@@ -123,7 +124,7 @@ type Target struct {
 // Component is one download.
 type Component struct {
 	// Name is kubelet, kubeadm, kubectl, kube-log-runner, containerd, cni-plugins,
-	// cloudbase-init, nssm, or a name of one's own.
+	// cloudbase-init, nssm, runc, or a name of one's own.
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
 	// SHA256 is the checksum of the file, in hex.
@@ -136,8 +137,8 @@ type Component struct {
 	License string `json:"license,omitempty"`
 }
 
-// Scripts are one's own, in PowerShell. Each may run twice. Exit code 3010 restarts the
-// machine and runs the script again; any other than 0 fails the build.
+// Scripts are one's own, in PowerShell or, for Linux, in sh. Each may run twice. Exit code 3010, on
+// Linux 194, restarts the machine and runs the script again; any other than 0 fails the build.
 type Scripts struct {
 	// Before run before anything is installed, After when all is.
 	Before []Script `json:"before,omitempty"`
@@ -182,6 +183,7 @@ type Timeouts struct {
 const (
 	defaultSize       = "Standard_D4s_v3"
 	defaultContainerd = "2.1.4"
+	defaultRunc       = "1.3.0"
 	defaultCNI        = "1.7.1"
 	defaultCloudbase  = "1.1.6"
 	defaultScript     = 30 * time.Minute
@@ -198,8 +200,12 @@ func (s Spec) withDefaults() Spec {
 	}
 	set(&s.ContainerdVersion, defaultContainerd)
 	set(&s.CNIPluginsVersion, defaultCNI)
-	set(&s.CloudbaseInitVersion, defaultCloudbase)
-	set(&s.KubeletService, "sc")
+	if s.os() == osLinux {
+		set(&s.RuncVersion, defaultRunc)
+	} else {
+		set(&s.CloudbaseInitVersion, defaultCloudbase)
+		set(&s.KubeletService, "sc")
+	}
 	set(&s.Updates, "none")
 	set(&s.Builder.Size, defaultSize)
 	set(&s.Source.Version, "latest")
@@ -294,7 +300,7 @@ func (b *ImageBuild) Validate() error {
 		}
 	}
 	if _, ok := releaseNamed(s.Source.Release); !ok {
-		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(windows.ServerReleases(), ", "))
+		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(releaseNames(), ", "))
 	}
 	if !versionForm.MatchString(s.Target.Version) {
 		bad("spec.target.version", "%q has not the form major.minor.patch", s.Target.Version)
@@ -339,17 +345,50 @@ func (b *ImageBuild) Validate() error {
 			bad(fmt.Sprintf("spec.caCertificates[%d]", i), "it is no certificate in PEM")
 		}
 	}
+	errs = append(errs, s.validateSystem()...)
 	errs = append(errs, s.validateComponents()...)
 	errs = append(errs, s.validateScripts()...)
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 
+// validateSystem refuses what the system of the image has not.
+func (s Spec) validateSystem() (errs []error) {
+	bad := func(field string) { errs = append(errs, fmt.Errorf("%s: %s has none", field, s.Source.Release)) }
+	switch s.os() {
+	case osWindows:
+		if s.RuncVersion != "" {
+			bad("spec.runcVersion")
+		}
+	case osLinux:
+		for field, set := range map[string]bool{
+			"spec.kubeletService": s.KubeletService != "", "spec.cloudbaseInitVersion": s.CloudbaseInitVersion != "",
+			"spec.features": len(s.Features) > 0, "spec.firewall": len(s.Firewall) > 0, "spec.hardening": len(s.Hardening) > 0,
+		} {
+			if set {
+				bad(field)
+			}
+		}
+		for i, one := range s.Services {
+			if one.Start == "Manual" {
+				errs = append(errs, fmt.Errorf("spec.services[%d].start: a unit of systemd is Automatic or Disabled", i))
+			}
+		}
+		for i, c := range s.Components {
+			if c.Signer != "" {
+				errs = append(errs, fmt.Errorf("spec.components[%d].signer: signatures by Authenticode are of Windows", i))
+			}
+		}
+	}
+	return errs
+}
+
 func (s Spec) validateComponents() (errs []error) {
 	seen := map[string]bool{}
 	for i, c := range s.Components {
 		field := fmt.Sprintf("spec.components[%d]", i)
-		known := slices.ContainsFunc(s.withDefaults().standard(), func(k download) bool { return k.Name == c.Name }) || c.Name == "nssm"
+		known := slices.ContainsFunc(s.withDefaults().standard(), func(k download) bool { return k.Name == c.Name }) ||
+			c.Name == "nssm" && s.os() == osWindows
 		switch {
 		case c.Name == "" || seen[c.Name]:
 			errs = append(errs, fmt.Errorf("%s.name: %q is empty or there twice", field, c.Name))

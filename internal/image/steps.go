@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -41,10 +42,10 @@ func (b *builder) resolve(ctx context.Context) error {
 		return err
 	}
 	now := b.Now()
-	if !b.release.SupportedAt(now) {
-		b.warnf("Windows Server %s is out of support since %s", b.release.Name, b.release.EndOfSupport.Format(time.DateOnly))
+	if !b.release.supportedAt(now) {
+		b.warnf("%s is out of support since %s", b.release.Title, b.release.EndOfSupport.Format(time.DateOnly))
 	} else if b.release.EndOfSupport.Before(now.AddDate(1, 0, 0)) {
-		b.warnf("support of Windows Server %s ends on %s", b.release.Name, b.release.EndOfSupport.Format(time.DateOnly))
+		b.warnf("support of %s ends on %s", b.release.Title, b.release.EndOfSupport.Format(time.DateOnly))
 	}
 	if end, ok := kubernetesEnd(b.spec.KubernetesVersion); ok && now.After(end) {
 		b.warnf("Kubernetes %s is out of support since %s", b.spec.KubernetesVersion, end.Format(time.DateOnly))
@@ -52,17 +53,13 @@ func (b *builder) resolve(ctx context.Context) error {
 	return nil
 }
 
-// marketOffer has the Windows Server images of all releases.
-const marketOffer = "WindowsServer"
-
 // source is the marketplace image of the build.
 func (b *builder) source() object {
-	sku := b.spec.Source.SKU
-	if sku == "" {
-		sku = b.release.SKU
-	}
-	return object{"publisher": b.release.Publisher, "offer": marketOffer, "sku": sku, "version": b.spec.Source.Version}
+	return object{"publisher": b.release.Publisher, "offer": b.release.Offer, "sku": b.sku(), "version": b.spec.Source.Version}
 }
+
+// sku is that of the marketplace image.
+func (b *builder) sku() string { return cmp.Or(b.spec.Source.SKU, b.release.SKU) }
 
 // findSource checks that the marketplace has the source image.
 func (b *builder) findSource(ctx context.Context) error {
@@ -70,7 +67,7 @@ func (b *builder) findSource(ctx context.Context) error {
 	at := fmt.Sprintf("%s/providers/Microsoft.Compute/locations/%s/publishers/%s/artifacttypes/vmimage/offers/"+
 		"%s/skus/%s/versions", b.subscription(), b.spec.Location, s["publisher"], s["offer"], s["sku"])
 	missing := fixf("correct spec.source; casement images list --publisher "+b.release.Publisher+" --offer "+
-		marketOffer+" shows what there is",
+		b.release.Offer+" shows what there is",
 		"the marketplace image %s:%s:%s:%s is not in %s", s["publisher"], s["offer"], s["sku"], s["version"], b.spec.Location)
 	if b.spec.Source.Version != "latest" {
 		_, ok, err := b.azure.get(ctx, at+"/"+b.spec.Source.Version, computeVersion)
@@ -124,17 +121,15 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 	if err != nil {
 		return err
 	}
-	disk := object{"createOption": "FromImage", "osType": "Windows", "deleteOption": "Delete",
+	disk := object{"createOption": "FromImage", "osType": b.release.OS, "deleteOption": "Delete",
 		"managedDisk": object{"storageAccountType": "Premium_LRS"}}
 	if diskGiB > 0 {
 		disk["diskSizeGB"] = diskGiB
 	}
 	vm := object{"location": b.spec.Location, "properties": object{
-		"hardwareProfile": object{"vmSize": b.spec.Builder.Size},
-		"storageProfile":  object{"imageReference": image, "osDisk": disk},
-		"osProfile": object{"computerName": name, "adminUsername": "casement", "adminPassword": password,
-			"windowsConfiguration": object{"provisionVMAgent": true, "enableAutomaticUpdates": false,
-				"patchSettings": object{"patchMode": "Manual"}}},
+		"hardwareProfile":    object{"vmSize": b.spec.Builder.Size},
+		"storageProfile":     object{"imageReference": image, "osDisk": disk},
+		"osProfile":          b.osProfile(name, password),
 		"networkProfile":     object{"networkInterfaces": []object{{"id": nic, "properties": object{"deleteOption": "Delete"}}}},
 		"diagnosticsProfile": object{"bootDiagnostics": object{"enabled": true}},
 	}}
@@ -146,6 +141,19 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 		vm["identity"] = object{"type": "UserAssigned", "userAssignedIdentities": assigned}
 	}
 	return b.azure.ensure(ctx, b.vmID(name), computeVersion, vm)
+}
+
+// osProfile is the account and the agent of a machine, to which nobody logs in.
+func (b *builder) osProfile(name, password string) object {
+	profile := object{"computerName": name, "adminUsername": "casement", "adminPassword": password}
+	if b.release.OS == osWindows {
+		profile["windowsConfiguration"] = object{"provisionVMAgent": true, "enableAutomaticUpdates": false,
+			"patchSettings": object{"patchMode": "Manual"}}
+	} else {
+		profile["linuxConfiguration"] = object{"provisionVMAgent": true, "disablePasswordAuthentication": false,
+			"patchSettings": object{"patchMode": "ImageDefault"}}
+	}
+	return profile
 }
 
 // password is a random one, which is not kept and not shown.
@@ -176,9 +184,6 @@ func (b *builder) customise(ctx context.Context) error {
 // maxRestarts bounds how often a script may restart the machine.
 const maxRestarts = 5
 
-// restartCode is the exit code that asks for a restart: ERROR_SUCCESS_REBOOT_REQUIRED.
-const restartCode = 3010
-
 // script runs a part once on a machine, and again after each restart that it asks for. What
 // it printed is the answer.
 func (b *builder) script(ctx context.Context, vm string, p part) (string, error) {
@@ -191,8 +196,8 @@ func (b *builder) script(ctx context.Context, vm string, p part) (string, error)
 		switch {
 		case view.ExecutionState == "Succeeded" && view.ExitCode == 0:
 			return view.Output, nil
-		case view.ExitCode != restartCode:
-			return "", &fixed{part: p.name, fix: p.fix, err: view.failure(p)}
+		case view.ExitCode != b.system().restart:
+			return "", &fixed{part: p.name, fix: p.fix, err: view.failure(p, b.system().restart)}
 		}
 		fmt.Fprintf(b.Out, "      %s asks for a restart\n", p.name)
 		if err := b.azure.post(ctx, vm, "restart", computeVersion); err != nil {
@@ -200,7 +205,7 @@ func (b *builder) script(ctx context.Context, vm string, p part) (string, error)
 		}
 	}
 	return "", &fixed{part: p.name, fix: "end it with another exit code once there is nothing left to do",
-		err: fmt.Errorf("it asked for a restart (exit code %d) more than %d times", restartCode, maxRestarts)}
+		err: fmt.Errorf("it asked for a restart (exit code %d) more than %d times", b.system().restart, maxRestarts)}
 }
 
 // ran runs a script, or waits for the run that an earlier process began.
@@ -232,7 +237,7 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 }
 
 // failure says how a script ended.
-func (v instanceView) failure(p part) error {
+func (v instanceView) failure(p part, restartCode int) error {
 	switch v.ExecutionState {
 	case "TimedOut":
 		return fmt.Errorf("it did not end within %s (spec.timeouts)", p.timeout)
@@ -283,9 +288,9 @@ func orMissing(version string) string {
 	return version
 }
 
-// generalise runs sysprep and marks the machine as one that images are made of.
+// generalise runs sysprep, or waagent, and marks the machine as one that images are made of.
 func (b *builder) generalise(ctx context.Context) error {
-	if _, err := b.script(ctx, b.vm(), b.sysprepPart()); err != nil {
+	if _, err := b.script(ctx, b.vm(), b.lastPart()); err != nil {
 		return err
 	}
 	if err := b.azure.post(ctx, b.vm(), "deallocate", computeVersion); err != nil {
@@ -300,15 +305,15 @@ func (b *builder) capture(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ok && definition.Properties.OSType != "Windows" {
+	if ok && definition.Properties.OSType != b.release.OS {
 		return fixf("give another spec.target.definition", "the image definition %s is for %s",
 			b.spec.Target.Definition, definition.Properties.OSType)
 	}
 	if !ok {
-		body := object{"location": b.spec.Location, "properties": object{"osType": "Windows",
-			"osState": "Generalized", "hyperVGeneration": b.generation(),
+		body := object{"location": b.spec.Location, "properties": object{"osType": b.release.OS,
+			"osState": "Generalized", "hyperVGeneration": b.release.generation(b.sku()),
 			"identifier": object{"publisher": "casement",
-				"offer": "windows-server-" + strings.ToLower(b.release.Name), "sku": b.spec.Target.Definition}}}
+				"offer": strings.ToLower(strings.ReplaceAll(b.release.Title, " ", "-")), "sku": b.spec.Target.Definition}}}
 		if err := b.azure.put(ctx, b.definitionID(), galleryVersion, body); err != nil {
 			return err
 		}
@@ -316,16 +321,6 @@ func (b *builder) capture(ctx context.Context) error {
 	return b.azure.ensure(ctx, b.versionID(), galleryVersion,
 		object{"location": b.spec.Location, "tags": b.versionTags(""), "properties": object{
 			"publishingProfile": b.publishing(true), "storageProfile": object{"source": object{"virtualMachineId": b.vm()}}}})
-}
-
-// generation is the Hyper-V generation of the source image, which the name of its SKU ends
-// with where it is the second.
-func (b *builder) generation() string {
-	if sku := strings.ToLower(b.spec.Source.SKU); strings.HasSuffix(sku, "-g2") ||
-		strings.HasSuffix(sku, "-gensecond") || strings.Contains(sku, "azure-edition") {
-		return "V2"
-	}
-	return "V1"
 }
 
 // publishing is the publishing profile of the version.

@@ -58,19 +58,31 @@ type download struct {
 	contents func(group []string) []byte
 }
 
-// downloads are those of a Windows node.
-// Sources: https://dl.k8s.io, the release pages of containerd, containernetworking/plugins and
+// downloads are those of Windows and Linux nodes.
+// Sources: https://dl.k8s.io, the release pages of containerd, runc, containernetworking/plugins and
 // cloudbase-init.
 var downloads = []download{
 	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/windows/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)\.exe$`),
 		func(g []string) []byte { return Program{g[2], g[1]}.File() }},
 	{regexp.MustCompile(`^github\.com/containerd/containerd/releases/download/(v[\d.]+)/containerd-[\d.]+-windows-amd64\.tar\.gz$`),
 		func(g []string) []byte {
-			return archive("bin/", g[1], "containerd", "containerd-shim-runhcs-v1", "ctr")
+			return archive("bin/", ".exe", g[1], "containerd", "containerd-shim-runhcs-v1", "ctr")
 		}},
 	{regexp.MustCompile(`^github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-windows-amd64-v[\d.]+\.tgz$`),
 		func(g []string) []byte {
-			return archive("./", g[1], "flannel", "host-local", "win-bridge", "win-overlay")
+			return archive("./", ".exe", g[1], "flannel", "host-local", "win-bridge", "win-overlay")
+		}},
+	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/linux/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)$`),
+		func(g []string) []byte { return Program{g[2], g[1]}.File() }},
+	{regexp.MustCompile(`^github\.com/containerd/containerd/releases/download/(v[\d.]+)/containerd-[\d.]+-linux-amd64\.tar\.gz$`),
+		func(g []string) []byte {
+			return archive("bin/", "", g[1], "containerd", "containerd-shim-runc-v2", "ctr")
+		}},
+	{regexp.MustCompile(`^github\.com/opencontainers/runc/releases/download/(v[\d.]+)/runc\.amd64$`),
+		func(g []string) []byte { return Program{"runc", g[1]}.File() }},
+	{regexp.MustCompile(`^github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-linux-amd64-v[\d.]+\.tgz$`),
+		func(g []string) []byte {
+			return archive("./", "", g[1], "bridge", "host-local", "loopback", "portmap", "tuning")
 		}},
 	{regexp.MustCompile(`^github\.com/cloudbase/cloudbase-init/releases/download/([\d.]+)/CloudbaseInitSetup_[\d_]+_x64\.msi$`),
 		func(g []string) []byte { return Program{CloudbaseSetup, g[1]}.File() }},
@@ -94,14 +106,14 @@ func Download(address string) (contents []byte, ok bool) {
 }
 
 // archive is a compressed tar file of programs, the same bytes each time.
-func archive(folder, version string, programs ...string) []byte {
+func archive(folder, suffix, version string, programs ...string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, name := range programs {
 		text := Program{name, version}.File()
 		// A buffer takes all that is written to it.
-		_ = w.WriteHeader(&tar.Header{Name: folder + name + ".exe", Mode: 0o755, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
+		_ = w.WriteHeader(&tar.Header{Name: folder + name + suffix, Mode: 0o755, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
 		_, _ = w.Write(text)
 	}
 	_, _ = w.Close(), z.Close()

@@ -35,7 +35,11 @@ func TestDownload(t *testing.T) {
 		{"https://github.com/containerd/containerd/releases/download/v2.1.4/containerd-2.1.4-windows-amd64.tar.gz", true},
 		{"https://github.com/containernetworking/plugins/releases/download/v1.7.1/cni-plugins-windows-amd64-v1.7.1.tgz", true},
 		{"https://github.com/cloudbase/cloudbase-init/releases/download/1.1.6/CloudbaseInitSetup_1_1_6_x64.msi", true},
-		{"https://dl.k8s.io/v1.36.3/bin/linux/amd64/kubelet", false},
+		{"https://dl.k8s.io/v1.36.3/bin/linux/amd64/kubelet", true},
+		{"https://dl.k8s.io/v1.36.3/bin/linux/arm64/kubelet", false},
+		{"https://github.com/containerd/containerd/releases/download/v2.1.4/containerd-2.1.4-linux-amd64.tar.gz", true},
+		{"https://github.com/opencontainers/runc/releases/download/v1.3.0/runc.amd64", true},
+		{"https://github.com/containernetworking/plugins/releases/download/v1.7.1/cni-plugins-linux-amd64-v1.7.1.tgz", true},
 		{"https://example.com/kubelet.exe", false},
 		{"https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe?x=1", false},
 	} {

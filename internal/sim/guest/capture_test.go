@@ -106,3 +106,83 @@ Get-Content C:\Windows\System32\Sysprep\Panther\setuperr.log`)
 		t.Errorf("got %s", got)
 	}
 }
+
+// plainLinux boots Ubuntu without the programs of a node, or a machine of a captured disk.
+func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
+	t.Helper()
+	dir := t.TempDir()
+	g, err := New(Config{Machine: Machine{
+		ID: "/vm/" + name, Dir: dir, OS: Linux, ComputerName: name, AdminUsername: "casement",
+		IPs: []netip.Addr{netip.MustParseAddr("10.91.0.4")}, CustomData: []byte("#cloud-config\n"),
+		Image: Image{Name: "Ubuntu 24.04 LTS", Release: "24.04", Build: "6.8.0-1031-azure", Plain: true, Captured: captured}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	if err := g.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return g, dir
+}
+
+// TestCaptureLinux: what scripts install on Ubuntu is on the machines of its image, and what is the
+// machine's own is not.
+func TestCaptureLinux(t *testing.T) {
+	builder, dir := plainLinux(t, "builder", nil)
+	for script, want := range map[string]string{
+		"kubelet --version":                 "kubelet: not found",
+		"kubeadm version":                   "kubeadm: not found",
+		"/usr/local/bin/containerd -v":      "not found",
+		"command -v conntrack || echo none": "none",
+		"systemctl is-enabled kubelet":      "No such file",
+		"apt-get install -y nginx":          "Unable to locate package nginx",
+	} {
+		if got := output(t, builder, script); !strings.Contains(got, want) {
+			t.Errorf("%s on plain Ubuntu prints %q, want %q", script, got, want)
+		}
+	}
+	m := builder.Machine()
+	for file, p := range map[string]artifact.Program{"/usr/bin/kubelet": {Name: "kubelet", Version: "v1.35.2"},
+		"/usr/local/bin/containerd": {Name: "containerd", Version: "v2.0.5"}} {
+		if err := m.Root.WriteFile(file, p.File(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output(t, builder, `printf '[Service]\nExecStart=/usr/bin/kubelet\n' > /etc/systemd/system/kubelet.service
+systemctl enable kubelet
+apt-get install -y conntrack
+printf '#!/bin/sh\necho own\n' > /usr/local/bin/own
+chmod 0755 /usr/local/bin/own
+ln -s /usr/local/bin/own /usr/bin/other
+echo x > /tmp/x
+echo key > /etc/ssh/ssh_host_rsa_key
+cloud-init clean --logs
+waagent -deprovision+user -force`)
+	builder.Stop()
+	disk, err := Capture(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial, _ := plainLinux(t, "trial", disk)
+	if got := trial.Machine().Image; got.KubernetesVersion != "v1.35.2" || got.RuntimeVersion != "2.0.5" || got.Runtime != "containerd" {
+		t.Errorf("the image is %+v", got)
+	}
+	for script, want := range map[string]string{
+		"kubelet --version":            "Kubernetes v1.35.2",
+		"containerd --version":         "v2.0.5",
+		"systemctl is-enabled kubelet": "enabled",
+		"hostname":                     "trial",
+		"command -v conntrack":         "/usr/sbin/conntrack",
+		"own":                          "own",
+		"/usr/bin/other":               "own",
+	} {
+		if got := output(t, trial, script); !strings.Contains(got, want) {
+			t.Errorf("%s on a machine of the image prints %q, want %q", script, got, want)
+		}
+	}
+	for _, file := range []string{"/tmp/x", "/etc/ssh/ssh_host_rsa_key"} {
+		if trial.Machine().Root.Exists(file) {
+			t.Errorf("%s of the builder is on a machine of its image", file)
+		}
+	}
+}

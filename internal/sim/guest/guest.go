@@ -134,7 +134,7 @@ type Guest struct {
 	status Status
 }
 
-// Capture reads the disk of a Windows guest that is off, for images that are made of it.
+// Capture reads the disk of a guest that is off, for images that are made of it.
 func Capture(dir string) ([]byte, error) { return machine.Capture(dir) }
 
 // New makes a guest, or resumes the one in the machine's directory. A guest

@@ -10,12 +10,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Capture implements host.Imager for Windows: an image holds the files and the services of its
-// machine. That of Linux is what its publisher's image is.
+// Capture implements host.Imager: an image holds the files and the services of its machine. That of
+// a Linux node is what its publisher's image is.
 func (m *Host) Capture(id string) (string, error) {
 	g := m.find(id)
-	if g == nil || g.vm.OS != guest.Windows {
+	if g == nil {
 		return "", nil
+	}
+	if _, _, plain, err := contents(g.vm); err != nil || !plain && g.vm.OS != guest.Windows {
+		return "", err
 	}
 	disk, err := guest.Capture(m.home(id))
 	if err != nil {
@@ -41,5 +44,5 @@ func contents(vm host.VM) (c windows.Contents, captured []byte, plain bool, err 
 	if !known {
 		return c, nil, false, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
 	}
-	return c, captured, c.OS == windows.OSWindows, nil
+	return c, captured, !c.Ignition, nil
 }

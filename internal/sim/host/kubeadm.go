@@ -47,7 +47,11 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 // kubeadmVersion is what kubeadm prints of itself, with -o short the version alone.
 func (n *node) kubeadmVersion(args []string) string {
 	version := n.body.Machine().Image.KubernetesVersion
-	if program, ok := n.body.Machine().Program(windowsKubeadm); ok && n.vm.OS == guest.Windows {
+	file := linuxKubeadm
+	if n.vm.OS == guest.Windows {
+		file = windowsKubeadm
+	}
+	if program, ok := n.body.Machine().Program(file); ok && program.Version != "" {
 		version = program.Version
 	}
 	if len(args) > 3 && args[2] == "-o" && args[3] == "short" || flagValue(args, "output") == "short" {
@@ -60,6 +64,12 @@ func (n *node) kubeadmVersion(args []string) string {
 const (
 	windowsKubeadm = `C:\k\kubeadm.exe`
 	windowsKubelet = `C:\k\kubelet.exe`
+)
+
+// Where a Linux node has them.
+const (
+	linuxKubeadm = "/usr/bin/kubeadm"
+	linuxKubelet = "/usr/bin/kubelet"
 )
 
 func flagValue(args []string, name string) string {
@@ -247,13 +257,13 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 	return n.boot(ctx, "join", config, out)
 }
 
-// lacks is what of a node a Windows machine has not: an image of one's own may hold anything.
+// lacks is what of a node a machine has not: an image of one's own may hold anything.
 func (n *node) lacks() []kubeadm.Lack {
-	if n.vm.OS != guest.Windows {
+	m := n.body.Machine()
+	if n.vm.OS != guest.Windows && !m.Image.Plain {
 		return nil
 	}
 	var out []kubeadm.Lack
-	m := n.body.Machine()
 	if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running { // kubeadm asks for it first
 		out = append(out, kubeadm.Lack{Check: "CRI",
 			Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
@@ -261,15 +271,19 @@ func (n *node) lacks() []kubeadm.Lack {
 	return append(out, n.lacksKubelet()...)
 }
 
-// lacksKubelet says why kubelet cannot start on a Windows machine.
+// lacksKubelet says why kubelet cannot start on a machine.
 func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 	m := n.body.Machine()
+	file, search := windowsKubelet, "%PATH%"
 	if n.vm.OS != guest.Windows {
+		file, search = linuxKubelet, "$PATH"
+	}
+	if n.vm.OS != guest.Windows && !m.Image.Plain {
 		return nil
 	}
-	if !m.Root.Exists(windowsKubelet) {
+	if !m.Root.Exists(file) {
 		out = append(out, kubeadm.Lack{Check: "KubeletVersion", Reason: "couldn't get kubelet version: cannot " +
-			"execute 'kubelet --version': exec: \"kubelet\": executable file not found in %PATH%"})
+			"execute 'kubelet --version': exec: \"kubelet\": executable file not found in " + search})
 	}
 	if _, ok := m.Services.Get("kubelet"); !ok {
 		out = append(out, kubeadm.Lack{Check: "Service-Kubelet", Reason: "kubelet service does not exist"})

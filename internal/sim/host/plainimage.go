@@ -11,7 +11,7 @@ import (
 // plainContents is what is on a marketplace image that is no Kubernetes node
 // image: the system alone.
 func plainContents(vm host.VM) (windows.Contents, bool) {
-	sku := strings.ToLower(vm.Image.SKU)
+	sku := strings.ToLower(vm.Image.Offer + " " + vm.Image.SKU)
 	switch {
 	case strings.EqualFold(vm.Image.Publisher, "MicrosoftWindowsServer"):
 		for _, r := range windows.Releases() {

@@ -41,10 +41,29 @@ const (
 // build is a file of an image build.
 type build struct {
 	release, version, containerd, gallery string
+	// more are further lines of the spec.
+	more string
 	// after is an own script.
 	after string
 	// join bounds how long a machine may take to join.
 	join string
+}
+
+// windowsOnly is what the builds of Windows have besides.
+const windowsOnly = `  features: [Telnet-Client]
+  services:
+  - {name: sshd, start: Automatic}
+  firewall:
+  - {name: exporter, port: 9182}
+  hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
+`
+
+// name is that of a build, of its definition and of its throw-away cluster after img-.
+func (b build) name() string {
+	if version, ok := strings.CutPrefix(b.release, "ubuntu-"); ok {
+		return "ubuntu-" + strings.ReplaceAll(version, ".", "")
+	}
+	return "win-" + b.release
 }
 
 func (b build) file() string {
@@ -62,7 +81,7 @@ func (b build) file() string {
 	return fmt.Sprintf(`apiVersion: image.casement.dev/v1alpha1
 kind: ImageBuild
 metadata:
-  name: win-%[1]s
+  name: %[9]s
 spec:
   location: westeurope
   source:
@@ -70,20 +89,14 @@ spec:
   target:
     resourceGroup: images
     gallery: %[2]s
-    definition: win-%[1]s
+    definition: %[9]s
     version: %[3]s
   kubernetesVersion: %[4]s
   containerdVersion: %[5]s
-  features: [Telnet-Client]
-  services:
-  - {name: sshd, start: Automatic}
-  firewall:
-  - {name: exporter, port: 9182}
-  hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
   images:
   - mcr.microsoft.com/oss/kubernetes/pause:3.10
   timeouts: {join: %[7]s}
-%[6]s`, b.release, gallery, b.version, kubernetes, containerd, scripts, cmp.Or(b.join, "5m"))
+%[6]s%[8]s`, b.release, gallery, b.version, kubernetes, containerd, scripts, cmp.Or(b.join, "5m"), cmp.Or(b.more, windowsOnly), b.name())
 }
 
 // bench is a plane with a gallery.
@@ -146,7 +159,7 @@ func (b *bench) build(image build) string {
 	file, pins := b.write(image)
 	began := time.Now()
 	out := b.Run(nil, "images", "build", file, "--pins", pins, "--azure", "local")
-	b.t.Logf("Windows Server %s, version %s: built in %.1f s", image.release, image.version, time.Since(began).Seconds())
+	b.t.Logf("%s, version %s: built in %.1f s", image.release, image.version, time.Since(began).Seconds())
 	b.nothingLeft()
 	return out
 }
@@ -210,6 +223,7 @@ func TestImages(t *testing.T) {
 		t.Log("the failures, the kills and the cluster run with -full alone")
 		return
 	}
+	t.Run("ubuntu", b.ubuntu)
 	t.Run("join", b.joins)
 	t.Run("failures", b.failures)
 	t.Run("kills", b.kills)

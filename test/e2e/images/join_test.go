@@ -42,7 +42,7 @@ func (b *bench) joins(t *testing.T) {
 				t.Errorf("no %q in the output", want)
 			}
 		}
-		b.noTrial()
+		b.noTrial(trialCluster)
 	})
 	t.Run("kubelet is disabled", func(t *testing.T) {
 		b.t = t
@@ -59,12 +59,12 @@ func (b *bench) joins(t *testing.T) {
 				t.Errorf("no %q in:\n%v", want, err)
 			}
 		}
-		b.noTrial()
+		b.noTrial(trialCluster)
 	})
 }
 
 // noTrial says that nothing of a build and of its cluster is left.
-func (b *bench) noTrial() {
+func (b *bench) noTrial(trialCluster string) {
 	b.t.Helper()
 	b.nothingLeft()
 	if out, err := b.Try(nil, "kubectl", "get", "namespace", trialCluster); err == nil {

@@ -28,13 +28,14 @@ const maxUnpacked = 64 << 20
 // servicesFile keeps the service table beside a guest's file tree.
 const servicesFile = "services.json"
 
-// leftOut are the folders of a Windows disk whose contents an image does not keep: logs, and
-// what belongs to one run of a machine.
+// leftOut are the folders of a disk whose contents an image does not keep: logs, and what
+// belongs to one run of a machine.
 var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase Solutions/Cloudbase-Init/log",
-	"C/Windows/System32/Sysprep/Panther"}
+	"C/Windows/System32/Sysprep/Panther", "rootfs/tmp", "rootfs/run", "rootfs/mnt", "rootfs/var/tmp", "rootfs/var/log",
+	"rootfs/var/lib/cloud"}
 
-// Capture reads the disk of a Windows guest that is off from its directory: its drive C and its
-// service table.
+// Capture reads the disk of a guest that is off from its directory: drive C of Windows or the file
+// tree of Linux, and its service table.
 func Capture(dir string) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -44,7 +45,11 @@ func Capture(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("capture the guest's disk: %w", err)
 	}
 	defer root.Close()
-	err = fs.WalkDir(root.FS(), "C", func(name string, d fs.DirEntry, err error) error {
+	disk := "C"
+	if _, err := root.Stat("rootfs"); err == nil {
+		disk = "rootfs"
+	}
+	err = fs.WalkDir(root.FS(), disk, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -79,19 +84,30 @@ func isLeftOut(name string) bool {
 	return false
 }
 
-// pack adds a folder or a file; what is neither is not of an image.
+// pack adds a folder, a file or a link; what is none of them is not of an image.
 func pack(w *tar.Writer, root *os.Root, name string, d fs.DirEntry) error {
 	if d.IsDir() {
 		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 	}
+	if d.Type()&fs.ModeSymlink != 0 {
+		target, err := root.Readlink(name)
+		if err != nil {
+			return err
+		}
+		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
+	}
 	if !d.Type().IsRegular() {
 		return nil
+	}
+	info, err := d.Info()
+	if err != nil {
+		return err
 	}
 	data, err := root.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: int64(info.Mode().Perm()), Size: int64(len(data))}); err != nil {
 		return err
 	}
 	_, err = w.Write(data)
@@ -101,7 +117,11 @@ func pack(w *tar.Writer, root *os.Root, name string, d fs.DirEntry) error {
 // unpack lays a captured disk into a guest's directory that has none yet, and says whether it
 // did.
 func (r *Root) unpack(dir string, captured []byte) (fresh bool, err error) {
-	if len(captured) == 0 || !r.windows || r.Exists(`C:\Windows`) {
+	laid := "/etc/passwd"
+	if r.windows {
+		laid = `C:\Windows`
+	}
+	if len(captured) == 0 || r.Exists(laid) {
 		return false, nil
 	}
 	root, err := os.OpenRoot(dir)
@@ -127,12 +147,15 @@ func extract(root *os.Root, z io.Reader) error {
 			return err
 		}
 		name := filepath.FromSlash(path.Clean(h.Name))
-		if h.Typeflag == tar.TypeDir {
+		switch h.Typeflag {
+		case tar.TypeDir:
 			err = root.MkdirAll(name, 0o755)
-		} else {
+		case tar.TypeSymlink:
+			err = root.Symlink(h.Linkname, name)
+		default:
 			var data []byte
 			if data, err = io.ReadAll(files); err == nil {
-				err = root.WriteFile(name, data, 0o600)
+				err = root.WriteFile(name, data, fs.FileMode(h.Mode).Perm()|0o600)
 			}
 		}
 		if err != nil {
@@ -144,6 +167,9 @@ func extract(root *os.Root, z io.Reader) error {
 // specialize gives the system of a captured disk the name of its machine, as the first boot after
 // sysprep does.
 func (m *Machine) specialize() error {
+	if m.OS == Linux { // cloud-init names it
+		return m.Root.RemoveAll("/etc/hostname")
+	}
 	for _, at := range [][2]string{
 		{`HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\ComputerName`, "ComputerName"},
 		{`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "Hostname"},
@@ -153,6 +179,53 @@ func (m *Machine) specialize() error {
 		}
 	}
 	return nil
+}
+
+// Deprovision takes from a Linux machine what is its own: host keys, its name, and with user the
+// account that it was made with.
+func (m *Machine) Deprovision(user bool) error {
+	own := []string{"/etc/hostname", "/var/lib/waagent", "/root/.bash_history"}
+	entries, err := m.Root.ReadDir("/etc/ssh")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "ssh_host_") {
+			own = append(own, "/etc/ssh/"+e.Name())
+		}
+	}
+	if user && m.AdminUsername != "" {
+		own = append(own, m.Home(m.AdminUsername))
+		for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/shadow"} {
+			if err := m.dropLine(file, m.AdminUsername+":"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, file := range own {
+		if err := m.Root.RemoveAll(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropLine takes the lines of a file that begin with a text.
+func (m *Machine) dropLine(file, prefix string) error {
+	data, err := m.Root.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasPrefix(line, prefix) {
+			kept.WriteString(line)
+		}
+	}
+	return m.Root.WriteFile(file, []byte(kept.String()), 0o644)
 }
 
 // CloudbaseInit is the service that reads custom data on Windows.
@@ -179,10 +252,25 @@ const (
 	containerdFolder = `C:\Program Files\containerd`
 )
 
-// inspect takes from the disk of a Windows machine what its programs are. What the files do not
-// say stays as the image has it.
+// Where a Linux node has its programs, as image builds put them.
+const (
+	linuxKubelet    = "/usr/bin/kubelet"
+	linuxContainerd = "/usr/local/bin/containerd"
+)
+
+// inspect takes from the disk of a machine what its programs are. What the files do not say stays
+// as the image has it.
 func (m *Machine) inspect() {
-	if m.OS != Windows || m.Image.Container {
+	if m.Image.Container {
+		return
+	}
+	if m.OS == Linux {
+		if p, ok := m.Program(linuxKubelet); ok && m.Image.Plain {
+			m.Image.KubernetesVersion = p.Version
+		}
+		if p, ok := m.Program(linuxContainerd); ok && m.Image.Plain {
+			m.Image.Runtime, m.Image.RuntimeVersion = "containerd", strings.TrimPrefix(p.Version, "v")
+		}
 		return
 	}
 	if p, ok := m.Program(kubeFolder + `\kubelet.exe`); ok {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/internal/sim/artifact"
@@ -21,6 +23,8 @@ func (m *Machine) layImage() error {
 	switch {
 	case m.OS == Windows && m.Image.Plain:
 		dirs, files = plainWindows()
+	case m.Image.Plain:
+		dirs, files = plainLinux(m.Spec)
 	case m.OS == Windows:
 		dirs, files = windowsImage(m.Spec)
 	}
@@ -151,6 +155,18 @@ func plainWindows() ([]string, map[string]string) {
 		map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 }
 
+// plainLinux is Ubuntu as its publisher has it, without anything of a node.
+func plainLinux(s Spec) ([]string, map[string]string) {
+	dirs, files := linuxImage(s)
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
+		return slices.ContainsFunc([]string{"/etc/kubernetes", "/etc/cni", "/etc/containerd", "/opt/cni", "/var/lib/kubelet"},
+			func(of string) bool { return strings.HasPrefix(dir, of) })
+	})
+	maps.DeleteFunc(files, func(file, _ string) bool { return strings.HasPrefix(file, "/usr/bin/kube") })
+	files["/usr/bin/unattended-upgrade"] = program("unattended-upgrade", "")
+	return append(dirs, "/usr/sbin", "/usr/local/sbin"), files
+}
+
 // containerImage is the little that every base image has.
 func containerImage(s Spec) ([]string, map[string]string) {
 	if s.OS == Windows {
@@ -175,16 +191,18 @@ func imageServices(s Spec) []Service {
 		if s.Image.Ignition {
 			agent = "oem-cloudinit"
 		}
-		return []Service{
-			{Name: "containerd", Start: Automatic},
+		system := []Service{
 			{Name: agent, Start: Automatic},
-			{Name: "kubelet", Start: Automatic},
 			{Name: "ssh", Start: Automatic},
 			{Name: "systemd-networkd", Start: Automatic},
 			{Name: "systemd-resolved", Start: Automatic},
 			{Name: "systemd-timesyncd", Start: Automatic},
 			{Name: "walinuxagent", Start: Automatic},
 		}
+		if s.Image.Plain {
+			return system
+		}
+		return append(system, Service{Name: "containerd", Start: Automatic}, Service{Name: "kubelet", Start: Automatic})
 	}
 	system := []Service{
 		{Name: "hns", Display: "Host Network Service", Start: Manual},

@@ -89,7 +89,7 @@ type Image struct {
 	Ignition bool
 	// Container is set for a container's image, which has nothing of a node.
 	Container bool
-	// Plain is set for Windows as its publisher has it, without the programs of a node.
+	// Plain is set for Windows or Ubuntu as its publisher has it, without the programs of a node.
 	Plain bool
 	// Captured is the disk of another machine that the image was made of, as Capture
 	// returns it; empty for the images of publishers.

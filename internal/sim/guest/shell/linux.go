@@ -19,8 +19,8 @@ func linuxCommands() Table {
 		"tail": flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),
 		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog "+
 			"e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
-		"crictl": crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"), "scp": scp,
-		"wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100),
+		"crictl": crictl, "ctr": ctrLinux, "kubelet": versionedLinux("kubelet"), "scp": scp,
+		"wget": refuseNetwork(4), "apt-get": aptGet, "apt": aptGet,
 		"ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
 	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
@@ -32,6 +32,10 @@ func linuxCommands() Table {
 	for _, name := range noEffectOnLinux {
 		t[name] = noEffect
 	}
+	for _, name := range []string{"kubectl", "containerd", "runc"} {
+		t[name] = versionedLinux(name)
+	}
+	t["waagent"], t["unattended-upgrade"] = waagent, noEffect
 	return t
 }
 

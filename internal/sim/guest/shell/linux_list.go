@@ -136,7 +136,7 @@ func showFiles(p *Process, o options, files []listed) {
 
 // programPath is where the image keeps a command.
 func (s *Shell) programPath(name string) string {
-	if strings.HasPrefix(name, own) || s.commands[name] == nil {
+	if strings.HasPrefix(name, own) || s.commands[name] == nil || s.lacks(name) {
 		return ""
 	}
 	switch name {

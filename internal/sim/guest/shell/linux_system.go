@@ -281,6 +281,14 @@ func cloudInit(_ context.Context, p *Process) int {
 		p.Printf("status: done\n")
 		return 0
 	}
+	if p.Arg(1) == "clean" {
+		for _, folder := range []string{"/var/lib/cloud", "/var/log/cloud-init.log", "/var/log/cloud-init-output.log"} {
+			if err := p.Guest.Root.RemoveAll(folder); err != nil {
+				return p.failed(folder, err)
+			}
+		}
+		return 0
+	}
 	return p.Refuse("cloud-init %s", p.Arg(1))
 }
 

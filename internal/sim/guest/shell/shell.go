@@ -187,6 +187,9 @@ func (s *Shell) Exec(ctx context.Context, argv []string, o Session) (code int, f
 // find returns the command that args[0] names: by name, by the path of a program
 // of the image, or nil.
 func (s *Shell) find(name string) Command {
+	if s.lacks(name) {
+		return nil
+	}
 	if !s.guest.IsWindows() {
 		if c := s.commands[name]; c != nil {
 			return c

@@ -1,0 +1,83 @@
+package image
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// system is how scripts are written for an operating system. Calls name a function of the library
+// as PowerShell spells it, with its parameters; sh has the same functions in its spelling, with
+// the arguments in that order.
+type system struct {
+	// library are the functions that all scripts share.
+	library string
+	// restart is the exit code that asks for a restart of the machine.
+	restart int
+	// call is a call of a function with its parameters and their values.
+	call func(function string, with ...string) string
+	// wrap is a script of calls, whose failure ends it with code 1.
+	wrap func(calls []string) string
+}
+
+//go:embed script/windows.ps1
+var windowsLibrary string
+
+//go:embed script/linux.sh
+var linuxLibrary string
+
+// systems are those of spec.source.release.
+var systems = map[string]system{
+	// 3010 is ERROR_SUCCESS_REBOOT_REQUIRED.
+	osWindows: {windowsLibrary, 3010, callPowerShell, wrapPowerShell},
+	// 194 is what is left of 3010 in the eight bits of an exit code.
+	osLinux: {linuxLibrary, 194, callSh, wrapSh},
+}
+
+// callPowerShell is a call as "Verb-Noun -Name 'value'".
+func callPowerShell(function string, with ...string) string {
+	for i := 0; i+1 < len(with); i += 2 {
+		function += " -" + with[i] + " " + quote(with[i+1])
+	}
+	return function
+}
+
+// wrapPowerShell is a script: the library, and calls whose failure ends it with code 1.
+func wrapPowerShell(calls []string) string {
+	return windowsLibrary + "\ntry {\n  " + strings.Join(calls, "\n  ") +
+		"\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"
+}
+
+// quote is a text as a literal of PowerShell, where typographic quotes end one too.
+func quote(s string) string {
+	return "'" + strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a",
+		"\u201a\u201a", "\u201b", "\u201b\u201b").Replace(s) + "'"
+}
+
+// callSh is a call as "verb_noun 'value'": Register-Kubelet is register_kubelet,
+// Get-ContainerImage get_container_image.
+func callSh(function string, with ...string) string {
+	var out strings.Builder
+	for i, r := range function {
+		upper := r >= 'A' && r <= 'Z'
+		switch {
+		case r == '-':
+			out.WriteByte('_')
+			continue
+		case upper && i > 0 && function[i-1] != '-':
+			out.WriteByte('_')
+		}
+		out.WriteString(strings.ToLower(string(r)))
+	}
+	for i := 0; i+1 < len(with); i += 2 {
+		out.WriteString(" " + quoteSh(with[i+1]))
+	}
+	return out.String()
+}
+
+// wrapSh is a script: the library, whose functions end it with code 1 where they fail, and calls.
+func wrapSh(calls []string) string {
+	return linuxLibrary + "\n" + strings.Join(calls, "\n") + "\nexit 0\n"
+}
+
+// quoteSh is a text as a literal of sh.
+func quoteSh(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,0 +1,152 @@
+package shell
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/sim/artifact"
+)
+
+// linuxFolders are where a Linux machine looks for programs.
+var linuxFolders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// notOnPlain are the programs that Ubuntu has not as its publisher makes it: those of a node, and
+// those of packages that kubeadm and kube-proxy look for.
+var notOnPlain = slices.Concat([]string{"kubeadm", "kubelet", "kubectl", "containerd", "ctr", "crictl", "runc"}, nodePackages)
+
+// nodePackages are packages of one program of their name, which apt-get installs in a guest.
+var nodePackages = []string{"conntrack", "socat", "ebtables", "ipset"}
+
+// lacks says whether a program is not on a machine of a plain image: no folder has its file.
+func (s *Shell) lacks(name string) bool {
+	if s.guest.IsWindows() || !s.guest.Image.Plain || !slices.Contains(notOnPlain, path.Base(name)) {
+		return false
+	}
+	if strings.Contains(name, "/") {
+		return !s.guest.Root.Exists(name)
+	}
+	return linuxFile(s, name) == ""
+}
+
+// linuxFile is the file of a program, "" for none.
+func linuxFile(s *Shell, name string) string {
+	for _, folder := range linuxFolders {
+		if file := path.Join(folder, name); s.guest.Root.Exists(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// versionedLinux answers for the version of a node's program, which is that of its file.
+func versionedLinux(name string) Command {
+	return func(ctx context.Context, p *Process) int {
+		if !p.Guest.Image.Plain && (name == "containerd" || name == "runc") {
+			return p.Refuse("%s", name)
+		}
+		if !p.Guest.Image.Plain || !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version" {
+			return quiet(name)(ctx, p)
+		}
+		file := p.Args[0]
+		if !strings.Contains(file, "/") {
+			file = linuxFile(p.shell, name)
+		}
+		version := p.Guest.Image.KubernetesVersion
+		if program, ok := p.Guest.Program(p.Abs(file)); ok && program.Version != "" {
+			version = program.Version
+		}
+		switch name {
+		case "kubectl":
+			p.Printf("Client Version: %s\n", version)
+		case "containerd":
+			p.Printf("containerd github.com/containerd/containerd/v2 v%s simulated-by-casement\n", strings.TrimPrefix(version, "v"))
+		case "runc":
+			p.Printf("runc version %s\n", strings.TrimPrefix(version, "v"))
+		default:
+			p.Printf("Kubernetes %s\n", version)
+		}
+		return 0
+	}
+}
+
+// pulledOnLinux lists the container images that were pulled before kubelet ran.
+const pulledOnLinux = "/var/lib/containerd/casement-images.txt"
+
+// ctrLinux pulls images on a machine of a plain image, of which it keeps the names.
+func ctrLinux(ctx context.Context, p *Process) int {
+	at := slices.Index(p.Args, "pull")
+	if !p.Guest.Image.Plain || at < 1 || p.Args[at-1] != "images" && p.Args[at-1] != "image" && p.Args[at-1] != "i" {
+		return quiet("ctr")(ctx, p)
+	}
+	if err := p.Guest.Root.MkdirAll(path.Dir(pulledOnLinux)); err != nil {
+		return p.failed(pulledOnLinux, err)
+	}
+	ref := p.Args[len(p.Args)-1]
+	known, _ := p.Guest.Root.ReadFile(pulledOnLinux) // missing is empty
+	if !slices.Contains(strings.Fields(string(known)), ref) {
+		if err := p.Guest.Root.WriteFile(pulledOnLinux, append(known, ref+"\n"...), 0o644); err != nil {
+			return p.failed(pulledOnLinux, err)
+		}
+	}
+	return p.NoEffect(ctx, "ctr images pull")
+}
+
+// aptVerbs have no effect in a guest, whose archive has nothing newer.
+var aptVerbs = []string{"update", "upgrade", "dist-upgrade", "full-upgrade", "autoremove", "clean", "autoclean"}
+
+// aptGet installs the packages that a node needs on a machine of a plain image. Other machines, and
+// other packages, have no archive to ask.
+func aptGet(ctx context.Context, p *Process) int {
+	if !p.Guest.Image.Plain {
+		return refuseNetwork(100)(ctx, p)
+	}
+	var words []string
+	for i := 1; i < len(p.Args); i++ {
+		switch a := p.Args[i]; {
+		case a == "-o" || a == "-c" || a == "-t":
+			i++
+		case !strings.HasPrefix(a, "-"):
+			words = append(words, a)
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return p.Refuse("%s without a command", p.name())
+	case slices.Contains(aptVerbs, words[0]):
+		return p.NoEffect(ctx, "%s %s", p.name(), words[0])
+	case words[0] != "install":
+		return p.Refuse("%s %s", p.name(), words[0])
+	}
+	for _, name := range words[1:] {
+		file := path.Join("/usr/sbin", name)
+		switch {
+		case !slices.Contains(nodePackages, name):
+			p.Guest.Refused("packages by " + p.name())
+			return p.Fail(100, "E: Unable to locate package %s: this guest is simulated, and its archive has %s alone", name,
+				strings.Join(nodePackages, ", "))
+		case !p.Guest.Root.Exists(file):
+			if err := p.Guest.Root.WriteFile(file, artifact.Program{Name: name, Version: "simulated"}.File(), 0o755); err != nil {
+				return p.failed(file, err)
+			}
+		}
+	}
+	return 0
+}
+
+// waagent takes from a machine what is its own, so that an image is made of it.
+// Source: https://learn.microsoft.com/azure/virtual-machines/extensions/agent-linux.
+func waagent(_ context.Context, p *Process) int {
+	user := slices.Contains(p.Args, "-deprovision+user") || slices.Contains(p.Args, "--deprovision+user")
+	if !user && !slices.Contains(p.Args, "-deprovision") && !slices.Contains(p.Args, "--deprovision") {
+		return p.Refuse("waagent %s", p.Arg(1))
+	}
+	if !slices.Contains(p.Args, "-force") && !slices.Contains(p.Args, "--force") {
+		return p.Refuse("waagent -deprovision without -force, which asks")
+	}
+	if err := p.Guest.Deprovision(user); err != nil {
+		return p.Fail(1, "ERROR waagent: %v", err)
+	}
+	return 0
+}
