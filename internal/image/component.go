@@ -66,6 +66,31 @@ func (s Spec) standardLinux() []download {
 	return out
 }
 
+// csiProxy is the component that CSI drivers of Windows need where pods cannot be HostProcess
+// containers.
+const csiProxy = "csi-proxy"
+
+// lastProxied is the last minor of Kubernetes whose kubelet runs no HostProcess containers unless a
+// feature gate says so.
+// Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
+const lastProxied = 22
+
+// ownPrograms are the components whose address is nobody's to give, with their places.
+var ownPrograms = map[string]string{"nssm": kubeDir + `\nssm.exe`, csiProxy: kubeDir + `\csi-proxy.exe`}
+
+// has says whether the file names a component.
+func (s Spec) has(name string) bool {
+	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == name })
+}
+
+// minorOf is the minor of a version of Kubernetes.
+func minorOf(version string) int {
+	var minor int
+	// A version that is none was refused before.
+	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "v"), "1.%d", &minor)
+	return minor
+}
+
 // downloads are all downloads of a build, with those of the file in the place of the
 // standard ones, and by the mirror's addresses.
 func (s Spec) downloads() []download {
@@ -73,8 +98,8 @@ func (s Spec) downloads() []download {
 	for _, c := range s.Components {
 		at := slices.IndexFunc(out, func(d download) bool { return d.Name == c.Name })
 		if at < 0 {
-			if c.Name == "nssm" {
-				c.Path = kubeDir + `\nssm.exe`
+			if path, own := ownPrograms[c.Name]; own {
+				c.Path = path
 			}
 			out = append(out, download{c, "file"})
 			continue

@@ -451,6 +451,8 @@ func TestParse(t *testing.T) {
 		{"kind", "kind: ImageBuild", "kind: Image", "apiVersion, kind"},
 		{"service", "updates: none", "kubeletService: systemd", "spec.kubeletService"},
 		{"nssm", "updates: none", "kubeletService: nssm", "spec.components: kubeletService nssm"},
+		{"csi-proxy", "v1.36.3", "v1.22.1", "drivers need a component csi-proxy"},
+		{"csi-proxy without an address", "updates: none", "components: [{name: csi-proxy}]", "spec.components[0].url: csi-proxy has no address"},
 		{"secret in an address", "updates: none", "mirror: https://u:p@m.example", "spec.mirror: it has credentials"},
 		{"certificate", "updates: none", "caCertificates: [x]", "spec.caCertificates[0]"},
 		{"component", "updates: none", "components: [{name: x}]", `spec.components[0]: "x" is no component of every image`},
@@ -502,6 +504,27 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "../../docs/reference/imagebuild.schema.json", append(text, '\n'))
+}
+
+// TestCSIProxy: a component csi-proxy is a service, and the checks of the image ask for it.
+func TestCSIProxy(t *testing.T) {
+	b := sample(t)
+	b.Spec.KubernetesVersion = "v1.22.17"
+	b.Spec.Components = append(b.Spec.Components, Component{Name: "csi-proxy", URL: "https://m.example/csi-proxy.exe",
+		SHA256: strings.Repeat("ab", 32)})
+	scripts, err := b.Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ""
+	for _, s := range scripts {
+		all += s.Script
+	}
+	for _, want := range []string{`-Path 'C:\k\csi-proxy.exe' -As 'file'`, "Register-CsiProxy\n", "Test-Node -Mode 'sc' -LogFlags '' -Also 'csi-proxy'"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in the scripts", want)
+		}
+	}
 }
 
 // TestPrinted: what --print shows is what runs, and a value cannot end its literal.

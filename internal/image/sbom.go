@@ -77,7 +77,7 @@ const (
 var licenses = map[string]string{
 	"containerd": "Apache-2.0", "cni-plugins": "Apache-2.0", "kubelet": "Apache-2.0", "kubeadm": "Apache-2.0",
 	"kubectl": "Apache-2.0", "kube-log-runner": "Apache-2.0", "cloudbase-init": "Apache-2.0", "nssm": publicDomain,
-	"runc": "Apache-2.0",
+	"runc": "Apache-2.0", csiProxy: "Apache-2.0",
 }
 
 // SBOM lists what goes onto the image, with licences: the system, each download with its checksum, and

@@ -86,7 +86,11 @@ func (b *builder) parts() []part {
 		add("images", "pull container images", "correct spec.images, or give the machine a way to that registry", calls...)
 	}
 	if b.release.OS == osWindows {
-		add("kubelet-service", "kubelet as a service: "+s.KubeletService, "", sys.call("Register-Kubelet", "Mode", s.KubeletService))
+		add("kubelet-service", "kubelet as a service: "+s.KubeletService, "",
+			sys.call("Register-Kubelet", "Mode", s.KubeletService, "LogFlags", s.logFlags()))
+		if s.has(csiProxy) {
+			add("csi-proxy-service", "csi-proxy as a service", "correct spec.components[name=csi-proxy]", sys.call("Register-CsiProxy"))
+		}
 		add("cloudbase-config", "the configuration of cloudbase-init", "", sys.call("Set-CloudbaseConfig"))
 		add("ssh", "OpenSSH", "", sys.call("Enable-OpenSSH"))
 	} else {
@@ -99,6 +103,16 @@ func (b *builder) parts() []part {
 	}
 	b.own(&out, "after", s.Scripts.After)
 	return out
+}
+
+// logFlags are those by which kube-log-runner rotates kubelet's log, "" of a version that has none of
+// them.
+// Source: kubernetes CHANGELOG-1.33, kube-log-runner's -log-file-size and -log-file-age.
+func (s Spec) logFlags() string {
+	if minorOf(s.KubernetesVersion) < 33 {
+		return ""
+	}
+	return "--log-file-size=100Mi --log-file-age=168h"
 }
 
 // trust are the calls for own certificates and a proxy.
@@ -144,7 +158,11 @@ func (b *builder) checkPart(name string) part {
 	sys := b.system()
 	call := sys.call("Test-Node")
 	if b.release.OS == osWindows {
-		call = sys.call("Test-Node", "Mode", b.spec.KubeletService)
+		also := ""
+		if b.spec.has(csiProxy) {
+			also = csiProxy
+		}
+		call = sys.call("Test-Node", "Mode", b.spec.KubeletService, "LogFlags", b.spec.logFlags(), "Also", also)
 	}
 	return part{name: name, does: "services, versions and files", text: sys.wrap([]string{call}), timeout: b.spec.Timeouts.Script.Duration,
 		fix: "a script of spec.scripts may have removed it; casement images build --print shows what runs"}

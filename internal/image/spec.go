@@ -124,7 +124,7 @@ type Target struct {
 // Component is one download.
 type Component struct {
 	// Name is kubelet, kubeadm, kubectl, kube-log-runner, containerd, cni-plugins,
-	// cloudbase-init, nssm, runc, or a name of one's own.
+	// cloudbase-init, nssm, csi-proxy, runc, or a name of one's own.
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
 	// SHA256 is the checksum of the file, in hex.
@@ -388,7 +388,7 @@ func (s Spec) validateComponents() (errs []error) {
 	for i, c := range s.Components {
 		field := fmt.Sprintf("spec.components[%d]", i)
 		known := slices.ContainsFunc(s.withDefaults().standard(), func(k download) bool { return k.Name == c.Name }) ||
-			c.Name == "nssm" && s.os() == osWindows
+			ownPrograms[c.Name] != "" && s.os() == osWindows
 		switch {
 		case c.Name == "" || seen[c.Name]:
 			errs = append(errs, fmt.Errorf("%s.name: %q is empty or there twice", field, c.Name))
@@ -407,6 +407,15 @@ func (s Spec) validateComponents() (errs []error) {
 	if s.KubeletService == "nssm" && !seen["nssm"] {
 		errs = append(errs, errors.New("spec.components: kubeletService nssm needs a component nssm with url "+
 			"and sha256: there is no official download of nssm.exe that stays"))
+	}
+	if s.os() == osWindows && kubernetes.MatchString(s.KubernetesVersion) && minorOf(s.KubernetesVersion) <= lastProxied && !seen[csiProxy] {
+		errs = append(errs, fmt.Errorf("spec.components: Kubernetes 1.%d and older runs no HostProcess containers, so CSI "+
+			"drivers need a component csi-proxy with url and sha256", lastProxied))
+	}
+	for i, c := range s.Components {
+		if ownPrograms[c.Name] != "" && s.os() == osWindows && c.URL == "" {
+			errs = append(errs, fmt.Errorf("spec.components[%d].url: %s has no address of its own, so it needs one", i, c.Name))
+		}
 	}
 	return errs
 }

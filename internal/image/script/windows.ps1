@@ -131,9 +131,11 @@ function Get-ContainerImage {
 }
 
 # Register-Kubelet makes the kubelet service. As a Windows service of its own, kubelet ignores
-# kubeadm-flags.env: RestartKubelet.ps1 makes it anew with those flags.
+# kubeadm-flags.env: RestartKubelet.ps1 makes it anew with those flags. LogFlags are those by which
+# kube-log-runner rotates kubelet's log; nssm rotates it by itself.
 function Register-Kubelet {
-  param([string]$Mode)
+  param([string]$Mode, [string]$LogFlags)
+  $runner = "C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log $LogFlags".Trim()
   $arguments = '--cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf --kubeconfig=C:\etc\kubernetes\kubelet.conf'
   $there = Get-Service -Name kubelet -ErrorAction SilentlyContinue
   if ($Mode -eq 'nssm') {
@@ -144,17 +146,29 @@ Invoke-Expression "C:\k\kubelet.exe `$flags $arguments"
     if (-not $there) {
       Invoke-Native -Program 'C:\k\nssm.exe' -With @('install', 'kubelet', 'C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe', '-ExecutionPolicy', 'Bypass', '-NoProfile', '-File', 'C:\k\StartKubelet.ps1')
     }
+    foreach ($pair in @(@('AppStdout', 'C:\var\log\kubelet\kubelet.log'), @('AppStderr', 'C:\var\log\kubelet\kubelet.log'), @('AppRotateFiles', '1'), @('AppRotateOnline', '1'), @('AppRotateBytes', '104857600'))) {
+      Invoke-Native -Program 'C:\k\nssm.exe' -With @('set', 'kubelet', $pair[0], $pair[1])
+    }
     return
   }
   Set-Content -Path 'C:\k\RestartKubelet.ps1' -Value @"
 `$flags = (Get-Content -Path C:\var\lib\kubelet\kubeadm-flags.env) -replace '^KUBELET_KUBEADM_ARGS="', '' -replace '"`$', ''
 Stop-Service -Name kubelet -ErrorAction SilentlyContinue
-sc.exe config kubelet binPath= "C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service `$flags $arguments"
+sc.exe config kubelet binPath= "$runner C:\k\kubelet.exe --windows-service `$flags $arguments"
 Start-Service -Name kubelet
 "@
   if (-not $there) {
-    New-Service -Name kubelet -DisplayName kubelet -StartupType Automatic -DependsOn containerd -BinaryPathName "C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service $arguments" | Out-Null
+    New-Service -Name kubelet -DisplayName kubelet -StartupType Automatic -DependsOn containerd -BinaryPathName "$runner C:\k\kubelet.exe --windows-service $arguments" | Out-Null
   }
+}
+
+# Register-CsiProxy makes csi-proxy a service, for CSI drivers whose pods cannot reach the host
+# themselves.
+function Register-CsiProxy {
+  if (-not (Get-Service -Name csi-proxy -ErrorAction SilentlyContinue)) {
+    New-Service -Name csi-proxy -DisplayName csi-proxy -StartupType Automatic -BinaryPathName 'C:\k\csi-proxy.exe -windows-service' | Out-Null
+  }
+  Start-Service -Name csi-proxy
 }
 
 # Set-CloudbaseConfig writes the plug-ins that bootstrap data needs. The agent's service runs
@@ -267,11 +281,24 @@ function Set-Hardening {
   }
 }
 
+# Test-Rotation throws where nothing bounds the size of kubelet's log.
+function Test-Rotation {
+  param([string]$Mode, [string]$LogFlags)
+  if ($Mode -eq 'nssm') {
+    if ("$(& 'C:\k\nssm.exe' get kubelet AppRotateFiles)" -notmatch '1') { throw 'nssm does not rotate the log of kubelet: AppRotateFiles is not 1' }
+  } elseif ($LogFlags -ne '') {
+    $runs = (Get-CimInstance -ClassName Win32_Service -Filter "Name='kubelet'").PathName
+    if (-not $runs.Contains($LogFlags)) { throw "the service kubelet does not rotate its log: it runs without $LogFlags" }
+    if (-not (Get-Content -Raw -Path 'C:\k\RestartKubelet.ps1').Contains($LogFlags)) { throw "C:\k\RestartKubelet.ps1 makes a service that does not rotate its log: it has no $LogFlags" }
+  }
+}
+
 # Test-Node checks services and files, and prints a line "holds PROGRAM VERSION" for each
-# program.
+# program. Also names a service that the image has besides.
 function Test-Node {
-  param([string]$Mode)
-  foreach ($name in @('containerd', 'kubelet', 'cloudbase-init', 'sshd')) {
+  param([string]$Mode, [string]$LogFlags, [string]$Also)
+  foreach ($name in @('containerd', 'kubelet', 'cloudbase-init', 'sshd', $Also)) {
+    if ($name -eq '') { continue }
     if (-not (Get-Service -Name $name -ErrorAction SilentlyContinue)) { throw "the service $name is missing" }
   }
   $state = (Get-Service -Name containerd).Status
@@ -281,6 +308,7 @@ function Test-Node {
   foreach ($file in @('C:\k\kubelet.exe', 'C:\k\kubeadm.exe', 'C:\k\kubectl.exe', $restart, 'C:\Program Files\containerd\containerd.exe', 'C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf\cloudbase-init.conf')) {
     if (-not (Test-Path -Path $file)) { throw "$file is missing" }
   }
+  Test-Rotation -Mode $Mode -LogFlags $LogFlags
   $text = & 'C:\k\kubelet.exe' --version
   Write-Output "holds kubelet $("$text".Split(' ')[-1])"
   $text = & 'C:\k\kubeadm.exe' version -o short

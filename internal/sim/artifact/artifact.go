@@ -21,17 +21,25 @@ import (
 type Program struct {
 	// Name is the program's, without .exe; Version as its publisher writes it, such as v1.36.3.
 	Name, Version string
+	// Signer is the subject of the certificate that its file is signed with; empty where its
+	// publisher does not sign it.
+	Signer string
 }
 
 const (
 	first       = "simulated by casement: this file takes the place of a program\n"
 	nameLine    = "program: "
 	versionLine = "version: "
+	signerLine  = "signer: "
 )
 
 // File is the contents of the file for a program.
 func (p Program) File() []byte {
-	return []byte(first + nameLine + p.Name + "\n" + versionLine + p.Version + "\n")
+	text := first + nameLine + p.Name + "\n" + versionLine + p.Version + "\n"
+	if p.Signer != "" {
+		text += signerLine + p.Signer + "\n"
+	}
+	return []byte(text)
 }
 
 // Read finds out which program a file is for; ok is false for any other file.
@@ -48,6 +56,9 @@ func Read(data []byte) (p Program, ok bool) {
 		if version, is := strings.CutPrefix(line, versionLine); is {
 			p.Version = version
 		}
+		if signer, is := strings.CutPrefix(line, signerLine); is {
+			p.Signer = signer
+		}
 	}
 	return p, p.Name != ""
 }
@@ -63,7 +74,7 @@ type download struct {
 // cloudbase-init.
 var downloads = []download{
 	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/windows/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)\.exe$`),
-		func(g []string) []byte { return Program{g[2], g[1]}.File() }},
+		func(g []string) []byte { return Program{Name: g[2], Version: g[1]}.File() }},
 	{regexp.MustCompile(`^github\.com/containerd/containerd/releases/download/(v[\d.]+)/containerd-[\d.]+-windows-amd64\.tar\.gz$`),
 		func(g []string) []byte {
 			return archive("bin/", ".exe", g[1], "containerd", "containerd-shim-runhcs-v1", "ctr")
@@ -73,20 +84,24 @@ var downloads = []download{
 			return archive("./", ".exe", g[1], "flannel", "host-local", "win-bridge", "win-overlay")
 		}},
 	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/linux/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)$`),
-		func(g []string) []byte { return Program{g[2], g[1]}.File() }},
+		func(g []string) []byte { return Program{Name: g[2], Version: g[1]}.File() }},
 	{regexp.MustCompile(`^github\.com/containerd/containerd/releases/download/(v[\d.]+)/containerd-[\d.]+-linux-amd64\.tar\.gz$`),
 		func(g []string) []byte {
 			return archive("bin/", "", g[1], "containerd", "containerd-shim-runc-v2", "ctr")
 		}},
 	{regexp.MustCompile(`^github\.com/opencontainers/runc/releases/download/(v[\d.]+)/runc\.amd64$`),
-		func(g []string) []byte { return Program{"runc", g[1]}.File() }},
+		func(g []string) []byte { return Program{Name: "runc", Version: g[1]}.File() }},
 	{regexp.MustCompile(`^github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-linux-amd64-v[\d.]+\.tgz$`),
 		func(g []string) []byte {
 			return archive("./", "", g[1], "bridge", "host-local", "loopback", "portmap", "tuning")
 		}},
 	{regexp.MustCompile(`^github\.com/cloudbase/cloudbase-init/releases/download/([\d.]+)/CloudbaseInitSetup_[\d_]+_x64\.msi$`),
-		func(g []string) []byte { return Program{CloudbaseSetup, g[1]}.File() }},
+		func(g []string) []byte { return Program{CloudbaseSetup, g[1], CloudbaseSigner}.File() }},
 }
+
+// CloudbaseSigner is the subject of the simulated signature of that installer. Of the downloads of a
+// Windows node it is the one that its publisher signs.
+const CloudbaseSigner = "CN=Cloudbase Solutions (simulated by casement)"
 
 // CloudbaseSetup is the program that the installer of cloudbase-init is for.
 const CloudbaseSetup = "cloudbase-init-setup"
@@ -111,7 +126,7 @@ func archive(folder, suffix, version string, programs ...string) []byte {
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, name := range programs {
-		text := Program{name, version}.File()
+		text := Program{Name: name, Version: version}.File()
 		// A buffer takes all that is written to it.
 		_ = w.WriteHeader(&tar.Header{Name: folder + name + suffix, Mode: 0o755, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
 		_, _ = w.Write(text)

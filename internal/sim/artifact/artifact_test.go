@@ -12,7 +12,8 @@ func TestRead(t *testing.T) {
 		want Program
 		ok   bool
 	}{
-		{"its own", Program{"kubelet", "v1.36.3"}.File(), Program{"kubelet", "v1.36.3"}, true},
+		{"its own", Program{Name: "kubelet", Version: "v1.36.3"}.File(), Program{Name: "kubelet", Version: "v1.36.3"}, true},
+		{"signed", Program{"setup", "1.1", "CN=x"}.File(), Program{"setup", "1.1", "CN=x"}, true},
 		{"another file", []byte("MZ"), Program{}, false},
 		{"nothing", nil, Program{}, false},
 		{"no name", []byte(first), Program{}, false},

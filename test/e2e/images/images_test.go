@@ -58,6 +58,9 @@ const windowsOnly = `  features: [Telnet-Client]
   hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
 `
 
+// signed requires the signer that cloudbase-init's simulated installer has.
+const signed = windowsOnly + "  components:\n  - {name: cloudbase-init, signer: CN=Cloudbase Solutions (simulated by casement)}\n"
+
 // name is that of a build, of its definition and of its throw-away cluster after img-.
 func (b build) name() string {
 	if version, ok := strings.CutPrefix(b.release, "ubuntu-"); ok {
@@ -211,7 +214,7 @@ func TestImages(t *testing.T) {
 		releases = []string{"2019", "2022", "2025"}
 	}
 	for _, release := range releases {
-		out := b.build(build{release: release, version: "1.0.0"})
+		out := b.build(build{release: release, version: "1.0.0", more: signed})
 		for _, want := range []string{"kubelet " + kubernetes, "kubeadm " + kubernetes, "kubectl " + kubernetes,
 			"containerd v2.1.4", "windows 10.0.", "/versions/1.0.0"} {
 			if !strings.Contains(out, want) {
@@ -300,6 +303,13 @@ func (b *bench) failures(t *testing.T) {
 		}},
 		{name: "kubelet is removed", image: build{after: `Remove-Item -Force C:\k\kubelet.exe`},
 			want: []string{"step verify, script verify", `FAILED: C:\k\kubelet.exe is missing`, "--print"}},
+		{name: "another signer", image: build{more: windowsOnly + "  components:\n  - {name: cloudbase-init, signer: CN=Contoso}\n"},
+			want: []string{"step customise, script cloudbase-init", "not CN=Contoso", "is signed by CN=Cloudbase Solutions (simulated",
+				"spec.components[name=cloudbase-init]"}},
+		{name: "a program without a signature", image: build{more: windowsOnly + "  components:\n  - {name: kubelet, signer: CN=Contoso}\n"},
+			want: []string{"step customise, script kubelet", "has no valid signature: NotSigned", "spec.components[name=kubelet]"}},
+		{name: "kubelet's log does not rotate", image: build{after: `sc.exe config kubelet binPath= 'C:\k\kubelet.exe --windows-service'`},
+			want: []string{"step verify, script verify", "FAILED: the service kubelet does not rotate its log"}},
 		{name: "sysprep", image: build{after: `Add-AppxPackage -Path C:\tools\Contoso.Agent_1.0.0.0_x64.appx`}, want: []string{
 			"step generalise, script sysprep", "Contoso.Agent_1.0.0.0_x64.appx was installed for a user",
 			"setuperr.log",

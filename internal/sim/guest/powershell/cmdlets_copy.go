@@ -186,3 +186,20 @@ func getFileHash(c *call) error {
 	}
 	return nil
 }
+
+// getAuthenticodeSignature says who signed the file of a program. A file that takes the place of one
+// names its signer; no other is signed.
+func getAuthenticodeSignature(c *call) error {
+	at := c.path(c.textOf("filepath"))
+	if !c.m.Root.Exists(at) {
+		return c.fault(notFound(at))
+	}
+	status, message := "NotSigned", "The file "+at+" is not digitally signed."
+	var certificate any
+	if p, ok := c.m.Program(at); ok && p.Signer != "" {
+		status, message = "Valid", "Signature verified."
+		certificate = system("System.Security.Cryptography.X509Certificates.X509Certificate2", []string{"Subject"}, "Subject", p.Signer)
+	}
+	return c.emit(system("System.Management.Automation.Signature", []string{"Status", "Path"},
+		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))
+}

@@ -21,6 +21,7 @@ var fileCmdlets = []cmdlet{
 	{name: "Set-Item", parameters: "Path:0 Value:1 Force?~", run: setItem},
 	{name: "Clear-Item", parameters: "Path:0 Force?~", run: func(*call) error { return lacking("Clear-Item") }},
 	{name: "Get-FileHash", parameters: "Path:0 Algorithm:1 LiteralPath", run: getFileHash},
+	{name: "Get-AuthenticodeSignature", parameters: "FilePath:0", run: getAuthenticodeSignature},
 }
 
 // fileObject describes a file or folder.
