@@ -31,6 +31,7 @@ type flavor struct {
 	Topology    bool // the cluster is made from the ClusterClass
 	AzureCNI    bool // pods have addresses of the virtual network
 	Joined      bool // Windows workers join a domain
+	Plugin      bool // Windows workers fetch passwords of a domain by a plug-in of their image
 }
 
 // podsPerNode is how many pods a node of Azure's CNI takes, each with an address of the
@@ -67,8 +68,9 @@ func (f flavor) Addresses() int {
 type workers struct {
 	Suffix, Replicas, Size string
 	Windows                bool
-	// Joined is whether the machines join a domain.
-	Joined bool
+	// Joined is whether the machines join a domain, Plugin whether they fetch passwords of it by
+	// a plug-in of their image.
+	Joined, Plugin bool
 	// Class is the group's in the ClusterClass, SizeVariable what chooses its VM size.
 	Class, SizeVariable string
 	// PodsPerNode and Addresses are the flavor's.
@@ -106,7 +108,7 @@ func (f flavor) Workers() []workers {
 		Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
 	if f.Windows {
 		out = append(out, workers{
-			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Joined: f.Joined,
+			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Joined: f.Joined, Plugin: f.Plugin,
 			Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
 			Size:     "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D4s_v3}}",
 		})
@@ -132,6 +134,9 @@ func all() []flavor {
 			Windows: true, AzureCNI: true},
 		{name: "windows-gmsa", about: "as windows, with Windows workers that join an Active Directory domain, for gMSA",
 			Windows: true, Joined: true},
+		{name: "windows-gmsa-plugin",
+			about:   "as windows, with an own image that has a plug-in by which its machines, in no domain, fetch passwords for gMSA",
+			Windows: true, Plugin: true},
 		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer",
 			Windows: true, Private: true},
 	}

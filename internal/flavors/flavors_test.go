@@ -25,7 +25,9 @@ func values(extra ...string) func(string) (string, bool) {
 		"AZURE_CLIENT_ID": "client", "AZURE_TENANT_ID": "tenant",
 		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": "secret", "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default",
 		"DOMAIN_NAME": "corp.example", "DOMAIN_DNS_SERVERS": "10.1.0.4", "DOMAIN_JOIN_SECRET_URL": "https://v.vault.azure.net/secrets/join",
-		"GMSA_IDENTITY_ID": "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa",
+		"GMSA_IDENTITY_ID":      "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa",
+		"WINDOWS_IMAGE_GALLERY": "nodes", "WINDOWS_IMAGE_NAME": "win-2022", "WINDOWS_IMAGE_RESOURCE_GROUP": "images",
+		"WINDOWS_IMAGE_VERSION": "1.0.0",
 	}
 	for i := 0; i+1 < len(extra); i += 2 {
 		m[extra[i]] = extra[i+1]

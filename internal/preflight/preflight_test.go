@@ -404,7 +404,8 @@ func TestFlavors(t *testing.T) {
 				"CLUSTER_NAME": "demo", "NAMESPACE": "default",
 				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3",
 				"WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey,
-				"DOMAIN_NAME": "corp.example", "DOMAIN_DNS_SERVERS": "10.1.0.4",
+				"WINDOWS_IMAGE_GALLERY": "nodes", "WINDOWS_IMAGE_NAME": "win-2022", "WINDOWS_IMAGE_RESOURCE_GROUP": "images",
+				"WINDOWS_IMAGE_VERSION": "1.0.0", "DOMAIN_NAME": "corp.example", "DOMAIN_DNS_SERVERS": "10.1.0.4",
 				"DOMAIN_JOIN_SECRET_URL": "https://v.vault.azure.net/secrets/join", "GMSA_IDENTITY_ID": "/subscriptions/" +
 					azuresim.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa"}
 			text, _, err := flavors.Fill(template, func(name string) (string, bool) {

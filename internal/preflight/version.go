@@ -159,13 +159,17 @@ func (c checker) versions() []lint.Rule {
 	}
 }
 
-// contents is what is on the image of machines, as far as its name says.
+// contents is what is on the image of machines, as far as its name says. A version in a gallery of
+// one's own is numbered as its owner likes.
 func contents(m *Machines, c *Cluster) (windows.Contents, bool) {
 	image, ok := imageOf(m, c)
 	if !ok {
 		return windows.Contents{}, false
 	}
 	reference := image.ID
+	if strings.Contains(strings.ToLower(reference), "/galleries/") {
+		return windows.Contents{}, false
+	}
 	if reference == "" {
 		reference = windows.Image{Gallery: image.Gallery, Name: image.Name, Publisher: image.Publisher,
 			Offer: image.Offer, SKU: image.SKU, Version: image.Version}.Reference()

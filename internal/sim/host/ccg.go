@@ -35,18 +35,35 @@ type credentialSpec struct {
 	}
 }
 
+// parseCredentialSpec reads a credential spec as far as CCG wants it.
+func parseCredentialSpec(text string) (spec credentialSpec, err error) {
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return spec, errors.New("the credential spec is no JSON object")
+	}
+	if join := spec.DomainJoinConfig; join.DnsName == "" || join.MachineAccountName == "" {
+		return spec, errors.New("the credential spec has no DomainJoinConfig with DnsName and MachineAccountName")
+	}
+	return spec, nil
+}
+
+// pluginInput are the values of a plug-in's input NAME=VALUE;NAME=VALUE, by names in lower case.
+func pluginInput(input string) map[string]string {
+	values := map[string]string{}
+	for part := range strings.SplitSeq(input, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		values[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	}
+	return values
+}
+
 // containerIdentity is Container Credential Guard: it has the machine, or a user that a
 // plug-in names, ask the simulated domain for the account of a credential spec.
 func (n *node) containerIdentity(ctx context.Context, container, text string) (string, error) {
-	var spec credentialSpec
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
-		return "", refusedIdentity(container, "The parameter is incorrect.: the credential spec is no JSON object")
+	spec, err := parseCredentialSpec(text)
+	if err != nil {
+		return "", refusedIdentity(container, "The parameter is incorrect.: "+err.Error())
 	}
 	join, plugin := spec.DomainJoinConfig, spec.ActiveDirectoryConfig.HostAccountConfig
-	if join.DnsName == "" || join.MachineAccountName == "" {
-		return "", refusedIdentity(container, "The parameter is incorrect.: the credential spec has no "+
-			"DomainJoinConfig with DnsName and MachineAccountName")
-	}
 	var by *domain.Credential
 	if plugin != nil {
 		credential, err := n.pluginCredential(ctx, plugin.PluginGUID, plugin.PluginInput)
@@ -83,11 +100,7 @@ func (n *node) pluginCredential(ctx context.Context, id, input string) (c domain
 	if !strings.EqualFold(id, keyVaultPlugin) {
 		return c, fmt.Errorf("the plug-in %s is not simulated; the one of key vaults is %s", id, keyVaultPlugin)
 	}
-	values := map[string]string{}
-	for part := range strings.SplitSeq(input, ";") {
-		name, value, _ := strings.Cut(part, "=")
-		values[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
-	}
+	values := pluginInput(input)
 	secret, err := n.readSecret(ctx, values["secreturi"], values["objectid"])
 	if err != nil {
 		return c, fmt.Errorf("the plug-in %s cannot read the credential of its PluginInput: %w", id, err)

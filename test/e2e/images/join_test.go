@@ -44,16 +44,16 @@ func (b *bench) joins(t *testing.T) {
 		}
 		b.noTrial(trialCluster)
 	})
-	t.Run("kubelet is disabled", func(t *testing.T) {
+	t.Run("cloudbase-init is disabled", func(t *testing.T) {
 		b.t = t
 		file, pins := b.write(build{release: "2022", version: "9.0.0", join: "90s",
-			after: "Set-Service -Name kubelet -StartupType Disabled"})
+			after: "Set-Service -Name cloudbase-init -StartupType Disabled"})
 		_, err := b.Try(nil, "images", "build", file, "--pins", pins, "--azure", "local", "--join")
 		if err == nil {
 			t.Fatal("the version was published")
 		}
 		t.Log(lastLine(err.Error()))
-		for _, want := range []string{"step join", "no machine of the version is a Ready node after 1m30s", "kubelet",
+		for _, want := range []string{"step join", "no machine of the version is a Ready node after 1m30s", "NotANodeImage",
 			"nothing of the build is left in Azure"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in:\n%v", want, err)
