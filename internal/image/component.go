@@ -75,7 +75,7 @@ const csiProxy = "csi-proxy"
 // Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
 const lastProxied = 22
 
-// ownPrograms are the components whose address is nobody's to give, with their places.
+// ownPrograms are the components that have no address of their own, with their places.
 var ownPrograms = map[string]string{"nssm": kubeDir + `\nssm.exe`, csiProxy: kubeDir + `\csi-proxy.exe`}
 
 // has says whether the file names a component.

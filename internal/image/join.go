@@ -32,7 +32,7 @@ type Trial struct {
 	Timeout time.Duration
 }
 
-// errNoJoiner is returned where there is a throw-away cluster and nobody to delete it.
+// errNoJoiner is returned where there is a throw-away cluster and no management cluster to delete it in.
 var errNoJoiner = errors.New("it has a throw-away cluster: give the management cluster that has it by --kubeconfig")
 
 // longestTrial is how much of a build's name its cluster has: machines' names add to it, and a name

@@ -143,7 +143,7 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 	return b.azure.ensure(ctx, b.vmID(name), computeVersion, vm)
 }
 
-// osProfile is the account and the agent of a machine, to which nobody logs in.
+// osProfile is the account and the agent of a machine, to which no user logs in.
 func (b *builder) osProfile(name, password string) object {
 	profile := object{"computerName": name, "adminUsername": "casement", "adminPassword": password}
 	if b.release.OS == osWindows {

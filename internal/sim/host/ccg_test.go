@@ -30,7 +30,7 @@ func ccgNode(t *testing.T, secret string) *node {
 		Name: "corp.example", DNS: []string{"10.1.0.4"},
 		Users: []domain.User{{Name: "joiner", Password: "right", MayJoin: true}, {Name: "reader", Password: "right"}},
 		Accounts: []domain.Account{{Name: "WebApp1", Allowed: []string{"reader", domain.DomainComputers}},
-			{Name: "Old", Allowed: []string{domain.DomainComputers}, Expired: true}, {Name: "Closed", Allowed: []string{"nobody"}}},
+			{Name: "Old", Allowed: []string{domain.DomainComputers}, Expired: true}, {Name: "Closed", Allowed: []string{"another"}}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestContainerIdentity(t *testing.T) {
 		"not joined":           {false, false, specOf("WebApp1", ""), "", "0x8007054b"},
 		"expired":              {true, false, specOf("Old", ""), "", "the credential spec's account Old"},
 		"not allowed":          {true, false, specOf("Closed", ""), "", "Access is denied"},
-		"unknown":              {true, false, specOf("Nobody", ""), "", "the credential spec's account Nobody"},
+		"unknown":              {true, false, specOf("Other", ""), "", "the credential spec's account Other"},
 		"no JSON":              {true, false, "{", "", "the credential spec is no JSON object"},
 		"no account":           {true, false, "{}", "", "no DomainJoinConfig with DnsName and MachineAccountName"},
 		"a plug-in":            {false, true, specOf("WebApp1", input), reader, `CORP\WebApp1$`},
