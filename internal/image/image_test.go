@@ -452,7 +452,8 @@ func TestParse(t *testing.T) {
 		{"service", "updates: none", "kubeletService: systemd", "spec.kubeletService"},
 		{"nssm", "updates: none", "kubeletService: nssm", "spec.components: kubeletService nssm"},
 		{"csi-proxy", "v1.36.3", "v1.22.1", "drivers need a component csi-proxy"},
-		{"csi-proxy without an address", "updates: none", "components: [{name: csi-proxy}]", "spec.components[0].url: csi-proxy has no address"},
+		{"csi-proxy without an address", "updates: none", "components: [{name: csi-proxy}]",
+			"spec.components[0].url: csi-proxy has no address"},
 		{"secret in an address", "updates: none", "mirror: https://u:p@m.example", "spec.mirror: it has credentials"},
 		{"certificate", "updates: none", "caCertificates: [x]", "spec.caCertificates[0]"},
 		{"component", "updates: none", "components: [{name: x}]", `spec.components[0]: "x" is no component of every image`},
@@ -520,7 +521,8 @@ func TestCSIProxy(t *testing.T) {
 	for _, s := range scripts {
 		all += s.Script
 	}
-	for _, want := range []string{`-Path 'C:\k\csi-proxy.exe' -As 'file'`, "Register-CsiProxy\n", "Test-Node -Mode 'sc' -LogFlags '' -Also 'csi-proxy'"} {
+	for _, want := range []string{`-Path 'C:\k\csi-proxy.exe' -As 'file'`, "Register-CsiProxy\n",
+		"Test-Node -Mode 'sc' -LogFlags '' -Also 'csi-proxy'"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in the scripts", want)
 		}

@@ -177,7 +177,8 @@ func (b *builder) lastPart() part {
 			fix: `read C:\Windows\System32\Sysprep\Panther\setuperr.log with --keep: an application of spec.scripts ` +
 				`that is installed for one user alone is the usual cause`}
 	}
-	return part{name: "deprovision", does: "take from the machine what is its own", text: sys.wrap([]string{sys.call("Invoke-Deprovision")}),
+	return part{name: "deprovision", does: "take from the machine what is its own",
+		text:    sys.wrap([]string{sys.call("Invoke-Deprovision")}),
 		timeout: b.spec.Timeouts.Script.Duration, fix: "read /var/log/waagent.log with --keep"}
 }
 

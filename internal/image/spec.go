@@ -408,7 +408,8 @@ func (s Spec) validateComponents() (errs []error) {
 		errs = append(errs, errors.New("spec.components: kubeletService nssm needs a component nssm with url "+
 			"and sha256: there is no official download of nssm.exe that stays"))
 	}
-	if s.os() == osWindows && kubernetes.MatchString(s.KubernetesVersion) && minorOf(s.KubernetesVersion) <= lastProxied && !seen[csiProxy] {
+	if s.os() == osWindows && kubernetes.MatchString(s.KubernetesVersion) &&
+		minorOf(s.KubernetesVersion) <= lastProxied && !seen[csiProxy] {
 		errs = append(errs, fmt.Errorf("spec.components: Kubernetes 1.%d and older runs no HostProcess containers, so CSI "+
 			"drivers need a component csi-proxy with url and sha256", lastProxied))
 	}

@@ -25,7 +25,8 @@ func TestFlavors(t *testing.T) {
 					"WORKER_MACHINE_COUNT": "1"}
 				value, ok := known[variable]
 				if !ok && (strings.HasPrefix(variable, "AZURE_") || variable == "CLUSTER_IDENTITY_NAME" ||
-					strings.HasPrefix(variable, "DOMAIN_") || strings.HasPrefix(variable, "WINDOWS_IMAGE_") || variable == "GMSA_IDENTITY_ID") &&
+					strings.HasPrefix(variable, "DOMAIN_") || strings.HasPrefix(variable,
+					"WINDOWS_IMAGE_") || variable == "GMSA_IDENTITY_ID") &&
 					variable != "AZURE_NODE_MACHINE_TYPE" && variable != "AZURE_CONTROL_PLANE_MACHINE_TYPE" {
 					return "example", true
 				}

@@ -94,19 +94,22 @@ func TestContainerIdentity(t *testing.T) {
 		spec, secret    string
 		want            string // the identity, or a part of the error
 	}{
-		"joined":               {true, false, specOf("WebApp1", ""), "", `CORP\WebApp1$`},
-		"not joined":           {false, false, specOf("WebApp1", ""), "", "0x8007054b"},
-		"expired":              {true, false, specOf("Old", ""), "", "the credential spec's account Old"},
-		"not allowed":          {true, false, specOf("Closed", ""), "", "Access is denied"},
-		"unknown":              {true, false, specOf("Other", ""), "", "the credential spec's account Other"},
-		"no JSON":              {true, false, "{", "", "the credential spec is no JSON object"},
-		"no account":           {true, false, "{}", "", "no DomainJoinConfig with DnsName and MachineAccountName"},
-		"a plug-in":            {false, true, specOf("WebApp1", input), reader, `CORP\WebApp1$`},
-		"no plug-in":           {false, false, specOf("WebApp1", input), reader, "Object was not found in registry"},
-		"another plug-in":      {false, true, strings.Replace(specOf("WebApp1", input), "CCC2A336", "00000000", 1), reader, "Object was not found in registry"},
-		"another identity":     {false, true, specOf("WebApp1", strings.Replace(input, "principal", "else", 1)), reader, "the metadata service gives no token"},
-		"another secret":       {false, true, specOf("WebApp1", input+"s"), reader, "the key vault refuses: 403"},
-		"http":                 {false, true, specOf("WebApp1", strings.Replace(input, "https", "http", 1)), reader, "SecretUri is no https URL"},
+		"joined":      {true, false, specOf("WebApp1", ""), "", `CORP\WebApp1$`},
+		"not joined":  {false, false, specOf("WebApp1", ""), "", "0x8007054b"},
+		"expired":     {true, false, specOf("Old", ""), "", "the credential spec's account Old"},
+		"not allowed": {true, false, specOf("Closed", ""), "", "Access is denied"},
+		"unknown":     {true, false, specOf("Other", ""), "", "the credential spec's account Other"},
+		"no JSON":     {true, false, "{", "", "the credential spec is no JSON object"},
+		"no account":  {true, false, "{}", "", "no DomainJoinConfig with DnsName and MachineAccountName"},
+		"a plug-in":   {false, true, specOf("WebApp1", input), reader, `CORP\WebApp1$`},
+		"no plug-in":  {false, false, specOf("WebApp1", input), reader, "Object was not found in registry"},
+		"another plug-in": {false, true, strings.Replace(specOf("WebApp1", input), "CCC2A336", "00000000", 1),
+			reader, "Object was not found in registry"},
+		"another identity": {false, true, specOf("WebApp1", strings.Replace(input, "principal", "else", 1)),
+			reader, "the metadata service gives no token"},
+		"another secret": {false, true, specOf("WebApp1", input+"s"), reader, "the key vault refuses: 403"},
+		"http": {false, true, specOf("WebApp1", strings.Replace(input, "https", "http", 1)), reader,
+			"SecretUri is no https URL"},
 		"a secret of no user":  {false, true, specOf("WebApp1", input), "secret-without-colon", `is not of the form DOMAIN\USER:PASSWORD`},
 		"a wrong password":     {false, true, specOf("WebApp1", input), `CORP\reader:wrong`, "0x8007052e"},
 		"a user who may not":   {false, true, specOf("WebApp1", input), `CORP\joiner:right`, "0x80070005"},
@@ -125,7 +128,8 @@ Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`
 				}
 			}
 			if tc.plugged {
-				if err := n.body.Machine().Registry().Set(pluginKey+keyVaultPlugin, "", guestmachine.Value{Kind: "String", Text: "plug-in"}); err != nil {
+				if err := n.body.Machine().Registry().Set(pluginKey+keyVaultPlugin, "",
+					guestmachine.Value{Kind: "String", Text: "plug-in"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -139,7 +143,8 @@ Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`
 			if !strings.Contains(got, tc.want) || err == nil && got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			if _, password, some := strings.Cut(tc.secret, ":"); strings.Contains(got, tc.secret) && tc.secret != "" || some && strings.Contains(got, ":"+password) {
+			if _, password, some := strings.Cut(tc.secret, ":"); strings.Contains(got, tc.secret) &&
+				tc.secret != "" || some && strings.Contains(got, ":"+password) {
 				t.Errorf("the answer has the secret: %q", got)
 			}
 		})

@@ -87,17 +87,21 @@ func TestGMSAAdmission(t *testing.T) {
 		// patch is a part of the patch, refused one of the message; "" for none.
 		patch, refused string
 	}{
-		"no options":         {path: "/mutate", now: gmsaPod("web", nil, nil)},
-		"contents of a pod":  {path: "/mutate", now: gmsaPod("web", options("webapp1", ""), nil), patch: `"/spec/securityContext/windowsOptions/gmsaCredentialSpec"`},
-		"of a container":     {path: "/mutate", now: gmsaPod("web", nil, options("webapp1", "")), patch: `"/spec/containers/0/securityContext/windowsOptions/gmsaCredentialSpec"`},
+		"no options": {path: "/mutate", now: gmsaPod("web", nil, nil)},
+		"contents of a pod": {path: "/mutate", now: gmsaPod("web", options("webapp1", ""), nil),
+			patch: `"/spec/securityContext/windowsOptions/gmsaCredentialSpec"`},
+		"of a container": {path: "/mutate", now: gmsaPod("web", nil, options("webapp1", "")),
+			patch: `"/spec/containers/0/securityContext/windowsOptions/gmsaCredentialSpec"`},
 		"contents are there": {path: "/mutate", now: gmsaPod("web", options("webapp1", contents), nil)},
 		"no such spec":       {path: "/mutate", now: gmsaPod("web", options("none", ""), nil), refused: "cred spec none does not exist"},
-		"an empty spec":      {path: "/mutate", now: gmsaPod("web", options("empty", ""), nil), refused: "cred spec empty does not have a credspec key"},
-		"may use":            {path: "/validate", now: gmsaPod("web", options("webapp1", contents), nil)},
-		"other spaces":       {path: "/validate", now: gmsaPod("web", options("webapp1", `{ "CmsPlugins":["ActiveDirectory"] }`), nil)},
+		"an empty spec": {path: "/mutate", now: gmsaPod("web", options("empty", ""), nil),
+			refused: "cred spec empty does not have a credspec key"},
+		"may use":      {path: "/validate", now: gmsaPod("web", options("webapp1", contents), nil)},
+		"other spaces": {path: "/validate", now: gmsaPod("web", options("webapp1", `{ "CmsPlugins":["ActiveDirectory"] }`), nil)},
 		"may not use": {path: "/validate", now: gmsaPod("else", options("webapp1", contents), nil),
 			refused: `service account "else" is not authorized to ` + "`use`" + ` GMSA cred spec "webapp1"`},
-		"the default account": {path: "/validate", now: gmsaPod("", options("webapp1", contents), nil), refused: `service account "default"`},
+		"the default account": {path: "/validate", now: gmsaPod("", options("webapp1", contents), nil),
+			refused: `service account "default"`},
 		"other contents": {path: "/validate", now: gmsaPod("web", options("webapp1", `{"CmsPlugins": []}`), nil),
 			refused: "is not what the GMSACredentialSpec webapp1 has"},
 		"contents without a name": {path: "/validate", now: gmsaPod("web", nil, options("", contents)),
@@ -109,7 +113,9 @@ func TestGMSAAdmission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := admission(t)
-			request := &admissionv1.AdmissionRequest{UID: "u", Namespace: "shop", Name: "p", Operation: admissionv1.Create, Object: raw(t, tc.now)}
+			request := &admissionv1.AdmissionRequest{
+				UID: "u", Namespace: "shop", Name: "p", Operation: admissionv1.Create, Object: raw(t, tc.now),
+			}
 			if tc.old != nil {
 				request.Operation, request.OldObject = admissionv1.Update, raw(t, tc.old)
 			}
@@ -148,7 +154,8 @@ func raw(t *testing.T, p *corev1.Pod) runtime.RawExtension {
 
 // TestGMSAPaths: what is no review is refused, and the health of the webhook is answered.
 func TestGMSAPaths(t *testing.T) {
-	for at, want := range map[string]int{"/health": http.StatusNoContent, "/mutate": http.StatusBadRequest, "/validate": http.StatusBadRequest, "/": 404} {
+	for at, want := range map[string]int{"/health": http.StatusNoContent, "/mutate": http.StatusBadRequest,
+		"/validate": http.StatusBadRequest, "/": 404} {
 		answer := httptest.NewRecorder()
 		admission(t).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, at, strings.NewReader("{")))
 		if answer.Code != want {

@@ -306,7 +306,9 @@ func (b *bench) failures(t *testing.T) {
 		{name: "another signer", image: build{more: windowsOnly + "  components:\n  - {name: cloudbase-init, signer: CN=Contoso}\n"},
 			want: []string{"step customise, script cloudbase-init", "not CN=Contoso", "is signed by CN=Cloudbase Solutions (simulated",
 				"spec.components[name=cloudbase-init]"}},
-		{name: "a program without a signature", image: build{more: windowsOnly + "  components:\n  - {name: kubelet, signer: CN=Contoso}\n"},
+		{name: "a program without a signature", image: build{
+			more: windowsOnly + "  components:\n  - {name: kubelet, signer: CN=Contoso}\n",
+		},
 			want: []string{"step customise, script kubelet", "has no valid signature: NotSigned", "spec.components[name=kubelet]"}},
 		{name: "kubelet's log does not rotate", image: build{after: `sc.exe config kubelet binPath= 'C:\k\kubelet.exe --windows-service'`},
 			want: []string{"step verify, script verify", "FAILED: the service kubelet does not rotate its log"}},

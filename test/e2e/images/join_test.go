@@ -37,7 +37,9 @@ func (b *bench) joins(t *testing.T) {
 		began := time.Now()
 		out := b.Run(nil, "images", "build", file, "--pins", pins, "--azure", "local", "--join")
 		t.Logf("resumed and ended in %.1f s:\n%s", time.Since(began).Seconds(), out)
-		for _, want := range []string{"trial: done before", "2 machines are Ready nodes", "deleting the throw-away cluster", "/versions/3.0.0"} {
+		for _, want := range []string{
+			"trial: done before", "2 machines are Ready nodes", "deleting the throw-away cluster", "/versions/3.0.0",
+		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in the output", want)
 			}

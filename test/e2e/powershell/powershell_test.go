@@ -101,7 +101,7 @@ func builds(t *testing.T, scripts map[string]string) {
 			t.Fatal(err)
 		}
 		for _, s := range all {
-			scripts[file+" "+s.Name] = image.Library() + s.Script
+			scripts[file+" "+s.Name] = b.Library() + s.Script
 		}
 	}
 }
