@@ -25,9 +25,6 @@ func TestMachines(t *testing.T) {
 	calicoValues := "installation:\n  {{- if .Cluster }}\n  serviceCIDRs: [10.96.0.0/12]\n  {{- end }}\n  calicoNetwork:\n" +
 		"    bgp: Disabled\n    mtu: 1350\n    ipPools:\n    - cidr: {{ index .Cluster.spec.clusterNetwork.pods.cidrBlocks 0 }}\n" +
 		"      encapsulation: VXLAN\n    windowsDataplane: HNS\n"
-	const windowsSet = "---\napiVersion: addons.cluster.x-k8s.io/v1beta1\nkind: ClusterResourceSet\nmetadata:\n" +
-		"  name: calico-windows\nspec:\n  clusterSelector:\n    matchLabels: {windows: enabled}\n" +
-		"  resources: [{kind: ConfigMap, name: calico-windows}]\n"
 	for name, c := range map[string]struct {
 		rule, text string
 		want       []string
@@ -53,6 +50,7 @@ func TestMachines(t *testing.T) {
 		"labels that an add-on selects": {"WIN808", bare + workers("v1.36.3", "users: []\n") + chart(calicoValues), nil},
 		"labels that no add-on selects": {"WIN808", strings.Replace(bare, "network: ours", "network: theirs", 1) +
 			workers("v1.36.3", "users: []\n") + chart(calicoValues), []string{"error metadata.labels"}},
+		"no add-on at all": {"WIN808", bare + workers("v1.36.3", "users: []\n"), []string{"info metadata.labels"}},
 		"no csi-proxy": {"WIN808", strings.Replace(demo, "    csi-proxy: enabled\n", "", 1) +
 			workers("v1.36.3", "users: []\n"), []string{"warning metadata.labels"}},
 		"dockershim before 1.24": {"WIN809", strings.Replace(workers("v1.23.17", "users: []\n"), "windowsServerVersion",

@@ -177,21 +177,34 @@ var win808 = lint.Rule{
 	Doc: "Nodes stay NotReady until a CNI and a kube-proxy for Windows run on them. ClusterResourceSets and Helm " +
 		"chart proxies install them by the cluster's labels: `windows: enabled` with `cni: calico` or `cni-windows: " +
 		"calico`, or whatever label selects the add-on in your set. Without `csi-proxy: enabled` there are no volumes on Windows, " +
-		"which is a warning. If something else installs them, silence the rule on the Cluster. AKS brings its own. Source: " +
+		"which is a warning. Where the input has no such add-on it is an info, as they may be installed afterwards. AKS " +
+		"brings its own. Source: " +
 		"kubernetes-sigs/cluster-api-provider-azure templates/addons.",
 	Bad: strings.Replace(cluster(podCIDR+"10.0.0.0/16"+serviceCIDR), "    windows: enabled\n    cni: "+
-		"calico\n", "", 1) + workers(kuberelease.Default, "users: []\n"),
-	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers(kuberelease.Default, "users: []\n"),
+		"calico\n", "", 1) + workers(kuberelease.Default, "users: []\n") + windowsSet,
+	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers(kuberelease.Default, "users: []\n") + windowsSet,
 	Check: eachCluster(checkWIN808),
 }
 
+// windowsSet is a ClusterResourceSet of an example that installs Calico for Windows.
+const windowsSet = "---\napiVersion: addons.cluster.x-k8s.io/v1beta1\nkind: ClusterResourceSet\nmetadata:\n" +
+	"  name: calico-windows\nspec:\n  clusterSelector:\n    matchLabels: {windows: enabled}\n" +
+	"  resources: [{kind: ConfigMap, name: calico-windows}]\n"
+
 func checkWIN808(p *lint.Pass, o *lint.Object) {
 	labels := o.Root.At("metadata", "labels")
-	if !networkLabels(labels) && !slices.ContainsFunc(ofKind(p.Set, "ClusterResourceSet", "HelmChartProxy"),
-		func(addon *lint.Object) bool { return windowsNetwork(addon) && selects(addon, o) }) {
+	networks := slices.DeleteFunc(slices.Clone(ofKind(p.Set, "ClusterResourceSet", "HelmChartProxy")),
+		func(addon *lint.Object) bool { return !windowsNetwork(addon) })
+	switch {
+	case networkLabels(labels), slices.ContainsFunc(networks, func(addon *lint.Object) bool { return selects(addon, o) }):
+	case len(networks) > 0:
 		p.Report(o, labels, "it has Windows machines, and no label that installs a CNI and kube-proxy for "+
 			"Windows: the nodes stay NotReady", say("windows: enabled and cni: calico, or the labels that "+
 			"your add-ons select"))
+	default: // many install it afterwards, with Helm
+		p.ReportAs(lint.Info, o, labels, "it has Windows machines, and nothing here installs a CNI and kube-proxy for "+
+			"Windows: the nodes stay NotReady until something does", say("install them once the cluster can be reached, or by "+
+			"add-ons that a label of the cluster selects"))
 	}
 	if !labels.At("csi-proxy").Exists() && !slices.ContainsFunc(p.Set.Kind("DaemonSet"),
 		func(d *lint.Object) bool { return strings.Contains(d.Name, "csi-proxy") }) {

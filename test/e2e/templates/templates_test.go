@@ -42,6 +42,9 @@ var variables = []string{
 	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26",
 	"AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
 	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=v1.36.3",
+	// What the jobs of kubernetes-sigs/windows-testing set for theirs.
+	"HYPERV=", "MAX_PODS=", "GMSA_ID=1717", "GMSA_NODE_RG=gmsa-dc-1717", "KUBE_GIT_VERSION=v1.36.3",
+	"REGISTRY=capzci.azurecr.io", "KUBE_IMAGE_TAG=v1.36.3",
 	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
 
@@ -69,6 +72,7 @@ func TestTemplates(t *testing.T) {
 	p.Run(nil, "up")
 	if id := regexp.MustCompile(`AZURE_CLIENT_ID: "?([0-9a-f-]+)`).FindStringSubmatch(p.Run(nil, "status", "-o", "clusterctl")); id != nil {
 		t.Setenv("UAMI_CLIENT_ID", id[1])
+		t.Setenv("MANAGEMENT_IDENTITY", id[1])
 	}
 	var table []string
 	for i, file := range files {
