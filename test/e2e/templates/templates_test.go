@@ -70,10 +70,16 @@ func TestTemplates(t *testing.T) {
 	}
 	p := plane.New(t, "WORKER_MACHINE_COUNT=1")
 	p.Run(nil, "up")
-	if id := regexp.MustCompile(`AZURE_CLIENT_ID: "?([0-9a-f-]+)`).FindStringSubmatch(p.Run(nil, "status", "-o", "clusterctl")); id != nil {
-		t.Setenv("UAMI_CLIENT_ID", id[1])
-		t.Setenv("MANAGEMENT_IDENTITY", id[1])
+	settings := p.Run(nil, "status", "-o", "clusterctl")
+	setting := func(name string) string {
+		value := regexp.MustCompile(name + `: "?([0-9a-f-]+)`).FindStringSubmatch(settings)
+		if value == nil {
+			t.Fatalf("casement status -o clusterctl has no %s", name)
+		}
+		return value[1]
 	}
+	t.Setenv("UAMI_CLIENT_ID", setting("AZURE_CLIENT_ID"))
+	t.Setenv("MANAGEMENT_IDENTITY", setting("AZURE_CLIENT_ID"))
 	var table []string
 	for i, file := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "cluster-template-"), ".yaml")
@@ -83,10 +89,10 @@ func TestTemplates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AZURE_CUSTOM_VNET_NAME", fmt.Sprintf("custom-vnet-%d", i))
 			t.Setenv("AZURE_CUSTOM_VNET_RESOURCE_GROUP", "capz-ci")
-			setVariables(t, file)
+			setVariables(t, file, setting("AZURE_SUBSCRIPTION_ID"))
 			for _, class := range files {
 				if strings.Contains(class, "clusterclass") && strings.Contains(name, "topology") {
-					setVariables(t, class)
+					setVariables(t, class, setting("AZURE_SUBSCRIPTION_ID"))
 				}
 			}
 			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // templates differ in its type
@@ -103,7 +109,7 @@ func TestTemplates(t *testing.T) {
 }
 
 // setVariables sets the variables for which a template has no default.
-func setVariables(t *testing.T, file string) {
+func setVariables(t *testing.T, file, subscription string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -113,6 +119,10 @@ func setVariables(t *testing.T, file string) {
 		if name, value, _ := strings.Cut(v, "="); strings.Contains(string(text), "${"+name+"}") {
 			t.Setenv(name, value)
 		}
+	}
+	if strings.Contains(string(text), "providerID: ${USER_IDENTITY}") { // an ID, where CAPZ's templates ask for a name
+		t.Setenv("USER_IDENTITY", "/subscriptions/"+subscription+"/resourceGroups/capz-ci/providers/"+
+			"Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity")
 	}
 }
 
