@@ -27,7 +27,8 @@ func newAzurePrepare(a *app) *cobra.Command {
 		Short: "Make in the local Azure what a cluster's manifest takes for granted",
 		Long: `Make what a manifest expects to be there, in the local Azure: the user-assigned
 identities of its machines, the virtual network, where that is in a resource group which
-is not the cluster's, with its security groups, and networks that it is peered with.
+is not the cluster's, with its security groups, networks that it is peered with, and
+images in galleries of a subscription, which are copies of the reference images.
 CAPZ's users create these by hand in their subscription before the first cluster. What is
 there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
@@ -70,6 +71,8 @@ type prerequisite struct {
 	path, version string
 	subscription  string
 	properties    any
+	// in is the path of a resource that makes this one needless where it is there already.
+	in string
 }
 
 // prepare makes the prerequisites that are not there yet, and their resource groups.
@@ -77,10 +80,15 @@ func (a *app) prepare(ctx context.Context, client *casementarm.Client, wanted []
 	if len(wanted) == 0 {
 		fmt.Fprintln(a.Out, "The manifest takes nothing for granted.")
 	}
+	there := map[string]bool{}
 	for _, w := range wanted {
 		root := "/subscriptions/" + w.subscription
+		if there[root+w.in] {
+			continue
+		}
 		_, err := client.Get(ctx, root+w.path, w.version)
 		if err == nil {
+			there[root+w.path] = true
 			fmt.Fprintf(a.Out, "%s %s in %s is there\n", w.kind, w.name, w.group)
 			continue
 		}
@@ -112,6 +120,11 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	}
 	var wanted []prerequisite
 	for _, c := range plan.Clusters {
+		for _, image := range imagesOf(c.Machines) {
+			if !slices.ContainsFunc(wanted, func(w prerequisite) bool { return w.subscription+w.path == image.subscription+image.path }) {
+				wanted = append(wanted, image)
+			}
+		}
 		if c.Azure == nil {
 			continue
 		}

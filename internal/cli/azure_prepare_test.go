@@ -103,3 +103,63 @@ func TestRangeApart(t *testing.T) {
 		}
 	}
 }
+
+// TestPrerequisiteImages checks that an image of a subscription's gallery is expected to be
+// there, once for all machines, and that nothing is added to a definition that is there.
+func TestPrerequisiteImages(t *testing.T) {
+	const manifest = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: demo, namespace: default}
+spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: demo}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: win, namespace: default}
+spec:
+  clusterName: demo
+  template: {spec: {clusterName: demo, version: v1.36.3, infrastructureRef: {kind: AzureMachineTemplate, name: win}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: win2, namespace: default}
+spec:
+  clusterName: demo
+  template: {spec: {clusterName: demo, version: v1.36.3, infrastructureRef: {kind: AzureMachineTemplate, name: win}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachineTemplate
+metadata: {name: win, namespace: default}
+spec:
+  template:
+    metadata: {annotations: {windowsServerVersion: windows-2025}}
+    spec:
+      osDisk: {osType: Windows}
+      image:
+        computeGallery: {subscriptionID: s, resourceGroup: images, gallery: own, name: win, version: latest}
+`
+	set, unread := lint.Read([]string{"-"}, lint.Options{Stdin: strings.NewReader(manifest)})
+	if len(unread) > 0 {
+		t.Fatal(unread)
+	}
+	found, err := prerequisites(set, "11111111-1111-1111-1111-111111111111")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const definition = "/resourceGroups/images/providers/Microsoft.Compute/galleries/own/images/win"
+	var got []string
+	for _, p := range found {
+		got = append(got, p.kind+" "+p.path)
+	}
+	if want := []string{"gallery " + strings.TrimSuffix(definition, "/images/win"), "image definition " + definition,
+		"image version " + definition + "/versions/1.36.3"}; !slices.Equal(got, want) {
+		t.Fatalf("prerequisites %q, want %q", got, want)
+	}
+	if found[2].in != definition {
+		t.Errorf("the version is needless where %q is there, want the definition", found[2].in)
+	}
+	body, err := json.Marshal(found[2].properties)
+	if err != nil || !strings.Contains(string(body), "/Images/capi-win-2025-containerd/Versions/1.36.3") {
+		t.Errorf("the version is %s, %v, and no copy of the reference image", body, err)
+	}
+}

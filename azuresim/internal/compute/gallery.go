@@ -155,6 +155,9 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		publishing["publishedDate"] = value.At(old.Body, "properties", "publishingProfile", "publishedDate")
 		return nil
 	}
+	if id := value.Str(p, "storageProfile", "source", "communityGalleryImageId"); id != "" {
+		return findCommunity(t, d, id, strings.Split(strings.Trim(id, "/"), "/"), value.Object{})
+	}
 	id := value.OrDefault(value.Str(p, "storageProfile", "source", "virtualMachineId"), value.Str(p, "storageProfile", "source", "id"))
 	if id == "" {
 		id = value.Str(p, "storageProfile", "osDiskImage", "source", "id")

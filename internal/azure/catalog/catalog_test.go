@@ -175,6 +175,7 @@ func TestCheckVM(t *testing.T) {
 
 func TestExists(t *testing.T) {
 	const at = "/subscriptions/s/providers/Microsoft.Compute/locations/westeurope"
+	const own = "/subscriptions/x/resourceGroups/r/providers/Microsoft.Compute/galleries/own"
 	a := &azure{
 		docs: map[string]string{
 			at + "/communityGalleries/g/images/i/versions/1.2.3":                        `{}`,
@@ -184,6 +185,7 @@ func TestExists(t *testing.T) {
 		lists: map[string][]string{
 			at + "/publishers/p/artifacttypes/vmimage/offers/o/skus/s/versions":     {`{"name":"1.0.0"}`},
 			at + "/publishers/p/artifacttypes/vmimage/offers/o/skus/empty/versions": {},
+			own + "/images/some/versions":                                           {`{"name":"1.0.0"}`},
 		},
 	}
 	now := time.Now()
@@ -200,6 +202,8 @@ func TestExists(t *testing.T) {
 		{"exact", Image{Publisher: "p", Offer: "o", SKU: "s", Version: "1.0.0"}, true},
 		{"no version at all", Image{Publisher: "p", Offer: "o", SKU: "empty", Version: "latest"}, false},
 		{"no such SKU", Image{Publisher: "p", Offer: "o", SKU: "none", Version: "latest"}, false},
+		{"latest of an own gallery", Image{ID: own + "/images/some/versions/latest"}, true},
+		{"nothing in an own gallery", Image{ID: own + "/images/none/versions/latest"}, false},
 		{"managed image", Image{ID: "/subscriptions/x/resourceGroups/r/providers/Microsoft.Compute/images/mine"}, true},
 	} {
 		if got, err := c.Exists(t.Context(), "West Europe", tc.image); err != nil || got != tc.want {

@@ -43,7 +43,11 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 // look reads one version, or the newest of a list of them.
 func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
-		for item, err := range c.client.List(ctx, path, apiVersion, arm.Query("$top", "1"), arm.Query("$orderby", "name desc")) {
+		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
+		if strings.Contains(strings.ToLower(path), ownGallery) {
+			newest = nil // their lists document neither
+		}
+		for item, err := range c.client.List(ctx, path, apiVersion, newest...) {
 			if arm.ClassOf(err) == arm.NotFound {
 				return false, nil
 			}
@@ -56,6 +60,19 @@ func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, erro
 		return false, nil
 	}
 	return err == nil && json.Valid(body), err
+}
+
+// ownGallery is part of the ID of what is in a gallery of a subscription.
+const ownGallery = "/galleries/"
+
+// anyOf returns the list of versions for the ID of the latest one, which cannot be read by
+// that name, and any other ID as it is.
+func anyOf(id string) string {
+	const latest = "/latest"
+	if end := len(id) - len(latest); end > 0 && strings.EqualFold(id[end:], latest) {
+		return id[:end]
+	}
+	return id
 }
 
 // imagePath is where an image is read, and with which api-version.
@@ -71,9 +88,9 @@ func (c *Catalog) imagePath(locationName string, i Image) (path, apiVersion stri
 	case i.Publisher != "":
 		return at + "/publishers/" + i.Publisher + "/artifacttypes/vmimage/offers/" + i.Offer + "/skus/" + i.SKU + version, imagesAPIVersion
 	case strings.HasPrefix(strings.ToLower(i.ID), "/communitygalleries/"):
-		return at + i.ID, galleryAPIVersion
-	case strings.Contains(strings.ToLower(i.ID), "/galleries/"):
-		return i.ID, galleryAPIVersion
+		return at + anyOf(i.ID), galleryAPIVersion
+	case strings.Contains(strings.ToLower(i.ID), ownGallery):
+		return anyOf(i.ID), galleryAPIVersion
 	}
 	return i.ID, imagesAPIVersion
 }

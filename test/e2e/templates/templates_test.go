@@ -286,7 +286,9 @@ func (l *life) addons() []string {
 	if strings.Contains(l.row.name, "azure-cni") {
 		network = "azure-cni"
 	}
-	if label := regexp.MustCompile(`(?m)^    cni: (\S+)$`).FindStringSubmatch(l.manifest); label != nil {
+	// A label of the cluster's own, such as NAME-calico, selects what its users apply.
+	if label := regexp.MustCompile(`(?m)^    cni: (?:\S+-)?(calico\S*|flannel\S*|azure-cni)$`).
+		FindStringSubmatch(l.manifest); label != nil {
 		network = label[1]
 	}
 	if strings.Contains(l.manifest, "chartName: tigera-operator") {
