@@ -208,7 +208,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {
 			continue
 		}
-		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce}); err != nil {
+		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: newQueue}); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", c.name, err)
 		}
 	}
