@@ -185,6 +185,13 @@ func (l *life) live() (err error) {
 		return nil
 	}
 	if names := l.addons(); len(names) > 0 {
+		// A label of the cluster's own, such as NAME-calico, selects what its users apply by
+		// themselves; who chooses an addon takes it off, as addons install asks for.
+		if strings.Contains(l.manifest, "\n    cni: "+l.cluster+"-") {
+			if _, err := l.p.Try(nil, "kubectl", "label", "cluster", l.cluster, "cni-"); err != nil {
+				return fmt.Errorf("label: %w", err)
+			}
+		}
 		if _, err := l.p.Try(nil, append([]string{"addons", "install", "--cluster", l.cluster}, names...)...); err != nil {
 			return fmt.Errorf("addons: %w", err)
 		}
@@ -286,7 +293,6 @@ func (l *life) addons() []string {
 	if strings.Contains(l.row.name, "azure-cni") {
 		network = "azure-cni"
 	}
-	// A label of the cluster's own, such as NAME-calico, selects what its users apply.
 	if label := regexp.MustCompile(`(?m)^    cni: (?:\S+-)?(calico\S*|flannel\S*|azure-cni)$`).
 		FindStringSubmatch(l.manifest); label != nil {
 		network = label[1]
