@@ -200,7 +200,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	shown["the saved page"] = string(saved)
 	for where, text := range shown {
 		for i, secret := range secrets {
-			if at := strings.Index(text, secret); at >= 0 {
+			asked := strings.HasPrefix(where, "azure env") && secret == planted["client secret"] // see purpose
+			if at := strings.Index(text, secret); at >= 0 && !asked {
 				t.Errorf("%s shows secret %d (%.10s...) after %q", where, i, secret, text[max(0, at-60):at])
 			}
 		}
