@@ -457,6 +457,17 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestNulls: a field that has no value is one that is not there, as the API server takes it;
+// bases of kustomize have them.
+func TestNulls(t *testing.T) {
+	set := manifest(t, []string{"      osDisk:\n", "      image:\n      osDisk:\n"}, "")
+	for _, f := range Run(set, read(t, set), nil) {
+		if f.Severity == lint.Error {
+			t.Errorf("%s %s: %s", f.Rule, f.Path, f.Message)
+		}
+	}
+}
+
 // TestOffline: nothing is said that needs Azure, and the rules of lint are there.
 func TestOffline(t *testing.T) {
 	set := manifest(t, []string{"location: westeurope", "location: atlantis",

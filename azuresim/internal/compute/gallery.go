@@ -3,6 +3,8 @@ package compute
 import (
 	"net/http"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,11 +124,18 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-var versionName = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,9}$`)
+// isVersion says whether a name is three numbers that fit into 32 bits, the sign among them.
+func isVersion(name string) bool {
+	parts := strings.Split(name, ".")
+	return len(parts) == 3 && !slices.ContainsFunc(parts, func(part string) bool {
+		n, err := strconv.ParseInt(part, 10, 32)
+		return err != nil || n < 0 || part[0] == '+'
+	})
+}
 
 // prepareVersion checks an image version and finds out what it holds.
 func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	if !versionName.MatchString(d.Parsed.Name()) {
+	if !isVersion(d.Parsed.Name()) {
 		return invalid("galleryImageVersionName", "The image version name '%s' is not valid: it has the form "+
 			"major.minor.patch, each a number of up to 32 bits.", d.Parsed.Name())
 	}
