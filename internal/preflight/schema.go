@@ -50,11 +50,9 @@ func schemas() (map[string]schema, error) {
 	return all, nil
 }
 
-// fill takes nulls out of fields that cannot be null and sets the defaults of the schema, as
-// the API server does.
+// fill sets the defaults of the schema.
 func (s schema) fill(content map[string]any) {
 	if s.defaults != nil {
-		defaulting.PruneNonNullableNullsWithoutDefaults(content, s.defaults)
 		defaulting.Default(content, s.defaults)
 	}
 }
