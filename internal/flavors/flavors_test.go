@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -141,6 +142,7 @@ func TestFill(t *testing.T) {
 		{"default at first use only", "a: ${X:=1} ${X}", "a: 1 ", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			judge(t, tt.in, lookup)
 			got, _, err := Fill([]byte(tt.in), lookup)
 			var names []string
 			if missing, ok := errors.AsType[*MissingError](err); ok {
@@ -185,6 +187,9 @@ func FuzzFill(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		if utf8.ValidString(s) && !strings.Contains(s, "\x00") { // Fill takes text alone
+			judge(t, s, func(string) (string, bool) { return "v", true })
+		}
 		out, _, err := Fill([]byte(s), func(string) (string, bool) { return "v", true })
 		if err == nil && !strings.Contains(s, "$") && string(out) != s {
 			t.Errorf("text without variables changed: %q to %q", s, out)
