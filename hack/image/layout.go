@@ -4,114 +4,103 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	_ "crypto/sha256" // go-digest finds it by registration
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
-
-// blobs are the contents of a layout by their path in it.
-type blobs map[string][]byte
-
-// add keeps a blob and returns what refers to it.
-func (b blobs) add(mediaType string, data []byte) ocispec.Descriptor {
-	d := digest.FromBytes(data)
-	b[ocispec.ImageBlobsDir+"/"+d.Algorithm().String()+"/"+d.Encoded()] = data
-	return ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(data))}
-}
-
-func (b blobs) addJSON(mediaType string, v any) (ocispec.Descriptor, error) {
-	data, err := json.Marshal(v)
-	return b.add(mediaType, data), err
-}
 
 // write writes the archive and returns the digest of the image's index.
 func write(o options) (indexDigest string, err error) {
 	if o.name == "" || o.entry == "" || o.out == "" || len(o.programs) == 0 {
 		return "", errors.New("--name, --entry, --program and --out are needed")
 	}
-	content := blobs{}
-	index, err := build(o, content)
+	index, err := build(o)
 	if err != nil {
 		return "", err
 	}
-	index.Annotations = map[string]string{
-		ocispec.AnnotationRefName: o.name[strings.LastIndex(o.name, ":")+1:], "io.containerd.image.name": o.name,
+	dir, err := os.MkdirTemp("", "image")
+	if err != nil {
+		return "", err
 	}
-	for name, v := range map[string]any{
-		ocispec.ImageLayoutFile: ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion},
-		ocispec.ImageIndexFile: ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2},
-			MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{index}},
-	} {
-		if content[name], err = json.Marshal(v); err != nil {
-			return "", err
-		}
+	defer os.RemoveAll(dir)
+	top, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	if err != nil {
+		return "", err
+	}
+	if err := top.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		ocispec.AnnotationRefName: o.name[strings.LastIndex(o.name, ":")+1:], "io.containerd.image.name": o.name,
+	})); err != nil {
+		return "", err
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return "", err
 	}
 	out, err := os.Create(o.out)
 	if err != nil {
 		return "", err
 	}
-	return index.Digest.String(), errors.Join(archive(content, o.time, out), out.Close())
+	return digest.String(), errors.Join(archive(os.DirFS(dir), o.time, out), out.Close())
 }
 
-// build adds one image per architecture and the index of all, which it returns.
-func build(o options, content blobs) (ocispec.Descriptor, error) {
-	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
+// build returns the index of one image per architecture.
+func build(o options) (v1.ImageIndex, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range slices.Sorted(maps.Keys(o.programs)) {
-		image, err := one(o, arch, content)
+		image, err := one(o, arch)
 		if err != nil {
-			return ocispec.Descriptor{}, fmt.Errorf("image for %s: %w", arch, err)
+			return nil, fmt.Errorf("image for %s: %w", arch, err)
 		}
-		image.Platform = &ocispec.Platform{OS: "linux", Architecture: arch}
-		index.Manifests = append(index.Manifests, image)
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
 	}
-	return content.addJSON(ocispec.MediaTypeImageIndex, index)
+	return index, nil
 }
 
-func one(o options, arch string, content blobs) (ocispec.Descriptor, error) {
+// one returns the image for an architecture.
+func one(o options, arch string) (v1.Image, error) {
 	program, err := os.ReadFile(o.programs[arch])
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
 	plain, err := files(o, program)
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain)), nil },
+		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
-	if _, err := z.Write(plain); err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	if err := z.Close(); err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	config, err := content.addJSON(ocispec.MediaTypeImageConfig, ocispec.Image{
-		Created: &o.time, Platform: ocispec.Platform{OS: "linux", Architecture: arch},
-		Config: ocispec.ImageConfig{User: user, Entrypoint: append([]string{"/" + o.entry}, o.argument...),
-			WorkingDir: "/", Labels: o.labels},
-		RootFS:  ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(plain)}},
-		History: []ocispec.History{{Created: &o.time, CreatedBy: "hack/image"}},
-	})
+	created := v1.Time{Time: o.time}
+	image, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "hack/image"}})
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
-	return content.addJSON(ocispec.MediaTypeImageManifest, ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Config: config,
-		Layers: []ocispec.Descriptor{content.add(ocispec.MediaTypeImageLayerGzip, packed.Bytes())},
-	})
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.Created, config.OS, config.Architecture = created, "linux", arch
+	config.Config = v1.Config{User: user, Entrypoint: append([]string{"/" + o.entry}, o.argument...), WorkingDir: "/", Labels: o.labels}
+	return mutate.ConfigFile(image, config)
 }
 
 // files is the image's file system: the program, the names of its user, and a place
@@ -150,16 +139,22 @@ func files(o options, program []byte) ([]byte, error) {
 }
 
 // archive writes a layout as a tar file, in the order of its names.
-func archive(content blobs, at time.Time, out io.Writer) error {
+func archive(content fs.FS, at time.Time, out io.Writer) error {
 	w := tar.NewWriter(out)
-	for _, name := range slices.Sorted(maps.Keys(content)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content[name])), ModTime: at,
+	err := fs.WalkDir(content, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(content, name)
+		if err != nil {
+			return err
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), ModTime: at,
 			Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
 			return err
 		}
-		if _, err := w.Write(content[name]); err != nil {
-			return err
-		}
-	}
-	return w.Close()
+		_, err = w.Write(data)
+		return err
+	})
+	return errors.Join(err, w.Close())
 }
