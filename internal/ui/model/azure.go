@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	azcorearm "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -246,19 +247,14 @@ func subnetOf(ac *infrav1.AzureCluster, name string, control bool) string {
 
 // resourceNames are the resource group and the names of a resource ID, its parents' first.
 func resourceNames(id string) (group string, names []string) {
-	parts := strings.Split(strings.Trim(id, "/"), "/")
-	for i := 0; i+1 < len(parts); i += 2 {
-		switch {
-		case strings.EqualFold(parts[i], "resourceGroups"):
-			group = parts[i+1]
-		case strings.EqualFold(parts[i], "providers"):
-			for j := i + 3; j < len(parts); j += 2 {
-				names = append(names, parts[j])
-			}
-			return group, names
-		}
+	parsed, err := azcorearm.ParseResourceID(id)
+	if err != nil {
+		return "", nil
 	}
-	return group, nil
+	for at := parsed; at != nil && at.ResourceType.Namespace != azcorearm.ResourceGroupResourceType.Namespace; at = at.Parent {
+		names = append([]string{at.Name}, names...)
+	}
+	return parsed.ResourceGroupName, names
 }
 
 func internalIP(addresses []clusterv1.MachineAddress) string {
