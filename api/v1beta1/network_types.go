@@ -49,7 +49,7 @@ const (
 // SecurityRuleAccess is Allow or Deny.
 type SecurityRuleAccess string
 
-// What a security rule does.
+// Actions of a security rule.
 const (
 	SecurityRuleActionAllow SecurityRuleAccess = "Allow"
 	SecurityRuleActionDeny  SecurityRuleAccess = "Deny"

@@ -119,7 +119,7 @@ func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	}
 }
 
-// order puts what is not well before what is.
+// order compares two rows: one with a problem comes before one without.
 func order(a, b bool) int {
 	switch {
 	case a == b:

@@ -37,8 +37,8 @@ type Folders struct {
 // System is what a Go program reads of the machine it runs on.
 var System = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/run/systemd/resolve", "/sys", "/usr"}
 
-// What Landlock may allow below a directory and of a file. Running a program is
-// NoPrograms' concern.
+// Rights of Landlock below a directory and of a file. NoPrograms decides on running
+// programs.
 const (
 	readFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readDir   = unix.LANDLOCK_ACCESS_FS_READ_DIR

@@ -71,7 +71,8 @@ func (w *workload) apply(ctx context.Context) (*release.Release, error) {
 	case last == nil:
 		return w.install(ctx, c, values)
 	case last.Info.Status.IsPending():
-		// Whoever began it has ended; Helm refuses an upgrade until it counts as failed.
+		// The process that began the operation has ended. Helm refuses an upgrade until the
+		// release counts as failed.
 		last.SetStatus(release.StatusFailed, "interrupted")
 		if err := w.action.Releases.Update(last); err != nil {
 			return nil, err

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// What a start may take is counted in what it does and not in time, which passes on a
-// busy machine without any of it being done. A cold start takes some four seconds of the
+// Limits of a start. They count processor time and ended processes and not seconds, as on a
+// busy machine time passes while the start does nothing. A cold start takes some four seconds of the
 // processor and ends no process.
 const (
 	mostCPU    = 3 * time.Minute

@@ -104,7 +104,7 @@ func (u *up) begin() error {
 	if u.joined {
 		return errEnded
 	}
-	// What an earlier run said last is not of this one.
+	// The last report of an earlier run is not about this one.
 	if err := ignoreNotExist(os.Remove(u.dir.Snapshot())); err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 	if m.Infra != nil {
 		path := kind.VMs(false)[m.Infra.Kind]
 		m.At = m.Infra.Root.At(path...)
-		// What cannot be read, PRE501 reports.
+		// PRE501 reports a spec that cannot be read.
 		if raw, err := json.Marshal(p.admitted[m.Infra].place(path)); err == nil {
 			_ = json.Unmarshal(raw, &m.Spec)
 		}

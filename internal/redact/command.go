@@ -10,7 +10,7 @@ import (
 // single quote is doubled where the command is in YAML.
 const value = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|\S+)`
 
-// What PowerShell writes as a literal: no variable, expression or next parameter.
+// literal matches a literal of PowerShell, and no variable, expression or next parameter.
 const literal = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|[^\s$(|@-]\S*)`
 
 // unlikePort is a value that is no port, port mapping, path or variable, which -p has

@@ -192,7 +192,7 @@ var texts = []rule{
 		`'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
 	{find: regexp.MustCompile(`(?i)("auth"\s*:\s*)"[\w+/=-]{8,}"`), with: "${1}" + Mark, may: holdsLower(`"auth"`)},
 	{find: regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`), with: "${1}" + Mark, may: holdsLower("login")},
-	// What is before the @ of an address: user and password, or a token alone.
+	// The part of an address before the @: user and password, or a token alone.
 	{find: regexp.MustCompile(`(://[^/\s:@"']*:)[^/\s@"']+@`), with: "${1}" + Mark + "@", may: holds("://")},
 	{find: regexp.MustCompile(`(?i)(https?://)[^/\s:@"']{20,}@`), with: "${1}" + Mark + "@", may: holds("://")},
 }

@@ -21,8 +21,8 @@ func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
 			"must be 2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends")
 		return append(errs, validateClusterSpec(&c.Spec)...)
 	}
-	// What admission itself would fill is no change, and a fault that the stored
-	// object has already does not keep finalizers and labels from being written.
+	// A default that admission fills in is no change. An error that the stored object has
+	// already does not refuse a write of finalizers and labels.
 	was := old.DeepCopy()
 	was.Labels = c.Labels // names are made of the Cluster's
 	if err := defaultCluster(was); err != nil {

@@ -11,7 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// What Azure takes as names, as CAPZ checks it.
+// Patterns of the names that Azure accepts, as CAPZ checks them.
 var (
 	resourceNamePattern     = regexp.MustCompile(`^[-\w\._]+$`)
 	resourceGroupPattern    = regexp.MustCompile(`^[-\w\._\(\)]+$`)

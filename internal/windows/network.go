@@ -44,8 +44,8 @@ type Port struct {
 	What     string
 }
 
-// What VXLAN is on Windows, and what Azure's virtual network carries of it: 1400 bytes, of which
-// the overlay takes 50.
+// Settings of VXLAN on Windows, and the size of the packets that Azure's virtual network carries
+// for it: 1400 bytes, of which the overlay takes 50.
 // Source: https://kubernetes.io/docs/concepts/services-networking/windows-networking, and the Windows
 // chapter of the book of kubernetes-sigs/cluster-api-provider-azure.
 const (

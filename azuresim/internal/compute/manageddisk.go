@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// What disks and snapshots share: one service of Azure keeps both. It answers a write
+// Disks and snapshots share a file: one service of Azure keeps both. It answers a write
 // with what it was sent, and fills in the rest when the operation ends.
 
 // checkManaged refuses a disk or snapshot that cannot be made.
@@ -60,7 +60,7 @@ func keepManaged(t *engine.Tx, d, old *engine.Doc) {
 			value.SetDefault(p, field, was[field])
 		}
 	}
-	// Those of before are in the body alone.
+	// A disk that an earlier release of the local Azure wrote has the fields in its body alone.
 	for _, field := range []string{"uniqueId", "timeCreated"} {
 		if d.Hidden[field] == nil {
 			d.Hidden[field] = was[field]

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// What is to be done to a member of a scale set. A task is in the member's
+// Tasks of a member of a scale set, each a change that is to be made. A task is in the member's
 // document until it is done, so that it outlives the process and can be taken
 // over by a later operation on the set.
 const (

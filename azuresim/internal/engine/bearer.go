@@ -100,7 +100,7 @@ func (s *Server) Token(client, principal, audience string) string {
 	return signed
 }
 
-// What may be wrong with an access token beyond what package jwt names.
+// Errors of an access token beyond those that package jwt names.
 var (
 	ErrTokenTenant   = errors.New("the token is of another tenant")
 	ErrTokenAudience = errors.New("the token is for another audience")

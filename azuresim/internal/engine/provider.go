@@ -192,8 +192,8 @@ type Reference struct {
 	Unlinks bool
 }
 
-// What resources are for those that they point at: the names that providers
-// declare and ask by.
+// Roles of a reference: each says what the resource that refers is to the one that it
+// refers to. Providers declare references and look them up by these names.
 const (
 	AsInterface      = "interface"
 	AsVirtualMachine = "virtualMachine"

@@ -134,7 +134,7 @@ func same(path string, have, want any) bool {
 	h, hok := have.(string)
 	w, wok := want.(string)
 	if !hok || !wok {
-		// What is off or zero may be left out of an answer.
+		// Azure may leave out of an answer a field that is off or zero.
 		return have == want || have == nil && (want == false || want == float64(0) || want == "")
 	}
 	switch {

@@ -72,7 +72,7 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	}
 	_, wait := verdict(class, attempts, 0)
 	if verb == Delete && wait == 0 {
-		// What has to go goes in the end: nothing that Azure says once is the last word.
+		// A delete is tried again after any error, as no answer of Azure to one is final.
 		wait = backoff(attempts, slowPause, longestPause)
 	}
 	if wait > 0 {

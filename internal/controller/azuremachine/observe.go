@@ -62,7 +62,7 @@ func (vm *liveVM) cascadesDelete(id string) bool {
 }
 
 // leftDisks are the disks that Azure does not delete with the virtual machine.
-// Those that casement makes all go; a machine of another provider may differ.
+// Azure deletes the disks of casement's machines with them; those of another provider's may stay.
 func (vm *liveVM) leftDisks() []string {
 	if vm == nil {
 		return nil

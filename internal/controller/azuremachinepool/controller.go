@@ -233,7 +233,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 		return nil, nil // Cluster API sets the owner, which triggers a pass
 	}
 	if s.machinePool == nil {
-		// What is being deleted goes on without its MachinePool.
+		// A pool that is being deleted is reconciled without its MachinePool.
 		s.machinePool = &clusterv1.MachinePool{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.pool.Name, Labels: s.pool.Labels},
 		}

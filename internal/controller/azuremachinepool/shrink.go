@@ -47,7 +47,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	if len(s.deletedInstances()) > 0 {
-		// What has ended was an earlier deletion; these are for the next pass.
+		// The deletion that has ended is an earlier one; the next pass begins this one.
 		return pass.Wait(shortly)
 	}
 	return pass.Next()

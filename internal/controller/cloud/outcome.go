@@ -93,7 +93,7 @@ func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 		case r.State == plan.Failed || r.Class != "":
 			return r.Reason, r.Message
 		case r.Reason != condition.WaitingForNeeds && waiting == "":
-			// What waits for another resource is explained by that one.
+			// The other resource explains why this one waits.
 			waiting = ", " + r.Message
 		}
 	}
@@ -109,7 +109,7 @@ func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	return resync
 }
 
-// What to wait before asking again where Azure does not say.
+// Pauses before the next request where Azure names none.
 const (
 	transientWait = 15 * time.Second
 	deniedWait    = 2 * time.Minute

@@ -255,7 +255,7 @@ func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret
 	return s, vaultPattern.MatchString(s.Vault) && secretPattern.MatchString(s.Secret)
 }
 
-// What a vault and a secret can be called.
+// Patterns of the names of vaults and secrets.
 // Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
 var (
 	vaultPattern  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{2,23}$`)

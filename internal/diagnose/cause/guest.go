@@ -9,7 +9,7 @@ const (
 
 // guest is what a machine's agent, kubeadm and the kubelet say while it boots.
 var guest = []Cause{
-	// What the agent chokes on (cloudbase-init, cloud-init).
+	// Errors of the agent (cloudbase-init, cloud-init).
 	row("BootstrapSecretUnread", `casement-bootstrap: cannot`,
 		"the machine could not fetch its bootstrap script from the cluster's key vault", "look "+
 			"at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or "+
@@ -26,7 +26,7 @@ var guest = []Cause{
 		"escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
 	row("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`,
 		"a user's password is longer than Windows accepts", "shorten it, or leave it out"),
-	// What programs say of their flags and files.
+	// Errors of programs about their flags and files.
 	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized `+
 		`feature gate|invalid argument ".*" for "--`,
 		"a program of the node does not know a flag that it is given, and ends",
@@ -38,7 +38,7 @@ var guest = []Cause{
 		`--version'|\bkubeadm: (command )?not found|image has no cloudbase-init`,
 		"the image lacks a program that a node needs", "give the machine template an image of a node: casement "+
 			"images show names the default one, casement images build makes one of your own"),
-	// What kubeadm says.
+	// Errors of kubeadm.
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",

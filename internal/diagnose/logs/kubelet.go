@@ -110,7 +110,7 @@ func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 		}
 		found = next
 	}
-	// What was named without a star may not be there.
+	// A file that was named without a star may be missing.
 	var missing []string
 	for _, f := range found {
 		dir, name := path.Split(f)

@@ -25,7 +25,7 @@ func (f walker) machine(m *clusterv1.Machine) *Answer {
 	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
 		return a
 	} else if vm := f.infrastructure(m); a != nil || vm != nil {
-		// What the VM waits for is the bootstrap data: the one that is first says it.
+		// The VM's own answer comes first, unless it only waits for the bootstrap data.
 		return first(func() *Answer { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *Answer { return a })
 	}
 	return f.registered(m)

@@ -13,7 +13,7 @@ func options(pod, lines string) string {
 	return pod + "  securityContext:\n    windowsOptions:\n      " + lines + "\n" + container
 }
 
-// What the API server demands of the parts of a user name.
+// Patterns by which the API server checks the parts of a user name.
 // Source: validation.go, validateWindowsSecurityContextOptions.
 var (
 	control       = regexp.MustCompile(`[[:cntrl:]]`)

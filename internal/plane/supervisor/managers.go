@@ -190,7 +190,7 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	if err != nil {
 		return nil, err
 	}
-	// What the plane does itself runs beside Cluster API's core.
+	// The plane's own controllers run in the process of Cluster API's core.
 	core := managers[0]
 	if c.opts.Outside == nil {
 		gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)

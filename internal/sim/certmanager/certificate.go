@@ -34,7 +34,7 @@ func (c *certificate) setUp(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("certificate").For(object("Certificate")).Complete(c)
 }
 
-// spec is what of a Certificate counts here.
+// spec has the fields of a Certificate's spec that are read here.
 type spec struct {
 	SecretName string   `json:"secretName"`
 	DNSNames   []string `json:"dnsNames"`

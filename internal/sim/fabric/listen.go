@@ -10,7 +10,7 @@ import (
 
 // Listener is a place where the fabric listens, or would if it could.
 type Listener struct {
-	// What is served there, for people.
+	// What describes the service for people.
 	What string
 	// Address is the one that was asked for; Actual where the socket is. They
 	// differ where a port below 1024 is denied (see fallbackPort). Actual is empty

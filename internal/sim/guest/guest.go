@@ -79,7 +79,7 @@ const (
 // Provisioned is what the guest's agent has reported to Azure.
 type Provisioned string
 
-// What an agent reports.
+// States that an agent reports.
 const (
 	ProvisionedPending Provisioned = "pending"
 	ProvisionedReady   Provisioned = "ready"

@@ -57,7 +57,7 @@ func (r *Runner) register(ctx context.Context) error {
 func nodeStatus(now time.Time) corev1.NodeStatus {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU: *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
-		// What the machine really has is no limit here.
+		// The memory of the real machine is no limit here.
 		corev1.ResourceMemory: resource.MustParse("64Gi"),
 		corev1.ResourcePods:   resource.MustParse("110"),
 	}

@@ -3,7 +3,7 @@
 // their images. Deployments, ReplicaSets, Services and EndpointSlices stay the
 // work of Kubernetes' own controllers.
 //
-// What a process gets is what its container would have: arguments, environment,
+// A process gets what its container would have: arguments, environment,
 // the ServiceAccount's token, its Secrets as directories. What it does not get is
 // a container: it shares this machine's file system, network and user. So that
 // several can listen, flags that the program has for its ports follow the pod's

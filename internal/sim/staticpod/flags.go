@@ -21,7 +21,7 @@ const (
 	output
 	// folder is a directory that is written to.
 	folder
-	// kubeconfig is a kubeconfig, made again of what is known in it.
+	// kubeconfig is a kubeconfig: it is written again with the fields that are known.
 	kubeconfig
 	// document is a configuration file with a reader of its own in documents.
 	document

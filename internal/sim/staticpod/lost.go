@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What Kubernetes of 1.20 and later understood and the embedded one does not. A
-// test beside casement-kube fails when one of these is known there after all.
+// Flags, feature gates and admission plugins that Kubernetes 1.20 or a later release had and
+// the embedded one does not have. A test beside casement-kube fails when it has one of them.
 const (
 	// klog's flags went from every component in 1.26 (KEP-2845).
 	lostLogFlags = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size " +

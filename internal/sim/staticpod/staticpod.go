@@ -3,8 +3,8 @@
 // its addresses the loopback address of it, and what only older
 // Kubernetes understood is left out and named.
 //
-// What may run is a closed table: four programs, and for each flag that names a
-// file what becomes of it (see flags.go). A configuration that could name further
+// A closed table says which programs may run: four, and for each flag that names a file
+// how its value is translated (see flags.go). A configuration that could name further
 // files, or a program to run, is read here and written again from the parts that
 // are known; anything else is refused by name. The package reads the guest's files
 // through Mapping alone and runs nothing. The simulator (internal/sim,

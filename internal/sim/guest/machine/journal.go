@@ -91,7 +91,7 @@ func (j *Journal) recover(dir string) error {
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
 }
 
-// What a journal that was made again says of the provisioning.
+// States of the provisioning in a journal that was read again.
 const (
 	provisionedReady  = "ready"
 	provisionedFailed = "failed"

@@ -15,7 +15,7 @@ import (
 // Action is what happened to a service.
 type Action string
 
-// What a service hook hears.
+// Actions that a service hook is called with.
 const (
 	Started Action = "start"
 	Stopped Action = "stop"

@@ -131,7 +131,7 @@ type fileOptions struct {
 	skip   int
 	delims string
 	tokens []int
-	// rest says that the token behind the last one has what is left.
+	// rest says that one more token has the remaining text of the line.
 	rest, backquote bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// What shows and changes a guest's vitals.
+// Commands that show and change a guest's vitals: its disk, HNS, ports and network.
 
 // edit changes the vitals for a command.
 func (p *Process) edit(change func(*machine.Vitals)) int {
