@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/process"
 )
 
@@ -264,13 +265,9 @@ func keepPort(file, host string) (int, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("read the port of the API server: %w", err)
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	ports, err := freeport.Choose(host, 1)
 	if err != nil {
 		return 0, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, err
-	}
-	return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+	return ports[0], os.WriteFile(file, []byte(strconv.Itoa(ports[0])), 0o600)
 }

@@ -23,6 +23,7 @@ import (
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/manager"
@@ -59,18 +60,18 @@ func managerMemory(show func(row), bin string, machines int) error {
 	}
 	go server.Serve(ctx, listener) // it ends with ctx
 	endpoint := "https://" + listener.Addr().String()
-	port, err := freePort()
+	ports, err := freeport.Choose("127.0.0.1", 1)
 	if err != nil {
 		return err
 	}
-	c, err := kinds(ctx, plane.Config(), dir, port)
+	c, err := kinds(ctx, plane.Config(), dir, ports[0])
 	if err != nil {
 		return err
 	}
 	p, err := process.Start(process.Spec{
 		Name: "casement-manager", Path: filepath.Join(bin, "casement-manager"), Log: filepath.Join(dir, "manager.log"),
 		Env: []string{"KUBECONFIG=" + filepath.Join(dir, "management", "kubeconfig")},
-		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", port),
+		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", ports[0]),
 			"--webhook-cert-dir=" + dir, "--metrics-bind-address=0", "--health-addr=0",
 			"--azure-authority-host=" + endpoint, "--azure-resource-manager-endpoint=" + endpoint, "--azure-ca-file=" + ca},
 	})
@@ -85,15 +86,6 @@ func managerMemory(show func(row), bin string, machines int) error {
 	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", machines), unit: "s", measured: time.Since(start).Seconds()})
 	show(row{what: "its memory then", unit: "MiB", measured: resident(p.State().PID) / (1 << 20), budget: 260})
 	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // kinds installs Cluster API's kinds and ours, with our webhooks at a port and

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/process"
@@ -69,15 +68,6 @@ func endReason(s process.State) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode)
 }
 
-// Ports that are kept lie below those that Linux gives to outgoing connections
-// (net.ipv4.ip_local_port_range, from 32768), which could take one between its choice
-// and its use, and below NodePorts.
-const (
-	firstPort = 20000
-	portCount = 10000
-	portTries = 100
-)
-
 // keptPort returns the port in file, or a free one of planeHost that it writes
 // there, so that addresses stay over restarts. A file that holds no port is an error that
 // names it.
@@ -94,18 +84,9 @@ func keptPort(file string) (int, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("read a port that is kept: %w", err)
 	}
-	var taken error
-	for range portTries {
-		port := firstPort + rand.IntN(portCount)
-		l, err := net.Listen("tcp", net.JoinHostPort(planeHost, strconv.Itoa(port)))
-		if err != nil {
-			taken = err
-			continue
-		}
-		if err := l.Close(); err != nil {
-			return 0, err
-		}
-		return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+	ports, err := freeport.Choose(planeHost, 1)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("find a free port: %w", taken)
+	return ports[0], os.WriteFile(file, []byte(strconv.Itoa(ports[0])), 0o600)
 }

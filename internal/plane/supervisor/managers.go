@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/helm/crds"
 	"casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
@@ -72,7 +74,7 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 // then all have ended.
 func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	plane := c.management.plane
-	ports, err := c.ports()
+	ports, err := chooseWebhookPorts()
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	}
 	group.Go(func() error {
 		for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
-			if err := awaitTLS(run, port); err != nil {
+			if err := awaitTLS(run, port, caCert); err != nil {
 				return err
 			}
 		}
@@ -150,18 +152,14 @@ func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider
 	return kubeproc.InstallCRDs(ctx, c.management.plane.Config(), kinds)
 }
 
-func (c *supervisor) ports() (webhookPorts, error) {
-	var p webhookPorts
-	for name, into := range map[string]*int{
-		"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement,
-	} {
-		port, err := keptPort(c.opts.Dir.Path("management", name+".port"))
-		if err != nil {
-			return p, err
-		}
-		*into = port
+// chooseWebhookPorts chooses at each start, as the webhook configurations are written
+// at each start too: a port that another program took meanwhile costs one start.
+func chooseWebhookPorts() (webhookPorts, error) {
+	ports, err := freeport.Choose(planeHost, 4)
+	if err != nil {
+		return webhookPorts{}, err
 	}
-	return p, nil
+	return webhookPorts{Ports: capi.Ports{Core: ports[0], Bootstrap: ports[1], ControlPlane: ports[2]}, casement: ports[3]}, nil
 }
 
 // managers are Cluster API's three, its core first, and casement's own, which is pointed
@@ -239,10 +237,12 @@ func (c *supervisor) bindRights(ctx context.Context) error {
 	return nil
 }
 
-// awaitTLS waits until a webhook server answers, or until ctx ends.
-func awaitTLS(ctx context.Context, port int) error {
-	// Only whether it answers counts here; its clients verify the certificate.
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+// awaitTLS waits until a webhook server with a certificate of the CA (PEM) answers, or
+// until ctx ends. A server of another program on the port does not count.
+func awaitTLS(ctx context.Context, port int, ca []byte) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots}}
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 	for {

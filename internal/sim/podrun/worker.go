@@ -3,11 +3,12 @@ package podrun
 import (
 	"context"
 	"fmt"
-	"net"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/process"
 )
 
@@ -66,21 +68,17 @@ func (r *Runner) newWorker(node context.Context, pod *corev1.Pod) *worker {
 	for _, c := range pod.Spec.Containers {
 		w.containers = append(w.containers, &container{spec: c})
 		for _, p := range c.Ports {
-			w.ports[p.ContainerPort] = freePort()
+			w.ports[p.ContainerPort] = 0
+		}
+	}
+	// Without free ports of this machine they stay 0, and probes of the pod fail.
+	free, _ := freeport.Choose("127.0.0.1", len(w.ports))
+	for i, port := range slices.Sorted(maps.Keys(w.ports)) {
+		if i < len(free) {
+			w.ports[port] = uint16(free[i])
 		}
 	}
 	return w
-}
-
-// freePort finds a port of this machine; 0, which no program can bind twice, when
-// there is none.
-func freePort() uint16 {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
 // run runs the pod until it is deleted or the node ends.

@@ -21,6 +21,7 @@ import (
 
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/testing/kubetest"
@@ -80,11 +81,12 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		return nil, err
 	}
 	o := manager.Defaults()
-	port, err := freePort()
+	ports, err := freeport.Choose("127.0.0.1", 2)
 	if err != nil {
 		return nil, err
 	}
-	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", port), "0"
+	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", ports[0]), "0"
+	o.WebhookPort = ports[1]
 	o.LeaderElection, o.LeaderElectionNamespace = true, "default"
 	// The API server ends first; that deposes no leader.
 	o.LeaseDuration, o.RenewDeadline = 5*time.Minute, 4*time.Minute
@@ -120,7 +122,7 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
-// webhookServer writes a serving certificate and picks a port.
+// webhookServer writes a serving certificate.
 func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -132,17 +134,7 @@ func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) 
 		}
 	}
 	o.WebhookHost, o.WebhookCertDir = "127.0.0.1", dir
-	o.WebhookPort, err = freePort()
-	return certificate, err
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return certificate, nil
 }
 
 // install creates Cluster API's core kinds, ours, and our webhooks.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"casement.dev/casement/internal/freeport"
 )
 
 // Security protocols of [MS-RDPBCGR] 2.2.1.1.1.
@@ -22,7 +24,11 @@ const (
 
 // desktop opens the guide's tunnel and speaks to Remote Desktop through it.
 func (s *site) desktop(t *testing.T) {
-	port := freePort(t)
+	ports, err := freeport.Choose("127.0.0.1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(ports[0])
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
 	c := s.command(ctx, strings.Replace(guideRDP, "5555", port, 1))
@@ -112,14 +118,4 @@ func negotiate(t *testing.T, conn net.Conn, protocols uint32) (kind byte, value 
 		t.Fatalf("the answer is no connection confirm: %x", answer)
 	}
 	return answer[11], binary.LittleEndian.Uint32(answer[15:])
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -1,0 +1,51 @@
+// Package freeport chooses ports for servers that are started with a port's number and
+// not with a listener: processes, and webhook servers of controller-runtime.
+//
+// It keeps no port over time: who needs the same one again writes it down. Any package
+// that starts such a server may import it.
+package freeport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports are chosen below those that Linux gives to outgoing connections
+// (net.ipv4.ip_local_port_range, from 32768), which could take one between its choice
+// and its use, and below NodePorts.
+const (
+	first = 20000
+	count = 10000
+	tries = 100
+)
+
+// Choose returns n different TCP ports that nothing on host listens on. It holds each
+// until all are chosen. Another program that looks at the same moment may choose one of
+// them too, so a caller whose server cannot listen asks again.
+func Choose(host string, n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, port, err := listen(host)
+		if err != nil {
+			return nil, fmt.Errorf("find a free port of %s: %w", host, err)
+		}
+		defer l.Close()
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+func listen(host string) (net.Listener, int, error) {
+	var taken error
+	for range tries {
+		port := first + rand.IntN(count)
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err == nil {
+			return l, port, nil
+		}
+		taken = err
+	}
+	return nil, 0, taken
+}
