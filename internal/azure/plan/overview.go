@@ -92,16 +92,16 @@ func (r *reader) readOverview(ctx context.Context, group string) (map[string]map
 	return marks, nil
 }
 
-// resting is how old a list has to be, in times of its life, before an overview is asked
-// about it: what is asked for often belongs to something that changes.
-const resting = 5
+// rereadPause is the least time between two lists of a group that are read only because the
+// overview alone has confirmed them for long.
+const rereadPause = 5 * time.Minute
 
 // confirmed says whether a list that is too old is still what Azure has, because nothing
 // has been changed since: since the overview that was read before it or, where there was
 // none, since its resources were read. Its lock is held.
 func (r *reader) confirmed(ctx context.Context, l *listing, collection string) bool {
 	now := r.now()
-	if l.items == nil || !inOverview(collection) || now.Sub(l.at) < resting*r.ttl {
+	if l.items == nil || !inOverview(collection) {
 		l.marks = nil
 		return false
 	}
@@ -130,7 +130,7 @@ func (r *reader) confirmed(ctx context.Context, l *listing, collection string) b
 // had. Its tags are as they were read.
 func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entry, bool) {
 	age := r.now().Sub(own.at)
-	if own.body == nil || own.stale || !isGroup(id) || age < resting*r.ttl || age > trusted {
+	if own.body == nil || own.stale || !isGroup(id) || age > trusted {
 		return entry{}, false
 	}
 	o := r.overview(ctx, id)
@@ -175,7 +175,7 @@ func (r *reader) rereads(group string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.overviews[arm.Key(group)]
-	if o == nil || r.now().Sub(o.reread) < resting*r.ttl {
+	if o == nil || r.now().Sub(o.reread) < rereadPause {
 		return false
 	}
 	o.reread = r.now()

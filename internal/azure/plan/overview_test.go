@@ -66,8 +66,14 @@ func TestOverview(t *testing.T) {
 }
 
 // TestOverviewOfNewGroup: what casement made itself in a group of its own is read only when
-// somebody has changed it since.
+// somebody has changed it since, whenever an event makes a controller look.
 func TestOverviewOfNewGroup(t *testing.T) {
+	for _, pause := range []time.Duration{90 * time.Second, 4 * time.Minute, 10 * time.Minute} {
+		t.Run(pause.String(), func(t *testing.T) { overviewOfNewGroup(t, pause) })
+	}
+}
+
+func overviewOfNewGroup(t *testing.T, pause time.Duration) {
 	for _, test := range []struct {
 		name   string
 		happen func(*azure)
@@ -94,7 +100,7 @@ func TestOverviewOfNewGroup(t *testing.T) {
 				p.Apply(t.Context(), in)
 				a.took()
 				test.happen(a)
-				later(10 * time.Minute)
+				later(pause)
 				if out := p.Apply(t.Context(), in); out.State != Done {
 					t.Fatalf("%+v", out)
 				}
