@@ -1,5 +1,4 @@
-// Package casement_test holds the fences of the whole module: which package may
-// import which, and what go.mod may say.
+// Package casement_test checks rules for the whole module: which package may import which, and what go.mod may require.
 package casement_test
 
 import (
@@ -21,13 +20,13 @@ const module = "casement.dev/casement/"
 // start without a dot in the first element are relative to the module.
 type fence struct {
 	name string
-	// from are the packages that the fence is for.
+	// from are the packages to which the fence applies.
 	from []string
-	// except are packages below from that it is not for.
+	// except are packages below from to which the fence does not apply.
 	except []string
 	// deny are the imports that are forbidden, directly or through others.
 	deny []string
-	// allow are imports below deny that are none of them.
+	// allow are imports below deny that are permitted nevertheless.
 	allow []string
 	why   string
 }
@@ -208,8 +207,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// TestLayout holds the tree to the agreed top level, so that one knows where a
-// thing lives.
+// TestLayout compares the directories of the repository with the agreed top-level layout.
 func TestLayout(t *testing.T) {
 	want := map[string]bool{"api": true, "azuresim": true, "cmd": true, "config": true, "docs": true,
 		"examples": true, "hack": true, "internal": true, "test": true}
@@ -237,8 +235,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestModule: a replace or exclude line makes `go install` refuse, and
-// Kubernetes' staging modules have to be of one version with Kubernetes.
+// TestModule: go.mod has no replace or exclude line, which `go install` refuses, and all of Kubernetes' staging modules
+// have the same version.
 func TestModule(t *testing.T) {
 	out, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// account is the Azure subscription that a command asks, by the usual flags.
+// account selects the Azure subscription that a command queries, by the usual flags.
 type account struct {
 	target
 	azure, identity, subscription string
@@ -38,13 +38,13 @@ func (t *account) addFlags(c *cobra.Command) {
 	f.StringVar(&t.subscription, "subscription", "", "subscription to ask (default $AZURE_SUBSCRIPTION_ID)")
 }
 
-// asked is a client and what to call its Azure.
+// asked is an Azure client, and the name by which messages refer to its Azure.
 type asked struct {
 	client *arm.Client
 	name   string
 }
 
-// open finds the account. It does not ask Azure yet.
+// open returns a client for the account. It sends no request to Azure yet.
 func (a *app) open(ctx context.Context, t account) (asked, error) {
 	environment, subscription, source, where := identity.Ambient(os.Getenv)
 	if t.subscription != "" {
@@ -80,7 +80,7 @@ func clouds(environment string, where identity.Cloud) *identity.Pool {
 	return identity.New(identity.Config{Clouds: map[string]identity.Cloud{environment: where}})
 }
 
-// localCloud is where a local Azure is.
+// localCloud returns the endpoints of a local Azure as a cloud configuration.
 func localCloud(z plane.Azure) identity.Cloud {
 	return identity.Cloud{AuthorityHost: z.Endpoint, ResourceManagerEndpoint: z.Endpoint, CAFile: z.CAFile, DisableInstanceDiscovery: true}
 }
@@ -96,7 +96,8 @@ func (a *app) openLocal(ctx context.Context, t account) (asked, error) {
 	return asked{client, "the local Azure (simulated)"}, err
 }
 
-// openIdentity asks as a cluster with that identity would.
+// openIdentity returns a client that logs in with an AzureClusterIdentity, as the manager does for a cluster with that
+// identity.
 func (a *app) openIdentity(ctx context.Context, t account, environment, subscription string, where identity.Cloud) (asked, error) {
 	kube, err := a.client(t.target)
 	if err != nil {

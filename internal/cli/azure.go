@@ -33,7 +33,7 @@ what passes between a client and the real one.`,
 	return c
 }
 
-// stateFlag is what a user has to add to find the same state directory.
+// stateFlag returns the --state flag that a suggested command needs to find the same state directory.
 func (a *app) stateFlag() string {
 	if dir, err := plane.DefaultDir(); err == nil && dir == a.dir {
 		return ""
@@ -65,8 +65,8 @@ func newAzureReset(a *app) *cobra.Command {
 	return c
 }
 
-// confirmed asks a question at the terminal; anything but y or yes is no, and so is where
-// there is no terminal.
+// confirmed asks a yes-or-no question at the terminal. It returns false for any answer but y or yes, and where there is
+// no terminal.
 func (a *app) confirmed(question string) bool {
 	in, ok := a.raw.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

@@ -71,7 +71,7 @@ func (a *app) sdkEnv(z plane.Azure, secret string) {
 		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")}, {"SSL_CERT_FILE", z.CAFile},
 		{"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
 	})
-	// printf is the shell's own: the secret is on no command line.
+	// The printed commands use the shell's builtin printf, so that the secret is on no process's command line.
 	fmt.Fprintf(a.Out,
 		`export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | `+
 			`curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials `+

@@ -110,7 +110,7 @@ func newFaultsList(a *app) *cobra.Command {
 	return c
 }
 
-// faultScope is what a rule is for, in a few words.
+// faultScope summarizes the requests that a fault rule applies to.
 func faultScope(r fault.Rule) string {
 	var out []string
 	for _, p := range []string{strings.Join(r.Verbs, ","), r.Type, r.Group, r.Name} {

@@ -18,14 +18,14 @@ import (
 // logPoll is how often log -f looks for new calls.
 const logPoll = 200 * time.Millisecond
 
-// callFilter says which calls a user wants to see; an empty field takes all.
+// callFilter selects the calls that a user wants to see; an empty field matches every call.
 type callFilter struct {
 	verb, typ, status, caller string
 	polls, failed             bool
 }
 
-// takes says whether a call passes. Texts match by part and without case; a
-// status may end in x, as in 4xx.
+// takes reports whether a call passes the filter. Texts match by substring and ignore case; a status may end in x, as
+// in 4xx.
 func (f callFilter) takes(c plane.AzureCall) bool {
 	part := func(want, text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(want))
@@ -119,7 +119,7 @@ func (a *app) printCall(c plane.AzureCall, output string) {
 	fmt.Fprintln(a.Out, callLine(c, "  ", output == "wide"))
 }
 
-// callLine is a call in one line of less than 100 columns, or with everything.
+// callLine formats a call as one line of less than 100 columns, or with all fields if wide is set.
 func callLine(c plane.AzureCall, sep string, wide bool) string {
 	what, note := shortPath(c.Path, 56), strings.TrimSpace(c.Code+" "+c.Fault)
 	if wide {
@@ -129,8 +129,7 @@ func callLine(c plane.AzureCall, sep string, wide bool) string {
 		strconv.Itoa(c.Status), fmt.Sprintf("%4.0f", c.Seconds*1000), what, note}, sep)
 }
 
-// shortPath leaves out of a path what is the same everywhere: the subscription
-// and the words of ARM.
+// shortPath shortens the path of a resource by what all paths have in common: the subscription and the words of ARM.
 func shortPath(path string, width int) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	if len(segments) > 2 && strings.EqualFold(segments[0], "subscriptions") {

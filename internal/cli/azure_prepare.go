@@ -56,26 +56,26 @@ there stays as it is.`,
 	}
 }
 
-// API versions of what prepare makes.
+// API versions of the resources that prepare creates.
 const (
 	groupVersion    = "2021-04-01"
 	identityVersion = "2023-01-31"
 	networkVersion  = "2024-05-01"
 )
 
-// prerequisite is a resource that a manifest expects to be there.
+// prerequisite is an Azure resource that a manifest refers to and that has to exist already.
 type prerequisite struct {
-	// kind is what the user calls it.
+	// kind is the name of the resource's type in messages.
 	kind, group, name string
 	// path of the resource below its subscription, and the API version of it.
 	path, version string
 	subscription  string
 	properties    any
-	// in is the path of a resource that makes this one needless where it is there already.
+	// in is the path of a resource that, where it exists, makes this one unnecessary.
 	in string
 }
 
-// prepare makes the prerequisites that are not there yet, and their resource groups.
+// prepare creates the prerequisites that do not exist yet, and their resource groups.
 func (a *app) prepare(ctx context.Context, client *casementarm.Client, wanted []prerequisite) error {
 	if len(wanted) == 0 {
 		fmt.Fprintln(a.Out, "The manifest takes nothing for granted.")
@@ -195,8 +195,7 @@ func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequis
 	return out, nil
 }
 
-// openFor are the rules of a security group that a subnet of a role needs: SSH and the API
-// server reach the control plane.
+// openFor returns the security rules that a subnet of a role needs: SSH and the API server reach the control plane.
 func openFor(role infrav1.SubnetRole) []any {
 	if role != infrav1.SubnetControlPlane && role != infrav1.SubnetCluster {
 		return nil

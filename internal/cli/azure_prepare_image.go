@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// galleryVersion is the API version of galleries and what is in them.
+// galleryVersion is the API version of galleries, image definitions and image versions.
 const galleryVersion = "2023-07-03"
 
 // imagesOf returns the galleries, definitions and versions of images that machines boot from

@@ -33,7 +33,7 @@ func newAzureResources(a *app) *cobra.Command {
 	return c
 }
 
-// resourceTree draws the resources below their groups and parents.
+// resourceTree prints resources as a tree, indented below their groups and parents.
 func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "There is nothing in the local Azure.")

@@ -117,7 +117,7 @@ func (a *app) openLog(file string) (io.WriteCloser, error) {
 	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// azureReady prints where the local Azure is, once.
+// azureReady returns a function that prints the address of the local Azure the first time it is called with its status.
 func (a *app) azureReady() func(plane.Status) {
 	shown := false
 	return func(s plane.Status) {

@@ -21,8 +21,8 @@ import (
 // bastionVersion is the api-version that Bastion hosts are read with.
 const bastionVersion = "2024-05-01"
 
-// tunnel is the way through the cluster's Azure Bastion host, nil where the user names
-// another or the AzureCluster declares no host that tunnels.
+// tunnel returns a dialer through the cluster's Azure Bastion host; nil where the user names another way to the machine
+// or the AzureCluster declares no Bastion host with tunneling enabled.
 func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context.Context, string, string) (net.Conn, error), error) {
 	if w.jump != "" && w.jump != sshroute.Bastion {
 		return nil, nil
@@ -57,8 +57,8 @@ func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context
 	return through.Dial, err
 }
 
-// bastionHost is the Bastion host of that name, of the local Azure or as the user
-// himself.
+// bastionHost returns the Bastion host of that name, from the local Azure or, with the user's own Azure login, from
+// Azure.
 func (a *app) bastionHost(ctx context.Context, t target, azure *infrav1.AzureCluster, dnsName string) (bastion.Host, error) {
 	if a.asksPlane(t.kubeconfig) {
 		plane, err := plane.NewClient(a.dir).Status(ctx)
@@ -71,7 +71,7 @@ func (a *app) bastionHost(ctx context.Context, t target, azure *infrav1.AzureClu
 	return bastion.Host{DNSName: dnsName, Credential: credential, Scope: where.Services[cloud.ResourceManager].Audience + "/.default"}, err
 }
 
-// azureCluster is the infrastructure of a machine's cluster.
+// azureCluster returns the AzureCluster of a machine's cluster.
 func (a *app) azureCluster(ctx context.Context, t target, r sshroute.Route) (*infrav1.AzureCluster, error) {
 	c, err := a.client(t)
 	if err != nil {

@@ -22,27 +22,25 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// target is the cluster that a command asks, by the usual flags.
+// target selects the cluster that a command reads, by the usual flags.
 type target struct {
 	kubeconfig, context, namespace string
 }
 
-// addFlags is for a command that asks the management cluster.
+// addFlags adds the flags of a command that reads the management cluster.
 func (t *target) addFlags(c *cobra.Command) {
 	t.addFlagsOf(c, "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)",
 		"namespace of the Cluster API objects")
 }
 
-// addFlagsOf is for a command that asks a cluster of which these are the kubeconfig and
-// the namespace.
+// addFlagsOf adds the flags of a command that reads another cluster; kubeconfig and namespace are their help texts.
 func (t *target) addFlagsOf(c *cobra.Command, kubeconfig, namespace string) {
 	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", kubeconfig)
 	c.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig")
 	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", namespace)
 }
 
-// managementKubeconfig is the kubeconfig file of the local plane where the user
-// named none.
+// managementKubeconfig returns the kubeconfig file that the user named, or that of the local plane.
 func (a *app) managementKubeconfig(explicit string) string {
 	if explicit == "" && os.Getenv("KUBECONFIG") == "" {
 		return a.dir.Kubeconfig()
@@ -50,7 +48,7 @@ func (a *app) managementKubeconfig(explicit string) string {
 	return explicit
 }
 
-// clientConfig is the context of the kubeconfig that a command asks for.
+// clientConfig returns the kubeconfig context that a command's flags select.
 func (a *app) clientConfig(t target) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.managementKubeconfig(t.kubeconfig)
@@ -71,8 +69,8 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// planeRuns returns the error of a plane that is not running, whose kubeconfig stays, and of
-// one that is still starting, whose API server has not all kinds yet.
+// planeRuns returns an error if the local plane is not running, as its kubeconfig file remains, or is still starting,
+// as its API server does not serve all kinds yet.
 func (a *app) planeRuns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// templates are the formats that show what a template asks for, each with what follows it.
+// templates are the prefixes of the output formats that take a template, or a file with one.
 var templates = []string{"jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=", "custom-columns=", "custom-columns-file="}
 
 // templated is the printer of a format with a template, which may be in a file; nil for
@@ -48,16 +48,16 @@ func templated(format string) (printers.ResourcePrinter, error) {
 	return nil, nil
 }
 
-// column is one of a table that the user describes, as kubectl's -o custom-columns does.
+// column is one column of a table that the user describes, as in kubectl's -o custom-columns.
 type column struct {
 	header string
 	path   *jsonpath.JSONPath
 }
 
-// columns prints an object, or each of its items, as a row.
+// columns prints an object, or each item of a list, as a row.
 type columns []column
 
-// newColumns reads HEADER:PATH,HEADER:PATH; a path may be short: .name or name.
+// newColumns parses HEADER:PATH,HEADER:PATH; a path may omit the braces and the first dot: {.name}, .name or name.
 func newColumns(spec string) (columns, error) {
 	var out columns
 	for part := range strings.SplitSeq(spec, ",") {

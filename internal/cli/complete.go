@@ -34,7 +34,7 @@ func pluginArgs(args []string) []string {
 	return args[1:]
 }
 
-// choices are words of a flag's usage that are values of it.
+// choices matches the words in a flag's usage text that are permitted values of the flag.
 var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|` +
 	`text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
 
@@ -49,8 +49,8 @@ func widenOutput(c *cobra.Command) {
 	}
 }
 
-// completeOutput completes the values of --output in all commands below c, which are
-// those that its help names.
+// completeOutput completes the values of --output in all commands below c. The values are those that the flag's help
+// names.
 func completeOutput(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "output" {
@@ -59,7 +59,7 @@ func completeOutput(c *cobra.Command) {
 		values := choices.FindAllString(f.Usage, -1)
 		slices.Sort(values)
 		if len(values) > 0 {
-			// The error is that the flag is completed already.
+			// RegisterFlagCompletionFunc fails only for a flag that has a completion already.
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(slices.Compact(values), cobra.ShellCompDirectiveNoFileComp))
 		}
 	})
@@ -88,7 +88,7 @@ func strictOutput(c *cobra.Command) {
 	}
 }
 
-// directive lets cp complete files too.
+// directive returns the shell completion directive of a command's arguments: cp completes file names too.
 func directive(name string) cobra.ShellCompDirective {
 	if name == "cp" {
 		return cobra.ShellCompDirectiveDefault
@@ -96,10 +96,10 @@ func directive(name string) cobra.ShellCompDirective {
 	return cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePatience bounds what a completion may take.
+// completePatience bounds the time that a completion may take.
 const completePatience = 2 * time.Second
 
-// completing is the target of a command line that is being completed.
+// completing returns the target that the flags of a partly typed command line select.
 func (a *app) completing(c *cobra.Command) target {
 	text := func(name string) string {
 		if f := c.Flags().Lookup(name); f != nil {
@@ -111,7 +111,7 @@ func (a *app) completing(c *cobra.Command) target {
 	return target{kubeconfig: text("kubeconfig"), context: text("context"), namespace: cmp.Or(text("namespace"), "default")}
 }
 
-// namesOf are the names of the objects of some kinds.
+// namesOf returns the names of the objects of some kinds in the management cluster.
 func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
 	t := a.completing(c)
 	k, err := a.client(t)
@@ -137,10 +137,10 @@ func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
 	return names
 }
 
-// prefixes are of names that commands take as KIND/NAME.
+// prefixes are the prefixes of names that commands take as KIND/NAME, by kind.
 var prefixes = map[string]string{"MachineDeployment": "md/", "MachinePool": "mp/", "Service": "service/"}
 
-// groupOf is the API version of a kind whose names are completed.
+// groupOf returns the API group and version of a kind whose names are completed.
 func groupOf(kind string) schema.GroupVersion {
 	switch kind {
 	case "Namespace", "Service":
@@ -151,7 +151,7 @@ func groupOf(kind string) schema.GroupVersion {
 	return clusterv1.GroupVersion
 }
 
-// contexts are those of the kubeconfig.
+// contexts returns the names of the contexts in the kubeconfig.
 func (a *app) contexts(c *cobra.Command) []string {
 	raw, err := a.clientConfig(a.completing(c)).RawConfig()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// TestValues: what names something is completed, and never by files.
+// TestValues: an argument or flag that names an object is completed with names, and never with files.
 func TestValues(t *testing.T) {
 	for line, want := range map[string]string{
 		"azure env --for": "proxy", "wait demo --for": "deleted", "azure faults add": "throttle",

@@ -20,15 +20,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// valuesOf returns what an argument or flag can be.
+// valuesOf returns the possible values of an argument or flag.
 type valuesOf func(a *app, c *cobra.Command) []string
 
-// these are values that are the same for all.
+// these returns fixed values.
 func these(values ...string) valuesOf {
 	return func(*app, *cobra.Command) []string { return values }
 }
 
-// ofPlane are values that the local plane knows.
+// ofPlane returns values that are read from the local plane.
 func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
 	return func(a *app, c *cobra.Command) []string {
 		a.completing(c)
@@ -38,13 +38,13 @@ func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
 	}
 }
 
-// objects are the names of objects of some kinds.
+// objects returns the names of the objects of some kinds.
 func objects(kinds ...string) valuesOf {
 	return func(a *app, c *cobra.Command) []string { return a.namesOf(c, kinds) }
 }
 
-// argumentValues are what arguments name, by the command's path. Those of a command that
-// takes more than one are completed alike.
+// argumentValues are the values of commands' positional arguments, by the command's path. All arguments of a command
+// are completed alike.
 var argumentValues = map[string]valuesOf{
 	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
@@ -71,8 +71,8 @@ func addonNames(*app, *cobra.Command) []string {
 	return names(addons.All(), func(x addons.Addon) string { return x.Name })
 }
 
-// flagValues are what flags name, by the flag, or by the command's path and the flag where
-// a flag of the same name is another one elsewhere.
+// flagValues are the values of flags, by the flag's name, or by the command's path and the name where commands have
+// different flags of that name.
 var flagValues = map[string]valuesOf{
 	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
 	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
@@ -97,8 +97,8 @@ var flagValues = map[string]valuesOf{
 	"images diff identity":  objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),
 }
 
-// completeNames completes arguments and flags of all commands below c. Where nothing can
-// be asked there is nothing to offer, and files only where a file is meant.
+// completeNames completes arguments and flags of all commands below c. It offers nothing where no server can be asked,
+// and files only for arguments and flags that name files.
 func (a *app) completeNames(c *cobra.Command) {
 	_, path, _ := strings.Cut(c.CommandPath(), " ")
 	if values, ok := argumentValues[path]; ok {
@@ -117,7 +117,7 @@ func (a *app) completeNames(c *cobra.Command) {
 		if !ok {
 			values = these()
 		}
-		// The error is that the flag is completed already.
+		// RegisterFlagCompletionFunc fails only for a flag that has a completion already.
 		_ = c.RegisterFlagCompletionFunc(f.Name, a.offer(values, cobra.ShellCompDirectiveNoFileComp))
 	})
 	for _, sub := range c.Commands() {
@@ -125,14 +125,14 @@ func (a *app) completeNames(c *cobra.Command) {
 	}
 }
 
-// offer completes with values.
+// offer returns a completion function that offers the given values.
 func (a *app) offer(values valuesOf, directive cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return values(a, c), directive
 	}
 }
 
-// namesFile says that a flag's value is a file or a folder.
+// namesFile reports whether a flag's value is a file or a directory.
 func namesFile(f *pflag.Flag) bool {
 	for _, word := range []string{"file", "folder", "director", "kubeconfig", "list of", "JSON"} {
 		if strings.Contains(f.Usage, word) {

@@ -46,11 +46,11 @@ A directory is copied into a directory that is there.`,
 	return c
 }
 
-// place is a path, and the machine it is on.
+// place is a path and the machine on which it is; an empty machine is the local one.
 type place struct{ machine, path string }
 
-// onMachine splits NODE:PATH. A name with a slash before its colon is a path here,
-// and so is a drive on Windows.
+// onMachine splits NODE:PATH. An argument with a slash before its colon is a local path, and so is one with a drive
+// letter on Windows.
 func onMachine(arg string) (place, bool) {
 	name, file, ok := strings.Cut(arg, ":")
 	if !ok || name == "" || strings.ContainsAny(name, `/\`) || (runtime.GOOS == "windows" && len(name) == 1) {
@@ -62,7 +62,7 @@ func onMachine(arg string) (place, bool) {
 	return place{name, file}, true
 }
 
-// copy lets move copy to or from the machine called name.
+// copy connects to the machine called name and runs move, which copies files to or from it.
 func (a *app) copy(ctx context.Context, w way, name string, recursive bool, move func(*sshroute.Copier) (sshroute.Copied, error)) error {
 	r, err := a.route(ctx, w, name)
 	if err != nil {

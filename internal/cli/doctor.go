@@ -70,7 +70,7 @@ Output wide shows the checks that passed too.`,
 	return c
 }
 
-// patient is whom doctor is asked about.
+// patient returns the object that doctor examines.
 func patient(ctx context.Context, c client.Client, namespace string, args []string) (facts.Object, error) {
 	if len(args) == 0 {
 		only, err := facts.Only(ctx, c, namespace)
@@ -87,7 +87,7 @@ func patient(ctx context.Context, c client.Client, namespace string, args []stri
 	return object, err
 }
 
-// examine reads what there is about an object and runs the checks.
+// examine reads the facts about an object and runs the checks.
 func (a *app) examine(ctx context.Context, t target, c client.Client, object facts.Object) ([]checks.Result, error) {
 	snapshot, err := a.snapshot(ctx, c, object)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, results []c
 	return len(remedies) > 0
 }
 
-// maxFindings is how many objects of one check a table shows.
+// maxFindings is the number of objects that a table shows for one check.
 const maxFindings = 10
 
 // remedyOn runs a remedy on a machine.
@@ -128,10 +128,10 @@ func (a *app) remedyOn(ctx context.Context, t target, r sshroute.Route, remedy s
 	return err
 }
 
-// resultWidth is what the texts of a result have at most, resultAt where they begin.
+// resultWidth is the greatest width of a result's texts, resultAt the column in which they begin.
 const resultWidth, resultAt = 72, 18
 
-// writeResults writes results with texts of a width.
+// writeResults writes results, wrapping their texts at a width.
 func writeResults(w io.Writer, results []checks.Result, wide bool, width int) {
 	count := map[checks.Verdict]int{}
 	for _, r := range results {

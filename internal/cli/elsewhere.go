@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errLinuxOnly is what a command answers that needs processes of a local plane, in a
-// program that is the client alone.
+// errLinuxOnly is the error of commands that need the processes of a local plane, in a program for an OS that cannot
+// run one.
 var errLinuxOnly = errors.New("the local plane runs on Linux only, and this casement is the client alone: run " +
 	"casement_linux_ARCH of the release " +
 	"on Linux, in WSL, in a virtual machine or in a container; every command that takes --kubeconfig works here " +
 	"against any management cluster")
 
-// linuxOnly is a command that exists on Linux alone, so that its name is known here too.
+// linuxOnly returns a command that works on Linux only, so that other systems list it and explain the error.
 func linuxOnly(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short + " (Linux only)", DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error { return errLinuxOnly }}
@@ -45,8 +45,8 @@ func newKubectl(*app) *cobra.Command {
 	return linuxOnly("kubectl [ARGS]", "Run the upstream kubectl that is built in")
 }
 
-// guestFaultNames returns nothing: the local Azure that knows them is Linux's.
+// guestFaultNames returns nothing: the local Azure, which defines the faults, is in the Linux program only.
 func guestFaultNames() []string { return nil }
 
-// imagePolicies returns nothing: the local plane that pulls images is Linux's.
+// imagePolicies returns nothing: the local plane, which defines the policies, is in the Linux program only.
 func imagePolicies() []string { return nil }

@@ -93,7 +93,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// externalAddress is host:port of a LoadBalancer service.
+// externalAddress returns host:port of a LoadBalancer service.
 func externalAddress(ctx context.Context, c client.Client, key client.ObjectKey) (string, error) {
 	s := &corev1.Service{}
 	if err := c.Get(ctx, key, s); err != nil {
@@ -110,8 +110,8 @@ func externalAddress(ctx context.Context, c client.Client, key client.ObjectKey)
 	return "", fmt.Errorf("service %s has no external address yet", key)
 }
 
-// bound is the address that the local plane listens on for address, which
-// differs where the port needs privileges.
+// bound returns the address on which the local plane listens for a public address; the port differs where the original
+// one needs privileges.
 func (a *app) bound(ctx context.Context, address string) string {
 	s, err := plane.NewClient(a.dir).Status(ctx)
 	if err != nil {

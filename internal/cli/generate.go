@@ -154,8 +154,8 @@ func (a *app) listVariables(template []byte) error {
 	return nil
 }
 
-// planeLogin are the variables by which one logs in to the local plane. Those of the
-// environment are for another Azure, and count when it names another subscription too.
+// planeLogin returns the client ID and secret of the local plane, which take precedence over the environment's; nil if
+// AZURE_SUBSCRIPTION_ID in the environment is not the local plane's subscription.
 func planeLogin(local map[string]string) map[string]string {
 	if id, ok := os.LookupEnv("AZURE_SUBSCRIPTION_ID"); ok && id != local["AZURE_SUBSCRIPTION_ID"] {
 		return nil

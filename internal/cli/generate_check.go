@@ -18,15 +18,14 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// maxClusterName is how long the name of a cluster may be: with what Cluster API and
-// Azure append, labels of 63 and names of 80 characters still hold it.
+// maxClusterName is the longest cluster name. Labels are limited to 63 characters and Azure names to 80, including the
+// suffixes that Cluster API and the provider append.
 const maxClusterName = 44
 
-// counts are the variables that are numbers of machines.
+// counts matches the names of variables that are numbers of machines.
 var counts = regexp.MustCompile(`_MACHINE_COUNT$`)
 
-// checkValues returns an error about the first value of a template's variable that no
-// cluster can have.
+// checkValues returns an error about the first template variable whose value no cluster can have.
 func checkValues(template []byte, lookup func(string) (string, bool)) error {
 	variables, err := flavors.Variables(template)
 	if err != nil {
@@ -44,7 +43,7 @@ func checkValues(template []byte, lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// problemOf says what is wrong with the value of a variable, or nothing.
+// problemOf returns what is wrong with the value of a variable, or "".
 func problemOf(name, value string) string {
 	switch {
 	case name == "CLUSTER_NAME":
@@ -76,8 +75,8 @@ func problemOf(name, value string) string {
 	return ""
 }
 
-// sshKeys are the two forms in which templates take the SSH key: where the environment
-// has one of them, the other follows from it, so that machines of both systems get it.
+// sshKeys returns the SSH key in both forms that templates take. Where the environment has only one form, the other is
+// derived from it, so that machines of both systems get the key.
 func sshKeys(env func(string) (string, bool)) map[string]string {
 	const line, encoded = "AZURE_SSH_PUBLIC_KEY", "AZURE_SSH_PUBLIC_KEY_B64"
 	key, has := env(line)
@@ -93,8 +92,7 @@ func sshKeys(env func(string) (string, bool)) map[string]string {
 	return nil
 }
 
-// suggestUp adds to an error about missing values that a local plane has them, where
-// none runs.
+// suggestUp adds to an error about missing values that a local plane would provide them, where none runs.
 func (a *app) suggestUp(ctx context.Context, err error) error {
 	var missing *flavors.MissingError
 	if !errors.As(err, &missing) {

@@ -74,7 +74,7 @@ has the name; else give them.`,
 	return c
 }
 
-// completeDomain fills in what is not given of a domain that the local plane simulates.
+// completeDomain fills empty fields of a domain that the local plane simulates.
 func (a *app) completeDomain(ctx context.Context, s *gmsa.Spec) {
 	domains, err := plane.NewClient(a.dir).Domains(ctx)
 	if err == nil { // else no plane runs

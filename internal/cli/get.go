@@ -50,7 +50,7 @@ func newGetKubeconfig(a *app) *cobra.Command {
 	return c
 }
 
-// workloadKubeconfig reads the admin kubeconfig that Cluster API keeps.
+// workloadKubeconfig reads the admin kubeconfig from the secret that Cluster API keeps.
 func workloadKubeconfig(ctx context.Context, c client.Client, cluster client.ObjectKey) ([]byte, error) {
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}, s)

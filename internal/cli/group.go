@@ -2,8 +2,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// groups are the headings of the help, with the commands below each. A command that is
-// in none is listed under the last.
+// groups are the headings of the help with their commands. A command that is in no group is listed under the last
+// heading.
 var groups = []struct {
 	title    string
 	commands []string

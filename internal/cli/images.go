@@ -95,7 +95,7 @@ func (a *app) listGallery(ctx context.Context, from asked, o imagesListOptions) 
 	})
 }
 
-// imageTable has the columns of az; wide adds ours.
+// imageTable prints the columns that az prints; wide adds casement's own columns.
 func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 	rows := [][]string{{"Architecture", "Offer", "Publisher", "Sku", "Urn", "Version"}}
 	if wide {
@@ -113,7 +113,7 @@ func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 
 func onImageHeads() []string { return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds"} }
 
-// onImage is what an image's name says of it.
+// onImage returns the properties of an image that its name states.
 func onImage(reference string) []string {
 	on, ok := windows.ParseImage(reference)
 	if !ok {
@@ -126,7 +126,7 @@ func onImage(reference string) []string {
 	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends}
 }
 
-// dashed prints rows as az does, with dashes below the heads.
+// dashed prints rows as az does, with a line of dashes below the headings.
 func dashed(w io.Writer, rows [][]string) {
 	dashes := make([]string, len(rows[0]))
 	for _, row := range rows {
@@ -142,7 +142,7 @@ func dashed(w io.Writer, rows [][]string) {
 	}
 }
 
-// shownImage is what a Kubernetes version resolves to.
+// shownImage is the image that a Kubernetes version resolves to.
 type shownImage struct {
 	Kubernetes     string `json:"kubernetes"`
 	OS             string `json:"os"`
@@ -155,12 +155,12 @@ type shownImage struct {
 	SKU            string `json:"sku,omitempty"`
 	Version        string `json:"version"`
 	Reference      string `json:"reference"`
-	// Exists and Location are there when Azure was asked.
+	// Exists and Location are set when Azure was queried.
 	Exists        *bool  `json:"exists,omitempty"`
 	Location      string `json:"location,omitempty"`
 	OSImage       string `json:"osImage,omitempty"`
 	KernelVersion string `json:"kernelVersion,omitempty"`
-	// Release, its dates and age are of Windows.
+	// Release, its dates and its age are set for Windows images.
 	Release      string `json:"release,omitempty"`
 	Released     string `json:"released,omitempty"`
 	AgeDays      int    `json:"ageDays,omitempty"`

@@ -98,7 +98,7 @@ func readBuild(file, pins string) (*image.ImageBuild, error) {
 	return b, nil
 }
 
-// printBuild prints what a build would do.
+// printBuild prints the steps of a build without running it.
 func (a *app) printBuild(b *image.ImageBuild) error {
 	scripts, err := b.Scripts()
 	if err != nil {
@@ -149,7 +149,7 @@ The machines of the local Azure download stubs, which have checksums of their ow
 	return c
 }
 
-// sums finds the checksums of downloads by their addresses, and why there is none.
+// sums returns the checksums of downloads by URL, and for the others the reason why there is none.
 type sums func(ctx context.Context, urls []string) (found map[string]string, missing map[string]error, err error)
 
 func (a *app) printPins(ctx context.Context, urls []string, of sums) error {
@@ -167,7 +167,7 @@ func (a *app) printPins(ctx context.Context, urls []string, of sums) error {
 	return nil
 }
 
-// stubSums asks the local plane.
+// stubSums asks the local plane for the checksums of its own downloads.
 func (a *app) stubSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
 	found, err := plane.NewClient(a.dir).Pins(ctx, urls...)
 	missing := map[string]error{}
@@ -177,7 +177,7 @@ func (a *app) stubSums(ctx context.Context, urls []string) (map[string]string, m
 	return found, missing, err
 }
 
-// publishedSums asks the publishers.
+// publishedSums asks the publishers' sites for checksums.
 func publishedSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
 	client := &http.Client{Timeout: time.Minute}
 	found, missing := map[string]string{}, map[string]error{}
@@ -191,7 +191,7 @@ func publishedSums(ctx context.Context, urls []string) (map[string]string, map[s
 	return found, missing, nil
 }
 
-// publishedSum reads the checksum beside a download.
+// publishedSum reads the checksum file that is published beside a download.
 func publishedSum(ctx context.Context, client *http.Client, url string) (string, error) {
 	var last error
 	name := path.Base(url)
@@ -219,7 +219,7 @@ func publishedSum(ctx context.Context, client *http.Client, url string) (string,
 	return "", last
 }
 
-// sumIn is the checksum of a file in a list, or the only one that the list has; "" for none.
+// sumIn returns the checksum of a file in a list, or the list's only one; "" if there is none.
 func sumIn(list, name string) string {
 	lines := strings.Split(strings.TrimSpace(list), "\n")
 	for _, line := range lines {
@@ -275,7 +275,7 @@ programs that were found on a machine of each, which are tags of the version.
 	return c
 }
 
-// heldRow is a program that two image versions have in different versions; "" is none.
+// heldRow is a program whose versions differ between two image versions; "" means that it is missing.
 type heldRow struct {
 	Program string `json:"program"`
 	A       string `json:"a"`

@@ -28,14 +28,14 @@ import (
 // trialLabel marks the namespace of a throw-away cluster, so that no other one is deleted.
 const trialLabel = "image.casement.dev/trial"
 
-// trials make the throw-away clusters of image builds in a management cluster. Each has a
-// namespace and a resource group of its own, of the cluster's name.
+// trials creates the throw-away clusters of image builds in a management cluster. Each has a namespace and a resource
+// group, which have the cluster's name.
 type trials struct {
 	a *app
 	t target
 }
 
-// trialPause is the time between two looks at a throw-away cluster.
+// trialPause is the time between two reads of a throw-away cluster's state.
 const trialPause = 2 * time.Second
 
 // Join implements image.Joiner.
@@ -80,7 +80,7 @@ func (j trials) settle(ctx context.Context, c client.Client, name string) error 
 	return j.Leave(ctx, name)
 }
 
-// objects are the namespace, the addons and the cluster.
+// objects returns the namespace, the addons and the cluster of a trial.
 func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object, error) {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: trial.Name, Labels: map[string]string{trialLabel: trial.Name}}}
@@ -164,7 +164,7 @@ func (j trials) joined(ctx context.Context, c client.Client, trial image.Trial) 
 	}
 }
 
-// cause is what casement why says of a cluster, or what it waits for.
+// cause returns the cause that casement why finds for a cluster, or what the cluster waits for.
 func (j trials) cause(ctx context.Context, c client.Client, key client.ObjectKey, missing string) string {
 	answer, err := j.a.answer(ctx, j.t, c, clusterObject(key.Namespace, key.Name))
 	if err != nil || answer.Healthy {
@@ -191,7 +191,8 @@ func (j trials) Leave(ctx context.Context, name string) error {
 		return fmt.Errorf("the namespace %s is no image build's", name)
 	}
 	fmt.Fprintf(j.a.Out, "      deleting the throw-away cluster %s\n", name)
-	// The namespace has what the deletion of the cluster needs, such as its identity, and goes after it.
+	// The namespace contains objects that the cluster's deletion needs, such as its identity, and is deleted after the
+	// cluster.
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
 	for _, o := range []client.Object{cluster, n} {
 		if err := gone(ctx, c, o); err != nil {
@@ -201,7 +202,7 @@ func (j trials) Leave(ctx context.Context, name string) error {
 	return nil
 }
 
-// gone deletes an object and waits until it is not there.
+// gone deletes an object and waits until it no longer exists.
 func gone(ctx context.Context, c client.Client, o client.Object) error {
 	for {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {

@@ -42,7 +42,7 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 	}
 }
 
-// asksNoPlane says whether an argument makes kubectl ask another server, or none.
+// asksNoPlane reports whether an argument makes kubectl use another server, or no server.
 func asksNoPlane(arg string) bool {
 	flag, _, _ := strings.Cut(arg, "=")
 	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)

@@ -123,7 +123,7 @@ func indent(text string) string {
 	return out.String()
 }
 
-// lintInput settles the flags about the input.
+// lintInput turns the flags about the input into options.
 func (a *app) lintInput(args []string, o lintOptions) (lint.Options, error) {
 	read := lint.Options{Stdin: a.In, AssumeWindows: o.assumeOS == "windows", Templates: map[string][]string{}}
 	switch {
@@ -210,8 +210,8 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	return nil
 }
 
-// askRegistries asks of the images that are not known by name, with the credentials of
-// the docker configuration. What no registry answers is shown, and known no better.
+// askRegistries reads the platforms of images whose names do not state them, with the credentials of the docker
+// configuration. An image for which no registry answers is reported and stays unknown.
 func (a *app) askRegistries(ctx context.Context, set *lint.Set) map[string]lint.Platforms {
 	images, notes := registry.Ask(ctx, set.AskFor(), registry.Options{})
 	for _, note := range notes {
@@ -220,7 +220,7 @@ func (a *app) askRegistries(ctx context.Context, set *lint.Set) map[string]lint.
 	return images
 }
 
-// lintConfig is the configuration file with the flags over it.
+// lintConfig returns the configuration file's values, overridden by the flags.
 func lintConfig(o lintOptions) (lint.Config, error) {
 	config, err := lint.LoadConfig(o.config)
 	if err != nil {
@@ -236,14 +236,15 @@ func lintConfig(o lintOptions) (lint.Config, error) {
 	return config, nil
 }
 
-// lintRun is what is found, and what annotations and the configuration silence of it.
+// lintRun runs the rules and returns the findings, and apart from them those that annotations and the configuration
+// silence.
 func lintRun(set *lint.Set, config lint.Config, target lint.Target) (shown, silent []lint.Finding) {
 	found, silent := lint.RunAll(set, rules.All(), target)
 	shown, more := config.Suppress(found)
 	return shown, append(silent, more...)
 }
 
-// repair changes the files of findings, or prints what they would be.
+// repair applies the fixes of findings to files, or prints the changes.
 func (a *app) repair(findings []lint.Finding, show bool) error {
 	var files []string
 	for _, f := range findings {
@@ -276,7 +277,7 @@ func (a *app) repair(findings []lint.Finding, show bool) error {
 	return nil
 }
 
-// known takes out what the baseline holds, or writes it again.
+// known removes the findings that the baseline contains, or writes the baseline again.
 func (a *app) known(findings []lint.Finding, o lintOptions) ([]lint.Finding, error) {
 	if o.baseline == "" {
 		return findings, nil

@@ -14,7 +14,7 @@ import (
 type lintCluster struct {
 	target
 	all bool
-	// asked says that one of the flags was given.
+	// asked is set when one of the flags was given.
 	asked bool
 }
 
@@ -27,7 +27,7 @@ func (l *lintCluster) addFlags(c *cobra.Command) {
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "read all namespaces of the cluster")
 }
 
-// check settles whether a cluster is asked for, and what does not go with it.
+// check decides whether a cluster is to be read, and refuses flags that cannot be combined with that.
 func (l *lintCluster) check(c *cobra.Command, args []string, o lintOptions) error {
 	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
 		l.asked = l.asked || c.Flags().Changed(name)
@@ -45,8 +45,7 @@ func (l *lintCluster) check(c *cobra.Command, args []string, o lintOptions) erro
 	return nil
 }
 
-// lintLive reads the cluster, and completes the configuration with what it says of
-// itself.
+// lintLive reads the cluster, and completes the configuration from the cluster's version and nodes.
 func (a *app) lintLive(ctx context.Context, l lintCluster, o lint.Options, config lint.Config) (*lint.Set, lint.Config, []error) {
 	none := &lint.Set{}
 	cfg, err := a.restConfig(l.target)

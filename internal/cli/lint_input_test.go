@@ -32,7 +32,7 @@ spec:
             memory: 800m
 `
 
-// kustomized is what kustomize makes of a base and an overlay.
+// kustomized returns the output of kustomize for a base and an overlay.
 func kustomized(t *testing.T) string {
 	t.Helper()
 	disk := filesys.MakeFsInMemory()
@@ -59,8 +59,8 @@ func kustomized(t *testing.T) string {
 	return string(text)
 }
 
-// TestLintStandardInput: what other programs write is read as it comes, and findings
-// point into it.
+// TestLintStandardInput: the output of other programs is accepted unchanged on standard input, and findings have
+// positions in it.
 func TestLintStandardInput(t *testing.T) {
 	helm, err := os.ReadFile("testdata/helm-template.yaml")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestLintStandardInput(t *testing.T) {
 		"800m}}}]}}\n"
 	for name, c := range map[string]struct {
 		text string
-		// objects are those with WIN201.
+		// objects are the names of the objects with finding WIN201.
 		objects []string
 	}{
 		"helm template":   {string(helm), []string{"Deployment/shop/release-web", "Job/shop/release-migrate"}},

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// placed is a pod on Windows with a warning (WIN002) and more; tidy has none.
+	// placed is a pod on Windows with a warning (WIN002) and other findings; tidy has no findings.
 	placedHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  nodeSelector: {kubernetes.io/os: windows}\n"
 	warned     = placedHead + "  containers:\n  - {name: a, image: 'contoso.example/a:1', resources: {limits: " +
 		"{memory: 1Gi, cpu: 1}, requests: {memory: 1Gi, cpu: 1}}}\n"
@@ -29,7 +29,7 @@ const (
 	tidy  = "apiVersion: v1\nkind: Pod\nmetadata: {name: l}\nspec:\n  containers:\n  - {name: a, image: 'contoso.example/a:1'}\n"
 )
 
-// run calls the command line in a directory with files, and returns what it says.
+// runLint runs the command line in a directory with files, and returns its exit code and outputs.
 func runLint(t *testing.T, files map[string]string, stdin string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestLintExitCodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want int
-		// says is in the output or the errors.
+		// says is a text that the output or the errors contain.
 		says string
 	}{
 		"nothing found":                {[]string{"tidy.yaml"}, ExitDone, ""},
@@ -100,7 +100,7 @@ func TestLintExitCodes(t *testing.T) {
 	}
 }
 
-// TestLintFixExitCode: after a repair it is what is left that counts.
+// TestLintFixExitCode: after --fix the remaining findings decide the exit code.
 func TestLintFixExitCode(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n" +
 		"  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n" +
@@ -116,7 +116,7 @@ func TestLintFixExitCode(t *testing.T) {
 	}
 }
 
-// finding is one of JSON output, as docs/lint.md says.
+// finding is a finding in JSON output, as docs/lint.md describes it.
 type finding struct {
 	Rule, Severity, File, Path, Object, Message, Fix string
 	Line, Column                                     int
@@ -133,8 +133,8 @@ func findings(t *testing.T, out string) []finding {
 	return file.Findings
 }
 
-// TestLintRegistry: with --check-images the registry's manifest list decides, without it
-// none is called, and a registry that does not answer changes no exit code.
+// TestLintRegistry: with --check-images the registry's manifest list decides; without the flag no registry is called. A
+// registry that does not answer changes no exit code.
 func TestLintRegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

@@ -24,7 +24,7 @@ type logsOptions struct {
 	logs.Options
 }
 
-// Where logs come from.
+// Values of the flag that selects how logs are read.
 const (
 	fromAuto    = "auto"
 	fromSSH     = "ssh"
@@ -114,7 +114,7 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	return errors.Join(errs...)
 }
 
-// nodeLogs reads one machine's logs by the first way that works.
+// nodeLogs reads one machine's logs by the first access method that works.
 func (a *app) nodeLogs(ctx context.Context, o logsOptions, r sshroute.Route, names []string, p *logs.Printer) error {
 	sources, err := logs.Choose(names, r.Windows)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *app) nodeLogs(ctx context.Context, o logsOptions, r sshroute.Route, nam
 	return errors.Join(tried...)
 }
 
-// partError is that of a way that worked, but not for all logs.
+// partError is the error of an access method that worked, but could not read all logs.
 type partError struct{ error }
 
 func part(err error) error {

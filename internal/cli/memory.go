@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// briefHeap is up to where a command that reads much and is over in a moment, lint or
-// support, takes memory rather than the time to collect it.
+// briefHeap is the heap size up to which short commands that read much (lint, support) use memory rather than spend
+// time on garbage collection.
 const briefHeap = 768 << 20
 
 // hurry collects garbage less often, unless the environment has set a limit.

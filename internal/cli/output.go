@@ -49,7 +49,7 @@ func (a *app) print(format string, v any, table func(io.Writer)) error {
 	}
 }
 
-// nameFields are the fields by which other commands know an item, the most exact first.
+// nameFields are the fields that identify an item in other commands, the most specific first.
 var nameFields = []string{"urn", "id", "name", "action"}
 
 // printNames prints the name of each item of v, and of what is below it, as -o name does.
@@ -97,7 +97,7 @@ func (a *app) printName(item map[string]any) error {
 	return nil
 }
 
-// printBy prints v, of which a list is the items of an object, as kubectl's lists are.
+// printBy prints v with a printer. A list is printed as an object with items, as kubectl prints lists.
 func (a *app) printBy(printer printers.ResourcePrinter, err error, v any) error {
 	if err != nil {
 		return usageError{err}

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
-// outside is the Azure of the environment if the plane is to use that, else nil.
+// outside returns the Azure that the environment's variables describe if the plane is to use it, else nil.
 func (k planeKind) outside() (*supervisor.Outside, error) {
 	switch {
 	case k.azure == "local":

@@ -14,8 +14,7 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// ticking shows on a terminal that something goes on which does not report, until it is
-// stopped.
+// ticking draws a running clock on a terminal during an operation that reports no progress, until stop is called.
 func (a *app) ticking(title, detail string) (stop func()) {
 	screen := terminal.NewScreen(a.raw.Out)
 	if screen.Size == nil {
@@ -44,7 +43,7 @@ func (a *app) ticking(title, detail string) (stop func()) {
 	}
 }
 
-// drawPeriod is how often a running clock is drawn.
+// drawPeriod is the interval at which a running clock is drawn.
 const drawPeriod = 200 * time.Millisecond
 
 func newStatus(a *app) *cobra.Command {
@@ -88,7 +87,7 @@ func (a *app) showStatus(s plane.Status, output string) error {
 	return a.print(output, s, func(w io.Writer) { statusTable(w, s, output == "wide") })
 }
 
-// maxGuests is how many VMs that run as they should a table shows.
+// maxGuests is the number of healthy VMs that a table shows.
 const maxGuests = 20
 
 // guestTable lists the VMs, those in trouble first.
@@ -119,7 +118,7 @@ func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	}
 }
 
-// order compares two rows: one with a problem comes before one without.
+// order compares two rows by whether they have a problem: a row with one comes first.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -130,8 +129,8 @@ func order(a, b bool) int {
 	return 1
 }
 
-// listenerTable lists load balancers, those without a healthy backend first, and the
-// listeners that are not where they were asked for; wide has all of them.
+// listenerTable lists load balancers, those without a healthy backend first, and the listeners whose actual address
+// differs from the requested one; wide lists all of them.
 func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 	listeners = slices.Clone(listeners)
 	slices.SortStableFunc(listeners, func(a, b plane.Listener) int {
@@ -199,7 +198,7 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 	}
 }
 
-// azureLabel and azureAt name a plane's Azure and where it is.
+// azureLabel and azureAt return the name and the address of a plane's Azure.
 func azureLabel(s plane.Status) string {
 	if s.Azure.Outside {
 		return "Azure"

@@ -91,10 +91,10 @@ func newPreflightRules(a *app) *cobra.Command {
 
 // preflightResult is what -o json prints.
 type preflightResult struct {
-	// Azure is who was asked; empty when none was, which NotAsked explains.
+	// Azure names the Azure that was queried; it is empty when none was, which NotAsked explains.
 	Azure    string `json:"azure,omitempty"`
 	NotAsked string `json:"notAsked,omitempty"`
-	// NotRendered are the clusters of which it is not known what their ClusterClass makes, and why.
+	// NotRendered are the Clusters whose ClusterClass could not be rendered, each with the reason.
 	NotRendered []string       `json:"notRendered,omitempty"`
 	Clusters    int            `json:"clusters"`
 	Machines    int            `json:"machines"`
@@ -157,7 +157,7 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 	return nil
 }
 
-// askFacts asks Azure; without any, it says why.
+// askFacts reads the facts for the plan from Azure, or returns the reason why no Azure was queried.
 func (a *app) askFacts(ctx context.Context, plan *preflight.Plan, o preflightOptions) (*preflight.Facts, string, error) {
 	if o.offline {
 		return nil, "--offline", nil

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// tryCreating lets the management cluster create each object as a dry run, and returns why
-// it would not. An object that is there already would be changed, and is no refusal.
+// tryCreating creates each object in the management cluster as a dry run, and returns the refusals. For an object that
+// exists already the dry run is an update.
 func (a *app) tryCreating(ctx context.Context, t target, objects []*lint.Object) (map[*lint.Object]string, error) {
 	c, err := a.client(t)
 	if err != nil {

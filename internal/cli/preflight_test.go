@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPreflightTopology: of a Cluster with a topology what its class makes of it is checked.
+// TestPreflightTopology: for a Cluster with a topology the objects that its ClusterClass renders are checked.
 func TestPreflightTopology(t *testing.T) {
 	for name, value := range map[string]string{
 		"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000001",

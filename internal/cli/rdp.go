@@ -15,12 +15,12 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// desktop is what the user wants of the tunnel, by the flags of rdp.
+// desktop contains the flags of rdp about the remote desktop session.
 type desktop struct {
 	port uint16
 	file string
 	open bool
-	// account is who logs in to the desktop; reset asks for a new password of it.
+	// account is the user who logs in to the desktop; reset requests a new password for it.
 	account string
 	reset   bool
 }
@@ -119,7 +119,7 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	return errors.Join(err, <-ended)
 }
 
-// resetPassword shows a new password of an account, which nothing keeps.
+// resetPassword sets a new password of an account and prints it; the password is stored nowhere else.
 func (a *app) resetPassword(ctx context.Context, t target, r sshroute.Route, account string) error {
 	vm, err := a.vm(ctx, t, r)
 	if err != nil {

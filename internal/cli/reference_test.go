@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// every calls check for all commands that a user is shown, and the hidden ones that
-// have examples.
+// every calls check for each command in the help, and for each hidden command that has examples.
 func every(t *testing.T, check func(t *testing.T, c *cobra.Command)) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -41,9 +40,8 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// TestExamples parses each call of casement in the help's examples: the command and
-// its flags exist, the values are of their types, and the arguments are as many as it
-// takes.
+// TestExamples parses each call of casement in the help's examples: the command and its flags exist, the values have
+// the right types, and the number of arguments is permitted.
 func TestExamples(t *testing.T) {
 	every(t, func(t *testing.T, c *cobra.Command) {
 		calls := 0
@@ -72,7 +70,7 @@ func TestWrongExamples(t *testing.T) {
 	}
 }
 
-// parses finds the command of a call, and reads its flags and arguments.
+// parses finds the command of a call and parses its flags and arguments.
 func parses(args []string) error {
 	root := newRoot(newApp(Streams{}), "casement")
 	root.InitDefaultCompletionCmd()
@@ -148,8 +146,7 @@ func commands(text string) [][]string {
 	return out
 }
 
-// TestReference: each command that is shown has a page. That docs/cli is what they say,
-// make verify holds.
+// TestReference: each visible command has a page in docs/cli. `make verify` checks that the pages are current.
 func TestReference(t *testing.T) {
 	dir := t.TempDir()
 	if code := Main([]string{"casement", "docs", dir}, Streams{Out: io.Discard, Err: os.Stderr}); code != ExitDone {
@@ -180,7 +177,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// TestPlugin: as kubectl's plugin the help says so, and kubectl gets completions.
+// TestPlugin: called as a kubectl plugin, the help shows the plugin's name, and kubectl gets completions.
 func TestPlugin(t *testing.T) {
 	for _, tc := range []struct {
 		name string

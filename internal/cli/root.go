@@ -27,7 +27,8 @@ const (
 	ExitFailed  = 1
 	ExitUsage   = 2
 	ExitTimeout = 3
-	// ExitInterrupted is that of a shell for a program that SIGINT ended: 128 and its number.
+	// ExitInterrupted is the exit code of a program that SIGINT ended, as shells report it: 128 plus the signal's
+	// number.
 	ExitInterrupted = 130
 )
 
@@ -36,7 +37,7 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError carries the exit code of a program that ran in our place.
+// exitError carries the exit code of a child program, such as kubectl, which becomes casement's own.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
@@ -44,9 +45,8 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code)
 // Main runs the command line args (with the program's name first) and returns
 // the exit code.
 func Main(args []string, streams Streams) int {
-	// Kubernetes' client logs beside the errors that it returns, such as a read that a
-	// deadline cut off. A line that a command does not know of would be drawn into what it
-	// shows. The local plane sets a log of its own.
+	// Kubernetes' client logs errors that it also returns, such as a read that a deadline cut off. Such lines would be
+	// mixed with a command's output, so they are discarded. The local plane sets its own logger.
 	klog.SetLogger(logr.Discard())
 	a := newApp(streams)
 	defer a.flush()
@@ -81,8 +81,8 @@ func Main(args []string, streams Streams) int {
 	}
 }
 
-// unknown refuses a command that there is not, which cobra answers with a help and
-// success where it is one of a group.
+// unknown returns an error for a command that does not exist. Below a command group cobra would print the help and
+// report success.
 func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], "__") {
 		return nil, nil // completion
@@ -104,7 +104,7 @@ func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	return group, usagef("unknown command %q for %q%s", name, group.CommandPath(), like)
 }
 
-// commandPath is how the user called a command, as in its help.
+// commandPath returns the command as the user called it, for messages that point to its help.
 func commandPath(root, ran *cobra.Command) string {
 	if ran == nil {
 		ran = root
@@ -112,8 +112,7 @@ func commandPath(root, ran *cobra.Command) string {
 	return ran.CommandPath()
 }
 
-// programName is how the user called us: as a kubectl plugin the name shown in
-// help is "kubectl casement".
+// programName returns the name shown in help: "kubectl casement" when called as a kubectl plugin, else casement.
 func programName(arg0 string) string {
 	if base := filepath.Base(arg0); base == "kubectl-casement" || base == pluginComplete {
 		return "kubectl casement"
@@ -167,7 +166,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	return root
 }
 
-// settle finds the state directory: the one that is named, or the user's own.
+// settle determines the state directory: the named one, or the user's default.
 func (a *app) settle(named string) error {
 	if named != "" {
 		abs, err := filepath.Abs(named)

@@ -40,7 +40,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// TestLogsOfLibraries: a line of Kubernetes' client would be drawn into what a command shows.
+// TestLogsOfLibraries: log lines of Kubernetes' client are not mixed with a command's output.
 func TestLogsOfLibraries(t *testing.T) {
 	var logged, out bytes.Buffer
 	klog.LogToStderr(false)

@@ -21,8 +21,8 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// snapshot reads the facts about an object, with the guests' consoles of the local plane
-// where it runs; a management cluster elsewhere has none.
+// snapshot reads the facts about an object. If the local plane is the management cluster, it includes the boot logs of
+// the plane's guests.
 func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*facts.Snapshot, error) {
 	s, err := facts.Of(ctx, c, o)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 	return s, nil
 }
 
-// consoles lets a snapshot read the guests' consoles, where the local plane runs.
+// consoles lets a snapshot read the guests' boot logs, where the local plane runs.
 func (a *app) consoles(ctx context.Context, s *facts.Snapshot) {
 	local := plane.NewClient(a.dir)
 	status, err := local.Status(ctx)
@@ -52,8 +52,8 @@ func (a *app) consoles(ctx context.Context, s *facts.Snapshot) {
 	})
 }
 
-// rulesOf reads the rules and routes of a cluster's virtual network, and notes those that
-// keep machines from the API server.
+// rulesOf reads the security rules and routes of a cluster's virtual network, and records in the snapshot those that
+// block machines from the API server.
 func (a *app) rulesOf(ctx context.Context, t target, s *facts.Snapshot) {
 	const what = "security rules and routes of the virtual network"
 	ac := s.AzureCluster
@@ -85,7 +85,7 @@ func (a *app) rulesOf(ctx context.Context, t target, s *facts.Snapshot) {
 	slices.Sort(s.Closed)
 }
 
-// azureOf is a client of the Azure that a cluster is in: the local one, or as the user.
+// azureOf returns a client of the cluster's Azure: the local one, or the public one with the user's own login.
 func (a *app) azureOf(ctx context.Context, t target, ac *infrav1.AzureCluster) (*arm.Client, error) {
 	if a.asksPlane(t.kubeconfig) {
 		s, err := plane.NewClient(a.dir).Status(ctx)
@@ -97,12 +97,12 @@ func (a *app) azureOf(ctx context.Context, t target, ac *infrav1.AzureCluster) (
 	return rescue.Login(ac.Spec.AzureEnvironment, ac.Spec.SubscriptionID)
 }
 
-// clusterObject is a cluster as the object of a command.
+// clusterObject returns a cluster as the object that a diagnostic command examines.
 func clusterObject(namespace, name string) facts.Object {
 	return facts.Object{Cluster: client.ObjectKey{Namespace: namespace, Name: name}, Kind: "Cluster", Name: name}
 }
 
-// lookInside looks into the Windows nodes that an object concerns. It prints nothing.
+// lookInside runs the probes on the Windows nodes that an object concerns. It prints nothing.
 func (a *app) lookInside(ctx context.Context, t target, s *facts.Snapshot, o facts.Object) {
 	quiet := newApp(Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	quiet.dir = a.dir

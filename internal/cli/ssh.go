@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// way is how the user wants to get to a machine, by the flags of ssh and rdp.
+// way contains the flags of ssh and rdp that select how a machine is reached.
 type way struct {
 	target
 	user, identity, jump string
@@ -35,7 +35,7 @@ func (w *way) addFlags(c *cobra.Command) {
 		"cluster's Bastion host if it tunnels, else the control plane endpoint)")
 }
 
-// route finds the machine called name.
+// route returns the network route to the machine called name.
 func (a *app) route(ctx context.Context, w way, name string) (sshroute.Route, error) {
 	c, err := a.client(w.target)
 	if err != nil {
@@ -48,8 +48,8 @@ func (a *app) route(ctx context.Context, w way, name string) (sshroute.Route, er
 	return a.located(ctx, c, r), nil
 }
 
-// located asks the node of a scale set's instance where it is. Where it does not
-// answer, the route says itself that there is no address.
+// located adds the addresses of a scale set's instance from its node. If the node cannot be read, the route is
+// unchanged and its own error says that there is no address.
 func (a *app) located(ctx context.Context, c client.Client, r sshroute.Route) sshroute.Route {
 	if !r.Pool || r.Node == "" || r.Address != "" {
 		return r
@@ -65,7 +65,7 @@ func (a *app) located(ctx context.Context, c client.Client, r sshroute.Route) ss
 	return r.At(&node)
 }
 
-// workload is a client of the core API group of a workload cluster.
+// workload returns a client of the core API group of a workload cluster.
 func (a *app) workload(ctx context.Context, c client.Client, cluster client.ObjectKey) (rest.Interface, error) {
 	data, err := workloadKubeconfig(ctx, c, cluster)
 	if err != nil {
@@ -79,14 +79,13 @@ func (a *app) workload(ctx context.Context, c client.Client, cluster client.Obje
 	return facts.Core(cfg)
 }
 
-// asksPlane says whether the management cluster is the local plane's.
+// asksPlane reports whether the kubeconfig is that of the local plane.
 func (a *app) asksPlane(kubeconfig string) bool {
 	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.dir.Kubeconfig()) == a.dir.Kubeconfig()
 }
 
-// accessDir is where host keys and Remote Desktop files are kept: with the local
-// plane's state, or with the user's own settings for other clusters, which outlive
-// a purged plane.
+// accessDir returns the directory for host keys and Remote Desktop files: in the local plane's state, or for other
+// clusters in the user's configuration, which purging a plane does not delete.
 func (a *app) accessDir(t target) (string, error) {
 	if a.asksPlane(t.kubeconfig) {
 		return string(a.dir), nil
@@ -98,7 +97,7 @@ func (a *app) accessDir(t target) (string, error) {
 	return filepath.Join(config, "casement"), nil
 }
 
-// enter goes in by a route.
+// enter connects to a machine's SSH port by a route.
 func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Entrance, error) {
 	dir, err := a.accessDir(w.target)
 	if err != nil {
@@ -125,7 +124,7 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	})
 }
 
-// login logs in to a machine; leave ends it and the way there.
+// login logs in to a machine over SSH; leave closes the session and the connections below it.
 func (a *app) login(ctx context.Context, w way, r sshroute.Route) (c *ssh.Client, leave func(), err error) {
 	e, err := a.enter(ctx, w, r)
 	if err != nil {
@@ -190,7 +189,7 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 	return err
 }
 
-// rawTerminal hands the user's terminal to the far shell; nil where there is none.
+// rawTerminal puts the user's terminal into raw mode for the remote shell; it returns nil where there is no terminal.
 func (a *app) rawTerminal() (*sshroute.Terminal, func(), error) {
 	f, ok := a.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || !a.Terminal() {

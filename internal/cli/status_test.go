@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestStatusScreens holds what status shows at several widths; 0 is a pipe.
+// TestStatusScreens compares the output of status at several terminal widths with golden files; width 0 is a pipe.
 func TestStatusScreens(t *testing.T) {
 	s := plane.Status{PID: 4711, Phase: plane.PhaseReady, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local),
 		Notices:   []string{"the state of VM demo-md-w-qn7zj was damaged; it is kept as vm.json.damaged"},

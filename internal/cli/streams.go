@@ -13,18 +13,18 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// Streams are what a command reads and writes.
+// Streams are the standard streams of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// app is what the commands share. Its own Out and Err are for people: what a guest, a
-// cluster or a file put into a text cannot reach the terminal's control functions.
+// app is the state that all commands share. Its own Out and Err are for people: control sequences in a text from a
+// guest, a cluster or a file are escaped before they reach the terminal.
 type app struct {
 	Streams
-	// raw are the streams of the process, for sessions that the far end draws and for
-	// control sequences of our own.
+	// raw are the process's unescaped streams, for sessions whose screen the remote program draws and for casement's
+	// own control sequences.
 	raw Streams
 	dir plane.Dir
 }
@@ -59,8 +59,7 @@ func (a *app) complain(text string) {
 	}
 }
 
-// width is how many characters a line for people may have: those of the terminal, or as
-// many as otherwise where there is none.
+// width returns the number of characters in a line: the terminal's width, or otherwise where there is no terminal.
 func (a *app) width(otherwise int) int {
 	screen := terminal.NewScreen(a.raw.Out)
 	if screen.Size == nil {
@@ -70,14 +69,14 @@ func (a *app) width(otherwise int) int {
 	return width
 }
 
-// room is how many characters a text may have that begins in a column: at most most, and
-// where there is no terminal most.
+// room returns the number of characters for a text that begins in the given column: the rest of the terminal's line, at
+// most most; most where there is no terminal.
 func (a *app) room(most, column int) int {
 	return min(most, max(leastDetail, a.width(most+column)-column))
 }
 
-// data is where bytes go that a program or a file takes, such as JSON, manifests, logs
-// and archives: unchanged through a pipe, escaped on a terminal.
+// data returns the stream for output that programs or files read, such as JSON, manifests, logs and archives: unchanged
+// through a pipe, escaped on a terminal.
 func (a *app) data() io.Writer {
 	if a.Terminal() {
 		return a.Out
@@ -85,7 +84,7 @@ func (a *app) data() io.Writer {
 	return a.raw.Out
 }
 
-// report is where a result in a format goes: text is for people, all else is data.
+// report returns the stream for a result: Out for the format text, else data.
 func (a *app) report(format string) io.Writer {
 	if format == "text" {
 		return a.Out
@@ -93,7 +92,7 @@ func (a *app) report(format string) io.Writer {
 	return a.data()
 }
 
-// flush writes what the streams for people hold back.
+// flush writes the buffered output of the streams for people.
 func (a *app) flush() {
 	var errs []error
 	for _, w := range []io.Writer{a.Out, a.Err} {

@@ -17,7 +17,7 @@ import (
 // hostile sets the title of a window, clears the screen in three ways, and reorders text.
 const hostile = "\x1b]0;owned\a\x1b[2J\u009b2J\x9b2J\r\u202e"
 
-// acts reports whether a text has a control function for a terminal.
+// acts reports whether a text contains a control sequence that a terminal would execute.
 func acts(s string) bool {
 	return strings.ContainsAny(s, "\x1b\a\r\u009b\u202e") || strings.Contains(s, "\x9b2J")
 }
@@ -71,8 +71,8 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 	}
 }
 
-// A command's data is the same bytes through a pipe, and escaped on a terminal; its
-// tables are always escaped; what we draw ourselves is always drawn.
+// A command's data is the same bytes through a pipe, and escaped on a terminal; its tables are always escaped;
+// casement's own control sequences are never escaped.
 func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	log := func(a *app) {
 		l := (&logs.Printer{Out: a.data(), Notes: a.Err}).Log("kubelet of "+hostile, logs.Options{})
@@ -120,7 +120,7 @@ func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	}
 }
 
-// onTerminal returns what a pseudo-terminal is sent.
+// onTerminal returns the bytes that a pseudo-terminal receives.
 func onTerminal(t *testing.T, write func(*os.File)) string {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/diagnose/timeline"
 )
 
-// barWidth is the room that bars have at most, barAt where they begin.
+// barWidth is the greatest width of bars, barAt the column in which they begin.
 const barWidth, barAt = 40, 44
 
 func newTimeline(a *app) *cobra.Command {

@@ -17,19 +17,19 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// topologies is a set of manifests in which what Cluster API makes of them is in the
-// place of Clusters with a ClusterClass.
+// topologies is a set of manifests in which each Cluster with a ClusterClass is replaced by the objects that Cluster
+// API renders from the class.
 type topologies struct {
-	// created is all that is to be created; set is without the class's templates that are
-	// used, of which only what was made of them counts.
+	// created are all objects to be created; set leaves out the class's templates that were rendered, since only the
+	// rendered objects are checked.
 	created, set *lint.Set
-	// refused is what Cluster API's admission has against those that stayed.
+	// refused are the errors of Cluster API's admission about the Clusters that were not rendered.
 	refused map[*lint.Object]field.ErrorList
-	// unknown says of the others that stayed why they could not be rendered.
+	// unknown are, for the other Clusters that were not rendered, the reasons.
 	unknown []string
 }
 
-// renderTopologies renders what it can. The error is one of reading what was rendered.
+// renderTopologies renders all Clusters that it can. It returns an error if the rendered objects cannot be parsed.
 func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 	out := topologies{created: in, set: in, refused: map[*lint.Object]field.ErrorList{}}
 	var all []*unstructured.Unstructured
@@ -90,8 +90,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 	return out, nil
 }
 
-// asManifests reads objects as if they were in a file of some name, so that findings
-// show their lines.
+// asManifests parses objects as if they were in a file of the given name, so that findings have line numbers.
 func asManifests(name string, objects []*unstructured.Unstructured) ([]*lint.Object, error) {
 	var text bytes.Buffer
 	for _, o := range objects {

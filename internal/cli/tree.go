@@ -69,7 +69,7 @@ type branch struct {
 	Reason string `json:"reason,omitempty"`
 	// Message explains a Ready that is not True.
 	Message string `json:"message,omitempty"`
-	// Detail is what one wants to know of a healthy object.
+	// Detail describes a healthy object, such as its version or replicas.
 	Detail string `json:"detail,omitempty"`
 	// FirstWrong names the cause where the cluster's trouble begins.
 	FirstWrong string   `json:"firstWrong,omitempty"`
@@ -96,8 +96,7 @@ func newBranch(kind string, o object, condition, detail string) branch {
 	return b
 }
 
-// readTree makes the tree of what was gathered; of the sets of machines it reads the
-// deployments.
+// readTree builds the tree from the gathered facts, and reads the MachineDeployments that own MachineSets.
 func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, error) {
 	root := newBranch("Cluster", f.Cluster, clusterv1.ClusterAvailableCondition, f.Cluster.Status.Phase)
 	var deployments clusterv1.MachineDeploymentList
@@ -136,8 +135,8 @@ func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, 
 	return root, nil
 }
 
-// poolBranch is a machine pool over its scale set and machines. A MachinePool has no
-// one condition that sums it up; its scale set's Ready is taken for it.
+// poolBranch is a machine pool with its scale set and machines. A MachinePool has no single summary condition, so the
+// Ready condition of its scale set is shown.
 func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool,
 	machines []clusterv1.Machine, infra map[string]branch) branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
@@ -153,8 +152,8 @@ func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMa
 	return b
 }
 
-// markFirst marks the branch where the trouble begins. A node or guest has no
-// branch of its own; its machine's is marked.
+// markFirst marks the branch in which the first fault is. For a node or guest, which has no branch, its machine's
+// branch is marked.
 func (b *branch) markFirst(a walk.Answer) bool {
 	at := strings.TrimPrefix(a.At, "guest of ")
 	name := strings.TrimPrefix(at, "Node/")
@@ -170,7 +169,7 @@ func (b *branch) markFirst(a walk.Answer) bool {
 	return false
 }
 
-// machineBranches are the machines that belong, problems first.
+// machineBranches returns the branches of the machines that belong to an owner, those with problems first.
 func machineBranches(machines []clusterv1.Machine, infra map[string]branch, belongs func(*clusterv1.Machine) bool) []branch {
 	var out []branch
 	for i := range machines {
@@ -197,11 +196,11 @@ func rank(ready string) string {
 	return "0"
 }
 
-// The machines of one owner that a table shows: so many in trouble, and so many that
-// are well unless there are few more.
+// The number of one owner's machines that a table lists: maxTroubled with problems, and maxWell without, or a few more
+// if that shows all.
 const maxTroubled, maxWell = 20, 5
 
-// fold puts one line in the place of the machines that are too many to read.
+// fold replaces the machines over the limits by one summary line.
 func (b *branch) fold() {
 	var kept []branch
 	well, troubled := 0, 0
@@ -232,16 +231,16 @@ func (b *branch) fold() {
 	b.Children = kept
 }
 
-// marked says whether the trouble begins in the branch.
+// marked reports whether the first fault is in the branch.
 func (b *branch) marked() bool {
 	return b.FirstWrong != "" || slices.ContainsFunc(b.Children, func(c branch) bool { return c.marked() })
 }
 
-// lineWidth is what a line of a table has room for where there is no terminal, in
-// characters; leastDetail is what its last column has at least.
+// lineWidth is the width of a table's line in characters where there is no terminal; leastDetail is the least width of
+// its last column.
 const lineWidth, leastDetail = 101, 16
 
-// width is how many characters the first column takes, at a depth of the tree.
+// width returns the characters that the first column needs for the branch at a depth of the tree.
 func (b branch) width(depth int) int {
 	n := 2*depth + utf8.RuneCountInString(b.Kind+"/"+b.Name)
 	for _, child := range b.Children {

@@ -57,8 +57,8 @@ it.`,
 	return c
 }
 
-// uiSource reads the management cluster of a target, and the local plane where that is
-// the one, whether or not it runs at the moment.
+// uiSource returns the reader of a target's management cluster. It reads the local plane too if that is the target,
+// even if the plane is not running now.
 func (a *app) uiSource(ctx context.Context, t target) *ui.Reader {
 	r := &ui.Reader{Namespace: t.namespace, Client: func() (client.Client, error) { return a.client(t) },
 		Meta: model.Meta{Source: "management cluster"}}
@@ -142,7 +142,7 @@ func (p *uiPlane) Azure(ctx context.Context) (*model.Azure, error) {
 	return &model.Azure{Documents: documents, Guests: guests, Calls: minutes}, err
 }
 
-// calls counts the calls since it was asked last.
+// calls counts the calls since its last call, by minute.
 func (p *uiPlane) calls(ctx context.Context) ([]model.Minute, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

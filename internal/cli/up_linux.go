@@ -94,7 +94,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
 	return c
 }
 
-// planeKind says which plane to start.
+// planeKind contains the options of the plane to start.
 type planeKind struct {
 	bare    bool
 	audit   bool
@@ -130,7 +130,7 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 // Source: https://kubernetes.io/docs/reference/kubectl/quick-reference/#kubectl-output-verbosity-and-debugging
 const maxVerbosity = 5
 
-// args are the flags of the background process.
+// args returns the command line of the background process.
 func (k planeKind) args() ([]string, error) {
 	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit),
 		"--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
@@ -171,7 +171,7 @@ func (k planeKind) args() ([]string, error) {
 	return append(args, "--azure-of", abs), err
 }
 
-// policy says which container images exist.
+// policy returns which container images simulated nodes can pull.
 func (k planeKind) policy() (pull.Policy, error) {
 	p, err := pull.New(k.images, k.admit)
 	if err != nil {
@@ -180,10 +180,10 @@ func (k planeKind) policy() (pull.Policy, error) {
 	return p, nil
 }
 
-// latency is a pace as users write it.
+// latency is the value of the flag for the duration of Azure's operations.
 type latency string
 
-// factor is what Azure's durations are multiplied by.
+// factor returns the number by which Azure's durations are multiplied.
 func (l latency) factor() (float64, error) {
 	switch l {
 	case "instant":
@@ -233,7 +233,7 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 	return nil
 }
 
-// starting is how far a plane is that starts.
+// starting is the terminal view of a plane that starts.
 func starting(s plane.Status, begun time.Time) terminal.View {
 	view := terminal.View{Title: "Starting the local plane", Elapsed: time.Since(begun)}
 	for _, step := range s.Steps {
@@ -265,7 +265,7 @@ Use it:
 %s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), s.Kubernetes.Kubeconfig, use(s))
 }
 
-// use says what comes next on a plane.
+// use returns the next commands to run on a plane.
 func use(s plane.Status) string {
 	if s.Bare {
 		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers

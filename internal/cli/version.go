@@ -17,7 +17,7 @@ func version() string {
 	return info.Main.Version
 }
 
-// commit is the one that the program was built from, as far as the build recorded it.
+// commit returns the Git commit that the program was built from, if the build recorded it.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -35,7 +35,7 @@ func commit() string {
 	return revision + changed
 }
 
-// versionLine says what this program is.
+// versionLine returns the line that `casement version` prints.
 func versionLine() string {
 	return fmt.Sprintf("casement %s (commit %s, %s), Cluster API %s", version(), commit(), runtime.Version(),
 		moduleVersion("sigs.k8s.io/cluster-api"))

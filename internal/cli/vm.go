@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// vm is a machine's VM in the local Azure, where the management cluster is the
-// local plane's, or in Azure as the user himself.
+// vm returns a machine's VM: in the local Azure if the management cluster is the local plane, else in Azure with the
+// user's own login.
 func (a *app) vm(ctx context.Context, t target, r sshroute.Route) (rescue.VM, error) {
 	if r.VM == "" {
 		return rescue.VM{}, fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)

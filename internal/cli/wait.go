@@ -54,23 +54,23 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 	return c
 }
 
-// waited is what one wait knows of its cluster.
+// waited is the state of one wait for a cluster.
 type waited struct {
 	key     client.ObjectKey
 	deleted bool
 	start   time.Time
-	// missing says what is missing, as of the last look, view what was shown then.
+	// missing says what was missing in the last status read; view is the terminal view of it.
 	missing string
 	view    terminal.View
-	// changed is when a step changed last.
+	// changed is the time at which a step last changed.
 	changed time.Time
-	// causes gets what why says, asked while it is being found out.
+	// causes receives the first cause from casement why; asked is true while that is being determined.
 	causes chan string
 	asked  time.Time
 	cause  string
 }
 
-// stalled is how long nothing changes before why is asked.
+// stalled is the time without a change after which the cause is determined.
 const stalled = 10 * time.Second
 
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
@@ -79,7 +79,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 	for {
 		began := time.Now()
 		view, missing, err := w.look(ctx, c)
-		// A cluster of a thousand machines takes long to read; it is read less often.
+		// Reading a cluster of a thousand machines takes long, so the interval grows with the duration of a read.
 		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
@@ -130,7 +130,7 @@ func (w *waited) title() string {
 	return "Waiting for cluster " + w.key.Name
 }
 
-// note remembers a view, and when the steps changed.
+// note records a view, and the time if a step changed.
 func (w *waited) note(view terminal.View, missing string) {
 	if !slices.Equal(view.Steps, w.view.Steps) {
 		w.changed, w.cause = time.Now(), ""
@@ -138,8 +138,8 @@ func (w *waited) note(view terminal.View, missing string) {
 	w.view, w.missing = view, missing
 }
 
-// explain asks for the first cause where nothing has changed for a while, at most as
-// often, and does not wait for the answer.
+// explain starts to determine the first cause if nothing has changed for stalled, and at most once in that time. It
+// does not wait for the result.
 func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 	if time.Since(w.changed) < stalled || time.Since(w.asked) < stalled {
 		return
@@ -166,7 +166,7 @@ func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 	}()
 }
 
-// cut is the error of a wait that ends before the cluster is what it waits for.
+// cut returns the error of a wait that ends before the cluster reaches the awaited state.
 func (w *waited) cut(ctx context.Context) error {
 	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second),
 		cmp.Or(sentence(w.missing), "it is not deleted yet"))
@@ -180,14 +180,13 @@ func (w *waited) cut(ctx context.Context) error {
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }
 
-// overdue says whether a request would not end before the time does: the client
-// refuses to send it then.
+// overdue reports whether the context's deadline is so near that the client would refuse to send a request.
 func overdue(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < time.Second
 }
 
-// look reads how far a cluster is; missing says what is still missing.
+// look reads the cluster's progress; missing says what is still missing.
 func (w *waited) look(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
 	o, err := rollout.Read(ctx, c, w.key)
 	if err != nil {
@@ -199,7 +198,7 @@ func (w *waited) look(ctx context.Context, c client.Client) (view terminal.View,
 	return view, missing, nil
 }
 
-// steps are what a cluster is made of, in the order in which it comes up.
+// steps returns the parts of a cluster, in the order in which they come up.
 func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
 	if w.deleted {
 		left := fmt.Sprintf("%d machines, %d machine deployments, %d machine pools left", len(o.Machines), len(o.Deployments), len(o.Pools))
@@ -234,7 +233,7 @@ func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
 	return steps
 }
 
-// whole says that READY/ASKED is all that is asked for.
+// whole reports whether a count READY/ASKED is complete.
 func whole(have string) bool {
 	ready, asked, _ := strings.Cut(have, "/")
 	return ready == asked && ready != "?" && ready != "-"

@@ -65,8 +65,7 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
-// answer says what is wrong first with an object, and looks further where the first look does not
-// say it.
+// answer finds the first fault of an object, and probes nodes where the objects alone do not explain it.
 func (a *app) answer(ctx context.Context, t target, c client.Client, object facts.Object) (walk.Answer, error) {
 	snapshot, err := a.snapshot(ctx, c, object)
 	if err != nil {
@@ -89,10 +88,10 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	return answer, nil
 }
 
-// answerWidth is what the texts of an answer have at most, answerAt where they begin.
+// answerWidth is the greatest width of an answer's texts, answerAt the column in which they begin.
 const answerWidth, answerAt = 80, 16
 
-// continued is a command in lines of a width, which a shell reads as one.
+// continued wraps a command at a width, with backslashes, so that a shell reads one command.
 func continued(command string, width int) []string {
 	if len([]rune(command)) <= width {
 		return []string{command}
@@ -104,7 +103,7 @@ func continued(command string, width int) []string {
 	return lines
 }
 
-// writeAnswer writes an answer with texts of a width.
+// writeAnswer writes an answer, wrapping its texts at a width.
 func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	row := func(name, text string) {
 		for i, line := range terminal.Wrap(text, width) {

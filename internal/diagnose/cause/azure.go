@@ -1,7 +1,7 @@
 package cause
 
-// azure is what Azure refuses, and what the provider refuses before it asks.
-// Codes are those of Azure Resource Manager and of the compute and network providers.
+// azure are the causes in errors of Azure, and of the provider before it calls Azure. Codes are those of Azure Resource
+// Manager and of the compute and network providers.
 var azure = []Cause{
 	row("QuotaExceeded", `QuotaExceeded|exceeding approved .* quota|PublicIPCountLimitReached|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
@@ -80,7 +80,7 @@ var azure = []Cause{
 		"change the spec as the message says; a template is immutable, so make another and name it"),
 }
 
-// data is what Cluster API's bootstrap provider says.
+// data are the causes in messages of Cluster API's bootstrap provider.
 var data = []Cause{
 	row("BootstrapTokenRefused", `bootstrap token.*(refused|forbidden|connection)`,
 		"no bootstrap token can be made in the workload cluster",
@@ -93,7 +93,7 @@ var data = []Cause{
 		"create the secret that the message names, in the namespace of the cluster"),
 }
 
-// reach is what a client meets on the way to an API server.
+// reach are the causes in the errors of a client that connects to an API server.
 var reach = []Cause{
 	row("ServerCertificateUnknown", `x509:`,
 		"the API server's certificate is not one that the cluster's kubeconfig trusts",
@@ -108,7 +108,7 @@ var reach = []Cause{
 			"the NSG's rule for the API port, the route table and DNS"),
 }
 
-// deletion is what keeps an object that is being deleted.
+// deletion are the causes that keep an object from being deleted.
 var deletion = []Cause{
 	row("EvictionBlocked", `violate the pod's disruption budget`,
 		"a PodDisruptionBudget lets no pod go, so the node is not drained",

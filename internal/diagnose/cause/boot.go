@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Boot is what a boot log says of the commands of the bootstrap data. Its texts are those
-// of the log, with the secrets that the log has.
+// Boot is the result of the bootstrap data's commands according to a boot log. Its texts are copied from the log and
+// may contain secrets.
 type Boot struct {
-	// Ended says that the agent, cloud-init or cloudbase-init, came to its end.
+	// Ended reports that the boot agent, cloud-init or cloudbase-init, finished.
 	Ended bool
-	// Failed are commands that failed, with what they said, in order. The local plane
-	// names each; in Azure the last command of a script that failed is known.
+	// Failed are the commands that failed, with their output, in order. The local plane's log names each command;
+	// Azure's shows only the last command of a script that failed.
 	Failed []string
-	// NoEffect and NotSimulated are what the local plane accepted without an effect, and
-	// what it refused, each once.
+	// NoEffect are the parts that the local plane accepted without an effect, NotSimulated those that it refused, each
+	// once.
 	NoEffect, NotSimulated []string
 }
 
@@ -31,8 +31,8 @@ var (
 		`creation): .*`)
 	markLine    = regexp.MustCompile(`^(?:.*(?:\]: | \[-\] ))?(.+): simulated: no effect`)
 	refusedLine = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
-	// beside are lines around what a command says: an agent's own, a prompt with its
-	// command, and what PowerShell adds to an error.
+	// beside matches lines that are not a command's own output: the agent's lines, a prompt with its command, and the
+	// lines that PowerShell adds to an error.
 	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^cloud-init\[|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
 )
 
@@ -70,7 +70,7 @@ func ReadBoot(lines []string) Boot {
 	return b
 }
 
-// ended says how a script ended, with the last thing that it said.
+// ended formats the exit code of a script with its last line of output.
 func ended(code string, before []string) string {
 	text := "the script failed with code " + code
 	for _, line := range slices.Backward(before) {
@@ -91,8 +91,8 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// Explain returns the line that explains a cause of the boot: of one that only says that
-// something failed, the last failure, which is no note then; else line.
+// Explain returns the line that explains a cause of the boot. For a cause that only says that something failed it is
+// the last failure, which is then left out of Notes; for any other it is line.
 func (b *Boot) Explain(c Cause, line string) string {
 	n := len(b.Failed)
 	if n == 0 || c.Name != CommandFailed && c.Name != AgentFailed {
@@ -102,11 +102,11 @@ func (b *Boot) Explain(c Cause, line string) string {
 	return line
 }
 
-// mostNamed bounds how many of a kind Notes names.
+// mostNamed bounds how many items of one kind Notes lists.
 const mostNamed = 4
 
-// Notes says in sentences what a boot log has beside its end: commands that failed, what
-// had no effect and what was refused; nothing where there is nothing to say.
+// Notes returns sentences about the boot: commands that failed, parts that had no effect and parts that were refused.
+// It is empty if there are none.
 func (b Boot) Notes() []string {
 	var out []string
 	for _, f := range b.Failed[max(0, len(b.Failed)-mostNamed):] {

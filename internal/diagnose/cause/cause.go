@@ -1,8 +1,7 @@
-// Package cause knows by what programs say of themselves why machines, nodes and
-// pods do not come up: Azure, the guests' agents, kubeadm, the kubelet, container
-// runtimes, CNIs and admission. A pattern belongs to a step and is tried on nothing
-// else: the same words mean one thing of a virtual machine and another of a
-// container. It is text in, a cause out, and reads nothing. Any package may import it.
+// Package cause classifies the messages that explain why machines, nodes and pods do not come up: messages of Azure,
+// the guests' agents, kubeadm, the kubelet, container runtimes, CNIs and admission. Each pattern belongs to a step and
+// is matched with texts of that step only, as the same words mean one fault of a virtual machine and another of a
+// container. The package maps text to causes and does no I/O. Any package may import it.
 package cause
 
 import (
@@ -10,14 +9,14 @@ import (
 	"slices"
 )
 
-// Step is where a text was said. It decides which patterns are tried.
+// Step is the source of a text. It selects the patterns that the text is matched with.
 type Step string
 
 // The steps on the way from a declaration to a running container.
 const (
 	// Azure is a condition of an infrastructure object: an ARM error code and message.
 	Azure Step = "azure"
-	// Data is what the provider or Cluster API says of bootstrap data.
+	// Data is a message of the provider or Cluster API about bootstrap data.
 	Data Step = "data"
 	// Guest is a line of a boot log: cloudbase-init, cloud-init, kubeadm, the kubelet's start.
 	Guest Step = "guest"
@@ -27,9 +26,9 @@ const (
 	Reach Step = "reach"
 	// Admission is why an API server refuses an object that a controller creates.
 	Admission Step = "admission"
-	// Schedule is what the scheduler says of a pod.
+	// Schedule is the scheduler's message about a pod.
 	Schedule Step = "schedule"
-	// Pull is what the runtime says of a container's image.
+	// Pull is the runtime's message about a container's image.
 	Pull Step = "pull"
 	// Sandbox is why a pod's sandbox is not created: its network and its pause image.
 	Sandbox Step = "sandbox"
@@ -39,35 +38,35 @@ const (
 	Container Step = "container"
 	// Log is the log of a container that ends.
 	Log Step = "log"
-	// Probe is what the kubelet says of a container's probes.
+	// Probe is the kubelet's message about a container's probes.
 	Probe Step = "probe"
-	// Service is what the cloud provider says of a service's load balancer.
+	// Service is the cloud provider's message about a service's load balancer.
 	Service Step = "service"
-	// Deletion is what an object says that is being deleted.
+	// Deletion is the message of an object that is being deleted.
 	Deletion Step = "deletion"
 )
 
-// Steps are all steps, in the order of the way.
+// Steps returns all steps in order, from the declaration to the running container.
 func Steps() []Step {
 	return []Step{Azure, Data, Guest, Node, Reach, Admission, Schedule, Pull, Sandbox, Volume, Container, Log, Probe, Service, Deletion}
 }
 
 // Cause is a known reason for trouble, recognised by what some program said.
 type Cause struct {
-	// Name is stable; scripts may compare it.
+	// Name is a stable identifier that scripts may compare.
 	Name string `json:"name"`
 	// Says is the cause in a sentence; Fix is what to do about it.
 	Says string `json:"says"`
 	Fix  string `json:"fix"`
-	// Follows says that another cause of the same step, where there is one, explains
-	// this one: a kubelet that does not run follows from the flag that it refuses.
+	// Follows marks a cause that is a consequence of another one of the same step: a kubelet that does not run follows
+	// from the flag that it refuses.
 	Follows bool `json:"-"`
 
 	match *regexp.Regexp
 }
 
-// Classify returns the first known cause of a step whose mark is in text, which may be a
-// condition's message, an event or a console, and the line that matched.
+// Classify returns the first known cause of a step whose pattern matches text, which may be a condition's message, an
+// event or a console, and the line that matched.
 func Classify(step Step, text string) (Cause, string, bool) {
 	for _, c := range known[step] {
 		if at := c.match.FindStringIndex(text); at != nil {
@@ -77,9 +76,8 @@ func Classify(step Step, text string) (Cause, string, bool) {
 	return Cause{}, "", false
 }
 
-// Last returns the known cause that is nearest to the end of lines, and its line. One that
-// follows from others is returned only where no other is there, and of several the one that
-// brings the others about.
+// Last returns the known cause that is nearest to the end of lines, and its line. A cause with Follows is returned only
+// if there is no other; of several such causes it is the first one in the step's list.
 func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
 	at, rank := "", len(known[step])
@@ -95,7 +93,7 @@ func Last(step Step, lines []string) (Cause, string, bool) {
 	return consequence, at, at != ""
 }
 
-// Of returns the known causes of a step, in the order in which they are tried.
+// Of returns the known causes of a step, in the order in which they are matched.
 func Of(step Step) []Cause { return append([]Cause(nil), known[step]...) }
 
 // Line is the line of text around offset i.
@@ -110,19 +108,19 @@ func Line(text string, i int) string {
 	return text[start:end]
 }
 
-// row is a cause with the pattern that marks it, which ignores case.
+// row returns a cause with its pattern, which ignores case.
 func row(name, pattern, says, fix string) Cause {
 	return Cause{Name: name, Says: says, Fix: fix, match: regexp.MustCompile(`(?i)` + pattern)}
 }
 
-// follows is a row of a cause that another one explains.
+// follows returns a row whose cause has Follows set.
 func follows(name, pattern, says, fix string) Cause {
 	c := row(name, pattern, says, fix)
 	c.Follows = true
 	return c
 }
 
-// known are the causes by step; within a step those that bring others about come first.
+// known are the causes by step; within a step root causes come before their consequences.
 var known = map[Step][]Cause{
 	Azure: azure, Data: data, Guest: slices.Concat(joining, guest), Node: node, Reach: reach,
 	Admission: slices.Concat(specs, admission), Schedule: schedule, Pull: pull,

@@ -1,6 +1,6 @@
 package cause
 
-// joining is what Windows says of a machine that cannot join a domain. Sources: messages of
+// joining are the causes in Windows' messages about a machine that cannot join a domain. Sources: messages of
 // Add-Computer, and learn.microsoft.com/windows/win32/debug/system-error-codes.
 var joining = []Cause{
 	row("DomainCredentialUnread", `casement-gmsa: cannot read`,

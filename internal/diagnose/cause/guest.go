@@ -1,13 +1,13 @@
 package cause
 
-// The causes of a machine whose log says nothing more of why it is no node than which part
-// of the bootstrap data failed: a command, or a part that the boot agent carries out.
+// Causes for a machine whose log says only which part of the bootstrap data failed: a command, or a part that the boot
+// agent carries out.
 const (
 	CommandFailed = "CommandFailed"
 	AgentFailed   = "BootAgentFailed"
 )
 
-// guest is what a machine's agent, kubeadm and the kubelet say while it boots.
+// guest are the causes in messages of a machine's boot agent, kubeadm and the kubelet during the boot.
 var guest = []Cause{
 	// Errors of the agent (cloudbase-init, cloud-init).
 	row("BootstrapSecretUnread", `casement-bootstrap: cannot`,
@@ -76,7 +76,7 @@ var guest = []Cause{
 		"correct it in preKubeadmCommands, postKubeadmCommands or files of the KubeadmConfigTemplate"),
 }
 
-// node is what the kubelet and the node controller say in conditions.
+// node are the causes in the node conditions that the kubelet and the node controller set.
 var node = []Cause{
 	row("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full",
 		"use osDisk.diskSizeGB of 128 or more; prune images"),

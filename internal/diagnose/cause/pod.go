@@ -1,6 +1,6 @@
 package cause
 
-// The causes of containers' images that more than one step meets.
+// Causes about containers' images that occur in more than one step.
 var (
 	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec `+
 		`format error|image operating system "windows" cannot be used|cannot be used on this platform`,
@@ -33,8 +33,8 @@ var (
 	}
 )
 
-// schedule is what the scheduler says. What it says of one kind of node is not why no
-// other takes the pod, so only a claim is a cause of its own.
+// schedule are the causes in the scheduler's messages. A message about one kind of node does not explain why no other
+// node fits, so only faults of volume claims are causes.
 var schedule = append(append([]Cause(nil), volumes...),
 	row("VolumeElsewhere", `volume node affinity conflict`,
 		"the pod's volume is in a zone or on a node that has no room for the pod",
@@ -44,8 +44,8 @@ var schedule = append(append([]Cause(nil), volumes...),
 		"compare nodeSelector, tolerations and requests with the nodes"),
 )
 
-// pull is what the runtime and the registry say of an image. Sources: messages of
-// containerd's pull and resolver errors and of the OCI distribution's error codes.
+// pull are the causes in messages of the runtime and the registry about an image. Sources: messages of containerd's
+// pull and resolver errors and of the OCI distribution's error codes.
 var pull = []Cause{
 	row("PullThrottled", `toomanyrequests|429 Too Many Requests|status.{0,12} 429|pull rate limit`,
 		"the image's registry limits how often images are pulled",
@@ -82,7 +82,7 @@ var pull = []Cause{
 		"the container's image cannot be pulled", "check the image's name and the pull secret"),
 }
 
-// sandbox is what the runtime and the CNI say of a pod's sandbox.
+// sandbox are the causes in messages of the runtime and the CNI about a pod's sandbox.
 var sandbox = []Cause{
 	row("RegistryUnreachable",
 		`sandbox image.*(i/o timeout|connection refused|no such host|connectex|deadline exceeded)`,
@@ -114,7 +114,7 @@ var sandbox = []Cause{
 		`directory.*calico`, "the CNI's agent does not answer on the node", "look at the CNI's pod on the node"),
 }
 
-// volume is what the kubelet, the attach controller and provisioners say.
+// volume are the causes in messages of the kubelet, the attach controller and provisioners.
 var volume = append(append([]Cause(nil), volumes...),
 	configMissing,
 	row("VolumeElsewhere", `Multi-Attach error|already exclusively attached|already used by pod`,
@@ -144,7 +144,7 @@ var volume = append(append([]Cause(nil), volumes...),
 		"kubectl get volumeattachments; kubectl describe pvc in the pod's namespace"),
 )
 
-// container is what the kubelet and the runtime say of a container, and how it ended.
+// container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
 	configMissing, gmsa, otherBuild, wrongOS,
 	row("RunAsRoot", `runAsNonRoot and image|container has runAsNonRoot|non-numeric user`,
@@ -181,7 +181,7 @@ var container = []Cause{
 	diskFull,
 }
 
-// log is what programs in containers say before they end.
+// log are the causes in the last log lines of containers that end.
 var log = []Cause{
 	row("HostnameOverride", `hostname-override|failed to retrieve node info`,
 		"kube-proxy does not run under its node's name",
@@ -222,7 +222,7 @@ var log = []Cause{
 		"check the container's user and the volume's permissions"),
 }
 
-// probe is what the kubelet says when a container does not answer its probes.
+// probe are the causes in the kubelet's messages about failed probes.
 var probe = []Cause{
 	row("LivenessProbeFails",
 		`Liveness probe failed|failed liveness probe|failed startup probe|Startup probe failed`,

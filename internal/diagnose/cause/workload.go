@@ -1,7 +1,7 @@
 package cause
 
-// admission is why an API server refuses what a controller creates.
-// Sources: messages of k8s.io/apiserver's webhook client and of the built-in plugins.
+// admission are the causes in an API server's refusals of objects that controllers create. Sources: messages of
+// k8s.io/apiserver's webhook client and of the built-in plugins.
 var admission = []Cause{
 	row("WebhookUnavailable", `failed calling webhook|failed to call webhook`,
 		"an admission webhook that has to be asked does not answer",
@@ -38,7 +38,7 @@ var admission = []Cause{
 		"the template makes an object that the API server refuses", "correct the field that the message names"),
 }
 
-// service is what cloud providers say of a load balancer.
+// service are the causes in cloud providers' messages about a load balancer.
 var service = append([]Cause{
 	row("AddressInUse", `PublicIPAddressCannotBeDeleted|PublicIPAddressInUse|StaticIPAddress.*(in use|not `+
 		`found)|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)|user supplied IP Address .* was not `+

@@ -13,23 +13,22 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// Verdict is what a check came to.
+// Verdict is the outcome of a check.
 type Verdict string
 
-// The verdicts. NotExamined says that only a look into the node shows it.
+// The verdicts. NotExamined means that only a command on the node shows the evidence.
 const (
 	Passed      Verdict = "Passed"
 	Failed      Verdict = "Failed"
 	NotExamined Verdict = "NotExamined"
 )
 
-// Finding is one object that a check is about.
+// Finding is one object in which a check found its fault.
 type Finding struct {
 	At       string   `json:"at"`
 	Evidence []string `json:"evidence,omitempty"`
 	Next     string   `json:"next,omitempty"`
-	// Remedy is PowerShell that repairs the node and does no other harm; empty where
-	// a person has to decide.
+	// Remedy is PowerShell that repairs the node and has no other effect; empty where a person has to decide.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -45,30 +44,28 @@ type Result struct {
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// check is one row. It fails by the named causes of package why, or by look.
+// check is one row. It fails if package walk reports one of the named causes, or if observe finds something.
 type check struct {
 	id, symptom, cause, fix string
-	// onNode is the command to run on the node; it is all there is where neither
-	// causes nor look is given.
+	// onNode is the command that shows the evidence on the node; a check without causes and observe has nothing else.
 	onNode string
 	causes []string
-	// of names the services that the check is about, of those that have stopped.
+	// of limits a check of stopped services to these services.
 	of      []string
 	observe func(*facts.Snapshot) []Finding
-	// inside says that only a look into a node shows it.
+	// inside marks a check whose evidence is only visible on the node.
 	inside bool
 }
 
-// Examine runs every check. A trouble that no check knows is a last result, X00,
-// so that nothing that is wrong is left out. keep, when given, limits findings to
-// those it accepts.
+// Examine runs every check. A fault that no check covers becomes a last result, X00, so that no fault is left out.
+// keep, if not nil, limits findings to the objects that it accepts.
 func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	answers := walk.All(f)
 	known := map[string]bool{}
 	var out []Result
 	for _, c := range checks {
 		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
-		// Without the workload cluster nothing is known of its nodes and pods.
+		// If the workload cluster cannot be reached, its nodes and pods are unknown.
 		if f.Unreachable != "" || len(c.causes) == 0 && c.observe == nil || c.inside && len(f.Inside) == 0 {
 			r.Verdict = NotExamined
 		}
@@ -95,14 +92,14 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	return out
 }
 
-// about says whether an answer is the check's own among those of its causes.
+// about reports whether an answer with one of the check's causes is for this check.
 func (c check) about(a walk.Answer) bool {
 	evidence := strings.Join(a.Evidence, " ")
 	return a.Cause != serviceStopped || len(c.of) == 0 ||
 		slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
 }
 
-// serviceStopped is the cause that more than one check is about.
+// serviceStopped is a cause that several checks share.
 const serviceStopped = "ServiceStopped"
 
 func kept(r Result, keep func(string) bool) Result {

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// facts is a cluster of one Windows machine and its node.
+// snapshot returns the facts of a cluster with one Windows machine and its node.
 func snapshot(edit func(*corev1.Node)) *facts.Snapshot {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///x", "windows"
@@ -29,7 +29,7 @@ func snapshot(edit func(*corev1.Node)) *facts.Snapshot {
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
 }
 
-// pod is a running pod on the node that is probed, and not ready for a warning.
+// pod adds a running pod with probes that is not ready, with a warning event.
 func pod(f *facts.Snapshot, name, reason, message string) {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
@@ -43,8 +43,8 @@ func pod(f *facts.Snapshot, name, reason, message string) {
 	f.Pods = append(f.Pods, p)
 }
 
-// TestFaults holds the checks that no look into a node serves to what brings their
-// symptoms about, and to what merely looks like it.
+// TestFaults runs the checks that need no look into a node against facts that cause their symptoms, and facts that only
+// resemble those.
 func TestFaults(t *testing.T) {
 	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout",
 		"Readiness probe failed: context deadline exceeded"
@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestEveryCheckCanFail holds the list to checks that something examines.
+// TestEveryCheckCanFail: every check has causes or an observe function.
 func TestEveryCheckCanFail(t *testing.T) {
 	for _, c := range checks {
 		if len(c.causes) == 0 && c.observe == nil {
@@ -159,7 +159,7 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 	}
 }
 
-// TestCausesExist holds the names in the checks to those that why gives.
+// TestCausesExist: the names of causes in the checks are ones that package walk reports.
 func TestCausesExist(t *testing.T) {
 	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData",
 		"CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}

@@ -16,7 +16,7 @@ import (
 	server "casement.dev/casement/internal/windows"
 )
 
-// maxName is what NetBIOS leaves of a computer name, in characters.
+// maxName is the length of a computer name in NetBIOS, in characters.
 const maxName = 15
 
 func nodes(f *facts.Snapshot) []*corev1.Node {
@@ -39,7 +39,7 @@ func noProviderID(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// noUsers finds Windows machines whose bootstrap config installs no key.
+// noUsers finds Windows machines whose bootstrap config installs no SSH key.
 func noUsers(f *facts.Snapshot) []Finding {
 	var out []Finding
 	ofSet := map[string]*bootstrapv1.KubeadmConfig{} // the configs of a set's machines are alike
@@ -70,8 +70,7 @@ func noUsers(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// longNames finds nodes whose names are longer than a computer's may be, and machines
-// that have one name between them, so that each takes the other's node.
+// longNames finds nodes whose names are longer than a computer name may be, and nodes to which two machines refer.
 func longNames(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for _, n := range nodes(f) {
@@ -92,8 +91,7 @@ func longNames(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// waitingProxies finds kube-proxies of Windows that say that they wait for the CNI's
-// network.
+// waitingProxies finds kube-proxies on Windows whose logs say that they wait for the CNI's network.
 func waitingProxies(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for i := range f.Pods {
@@ -118,15 +116,13 @@ func ready(n *corev1.Node) bool {
 	})
 }
 
-// needsNewPause reports whether a kernel version is of a release that older pause images
-// have no image for.
+// needsNewPause reports whether a kernel version is of a Windows release for which older pause images have no variant.
 func needsNewPause(kernel string) bool {
 	r, ok := server.ReleaseByBuild(kernel)
 	return ok && r.Pause != ""
 }
 
-// newBuildSandboxes finds pods whose sandbox fails for its image on a node of that
-// release.
+// newBuildSandboxes finds pods whose sandbox fails because of its image, on a node for which needsNewPause is true.
 func newBuildSandboxes(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for _, a := range walk.All(f) {

@@ -7,14 +7,14 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// Object runs the checks over a snapshot and keeps what concerns an object.
+// Object runs the checks over a snapshot and keeps the findings that concern an object.
 func Object(s *facts.Snapshot, o facts.Object) []Result {
 	return Examine(s, walk.Concerns(s, o))
 }
 
-// Remedy is PowerShell that repairs a node and does no other harm.
+// Remedy is PowerShell that repairs a node and has no other effect.
 type Remedy struct {
-	// Check is the ID of the check that asks for it.
+	// Check is the ID of the check whose finding needs the remedy.
 	Check string
 	// Node is the name of the node it runs on.
 	Node   string

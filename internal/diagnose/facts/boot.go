@@ -15,9 +15,8 @@ import (
 // maxNote is the length of a note, in characters.
 const maxNote = 400
 
-// BootNotes says what of a machine's bootstrap failed or had no effect without keeping the
-// machine from becoming a node: from its boot log, or from the condition BootstrapSucceeded
-// where there is no log to be had. It shows no secret.
+// BootNotes returns the failures in a machine's bootstrap, and its parts without effect, that did not keep the machine
+// from becoming a node. It reads the boot log, or without one the condition BootstrapSucceeded. Secrets are removed.
 func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
 	var notes []string
 	console := ""

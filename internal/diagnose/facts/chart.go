@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// chartFailures are the reasons with which Cluster API's addon provider for Helm says that
-// it cannot install a chart; the others say that it waits.
-// Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
+// chartFailures are the condition reasons with which Cluster API's addon provider for Helm reports that it cannot
+// install a chart; its other reasons mean that it waits. Source:
+// github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
 var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed", "ClusterSelectionFailed",
 	"GetClusterFailed", "GetKubeconfigFailed", "GetCredentialsFailed"}
 
-// charts lists what of the addon provider for Helm cannot install a chart in the cluster:
-// its releases there, and the HelmChartProxies of its namespace, of which one that fails
-// makes no release. Nothing where there is no such provider.
+// charts lists the objects of the addon provider for Helm that cannot install a chart in the cluster: its
+// HelmReleaseProxies, and its HelmChartProxies, as a failing one makes no release. It is empty if the provider is not
+// installed.
 func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degraded, error) {
 	var out []Degraded
 	for kind, options := range map[string][]client.ListOption{
@@ -37,15 +37,13 @@ func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degra
 	return out, nil
 }
 
-// degraded lists what Calico's operator reports as degraded; nothing where there is no such
-// operator.
+// degraded lists the parts that Calico's operator reports as degraded; it is empty if the operator is not installed.
 func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
 	all, err := foreign(ctx, w, "operator.tigera.io/v1", "TigeraStatus")
 	return degradedOf(all, "", func(s state) bool { return s.kind == "Degraded" && s.status == "True" }), err
 }
 
-// degradedOf returns the conditions of objects that say that something does not work, by the
-// object's name after a prefix.
+// degradedOf returns the conditions of objects that report a fault, by the object's name after a prefix.
 func degradedOf(objects []unstructured.Unstructured, prefix string, wrong func(state) bool) []Degraded {
 	var out []Degraded
 	for _, o := range objects {
@@ -58,8 +56,7 @@ func degradedOf(objects []unstructured.Unstructured, prefix string, wrong func(s
 	return out
 }
 
-// foreign lists objects of a kind that is not casement's and that the API server may not
-// have.
+// foreign lists objects of a kind of another project, which the API server may not have.
 func foreign(ctx context.Context, c client.Client, apiVersion, kind string,
 	options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	all := &unstructured.UnstructuredList{}
@@ -73,10 +70,10 @@ func foreign(ctx context.Context, c client.Client, apiVersion, kind string,
 	return all.Items, nil
 }
 
-// state is one condition of an object whose type is not linked.
+// state is one condition of an object whose Go type is not linked into the program.
 type state struct{ kind, status, reason, message string }
 
-// statesOf returns an object's conditions; what is malformed says nothing.
+// statesOf returns an object's conditions; malformed ones are skipped.
 func statesOf(o unstructured.Unstructured) []state {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var out []state

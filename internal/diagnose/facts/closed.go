@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// securityGroup is what is needed of a network security group, as Azure answers.
+// securityGroup contains the needed fields of a network security group, as Azure returns it.
 type securityGroup struct {
 	Name       string
 	Properties struct {
@@ -26,9 +26,9 @@ type securityRule struct {
 	}
 }
 
-// ClosedPort says which rules of a network security group, an answer of Azure, deny a TCP
-// port: for each direction and source the rule of the least priority number that is about
-// the port, where it denies. What is no security group denies nothing.
+// ClosedPort returns the rules of a network security group, as JSON from Azure, that deny a TCP port: for each
+// direction and source the rule of highest precedence that applies to the port, if it denies. JSON that is no security
+// group yields nothing.
 func ClosedPort(group json.RawMessage, port int) (denials []string) {
 	var g securityGroup
 	if json.Unmarshal(group, &g) != nil {
@@ -39,7 +39,7 @@ func ClosedPort(group json.RawMessage, port int) (denials []string) {
 	return g.denied(port)
 }
 
-// denied is ClosedPort of a group whose rules are in the order of their priorities.
+// denied is ClosedPort for a group whose rules are sorted by priority.
 func (g securityGroup) denied(port int) (denials []string) {
 	open := map[string]bool{}
 	for _, r := range g.Properties.SecurityRules {
@@ -59,7 +59,7 @@ func (g securityGroup) denied(port int) (denials []string) {
 	return denials
 }
 
-// inRanges says that a port is in one of the ranges: *, a number, or two with a hyphen.
+// inRanges reports whether a port is in one of the ranges: *, a number, or two with a hyphen.
 func inRanges(ranges []string, port int) bool {
 	return slices.ContainsFunc(ranges, func(r string) bool {
 		from, to, _ := strings.Cut(r, "-")
@@ -69,7 +69,7 @@ func inRanges(ranges []string, port int) bool {
 	})
 }
 
-// ClosedRoutes says which routes of a route table, an answer of Azure, lead nowhere.
+// ClosedRoutes returns the routes of a route table, as JSON from Azure, whose next hop drops traffic.
 func ClosedRoutes(table json.RawMessage) (closed []string) {
 	var t struct {
 		Name       string

@@ -8,9 +8,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Consoles lets the snapshot read the boot logs of virtual machines that are given by
-// their resource IDs. read returns a VM's log, or nothing. A machine that is none of them
-// has no console.
+// Consoles sets the snapshot's Console. vms are resource IDs of virtual machines, and read returns a VM's boot log or
+// "". A machine whose VM is not among vms has no boot log.
 func (s *Snapshot) Consoles(vms []string, read func(id string) string) {
 	ids := map[string]string{}
 	for _, vm := range vms {
@@ -33,8 +32,8 @@ func (s *Snapshot) Consoles(vms []string, read func(id string) string) {
 	}
 }
 
-// inCreation is the ID of the VM that Azure creates for a machine, from its resource
-// group on; nothing where no operation is recorded.
+// inCreation returns the resource ID, from the resource group on, of the VM that Azure is creating for a machine, or ""
+// if no operation is recorded.
 func inCreation(am *infrav1.AzureMachine) string {
 	if states := am.Status.LongRunningOperationStates; len(states) > 0 {
 		return "/resourceGroups/" + states[0].ResourceGroup + "/providers/Microsoft.Compute/virtualMachines/" + states[0].Name

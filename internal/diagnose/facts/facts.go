@@ -1,9 +1,7 @@
-// Package facts reads what the diagnostic commands judge: a cluster's objects
-// from the management cluster and its nodes, pods and warnings from the workload
-// cluster. Of a cluster it reads whole lists and never one object per machine, so
-// that a thousand machines cost as many calls as one; of one machine it reads what
-// that machine needs. It writes nothing. The
-// command line imports it.
+// Package facts reads the objects that the diagnostic commands judge: a cluster's objects from the management cluster,
+// and its nodes, pods and warnings from the workload cluster. For a cluster it reads whole lists, so that a thousand
+// machines cost as many calls as one; for one machine it reads only the objects that the machine needs. It writes
+// nothing. The command line imports it.
 package facts
 
 import (
@@ -34,11 +32,11 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// patience bounds what the workload cluster may take for all its lists.
+// patience bounds the time for all lists of the workload cluster.
 const patience = 5 * time.Second
 
-// Cluster gathers the facts of one cluster. That its workload cluster does not
-// answer is a fact and no error.
+// Cluster gathers the facts of one cluster. If its workload cluster does not answer, the snapshot says so and the error
+// is nil.
 func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
@@ -65,7 +63,7 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 	return f, nil
 }
 
-// newFacts are the facts of a cluster before any but itself is read.
+// newFacts reads the cluster object and returns a snapshot with nothing else in it.
 func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	cluster, err := GetCluster(ctx, c, key)
 	if err != nil {
@@ -77,9 +75,8 @@ func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snap
 		PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
-// configs reads the bootstrap configs that matter: of the machines whose data
-// is not rendered, and one of each set of machines, whose configs are alike. Most of
-// what a config holds is files, which are of no use here.
+// configs reads the bootstrap configs of machines whose data is not rendered, and one config of each set of machines,
+// as the configs of a set are alike. Other configs are not read, since they consist mostly of large files.
 func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	names, sets := map[string]bool{}, map[string]bool{}
 	for i := range f.Machines {
@@ -121,11 +118,10 @@ func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// fewConfigs is how many objects are read one by one rather than in a list.
+// fewConfigs is the number of objects up to which they are read one by one rather than in a list.
 const fewConfigs = 20
 
-// together calls functions at the same time and joins their errors. Each writes to
-// facts of its own.
+// together calls functions concurrently and joins their errors. Each writes to its own fields.
 func together(calls ...func() error) error {
 	errs := make([]error, len(calls))
 	var work sync.WaitGroup
@@ -160,8 +156,8 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsh
 		})
 }
 
-// allowed runs reads of which each may be refused, or be of a kind that the API server
-// does not have: the snapshot then says that it was not examined.
+// allowed runs reads that may fail because the user lacks the right or the API server lacks the kind; the snapshot then
+// records that the object was not examined.
 func (s *Snapshot) allowed(reads map[string]func() error) error {
 	var calls []func() error
 	for what, read := range reads {
@@ -184,8 +180,7 @@ func oursIn(key client.ObjectKey) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
 
-// cluster lists what concerns the whole cluster: its infrastructure, its control
-// plane and its pools.
+// cluster lists the objects that concern the whole cluster: its infrastructure, its control plane and its pools.
 func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)
 	return together(
@@ -218,7 +213,7 @@ func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snap
 		})
 }
 
-// sets lists what makes and replaces machines, and the warnings of the namespace.
+// sets lists the MachineDeployments, MachineSets and MachineHealthChecks, and the warnings of the namespace.
 func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)
 	return f.allowed(map[string]func() error{
@@ -242,7 +237,7 @@ func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsho
 	})
 }
 
-// workloads lists what runs pods in the workload cluster.
+// workloads lists the objects that create or serve pods in the workload cluster.
 func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
 	l := &f.Workloads
 	return f.allowed(map[string]func() error{
@@ -326,9 +321,8 @@ func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client
 	return w, cfg, nil
 }
 
-// Tune makes a client of a command line: it sends what it has to send, as the API
-// server has its own priority and fairness, and it does not let a server on this
-// machine compress.
+// Tune configures a client for a command-line program: no client-side rate limit, as the API server has priority and
+// fairness, and no compression for a server on this machine.
 func Tune(cfg *rest.Config) {
 	cfg.QPS, cfg.UserAgent = -1, "casement"
 	if at, err := url.Parse(cfg.Host); err == nil {
@@ -337,9 +331,8 @@ func Tune(cfg *rest.Config) {
 	}
 }
 
-// Core returns a client of the core API group, for what the client of package
-// controller-runtime does not reach: logs, and a single read without discovery. The typed
-// clients are a megabyte of each program.
+// Core returns a client of the core API group for requests that controller-runtime's client does not support: logs, and
+// single reads without discovery. The typed clientset would add a megabyte to each program.
 func Core(cfg *rest.Config) (rest.Interface, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
@@ -348,13 +341,13 @@ func Core(cfg *rest.Config) (rest.Interface, error) {
 	return rest.RESTClientFor(cfg)
 }
 
-// maxLogs bounds how many containers' logs are read, lines how many lines of each.
+// maxLogs bounds how many containers' logs are read, lines the number of lines of each.
 const (
 	maxLogs = 10
 	lines   = 20
 )
 
-// logs reads the last lines of containers, of the first few that it is asked for.
+// logs returns a function that reads the last lines of a container's log; after maxLogs containers it returns "".
 func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 	left := maxLogs
 	return func(p *corev1.Pod, container string) string {
@@ -374,9 +367,8 @@ func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 	}
 }
 
-// listed lists what the API server's cache has, in one answer, and gives it to each:
-// looking at a thousand objects must not cost etcd a thousand reads. What the last
-// moment changed may not be in it yet.
+// listed lists objects from the API server's cache in one response: a read of a thousand objects must not cost etcd a
+// thousand reads. Changes of the last moment may be missing.
 func listed[L any, P interface {
 	*L
 	client.ObjectList
@@ -392,7 +384,7 @@ func listed[L any, P interface {
 	return nil
 }
 
-// Of reads the facts about an object: all of its cluster, or of a machine that alone.
+// Of reads the facts about an object: those of its whole cluster, or for a machine only those of the machine.
 func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
 	if o.Kind == "Machine" {
 		return Machine(ctx, c, o.Cluster, o.Name)

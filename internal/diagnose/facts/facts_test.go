@@ -30,8 +30,8 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// server is the management cluster and the workload cluster in one. calls counts the
-// requests to it.
+// server is one API server that is both the management cluster and the workload cluster. calls counts the requests to
+// it.
 var (
 	server *rest.Config
 	calls  atomic.Int64
@@ -83,7 +83,7 @@ func reader(t *testing.T) client.Client {
 	return c
 }
 
-// create stores objects, and the status that each has.
+// create creates objects with their statuses.
 func create(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -119,7 +119,7 @@ func newCluster(namespace, name string) *clusterv1.Cluster {
 	return c
 }
 
-// machine is one of a cluster, with its AzureMachine and its node's name.
+// machine returns a Machine of a cluster, with its AzureMachine and its node's name.
 func machine(namespace, cluster, name, node string) []client.Object {
 	m := &clusterv1.Machine{ObjectMeta: objectMeta(namespace, name, cluster)}
 	m.Spec.ClusterName = cluster
@@ -134,7 +134,7 @@ func machine(namespace, cluster, name, node string) []client.Object {
 	return []client.Object{m, vm, &bootstrapv1.KubeadmConfig{ObjectMeta: objectMeta(namespace, name+"-config", cluster)}}
 }
 
-// kubeconfig is the secret that leads to a server as the workload cluster.
+// kubeconfig returns the kubeconfig secret of a cluster, which points to a server as the workload cluster.
 func kubeconfig(t *testing.T, namespace, cluster string, cfg *rest.Config) *corev1.Secret {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
@@ -257,7 +257,7 @@ func keys[V any](m map[string]V) (out []string) {
 	return out
 }
 
-// pod runs on a node.
+// podOn returns a pod that runs on a node.
 func podOn(namespace, name, node string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	p.Spec.NodeName, p.Spec.Containers = node, []corev1.Container{{Name: "c", Image: "x"}}
@@ -265,7 +265,7 @@ func podOn(namespace, name, node string) *corev1.Pod {
 	return p
 }
 
-// within are the events of a namespace: the API server warns of itself in others.
+// within returns the events of a namespace: the API server writes warnings of its own in other namespaces.
 func within(all []corev1.Event, namespace string) []corev1.Event {
 	return slices.DeleteFunc(slices.Clone(all), func(e corev1.Event) bool { return e.Namespace != namespace })
 }

@@ -21,11 +21,11 @@ type Object struct {
 	// Kind is Cluster, Machine, MachineDeployment, MachineSet, MachinePool,
 	// KubeadmControlPlane, or a kind of the workload cluster such as Pod or Service.
 	Kind, Name string
-	// Namespace is that of an object of the workload cluster.
+	// Namespace is the namespace of an object of the workload cluster.
 	Namespace string
 }
 
-// kinds are the words for the kinds of objects of a workload cluster.
+// kinds maps the words that users type to kinds of the workload cluster.
 var kinds = map[string]string{
 	"pod": "Pod", "po": "Pod",
 	"deployment": "Deployment", "deploy": "Deployment", "replicaset": "ReplicaSet", "rs": "ReplicaSet",
@@ -34,11 +34,11 @@ var kinds = map[string]string{
 	"persistentvolumeclaim": "PersistentVolumeClaim", "pvc": "PersistentVolumeClaim",
 }
 
-// ours are the words for Cluster API's own sets of machines.
+// ours maps the words that users type to Cluster API's kinds that own machines.
 var ours = func() map[string]string {
 	out := map[string]string{}
 	for _, k := range kind.All {
-		// A Machine and a MachinePool have steps of their own.
+		// Machine and MachinePool are resolved by functions of their own.
 		if k.Machine != nil && k.Name != "Machine" && k.Name != "MachinePool" {
 			out[strings.ToLower(k.Name)], out[k.Short] = k.Name, k.Name
 		}
@@ -46,13 +46,13 @@ var ours = func() map[string]string {
 	return out
 }()
 
-// known lists the kinds in an error.
+// known lists the kinds for error messages.
 const known = "cluster, machine, machinedeployment (md), machineset (ms), machinepool (mp), kubeadmcontrolplane " +
 	"(kcp), node, pod, deployment, replicaset, statefulset, daemonset, job, service and pvc"
 
-// Find resolves KIND/NAME, or NAME alone, to an object. What is in a workload cluster
-// needs its kind, as pod/NAME or pod/NAMESPACE/NAME, and cluster, unless there is only
-// one cluster. NAMESPACE/NAME, where NAMESPACE is no kind, is a pod.
+// Find resolves KIND/NAME, or NAME alone, to an object. An object of a workload cluster needs its kind, as pod/NAME or
+// pod/NAMESPACE/NAME, and the argument cluster, unless there is only one cluster. NAMESPACE/NAME, where NAMESPACE is no
+// kind, is a pod.
 func Find(ctx context.Context, c client.Client, namespace, cluster, what string) (Object, error) {
 	kind, name, has := strings.Cut(what, "/")
 	if !has {
@@ -77,7 +77,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
 
-// kindOf is a word for a kind in lower case and the singular.
+// kindOf converts a word to lower case and, unless it is a known kind, to the singular.
 func kindOf(word string) string {
 	word = strings.ToLower(word)
 	for _, all := range []map[string]string{kinds, ours} {
@@ -132,7 +132,7 @@ func findMachine(ctx context.Context, c client.Client, namespace, kind, name str
 	return *found, nil
 }
 
-// findInside is an object of a workload cluster.
+// findInside returns an object of a workload cluster.
 func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, name string) (Object, error) {
 	within, own, has := strings.Cut(name, "/")
 	if !has {
@@ -170,7 +170,7 @@ func findSet(ctx context.Context, c client.Client, namespace, kind, name string)
 	return Object{Cluster: cluster, Kind: kind, Name: name}, nil
 }
 
-// Only is the cluster of a namespace that has no other.
+// Only returns the cluster of a namespace that has exactly one.
 func Only(ctx context.Context, c client.Client, namespace string) (Object, error) {
 	var all clusterv1.ClusterList
 	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
@@ -183,8 +183,8 @@ func Only(ctx context.Context, c client.Client, namespace string) (Object, error
 	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, nil
 }
 
-// GetCluster reads a cluster. Its error where there is none is NotFound to
-// apierrors, and says where one of that name is.
+// GetCluster reads a cluster. If it does not exist, the error is NotFound for apierrors and names the namespaces that
+// have a cluster of that name.
 func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*clusterv1.Cluster, error) {
 	cluster := &clusterv1.Cluster{}
 	err := c.Get(ctx, key, cluster)
@@ -195,7 +195,7 @@ func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*cl
 	return cluster, err
 }
 
-// missing is a NotFound in words of ours.
+// missing is a NotFound error with a message for command-line users.
 type missing struct {
 	error
 	says string
@@ -204,8 +204,8 @@ type missing struct {
 func (m missing) Error() string { return m.says }
 func (m missing) Unwrap() error { return m.error }
 
-// elsewhere says in which other namespaces a cluster of a name is; nothing where there
-// is none, or the user may not look.
+// elsewhere names the other namespaces that have a cluster of that name; "" if there is none or the user may not list
+// clusters.
 func elsewhere(ctx context.Context, c client.Client, name string) string {
 	var all clusterv1.ClusterList
 	if err := c.List(ctx, &all); err != nil {

@@ -11,9 +11,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Machine gathers the facts of one machine: what its cluster needs first, which is the
-// network and the control plane, and the machine with its node and the pods there. The
-// cluster's other machines are not among them.
+// Machine gathers the facts of one machine: its cluster's network and control plane, on which it depends, the machine
+// itself, its node and the node's pods. The cluster's other machines are not included.
 func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
@@ -44,7 +43,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 	return f, nil
 }
 
-// machines reads the control plane's machines and the one that is asked about.
+// machines reads the control plane's machines and the requested one.
 func machines(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	own := &clusterv1.Machine{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, own); err != nil {
@@ -64,7 +63,7 @@ func machines(ctx context.Context, c client.Client, key client.ObjectKey, name s
 	})
 }
 
-// infrastructure reads what the machines run on.
+// infrastructure reads the infrastructure objects of the machines.
 func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	var mu sync.Mutex
 	var reads []func() error
@@ -95,7 +94,7 @@ func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// nodes reads the nodes of the machines, the pods of the last one's and the warnings.
+// nodes reads the nodes of the machines, the pods on the requested machine's node, and the warnings.
 func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	w, cfg, err := connect(ctx, c, key)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// named is a reference with the group of what it names.
+// named is a reference with the API group of its target.
 type named struct {
 	Reference
 
 	group string
 }
 
-// references are the fields by which the objects of a cluster name others. Those of
-// machines are left out: whether theirs exist is known from the lists.
+// references returns the references from the cluster's objects to others. Those of machines are left out: the lists
+// already show whether their targets exist.
 func references(f *Snapshot) []named {
 	var out []named
 	namespace := f.Cluster.Namespace
@@ -74,8 +74,8 @@ func references(f *Snapshot) []named {
 	return out
 }
 
-// dangling asks for everything that the cluster's objects name, each thing once, and
-// keeps the references to what does not exist.
+// dangling reads the target of every reference of the cluster's objects, each target once, and records the references
+// whose target does not exist.
 func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
 	type thing struct{ group, kind, namespace, name string }
 	by := map[thing][]Reference{}
@@ -115,7 +115,7 @@ func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
 	return nil
 }
 
-// exists asks for an object's metadata. why says that there is no such kind.
+// exists reads an object's metadata. why is set if the API server has no such kind.
 func exists(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (missing bool, why string, err error) {
 	mapping, err := c.RESTMapper().RESTMapping(kind)
 	if meta.IsNoMatchError(err) {

@@ -15,7 +15,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Snapshot is what was read of one cluster at one time, for those who judge it.
+// Snapshot contains the facts of one cluster at one time.
 type Snapshot struct {
 	// Taken is when the snapshot was read.
 	Taken time.Time
@@ -31,48 +31,45 @@ type Snapshot struct {
 	Deployments  []clusterv1.MachineDeployment
 	Sets         []clusterv1.MachineSet
 	HealthChecks []clusterv1.MachineHealthCheck
-	// Pools, their infrastructure and what shows their instances, by name.
+	// Pools, their infrastructure and the objects of their instances, by name.
 	Pools        []clusterv1.MachinePool
 	AzurePools   map[string]*infrav1.AzureMachinePool
 	PoolMachines map[string]*infrav1.AzureMachinePoolMachine
-	// Dangling are references of these objects to what does not exist.
+	// Dangling are the references of these objects whose targets do not exist.
 	Dangling []Reference
 	// Notices are the warning events of these objects.
 	Notices []corev1.Event
-	// Charts are the Helm charts that could not be installed in the cluster, by KIND/NAME of
-	// the object of Cluster API's addon provider for Helm that says so.
+	// Charts are the Helm charts that could not be installed in the cluster, by KIND/NAME of the object of Cluster
+	// API's addon provider for Helm that reports it.
 	Charts []Degraded
 
-	// Unreachable says why the workload cluster could not be asked, or nothing;
-	// Nodes, Pods, Warnings and Workloads are from there.
+	// Unreachable is the reason why the workload cluster could not be read, or ""; Nodes, Pods, Warnings and Workloads
+	// are read from it.
 	Unreachable string
 	Nodes       map[string]*corev1.Node
 	Pods        []corev1.Pod
 	Workloads   Workloads
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
-	// Calico is what Calico's operator says is wrong with its parts.
+	// Calico are the parts that Calico's operator reports as degraded.
 	Calico []Degraded
-	// Inside is what a look into Windows nodes showed, by node; one that was not
-	// looked into is not there.
+	// Inside are the outputs of the probes on Windows nodes, by node; a node without probes is absent.
 	Inside map[string]Inside
 	// Logs returns the last lines of a container that ends again and again, or
 	// nothing.
 	Logs func(p *corev1.Pod, container string) string
-	// Console returns a machine's boot log, or nothing where there is none to be had.
+	// Console returns a machine's boot log, or "" if none is available.
 	Console func(*clusterv1.Machine) string
 
-	// Closed says which rules and routes of Azure's networks keep machines from the
-	// cluster's API server.
+	// Closed are the rules and routes of Azure's networks that block machines from the cluster's API server.
 	Closed []string
 
-	// NotExamined says what was not looked at, and why, in the order of the texts.
+	// NotExamined are the parts that were not examined, with the reasons, sorted.
 	NotExamined []string
 	mu          sync.Mutex
 }
 
-// Unexamined notes that something was not looked at, and why. It is safe for use from
-// several goroutines.
+// Unexamined records that a part was not examined, and why. It is safe for concurrent use.
 func (s *Snapshot) Unexamined(what string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +78,7 @@ func (s *Snapshot) Unexamined(what string, why error) {
 	s.NotExamined = slices.Compact(s.NotExamined)
 }
 
-// Workloads are what runs pods in the workload cluster, and what they need.
+// Workloads are the objects that create pods in the workload cluster, and the objects that those need.
 type Workloads struct {
 	Deployments  []appsv1.Deployment
 	ReplicaSets  []appsv1.ReplicaSet
@@ -96,15 +93,14 @@ type Workloads struct {
 type Reference struct {
 	// From is KIND/NAME of the object, Field the path of the field.
 	From, Field string
-	// Kind, Namespace and Name are what is named.
+	// Kind, Namespace and Name are those of the target.
 	Kind, Namespace, Name string
-	// Why says that the kind is none that the API server has, or nothing.
+	// Why is set if the API server does not have the kind.
 	Why string
 }
 
-// Degraded is something whose operator reports that it does not work, and why.
+// Degraded is a component whose operator reports that it does not work, and the reason.
 type Degraded struct{ Name, Reason, Message string }
 
-// Inside is what a look into one Windows node showed: what each probe's command
-// printed there, by the probe's name.
+// Inside is the output of the probes on one Windows node, by the probe's name.
 type Inside map[string]string

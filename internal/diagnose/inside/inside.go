@@ -1,6 +1,5 @@
-// Package inside looks into Windows nodes over SSH: it runs the probes of package walk on
-// them, and the remedies that checks name. It judges nothing, and how a node is reached is
-// its caller's. The command line imports it.
+// Package inside runs commands on Windows nodes over SSH: the probes of package walk, and the remedies that checks
+// name. It judges nothing; the caller opens the connections. The command line imports it.
 package inside
 
 import (
@@ -26,18 +25,18 @@ import (
 )
 
 const (
-	// maxNodes is how many Windows nodes of a cluster are looked into unasked.
+	// maxNodes is the number of a cluster's Windows nodes that are probed by default.
 	maxNodes = 10
-	// patience bounds the look into all of them.
+	// patience bounds the time for all nodes together.
 	patience = 5 * time.Second
 )
 
-// Enter opens the way to a machine.
+// Enter connects to a machine.
 type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
 
-// Look runs the probes on Windows nodes and sets the snapshot's Inside: on the one of the
-// machine, or, when machine is empty, on at most 10, those that are not Ready first. A
-// node that is not reached within 5 seconds is left out; the snapshot then says so.
+// Look runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine is
+// empty, on at most 10 nodes, those that are not Ready first. A node that does not answer within 5 seconds is left out;
+// the snapshot records that.
 func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -69,7 +68,7 @@ func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	work.Wait()
 }
 
-// choose returns the ways to the nodes that are looked into.
+// choose returns the routes to the nodes to probe.
 func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 	routes := map[string]sshroute.Route{}
 	for _, r := range sshroute.Routes(s.Cluster, s.Machines, s.AzureMachines, "") {
@@ -111,8 +110,7 @@ func windowsNodes(s *facts.Snapshot) []*corev1.Node {
 	return out
 }
 
-// PowerShell runs a script on the Windows machine of an entrance and returns what it
-// printed.
+// PowerShell runs a script on a Windows machine and returns its output.
 func PowerShell(ctx context.Context, in *sshroute.Entrance, script string) (string, error) {
 	ssh, err := in.SSH(ctx)
 	if err != nil {
@@ -124,7 +122,7 @@ func PowerShell(ctx context.Context, in *sshroute.Entrance, script string) (stri
 	return out.String(), err
 }
 
-// encodeCommand is what PowerShell's -EncodedCommand takes: base64 of UTF-16.
+// encodeCommand encodes a script for PowerShell's -EncodedCommand: base64 of UTF-16.
 func encodeCommand(script string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(script)) {

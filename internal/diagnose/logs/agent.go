@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// agentLines are about as many as fit into the 4096 bytes that Run Command keeps.
+// agentLines is about the number of lines that fit into the 4096 bytes that Run Command returns.
 const agentLines = 30
 
-// Agent reads the ends of logs by Azure's Run Command, which the VM's agent
-// executes whether the machine has joined or not. It cannot follow.
+// Agent reads the ends of logs by Azure's Run Command, which the VM's agent executes whether or not the machine has
+// become a node. It cannot follow logs.
 type Agent struct {
 	// Run runs a script, in PowerShell or sh.
 	Run     func(ctx context.Context, script string) (stdout, stderr string, err error)
@@ -44,7 +44,7 @@ func (r Agent) Read(ctx context.Context, s Source, o Options, p *Printer) error 
 	return nil
 }
 
-// script prints the end of what a place has.
+// script returns a script that prints the end of the log at a place.
 func script(at Place, windows bool) string {
 	switch {
 	case at.Command != "":

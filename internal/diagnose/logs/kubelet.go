@@ -17,9 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Kubelet reads the files below /var/log that the kubelet serves through the
-// workload cluster's API server (enableSystemLogHandler, on by default). The
-// journal and what is elsewhere are out of its reach.
+// Kubelet reads the files below /var/log that the kubelet serves through the workload cluster's API server
+// (enableSystemLogHandler, on by default). It cannot read the journal or other directories.
 type Kubelet struct {
 	// Client is of the workload cluster's core API.
 	Client  rest.Interface
@@ -56,7 +55,7 @@ func (r Kubelet) Read(ctx context.Context, s Source, o Options, p *Printer) erro
 	})
 }
 
-// Check says whether the kubelet serves logs at all.
+// Check returns an error if the kubelet serves no logs.
 func (r Kubelet) Check(ctx context.Context) error {
 	_, err := r.list(ctx, "")
 	if err != nil {
@@ -69,7 +68,7 @@ func (r Kubelet) request(file string) *rest.Request {
 	return r.Client.Get().Resource("nodes").Name(r.Node).SubResource("proxy").Suffix("logs/" + file)
 }
 
-// open reads a file from an offset; one that has not grown reads as empty.
+// open reads a file from an offset; a file that has not grown reads as empty.
 func (r Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
 	request := r.request(file)
 	if offset > 0 {
@@ -82,7 +81,7 @@ func (r Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCl
 	return body, err
 }
 
-// link is an entry in the list that a file server gives of a directory.
+// link matches an entry of the directory listing that net/http's file server writes.
 var link = regexp.MustCompile(`<a href="([^"]+)">`)
 
 // glob resolves a pattern below /var/log, folder by folder.
@@ -110,7 +109,7 @@ func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 		}
 		found = next
 	}
-	// A file that was named without a star may be missing.
+	// A file whose pattern has no star may be missing.
 	var missing []string
 	for _, f := range found {
 		dir, name := path.Split(f)

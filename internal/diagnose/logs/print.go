@@ -10,10 +10,10 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Printer writes the lines of several logs to one place, each below a heading as
-// tail gives one, and without secrets. It is safe for use from several goroutines.
+// Printer writes the lines of several logs to one writer, each log below a heading as tail prints one, with secrets
+// removed. It is safe for concurrent use.
 type Printer struct {
-	// Out takes the lines, Notes what could not be read.
+	// Out receives the log lines, Notes the messages about logs that could not be read.
 	Out, Notes io.Writer
 
 	mu    sync.Mutex
@@ -21,14 +21,14 @@ type Printer struct {
 	wrote bool
 }
 
-// Note writes what is not a line of a log.
+// Note writes a message that is not a line of a log.
 func (p *Printer) Note(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.Notes, format+"\n", a...)
 }
 
-// Log is one log on its way to a Printer. It has whole lines only until Close.
+// Log is a log that is being written to a Printer. It writes whole lines only; Close writes the rest.
 type Log struct {
 	p      *Printer
 	title  string
@@ -40,15 +40,15 @@ type Log struct {
 	lines  redact.Lines
 }
 
-// Log begins a log under a title.
+// Log starts a log with a title.
 func (p *Printer) Log(title string, o Options) *Log {
 	return &Log{p: p, title: title, filter: recent{since: o.Since, now: o.now()}, keep: o.Tail, live: o.Follow && o.Tail == 0}
 }
 
-// longestLine is where a line without an end is broken.
+// longestLine is the length in bytes at which a line without a newline is broken.
 const longestLine = 1 << 20
 
-// Write takes a part of the log. Its error is Out's.
+// Write adds a part of the log. It returns the error of Out.
 func (l *Log) Write(b []byte) (int, error) {
 	l.rest = append(l.rest, b...)
 	for {
@@ -82,8 +82,7 @@ func (l *Log) line(line string) error {
 	return nil
 }
 
-// Follow lets what was held back for its being the last lines go, and all that
-// comes from now on.
+// Follow writes the last lines that were buffered for Options.Tail; later lines are written at once.
 func (l *Log) Follow() error {
 	l.keep = 0
 	kept := l.kept
@@ -96,7 +95,7 @@ func (l *Log) Follow() error {
 	return nil
 }
 
-// Close ends the log; a line without an end counts.
+// Close ends the log and writes its last line even if that has no newline.
 func (l *Log) Close() error {
 	if len(l.rest) > 0 {
 		line := string(bytes.TrimRight(l.rest, "\r"))
@@ -125,15 +124,15 @@ func (p *Printer) line(title, line string) error {
 	return err
 }
 
-// Options say how much of a log is wanted.
+// Options select the part of a log to print.
 type Options struct {
-	// Since leaves out older lines, as far as they say when they were written.
+	// Since leaves out older lines, for lines with a time.
 	Since time.Time
-	// Tail is how many of the last lines are wanted; 0 is all.
+	// Tail is the number of last lines to print; 0 prints all.
 	Tail int
-	// Follow goes on as the log grows, until the context ends.
+	// Follow keeps reading as the log grows, until the context ends.
 	Follow bool
-	// Now is the time that Since was reckoned from; zero is the present.
+	// Now is the time relative to which Since was computed; zero is the present.
 	Now time.Time
 }
 

@@ -24,7 +24,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// buffer is what a printer writes to while a test reads it.
+// buffer collects a printer's output while a test reads it concurrently.
 type buffer struct {
 	mu    sync.Mutex
 	grown *sync.Cond
@@ -44,7 +44,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// await waits until text is there; the test's own timeout ends a wait in vain.
+// await waits until the text appears; the test's own timeout ends a wait in vain.
 func (b *buffer) await(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,8 +144,8 @@ func sources(t *testing.T, windows bool, names ...string) []logs.Source {
 	return s
 }
 
-// kubeletOf is a client of an API server whose proxy leads to a kubelet that
-// serves the guest's /var/log, as net/http's file server does there and here.
+// kubeletOf returns a client of an API server whose proxy leads to a kubelet; the kubelet serves the guest's /var/log
+// with net/http's file server, as a real one does.
 func kubeletOf(t *testing.T, g *guest.Guest) rest.Interface {
 	t.Helper()
 	dir, err := g.Path("/var/log")
@@ -183,7 +183,7 @@ func TestRead(t *testing.T) {
 		for _, r := range []struct {
 			reader logs.Reader
 			want   []string
-			// notes are the sources that it cannot read.
+			// notes are the sources that the reader cannot read.
 			notes []string
 		}{
 			{logs.SSH{Client: c, Node: "n", Windows: windows},
@@ -239,7 +239,7 @@ func TestReadSome(t *testing.T) {
 	}
 }
 
-// TestFollow sees lines that are written while it reads, and ends without an error.
+// TestFollow prints lines that are written while it reads, and ends without an error.
 func TestFollow(t *testing.T) {
 	for _, system := range []string{guest.Linux, guest.Windows} {
 		windows := system == guest.Windows

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// stamp is one form in which a line says when it was written.
+// stamp is one format of a line's time.
 type stamp struct {
 	find   *regexp.Regexp
 	layout string
 }
 
-// stamps are the forms of the logs here: RFC 3339 (containers, journalctl, text
-// handlers), Python's (cloud-init and cloudbase-init, the latter with a dot), and
-// klog's, which has no year.
+// stamps are the time formats of the logs that casement reads: RFC 3339 (containers, journalctl, text handlers),
+// Python's (cloud-init and cloudbase-init, the latter with a dot), and klog's, which has no year.
 var stamps = []stamp{
 	{regexp.MustCompile(`^(?:time=")?(?:time=)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))`), time.RFC3339Nano},
 	{regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4})`), "2006-01-02T15:04:05-0700"},
@@ -22,9 +21,8 @@ var stamps = []stamp{
 	{regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`), "0102 15:04:05.000000"},
 }
 
-// When reads the time at the beginning of a log line; ok is false where there is
-// none. Times without a zone are UTC, as Azure's images have it; now gives the year
-// that klog leaves out.
+// When parses the time at the beginning of a log line; ok is false if there is none. Times without a zone are taken as
+// UTC, the zone of Azure's images; now supplies the year that klog leaves out.
 func When(line string, now time.Time) (at time.Time, ok bool) {
 	for _, s := range stamps {
 		m := s.find.FindStringSubmatch(line)
@@ -46,8 +44,8 @@ func When(line string, now time.Time) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// recent lets lines pass that are not older than a time. A line without one goes
-// with the line before it; those before the first time pass.
+// recent filters out lines that are older than a time. A line without a time is treated like the line before it; lines
+// before the first time pass.
 type recent struct {
 	since, now time.Time
 	old        bool

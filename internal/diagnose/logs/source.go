@@ -1,8 +1,7 @@
-// Package logs reads the logs of a machine that say why it is no good node: of
-// its boot agent, kubelet, containerd, kube-proxy and CNI, and on Windows the state
-// of the Host Network Service; and of the static pods of a control plane. It reads them over SSH, or where that fails through
-// the kubelet's own log endpoint. Every line passes through redaction. It judges
-// nothing. The command line imports it.
+// Package logs reads the logs that explain why a machine is not a working node: of its boot agent, kubelet, containerd,
+// kube-proxy and CNI, on Windows the state of the Host Network Service, and of the static pods of a control plane. It
+// reads them over SSH, or if that fails through the kubelet's own log endpoint. Every line passes through redaction. It
+// judges nothing. The command line imports it.
 package logs
 
 import (
@@ -13,21 +12,21 @@ import (
 
 // Source is one kind of log that a machine has.
 type Source struct {
-	// Name is what users call it.
+	// Name is the name of the source on the command line.
 	Name string
-	// Linux and Windows say where it is.
+	// Linux and Windows are the places of the log on each OS.
 	Linux, Windows Place
-	// ControlPlane says that other machines have none, which is no news of them.
+	// ControlPlane marks a log that only control plane machines have, so that others do not report it as missing.
 	ControlPlane bool
 }
 
-// Place is where a log is on a machine; the zero Place is nowhere.
+// Place is the location of a log on a machine; the zero Place means that the OS has no such log.
 type Place struct {
-	// Unit is a systemd unit, whose journal it is.
+	// Unit is a systemd unit, whose journal is the log.
 	Unit string
 	// Files are globs of files, with slashes; a drive of Windows comes first.
 	Files []string
-	// Command prints a state that is no file.
+	// Command prints a state that is not kept in a file.
 	Command string
 }
 
@@ -36,7 +35,7 @@ func (p Place) empty() bool { return p.Unit == "" && len(p.Files) == 0 && p.Comm
 // Boot is the source of the boot agent's logs.
 const Boot = "boot"
 
-// pods are the log files of pods, on either system: Windows keeps them on C:.
+// pods returns the log files of pods, on either OS: Windows keeps them on C:.
 func pods(names ...string) []string {
 	var out []string
 	for _, n := range names {
@@ -54,7 +53,7 @@ func onC(files []string, more ...string) []string {
 	return append(out, more...)
 }
 
-// Sources are all there are, in the order in which a node comes up.
+// Sources returns all sources, in the order in which the components start on a node.
 func Sources() []Source {
 	kubeProxy := pods("kube-system_kube-proxy-*")
 	cni := append(pods("calico-system_calico-node-*", "kube-system_calico-node-*", "kube-flannel_kube-flannel-*",
@@ -63,7 +62,7 @@ func Sources() []Source {
 		{Name: Boot, Linux: Place{Files: []string{"/var/log/cloud-init.log", "/var/log/cloud-init-output.log"}},
 			Windows: Place{Files: []string{"C:/Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init*.log"}}},
 		{Name: "kubelet", Linux: Place{Unit: "kubelet"}, Windows: Place{Files: []string{"C:/var/log/kubelet/*.log"}}},
-		// On Windows containerd logs to ETW; the pods are the containerd-logger add-on's.
+		// On Windows containerd logs to ETW; the containerd-logger add-on writes the log in its pods.
 		{Name: "containerd", Linux: Place{Unit: "containerd"},
 			Windows: Place{Files: onC(pods("kube-system_containerd-logger-*"), "C:/var/log/containerd/*.log",
 				"C:/ProgramData/containerd/root/panic.log")}},
@@ -74,7 +73,7 @@ func Sources() []Source {
 	}
 }
 
-// static is the source of a static pod of kubeadm's control plane.
+// static returns the source of a static pod of kubeadm's control plane.
 func static(name string) Source {
 	return Source{Name: name, Linux: Place{Files: pods("kube-system_" + name + "-*")}, ControlPlane: true}
 }
@@ -82,8 +81,7 @@ func static(name string) Source {
 // aliases are other names of sources.
 var aliases = map[string]string{"cloud-init": Boot, "cloudbase-init": Boot}
 
-// Choose returns the sources called names that a machine of an OS has; all of
-// them for no names.
+// Choose returns the named sources that a machine with the OS has; all of them if names is empty.
 func Choose(names []string, windows bool) ([]Source, error) {
 	all := Sources()
 	var known, have []string

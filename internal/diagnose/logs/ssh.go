@@ -17,19 +17,19 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// pollPeriod is how often a file that is followed is looked at.
+// pollPeriod is the interval at which a followed file is read.
 const pollPeriod = time.Second
 
 // Reader reads logs of one machine.
 type Reader interface {
-	// Read prints a source; with Follow until ctx ends, which is no error.
+	// Read prints a source. With Follow it continues until ctx ends, and then returns nil.
 	Read(ctx context.Context, s Source, o Options, p *Printer) error
-	// Via says in a word how it reads.
+	// Via returns a short name of the access method.
 	Via() string
 }
 
-// SSH reads over a login: on Linux with sudo, as the templates' user has it, and on
-// Windows over SFTP, as that user is an administrator.
+// SSH reads logs over an SSH session: on Linux with sudo, which the user of the templates may use, and on Windows over
+// SFTP, as that user is an administrator.
 type SSH struct {
 	Client  *ssh.Client
 	Node    string
@@ -92,7 +92,7 @@ func tailFlags(o Options) string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// run prints what a command says. It ends with ctx.
+// run prints a command's output. It ends with ctx.
 func (r SSH) run(ctx context.Context, command, title string, o Options, p *Printer) error {
 	if o.Follow { // the command counts the lines itself, and there is no end to wait for
 		o.Tail = 0
@@ -112,10 +112,10 @@ func (r SSH) run(ctx context.Context, command, title string, o Options, p *Print
 	return nil
 }
 
-// list resolves globs on Linux, where the user may not look himself.
+// list resolves globs on Linux with sudo, as the user may not read the directories.
 func (r SSH) list(ctx context.Context, globs []string) ([]string, error) {
 	var out, errOut bytes.Buffer
-	// ls fails where one of the globs has no match, which is no trouble.
+	// ls fails if one of the globs has no match, which is no error here.
 	if _, err := sshroute.Output(ctx, r.Client,
 		"sudo -n sh -c "+quote("ls -1d "+strings.Join(globs, " ")+" 2>/dev/null"), &out, &errOut); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (r SSH) remote(ctx context.Context, globs []string, title string, o Options
 	})
 }
 
-// poll copies a file from where it was left, once or until ctx ends.
+// poll copies a file from the last offset, once or until ctx ends.
 func poll(ctx context.Context, log *Log, follow bool, open func(offset int64) (io.ReadCloser, error)) error {
 	var offset int64
 	for first := true; ; first = false {
@@ -190,7 +190,7 @@ func poll(ctx context.Context, log *Log, follow bool, open func(offset int64) (i
 	}
 }
 
-// each reads files one after the other, or all at once when they are followed.
+// each calls read for each file, one after the other, or concurrently when they are followed.
 func each(together bool, files []string, read func(string) error) error {
 	if !together {
 		var errs []error
@@ -208,8 +208,8 @@ func each(together bool, files []string, read func(string) error) error {
 	return errors.Join(errs...)
 }
 
-// Read prints sources one after the other, or all at once when they are followed.
-// One that fails does not keep the others back.
+// Read prints sources one after the other, or concurrently when they are followed. A source that fails does not stop
+// the others.
 func Read(ctx context.Context, r Reader, sources []Source, o Options, p *Printer) error {
 	named := map[string]Source{}
 	var names []string

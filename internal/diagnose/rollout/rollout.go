@@ -1,9 +1,8 @@
-// Package rollout reports whether the status of a cluster's objects is that of their present
-// specs, and what is still missing until they are what was asked for. A status that was
-// written before the last change of a spec proves nothing, however good it looks.
+// Package rollout reports whether the statuses of a cluster's objects describe their present specs, and what is still
+// missing until the specs are fulfilled. A status that was written before the last change of its spec is not trusted.
 //
-// It reads what Cluster API's own controllers report and judges by that alone; it asks
-// no Azure and no node. The command line and tests may import it.
+// It judges only by what Cluster API's controllers report; it queries neither Azure nor nodes. The command line and
+// tests may import it.
 package rollout
 
 import (
@@ -18,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Objects are a cluster and what of it has replicas.
+// Objects are a cluster and its objects that have replicas.
 type Objects struct {
 	Cluster *clusterv1.Cluster
 	// ControlPlane is nil where the cluster has another kind of control plane.
@@ -57,7 +56,7 @@ func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, 
 	return o, nil
 }
 
-// NodesReady counts the machines whose nodes take pods.
+// NodesReady counts the machines whose nodes are ready for pods.
 func (o Objects) NodesReady() int {
 	n := 0
 	for i := range o.Machines {
@@ -68,10 +67,9 @@ func (o Objects) NodesReady() int {
 	return n
 }
 
-// Missing says what is missing until the cluster is what its specs ask for, and ""
-// when nothing is: every status is of the present spec, every count is reached by
-// machines of the present template, every machine has a ready node and none is on its
-// way out.
+// Missing says what is missing until the specs are fulfilled, and "" when nothing is: every status describes the
+// present spec, every replica count is reached by machines of the present template, every machine has a ready node and
+// none is being deleted.
 func (o Objects) Missing() string {
 	for _, look := range []func(Objects) string{
 		Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines,
@@ -94,7 +92,7 @@ func (o Objects) cluster() string {
 	return stale("Cluster", c, c.Status.ObservedGeneration)
 }
 
-// current says whether a condition is True and of the object's present spec.
+// current reports whether a condition is True and was set for the object's present spec.
 func current(o interface {
 	conditions.Getter
 	metav1.Object
@@ -110,7 +108,7 @@ func because(o conditions.Getter, kind string) string {
 	return ""
 }
 
-// stale says that a status is older than its spec.
+// stale says that a status is older than its spec, or "".
 func stale(kind string, o metav1.Object, observed int64) string {
 	if observed >= o.GetGeneration() {
 		return ""
@@ -118,13 +116,13 @@ func stale(kind string, o metav1.Object, observed int64) string {
 	return fmt.Sprintf("%s %s: its status is of generation %d, its spec of %d", kind, o.GetName(), observed, o.GetGeneration())
 }
 
-// count is one of a status's numbers of replicas.
+// count is one of the replica counts in a status.
 type count struct {
 	what string
 	have *int32
 }
 
-// short says which count is not what the spec asks for.
+// short names the count that differs from the spec, or "".
 func short(kind, name string, asked *int32, counts ...count) string {
 	want := int32(1) // what the API server fills in where a spec says nothing
 	if asked != nil {
@@ -142,8 +140,7 @@ func short(kind, name string, asked *int32, counts ...count) string {
 	return ""
 }
 
-// behind says that a status is older than its spec or, where it is not, that it counts
-// other replicas than the spec asks for.
+// behind says that a status is older than its spec or that its replica counts differ from the spec, or "".
 func behind(kind string, o metav1.Object, observed int64, asked *int32, counts ...count) string {
 	return cmp.Or(stale(kind, o, observed), short(kind, o.GetName(), asked, counts...))
 }
@@ -174,8 +171,8 @@ func (o Objects) deployments() string {
 	return ""
 }
 
-// pools leaves out whether replicas are up to date: Cluster API does not know it of a
-// pool. What a node says of its kubelet is looked at instead.
+// pools does not check whether replicas are up to date, as Cluster API does not report that for a pool. It checks the
+// kubelet versions of the nodes instead.
 func (o Objects) pools() string {
 	const kind = "MachinePool"
 	for i := range o.Pools {

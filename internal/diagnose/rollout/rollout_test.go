@@ -22,8 +22,7 @@ func machine(name string) clusterv1.Machine {
 	return m
 }
 
-// settled is a cluster with a control plane of one, a deployment of two and a pool of
-// one, in which all is done.
+// settled is a fully rolled out cluster with a control plane of one machine, a deployment of two and a pool of one.
 func settled() Objects {
 	o := Objects{Cluster: &clusterv1.Cluster{ObjectMeta: meta("demo")},
 		ControlPlane: &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp")}}

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// Cluster adds what the facts hold, and what why and doctor make of it.
+// Cluster adds the gathered facts, and the results of why and doctor for them.
 func (a *Archive) Cluster(f *facts.Snapshot, events []corev1.Event) error {
 	err := errors.Join(
 		a.Object("why.yaml", walk.All(f)),
@@ -55,7 +55,7 @@ func (a *Archive) Cluster(f *facts.Snapshot, events []corev1.Event) error {
 	return err
 }
 
-// inOrder returns the values of a map by their keys.
+// inOrder returns the values of a map, sorted by their keys.
 func inOrder[V any](m map[string]V) []V {
 	out := []V{}
 	for _, k := range slices.Sorted(maps.Keys(m)) {

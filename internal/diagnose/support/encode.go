@@ -14,12 +14,11 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// longYAML is from how many bytes on an object is written as JSON, which is YAML too
-// and takes a fraction of the time.
+// longYAML is the size in bytes from which an object is written as JSON, which is valid YAML too and much faster to
+// encode.
 const longYAML = 1 << 20
 
-// encode is the YAML of an object or a list without its secrets. The items of a list
-// are encoded on all cores.
+// encode returns the YAML of an object or a list without its secrets. The items of a list are encoded on all cores.
 func encode(v any) ([]byte, error) {
 	list := reflect.ValueOf(v)
 	if list.Kind() != reflect.Slice {
@@ -49,7 +48,7 @@ func indent(_ int, data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// clean is the JSON of an object without its secrets.
+// clean returns the JSON of an object without its secrets.
 func clean(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -65,7 +64,7 @@ func clean(v any) ([]byte, error) {
 	return []byte(terminal.Escape(string(data))), nil // YAML takes no control characters
 }
 
-// each replaces every item by what do makes of it, on all cores.
+// each replaces every item by the result of do, on all cores.
 func each(items [][]byte, do func(int, []byte) ([]byte, error)) error {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -85,7 +84,7 @@ func length(items [][]byte) (n int) {
 	return n
 }
 
-// join is a JSON array of items.
+// join returns items as a JSON array.
 func join(items [][]byte, comma string) []byte {
 	return append(append([]byte("["), bytes.Join(items, []byte(comma))...), "]\n"...)
 }

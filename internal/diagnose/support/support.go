@@ -1,7 +1,6 @@
-// Package support writes one archive of what is known of a cluster, for somebody
-// who cannot look at it: objects, events, boot logs, the local Azure's calls,
-// doctor's result. Everything passes through redaction, which knows the shapes and
-// names of secrets and not all secrets; Secrets are never read into it. The command line imports it.
+// Package support writes an archive of the known facts about a cluster, for someone without access to it: objects,
+// events, boot logs, the local Azure's calls, doctor's result. Everything passes through redaction, which finds secrets
+// by common formats and names and may miss others; Secret objects are never read. The command line imports it.
 package support
 
 import (
@@ -17,8 +16,7 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Archive is a gzipped tar in the making. Its methods are not safe for use from
-// several goroutines.
+// Archive is a gzipped tar that is being written. Its methods are not safe for concurrent use.
 type Archive struct {
 	root string
 	at   time.Time
@@ -30,20 +28,20 @@ type Archive struct {
 // Summary says what an archive holds.
 type Summary struct {
 	Files []string
-	// Redacted is how many values were taken out as secrets.
+	// Redacted is the number of values that were removed as secrets.
 	Redacted int
 }
 
-// New begins an archive on w whose files are below root and have the time at.
+// New starts an archive on w whose files are below root and have the modification time at.
 func New(w io.Writer, root string, at time.Time) *Archive {
 	gz := gzip.NewWriter(w)
 	return &Archive{root: root, at: at, gz: gz, tar: tar.NewWriter(gz)}
 }
 
-// Text adds a log, redacted.
+// Text adds a log after redaction.
 func (a *Archive) Text(name, text string) error { return a.add(name, []byte(redact.Text(text))) }
 
-// Object adds an object or a list as YAML, redacted.
+// Object adds an object or a list as YAML after redaction.
 func (a *Archive) Object(name string, v any) error {
 	data, err := encode(v)
 	if err != nil {

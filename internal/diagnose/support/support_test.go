@@ -26,7 +26,7 @@ const (
 	token  = "abcdef." + canary
 )
 
-// planted is a cluster with a canary wherever a secret may be.
+// planted is a cluster with a canary value in every field that may contain a secret.
 func planted() *facts.Snapshot {
 	kc := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: "kc"}}
 	kc.Spec.Files = []bootstrapv1.File{{Path: "/etc/kubernetes/azure.json", Content: "aadClientSecret " + canary}}
@@ -98,7 +98,7 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	}
 }
 
-// A list too long for YAML is the same list, encoded by all cores, without its secrets.
+// A list over longYAML is written as JSON with the same items, encoded on all cores, without its secrets.
 func TestLongListsAreJSON(t *testing.T) {
 	var pods []corev1.Pod
 	for i := range 3000 {
