@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// API versions of the resources of a build.
+// API versions of the resources that a build creates.
 const (
 	groupsVersion  = "2021-04-01"
 	computeVersion = "2024-11-01"
@@ -21,16 +21,16 @@ const (
 
 type object = map[string]any
 
-// azure waits for what it asks, as a person at a command line does.
+// azure calls ARM and waits for each operation to end.
 type azure struct {
 	client *arm.Client
 	sleep  func(ctx context.Context, d time.Duration) error
 }
 
-// pollPause is the time between two polls where Azure names none.
+// pollPause is the time between two polls where Azure's answer names none.
 const pollPause = 5 * time.Second
 
-// resource is the little of a resource that the steps read.
+// resource contains the fields of a resource that the steps read.
 type resource struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
@@ -47,7 +47,7 @@ type resource struct {
 	} `json:"properties"`
 }
 
-// instanceView is how a managed Run Command ended.
+// instanceView is the result of a managed Run Command.
 type instanceView struct {
 	ExecutionState   string `json:"executionState"`
 	ExecutionMessage string `json:"executionMessage"`
@@ -56,7 +56,7 @@ type instanceView struct {
 	Error            string `json:"error"`
 }
 
-// get reads a resource; ok is false where there is none.
+// get reads a resource; ok is false if it does not exist.
 func (a azure) get(ctx context.Context, id, version string, options ...arm.Option) (r resource, ok bool, err error) {
 	var body json.RawMessage
 	err = a.again(ctx, func() (err error) {
@@ -75,14 +75,14 @@ func (a azure) get(ctx context.Context, id, version string, options ...arm.Optio
 	return r, true, nil
 }
 
-// maxAgain is how often a call is made again that later may be answered: one that was
-// throttled or broke off, or met another operation.
+// maxAgain is how often a call is retried after a passing refusal: it was throttled, was cut off, or met another
+// operation.
 const maxAgain = 6
 
-// passing are the classes of such answers.
+// passing are the error classes after which a call is retried.
 var passing = []arm.Class{arm.Throttled, arm.Transient, arm.Busy, arm.Conflict}
 
-// again makes a call until it is answered.
+// again makes a call, and retries it after passing errors.
 func (a azure) again(ctx context.Context, call func() error) error {
 	for try := 1; ; try++ {
 		err := call()
@@ -95,7 +95,7 @@ func (a azure) again(ctx context.Context, call func() error) error {
 	}
 }
 
-// wait polls what a call began to its end.
+// wait begins an operation and polls it to its end.
 func (a azure) wait(ctx context.Context, begin func() (arm.Result, error)) error {
 	var r arm.Result
 	err := a.again(ctx, func() (err error) {
@@ -119,7 +119,7 @@ func (a azure) put(ctx context.Context, id, version string, body object) error {
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Put(ctx, id, version, body) })
 }
 
-// patch changes a resource once no operation of an earlier process is under way on it.
+// patch changes a resource once no operation of an earlier process is in progress on it.
 func (a azure) patch(ctx context.Context, id, version string, body object) error {
 	if _, _, err := a.settled(ctx, id, version); err != nil {
 		return err
@@ -127,8 +127,7 @@ func (a azure) patch(ctx context.Context, id, version string, body object) error
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Patch(ctx, id, version, body) })
 }
 
-// post asks a resource for an action once no operation of an earlier process is under way
-// on it.
+// post calls an action of a resource once no operation of an earlier process is in progress on it.
 func (a azure) post(ctx context.Context, id, action, version string) error {
 	if _, _, err := a.settled(ctx, id, version); err != nil {
 		return err
@@ -140,8 +139,7 @@ func (a azure) delete(ctx context.Context, id, version string) error {
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Delete(ctx, id, version) })
 }
 
-// ensure makes a resource that is not there, or waits for the one that an earlier process
-// began to make.
+// ensure creates a resource that does not exist, or waits for one that an earlier process began to create.
 func (a azure) ensure(ctx context.Context, id, version string, body object) error {
 	r, ok, err := a.settled(ctx, id, version)
 	switch {
@@ -155,7 +153,7 @@ func (a azure) ensure(ctx context.Context, id, version string, body object) erro
 	return nil
 }
 
-// settled reads a resource once no operation is under way on it.
+// settled reads a resource once no operation is in progress on it.
 func (a azure) settled(ctx context.Context, id, version string, options ...arm.Option) (resource, bool, error) {
 	for {
 		r, ok, err := a.get(ctx, id, version, options...)

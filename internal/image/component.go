@@ -12,7 +12,7 @@ import (
 // download is a component with how it is installed.
 type download struct {
 	Component
-	// as is how the file is installed: file, tar or msi.
+	// as is the kind of installation: file, tar or msi.
 	as string
 }
 
@@ -23,9 +23,8 @@ const (
 	cniDir        = `C:\opt\cni\bin`
 )
 
-// standard are the downloads of every image, without checksums.
-// Sources: https://dl.k8s.io, the release pages of containerd, runc, containernetworking/plugins and
-// cloudbase-init.
+// standard returns the downloads of every Windows image, without checksums. Sources: https://dl.k8s.io, the release
+// pages of containerd, runc, containernetworking/plugins and cloudbase-init.
 func (s Spec) standard() []download {
 	if s.os() == osLinux {
 		return s.standardLinux()
@@ -48,7 +47,7 @@ func (s Spec) standard() []download {
 		"msi", cloudbase, strings.ReplaceAll(cloudbase, ".", "_"))}, "msi"})
 }
 
-// standardLinux are the downloads of every image of Linux. Its cloud-init is the publisher's.
+// standardLinux returns the downloads of every Linux image. Its cloud-init is already in the source image.
 func (s Spec) standardLinux() []download {
 	const github = "https://github.com/"
 	out := []download{
@@ -70,29 +69,28 @@ func (s Spec) standardLinux() []download {
 // containers.
 const csiProxy = "csi-proxy"
 
-// lastProxied is the last minor of Kubernetes whose kubelet runs no HostProcess containers unless a
-// feature gate says so.
-// Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
+// lastProxied is the last Kubernetes minor whose kubelet runs HostProcess containers only with a feature gate. Source:
+// https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
 const lastProxied = 22
 
-// ownPrograms are the components that have no address of their own, with their places.
+// ownPrograms are the components without a standard download address, with their paths on the machine.
 var ownPrograms = map[string]string{"nssm": kubeDir + `\nssm.exe`, csiProxy: kubeDir + `\csi-proxy.exe`}
 
-// has says whether the file names a component.
+// has reports whether the build file names a component.
 func (s Spec) has(name string) bool {
 	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == name })
 }
 
-// minorOf is the minor of a version of Kubernetes.
+// minorOf returns the minor of a Kubernetes version.
 func minorOf(version string) int {
 	var minor int
-	// A version that is none was refused before.
+	// An invalid version was refused before.
 	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "v"), "1.%d", &minor)
 	return minor
 }
 
-// downloads are all downloads of a build, with those of the file in the place of the
-// standard ones, and by the mirror's addresses.
+// downloads returns all downloads of a build: the standard ones, replaced or extended by the build file's components,
+// with addresses at the mirror if there is one.
 func (s Spec) downloads() []download {
 	out := s.standard()
 	for _, c := range s.Components {
@@ -116,7 +114,7 @@ func (s Spec) downloads() []download {
 	return out
 }
 
-// mirrored is the address of a download at a mirror.
+// mirrored returns the address of a download at a mirror.
 func mirrored(mirror, address string) string {
 	u, err := url.Parse(address)
 	if mirror == "" || err != nil {
@@ -125,7 +123,7 @@ func mirrored(mirror, address string) string {
 	return strings.TrimSuffix(mirror, "/") + "/" + u.Host + u.Path
 }
 
-// Downloads are the addresses that a build downloads, in order.
+// Downloads returns the addresses from which a build downloads, in order.
 func (b *ImageBuild) Downloads() []string {
 	var out []string
 	for _, d := range b.Spec.withDefaults().downloads() {
@@ -134,8 +132,7 @@ func (b *ImageBuild) Downloads() []string {
 	return out
 }
 
-// Pin takes checksums from a list, a line "SHA256  URL" for each download. What the file
-// pins itself stays.
+// Pin sets checksums from a list, a line "SHA256  URL" for each download. Checksums in the build file are kept.
 func (b *ImageBuild) Pin(list io.Reader) error {
 	pins := map[string]string{}
 	lines := bufio.NewScanner(list)

@@ -5,19 +5,17 @@ import (
 	"time"
 )
 
-// kubernetesEnds are the last days of support of Kubernetes minors; those of the newest two
-// are planned.
-// Source: https://kubernetes.io/releases/patch-releases/.
+// kubernetesEnds are the last days of support of Kubernetes minors; the dates of the newest two are planned. Source:
+// https://kubernetes.io/releases/patch-releases/.
 var kubernetesEnds = map[string]string{
 	"1.28": "2024-10-28", "1.29": "2025-02-28", "1.30": "2025-06-28", "1.31": "2025-10-28", "1.32": "2026-02-28",
 	"1.33": "2026-06-28", "1.34": "2026-10-27", "1.35": "2027-02-28", "1.36": "2027-06-28",
 }
 
-// oldestKnown ends what is older than the table.
+// oldestKnown is the oldest minor in the table; older ones have ended.
 const oldestKnown = "1.28"
 
-// kubernetesEnd is the last day of support of a version; ok is false for what is newer than
-// the table.
+// kubernetesEnd returns the last day of support of a version; ok is false for a version newer than the table.
 func kubernetesEnd(version string) (end time.Time, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) != 3 {

@@ -1,10 +1,10 @@
-// Package image builds node images: from a marketplace Windows Server or Ubuntu to a version in a
-// Compute Gallery, as a list of steps over Azure Resource Manager alone. A build keeps the last
-// step that is done as a tag of its resource group, so that another process can resume it, and all
-// that it makes beside the version is in that group.
+// Package image builds node images: from a marketplace Windows Server or Ubuntu to a version in a Compute Gallery, as a
+// list of steps that use Azure Resource Manager only. A build records its last finished step as a tag of its resource
+// group, so that another process can resume it; that group contains everything that it creates except the image
+// version.
 //
-// It refuses to log in to machines, to know which Azure it speaks to, and to print secrets.
-// The command line imports it.
+// The package does not log in to machines, does not depend on which Azure it calls, and does not print secrets. The
+// command line imports it.
 package image
 
 import (
@@ -21,24 +21,23 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Config is a build and who runs it.
+// Config is a build and the settings of its run.
 type Config struct {
 	Client *arm.Client
 	Build  *ImageBuild
-	// Out gets a line for each step.
+	// Out receives a line for each step.
 	Out io.Writer
 	// Sleep waits between two polls; nil waits in real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Now is the time that end-of-life dates are compared with; nil is now.
 	Now func() time.Time
-	// Keep leaves the build's resource group after a failure, to look at.
+	// Keep leaves the build's resource group after a failure, for inspection.
 	Keep bool
-	// Join lets a machine of the version join a throw-away cluster before the version is
-	// published; nil does not.
+	// Join lets a machine of the version join a throw-away cluster before the version is published; nil skips that.
 	Join Joiner
 }
 
-// Step is one part of a build. What it does twice has the effect of once.
+// Step is one part of a build. Running it twice has the same effect as once.
 type Step struct {
 	Name string
 	// Does says in a few words what the step does.
@@ -62,23 +61,23 @@ func Steps() []Step {
 	}
 }
 
-// Result is a build that has ended well.
+// Result is the result of a successful build.
 type Result struct {
 	// VersionID is the resource ID of the image version.
 	VersionID string `json:"versionID"`
-	// Holds are the programs on it with their versions.
+	// Holds are the programs on the image with their versions.
 	Holds map[string]string `json:"holds,omitempty"`
-	// Warnings name what ends soon or has ended.
+	// Warnings name components whose support has ended or ends soon.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// StepError is a build that failed: where, and what to do.
+// StepError is the failure of a build: its step, and how to fix it.
 type StepError struct {
-	// Step is the step, Part the script in it, if it is one.
+	// Step is the name of the step; Part is the script in it that failed, if any.
 	Step, Part string
 	// Fix says what to do.
 	Fix string
-	// Left names what could not be deleted after the failure, or is kept on request.
+	// Left names resources that could not be deleted after the failure, or are kept on request.
 	Left string
 	Err  error
 }
@@ -98,10 +97,10 @@ func (e *StepError) Error() string {
 	return text + "; nothing of the build is left in Azure"
 }
 
-// Unwrap returns what failed.
+// Unwrap returns the underlying error.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// fixed is an error that knows what to do about it.
+// fixed is an error with advice on how to fix it.
 type fixed struct {
 	part, fix string
 	err       error
@@ -114,7 +113,7 @@ func fixf(fix, format string, args ...any) error {
 	return &fixed{fix: fix, err: fmt.Errorf(format, args...)}
 }
 
-// builder is a build under way.
+// builder is a build in progress.
 type builder struct {
 	Config
 	azure    azure
@@ -126,9 +125,8 @@ type builder struct {
 	trial    string // name of the throw-away cluster, once there may be one
 }
 
-// Run builds the image, or resumes the build of that name after its last step. Where ctx ends,
-// all stays as it is for the next Run; after any other failure what the build made is
-// deleted.
+// Run builds the image, or resumes the build of that name after its last finished step. If ctx ends, everything is kept
+// for the next Run; after any other failure the resources of the build are deleted.
 func Run(ctx context.Context, c Config) (Result, error) {
 	b, err := newBuilder(c)
 	if err != nil {
@@ -189,10 +187,10 @@ func (b *builder) warnf(format string, args ...any) {
 	fmt.Fprintf(b.Out, "warning: "+format+"\n", args...)
 }
 
-// cleanupTimeout bounds what is deleted after a failure.
+// cleanupTimeout bounds the cleanup after a failure.
 const cleanupTimeout = 30 * time.Minute
 
-// failed cleans up after a step and says what happened.
+// failed cleans up after a failed step and returns its error.
 func (b *builder) failed(ctx context.Context, step string, err error) error {
 	e := &StepError{Step: step, Err: err}
 	if f, ok := errors.AsType[*fixed](err); ok {
@@ -217,7 +215,7 @@ func (b *builder) failed(ctx context.Context, step string, err error) error {
 	return e
 }
 
-// fixOf is what to do about an answer of Azure.
+// fixOf returns advice for an error of Azure.
 func fixOf(err error) string {
 	switch arm.ClassOf(err) {
 	case arm.Quota:
@@ -231,7 +229,7 @@ func fixOf(err error) string {
 	return ""
 }
 
-// indexOf is the place of a step, -1 for none.
+// indexOf returns the index of a step, -1 if there is none of that name.
 func indexOf(step string) int {
 	return slices.IndexFunc(Steps(), func(s Step) bool { return s.Name == step })
 }

@@ -25,12 +25,12 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// rack runs machines that answer scripts by what is called at their end.
+// rack simulates machines that answer a script by the function call at its end.
 type rack struct {
 	mu sync.Mutex
-	// answers are exit codes and outputs by a part of the call; used up from the front.
+	// answers are exit codes and outputs by a part of the call; each is used once, in order.
 	answers map[string][]answer
-	// asked counts the runs by the call.
+	// asked counts the runs of scripts, by the call.
 	asked map[string]int
 	boots []host.VM
 	fails map[string]bool
@@ -78,7 +78,7 @@ func (r *rack) Run(_ context.Context, _, script string) (int, string, string, er
 	return 0, "", "", nil
 }
 
-// stage is a local Azure with a gallery and a client of it.
+// stage is a local Azure with a gallery, and a client of it.
 type stage struct {
 	*azuresim.Azure
 	rack   *rack
@@ -136,7 +136,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// quick waits as long as an operation of the local Azure takes at the instant pace.
+// quick replaces a poll's pause: operations of the local Azure end almost at once at the instant pace.
 func quick(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
 
 func sample(t *testing.T) *ImageBuild {
@@ -184,7 +184,7 @@ func (s *stage) run(ctx context.Context, t *testing.T, change func(*ImageBuild))
 	return r, out.String(), err
 }
 
-// left are the resources that are there beside the gallery's.
+// left returns the resources that exist beside the gallery's.
 func (s *stage) left() []string {
 	return slices.DeleteFunc(s.Resources(), func(id string) bool { return strings.Contains(strings.ToLower(id), "resourcegroups/images") })
 }
@@ -235,7 +235,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestResume ends the process at random calls; another one takes the build up.
+// TestResume ends the process at random calls; another process resumes the build.
 func TestResume(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for round := range 6 {
@@ -369,7 +369,7 @@ func TestBuildLinux(t *testing.T) {
 	}
 }
 
-// TestSystem: a file for Ubuntu has nothing that is of Windows, and the other way round.
+// TestSystem: a build file for Ubuntu must not set fields for Windows, and the other way round.
 func TestSystem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Spec)
@@ -498,7 +498,7 @@ func TestEndOfLife(t *testing.T) {
 	}
 }
 
-// TestSchema holds the published schema to the types.
+// TestSchema compares the published schema with the types.
 func TestSchema(t *testing.T) {
 	text, err := json.MarshalIndent(Schema(), "", "  ")
 	if err != nil {
@@ -529,7 +529,7 @@ func TestCSIProxy(t *testing.T) {
 	}
 }
 
-// TestPrinted: what --print shows is what runs, and a value cannot end its literal.
+// TestPrinted: the scripts that --print shows are the ones that run, and a value cannot break out of its literal.
 func TestPrinted(t *testing.T) {
 	b := sample(t)
 	b.Spec.Images = []string{"r.example/x:1'; Remove-Item C:\\ #"}

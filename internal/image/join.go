@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// Joiner lets a machine of an image version join a throw-away cluster, which somebody else makes:
-// this package knows Azure alone.
+// Joiner lets a machine of an image version join a throw-away cluster. The caller implements it, as this package calls
+// Azure only.
 type Joiner interface {
-	// Join makes the cluster, unless an earlier process has, and returns when a machine of the
-	// version is a Ready node of it. The error says why none is.
+	// Join creates the cluster, unless an earlier process has, and returns when a machine of the version is a Ready
+	// node of it. Its error says why no machine is.
 	Join(ctx context.Context, t Trial) error
-	// Leave deletes the cluster of that name with all that is of it and waits until it is gone. One
-	// that there is not is no error.
+	// Leave deletes the cluster of that name with all its resources and waits until it is gone. It returns nil if there
+	// is no such cluster.
 	Leave(ctx context.Context, name string) error
 }
 
-// Trial is what a throw-away cluster is made for.
+// Trial describes the throw-away cluster of an image version.
 type Trial struct {
-	// Name is the cluster's, and that of its namespace and of its resource group.
+	// Name is the name of the cluster, its namespace and its resource group.
 	Name, Location, KubernetesVersion string
-	// Release is that of the version, such as 2022 or ubuntu-24.04, OS Windows or Linux.
+	// Release is the image's release, such as 2022 or ubuntu-24.04; OS is Windows or Linux.
 	Release, OS string
-	// Gallery, ResourceGroup, Definition, Version and SubscriptionID name the version.
+	// Gallery, ResourceGroup, Definition, Version and SubscriptionID identify the image version.
 	Gallery, ResourceGroup, Definition, Version, SubscriptionID string
 	// Timeout bounds the wait.
 	Timeout time.Duration
 }
 
-// errNoJoiner is returned where there is a throw-away cluster and no management cluster to delete it in.
+// errNoJoiner is returned if a build has a throw-away cluster and there is no management cluster in which to delete it.
 var errNoJoiner = errors.New("it has a throw-away cluster: give the management cluster that has it by --kubeconfig")
 
-// longestTrial is how much of a build's name its cluster has: machines' names add to it, and a name
-// of a host has at most 63 characters.
+// longestTrial is the number of characters of a build's name that its cluster's name contains: machine names add a
+// suffix, and a hostname has at most 63 characters.
 const longestTrial = 24
 
-// trialName names the throw-away cluster of a build.
+// trialName returns the name of the throw-away cluster of a build.
 func (b *builder) trialName() string {
 	name := b.Build.Metadata.Name
 	if len(name) > longestTrial {
@@ -49,15 +49,15 @@ func (b *builder) trialName() string {
 	return "img-" + name
 }
 
-// join lets a machine of the version join, where that is asked for. The cluster is deleted with
-// the build's resource group, by the last step or after a failure.
+// join lets a machine of the version join, if Config.Join is set. The cluster is deleted with the build's resource
+// group, by the last step or after a failure.
 func (b *builder) join(ctx context.Context) error {
 	if b.Join == nil {
 		fmt.Fprintln(b.Out, "      not asked for (--join)")
 		return nil
 	}
 	b.trial = b.trialName()
-	// The group says that there is a cluster before there is one.
+	// The resource group is tagged before the cluster exists, so that a killed build's cluster is found.
 	if err := b.mark(ctx, "trial"); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *builder) join(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the throw-away cluster of a build, where its group says that there is one.
+// leave deletes the throw-away cluster of a build, if the tag of its resource group says that there is one.
 func leave(ctx context.Context, joiner Joiner, name string) error {
 	switch {
 	case name == "":

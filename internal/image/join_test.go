@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// yard keeps which throw-away clusters there are.
+// yard is a Joiner that records which throw-away clusters exist.
 type yard struct {
 	clusters map[string]Trial
 	joins    int
 	fails    error
-	// seen is called while a cluster is there.
+	// seen is called while a cluster exists.
 	seen func()
 }
 
@@ -60,7 +60,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinFails: the cluster goes, the version too, and the error has the cause.
+// TestJoinFails: the cluster and the version are deleted, and the error has the cause.
 func TestJoinFails(t *testing.T) {
 	s, y := newStage(t), &yard{clusters: map[string]Trial{}, fails: errors.New("NotANodeImage at Machine/x")}
 	err := s.join(t.Context(), t, y)
@@ -75,8 +75,8 @@ func TestJoinFails(t *testing.T) {
 	}
 }
 
-// TestJoinKilled ends the process while the cluster is there: the same command goes on, another one
-// refuses, and prune needs the management cluster.
+// TestJoinKilled ends the process while the cluster exists: the same command resumes the build, another one refuses it,
+// and prune needs the management cluster.
 func TestJoinKilled(t *testing.T) {
 	s, y := newStage(t), &yard{clusters: map[string]Trial{}}
 	ctx, kill := context.WithCancel(t.Context())

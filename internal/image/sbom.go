@@ -66,23 +66,23 @@ type spdxRelationship struct {
 	What string `json:"relatedSpdxElement"`
 }
 
-// Licences that SPDX has no identifier for.
+// Licences without an SPDX identifier.
 const (
 	windowsLicense = "LicenseRef-Microsoft-Windows-Server"
 	publicDomain   = "LicenseRef-public-domain"
 	noAssertion    = "NOASSERTION"
 )
 
-// licenses are those of the standard components, as their repositories have them.
+// licenses are the licences of the standard components, according to their repositories.
 var licenses = map[string]string{
 	"containerd": "Apache-2.0", "cni-plugins": "Apache-2.0", "kubelet": "Apache-2.0", "kubeadm": "Apache-2.0",
 	"kubectl": "Apache-2.0", "kube-log-runner": "Apache-2.0", "cloudbase-init": "Apache-2.0", "nssm": publicDomain,
 	"runc": "Apache-2.0", csiProxy: "Apache-2.0",
 }
 
-// SBOM lists what goes onto the image, with licences: the system, each download with its checksum, and
-// the container images that are pulled in advance. A component of one's own has the licence that
-// the file gives it; one without a licence is NOASSERTION.
+// SBOM lists the contents of the image with their licences: the operating system, each download with its checksum, and
+// the container images that are pulled in advance. A custom component has the licence that the build file states, or
+// NOASSERTION.
 func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// versionOf is the version of a standard component, "" of one's own.
+// versionOf returns the version of a standard component, "" for a custom one.
 func (s Spec) versionOf(name string) string {
 	switch name {
 	case "containerd":
@@ -165,7 +165,7 @@ func (s Spec) versionOf(name string) string {
 	return ""
 }
 
-// notInID are the characters that an identifier of SPDX cannot have.
+// notInID matches characters that are not permitted in an SPDX identifier.
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 func spdxID(name string) string { return "SPDXRef-" + notInID.ReplaceAllString(name, "-") }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSBOM: everything that goes onto the image is listed once, with its checksum and licence, and
-// the same file makes the same bill.
+// TestSBOM: every component of the image is listed once, with its checksum and licence, and the same build file yields
+// the same SBOM.
 func TestSBOM(t *testing.T) {
 	b, err := Read("testdata/everything.yaml")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Schema is the JSON schema of a build's file.
+// Schema returns the JSON schema of the build file.
 func Schema() map[string]any {
 	s := schemaOf(reflect.TypeFor[ImageBuild]())
 	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", Kind
@@ -24,7 +24,7 @@ func Schema() map[string]any {
 	return s
 }
 
-// schemaOf is the schema of a type of the file.
+// schemaOf returns the schema of a Go type in the build file.
 func schemaOf(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[metav1.Duration]():

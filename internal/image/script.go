@@ -13,16 +13,16 @@ import (
 // part is one script of a build.
 type part struct {
 	name, does, text string
-	// fix says what to do where it fails.
+	// fix is the advice if the script fails.
 	fix     string
 	timeout time.Duration
 }
 
-// Printed is a script as it would run.
+// Printed is a script in the form in which it runs.
 type Printed struct{ Name, Does, Script string }
 
-// Scripts are what a build would run on the machine, without the shared functions, which
-// Library returns.
+// Scripts returns the scripts that a build would run on the machine, without the shared functions, which Library
+// returns.
 func (b *ImageBuild) Scripts() ([]Printed, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
@@ -36,16 +36,16 @@ func (b *ImageBuild) Scripts() ([]Printed, error) {
 	return out, nil
 }
 
-// Library is what each script of the build begins with.
+// Library returns the functions with which each script of the build begins.
 func (b *ImageBuild) Library() string {
 	rel, _ := releaseNamed(b.Spec.Source.Release)
 	return rel.library()
 }
 
-// library is what the scripts of a release begin with.
+// library returns the functions with which the scripts of a release begin.
 func (r release) library() string { return systems[r.OS].library }
 
-// parts are the scripts of customise, in order.
+// parts returns the scripts of the step customise, in order.
 func (b *builder) parts() []part {
 	s, sys := b.spec, b.system()
 	var out []part
@@ -105,8 +105,7 @@ func (b *builder) parts() []part {
 	return out
 }
 
-// logFlags are those by which kube-log-runner rotates kubelet's log, "" of a version that has none of
-// them.
+// logFlags returns the flags with which kube-log-runner rotates the kubelet's log, "" for a version without them.
 // Source: kubernetes CHANGELOG-1.33, kube-log-runner's -log-file-size and -log-file-age.
 func (s Spec) logFlags() string {
 	if minorOf(s.KubernetesVersion) < 33 {
@@ -115,7 +114,7 @@ func (s Spec) logFlags() string {
 	return "--log-file-size=100Mi --log-file-age=168h"
 }
 
-// trust are the calls for own certificates and a proxy.
+// trust returns the calls that install the user's CA certificates and proxy.
 func (s Spec) trust(sys system) (calls []string) {
 	for i, c := range s.CACertificates {
 		calls = append(calls, sys.call("Add-Trust", "Name", fmt.Sprintf("own-%d", i+1), "Pem", c))
@@ -127,7 +126,7 @@ func (s Spec) trust(sys system) (calls []string) {
 	return calls
 }
 
-// switches are the calls for features, services, ports and hardening.
+// switches returns the calls for features, services, ports and hardening.
 func (s Spec) switches(sys system) (calls []string) {
 	for _, name := range s.Features {
 		calls = append(calls, sys.call("Add-Feature", "Name", name))
@@ -145,7 +144,7 @@ func (s Spec) switches(sys system) (calls []string) {
 	return calls
 }
 
-// own adds one's own scripts, which run without the library.
+// own adds the user's scripts, which run without the library.
 func (b *builder) own(out *[]part, when string, scripts []Script) {
 	for _, s := range scripts {
 		*out = append(*out, part{name: s.Name, does: "own script, " + when, text: s.Script,
@@ -168,7 +167,7 @@ func (b *builder) checkPart(name string) part {
 		fix: "a script of spec.scripts may have removed it; casement images build --print shows what runs"}
 }
 
-// lastPart makes a machine one that others are made of.
+// lastPart returns the script that generalises the machine, so that images can be made of it.
 func (b *builder) lastPart() part {
 	sys := b.system()
 	if b.release.OS == osWindows {
@@ -182,13 +181,13 @@ func (b *builder) lastPart() part {
 		timeout: b.spec.Timeouts.Script.Duration, fix: "read /var/log/waagent.log with --keep"}
 }
 
-// system is how the build's scripts are written.
+// system returns the script syntax for the build's operating system.
 func (b *builder) system() system { return systems[b.release.OS] }
 
-// maxLines are the lines of a script's output that an error shows.
+// maxLines is the number of lines of a script's output that an error shows.
 const maxLines = 5
 
-// lastLines is the end of an output in one line, without secrets.
+// lastLines returns the last lines of an output as one line, without secrets.
 func lastLines(out string) string {
 	var lines []string
 	for line := range strings.Lines(redact.Text(out)) {

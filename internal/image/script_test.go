@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// depot answers each download of a simulated guest with a text that names it.
+// depot answers each download of a simulated guest with a text that contains its URL.
 type depot struct{ asked int }
 
 func (d *depot) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,8 +31,8 @@ func sumOf(url string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestScriptsInGuest runs functions of the library in the PowerShell of a simulated Windows
-// guest, each twice: what is as it should be stays.
+// TestScriptsInGuest runs functions of the library in the PowerShell of a simulated Windows guest, each twice: the
+// second run changes nothing.
 func TestScriptsInGuest(t *testing.T) {
 	const url = "https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe"
 	d := &depot{}
@@ -54,7 +54,7 @@ func TestScriptsInGuest(t *testing.T) {
 	for _, tc := range []struct {
 		name, call string
 		code       int
-		// says is in the output; has are files that are there afterwards, lacks one that is not.
+		// says is a text in the output; has are files that exist afterwards, lacks one that does not.
 		says  string
 		has   []string
 		lacks string
@@ -119,8 +119,7 @@ func TestScriptsInGuest(t *testing.T) {
 	}
 }
 
-// TestScriptsInLinuxGuest runs the whole of what a build of Ubuntu runs, each script twice, in the
-// sh of a simulated guest.
+// TestScriptsInLinuxGuest runs all scripts of an Ubuntu build, each twice, in the sh of a simulated guest.
 func TestScriptsInLinuxGuest(t *testing.T) {
 	b := sampleLinux(t)
 	g, err := guest.New(guest.Config{HTTP: &depot{}, Machine: guest.Machine{
@@ -161,7 +160,7 @@ func TestScriptsInLinuxGuest(t *testing.T) {
 	}
 }
 
-// TestShSyntax: sh itself takes the scripts of Linux.
+// TestShSyntax: a real sh parses the Linux scripts.
 func TestShSyntax(t *testing.T) {
 	scripts, err := sampleLinux(t).Scripts()
 	if err != nil {
@@ -176,7 +175,7 @@ func TestShSyntax(t *testing.T) {
 	}
 }
 
-// TestCalls: a call is the same function in both spellings.
+// TestCalls: the calls in PowerShell and in sh name the same functions.
 func TestCalls(t *testing.T) {
 	for function, want := range map[string]string{
 		"Register-Kubelet": "register_kubelet", "Get-ContainerImage": "get_container_image", "Set-ServiceStart": "set_service_start",

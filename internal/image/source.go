@@ -14,20 +14,20 @@ const (
 	osWindows = windows.OSWindows
 )
 
-// release is a system that images are built of.
+// release is an operating system release from which images are built.
 type release struct {
-	// Name is what spec.source.release says, Title the product's name.
+	// Name is the value of spec.source.release, Title the product's name.
 	Name, Title string
 	// OS is Windows or Linux.
 	OS string
-	// Publisher, Offer and SKU are those of the marketplace.
+	// Publisher, Offer and SKU identify the marketplace image.
 	Publisher, Offer, SKU string
-	// EndOfSupport is the last day on which its publisher fixes it for all.
+	// EndOfSupport is the last day of the publisher's general support.
 	EndOfSupport time.Time
 }
 
-// ubuntus are the releases of Ubuntu. The end is that of standard support.
-// Sources: https://ubuntu.com/about/release-cycle, https://learn.microsoft.com/azure/virtual-machines/linux/endorsed-distros.
+// ubuntus are the Ubuntu releases, with the end of standard support. Sources: https://ubuntu.com/about/release-cycle,
+// https://learn.microsoft.com/azure/virtual-machines/linux/endorsed-distros.
 var ubuntus = []release{
 	{"ubuntu-22.04", "Ubuntu 22.04 LTS", osLinux, "Canonical", "0001-com-ubuntu-server-jammy", "22_04-lts-gen2",
 		time.Date(2027, 4, 30, 0, 0, 0, 0, time.UTC)},
@@ -35,10 +35,10 @@ var ubuntus = []release{
 		time.Date(2029, 4, 30, 0, 0, 0, 0, time.UTC)},
 }
 
-// windowsOffer has the Windows Server images of all releases.
+// windowsOffer is the marketplace offer of all Windows Server images.
 const windowsOffer = "WindowsServer"
 
-// releases are all systems that images are built of.
+// releases returns all releases from which images are built.
 func releases() []release {
 	var out []release
 	for _, r := range windows.Releases() {
@@ -49,7 +49,7 @@ func releases() []release {
 	return append(out, ubuntus...)
 }
 
-// releaseNames are those that spec.source.release may have.
+// releaseNames returns the permitted values of spec.source.release.
 func releaseNames() []string {
 	var out []string
 	for _, r := range releases() {
@@ -67,22 +67,22 @@ func releaseNamed(name string) (release, bool) {
 	return releases()[at], true
 }
 
-// supportedAt says whether the release has fixes at a time.
+// supportedAt reports whether the release is supported at a time.
 func (r release) supportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.AddDate(0, 0, 1)) }
 
-// generation is the Hyper-V generation of an image, which the name of its SKU shows.
+// generation returns the Hyper-V generation of an image, which the name of its SKU shows.
 func (r release) generation(sku string) string {
 	sku = strings.ToLower(sku)
 	second := strings.HasSuffix(sku, "-g2") || strings.HasSuffix(sku, "-gen2") || strings.HasSuffix(sku, "-gensecond") ||
 		strings.Contains(sku, "azure-edition")
-	// The names of Ubuntu 24.04 say it of the first one.
+	// The SKU names of Ubuntu 24.04 mark generation 1 instead.
 	if second || r.Name == "ubuntu-24.04" && !strings.HasSuffix(sku, "-gen1") {
 		return "V2"
 	}
 	return "V1"
 }
 
-// os is the system of the image: Windows or Linux.
+// os returns the operating system of the image: Windows or Linux.
 func (s Spec) os() string {
 	r, _ := releaseNamed(s.Source.Release) // validated
 	return r.OS

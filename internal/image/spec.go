@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// APIVersion and Kind are what a file of a build says it is.
+// APIVersion and Kind are the type of a build file.
 const (
 	APIVersion = "image.casement.dev/v1alpha1"
 	Kind       = "ImageBuild"
@@ -33,20 +33,20 @@ type ImageBuild struct {
 	Spec       Spec     `json:"spec"`
 }
 
-// Metadata names a build.
+// Metadata contains the name of a build.
 type Metadata struct {
 	// Name is the build's: lower case letters, digits and dashes, at most 40. The resource
 	// group of the build is casement-image-NAME.
 	Name string `json:"name"`
 }
 
-// Spec says what is on the image and where it is published.
+// Spec describes the content of the image and where it is published.
 type Spec struct {
 	// Location is the Azure region that the image is built in.
 	Location string `json:"location"`
 	Source   Source `json:"source"`
 	Target   Target `json:"target"`
-	// KubernetesVersion is that of kubelet, kubeadm and kubectl, such as v1.36.3.
+	// KubernetesVersion is the version of kubelet, kubeadm and kubectl, such as v1.36.3.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// ContainerdVersion, CNIPluginsVersion, CloudbaseInitVersion (Windows) and RuncVersion (Linux)
 	// have defaults.
@@ -57,22 +57,22 @@ type Spec struct {
 	// KubeletService is how kubelet runs on Windows: sc (the default), a Windows service of its own that
 	// ignores kubeadm-flags.env until RestartKubelet.ps1 has run, or nssm, by a wrapper.
 	KubeletService string `json:"kubeletService,omitempty"`
-	// Components replace the downloads that have their names, or add others.
+	// Components replace the standard downloads of the same name, or add others.
 	Components []Component `json:"components,omitempty"`
-	// Mirror is an address below which each download is, by host and path of its own.
+	// Mirror is a URL below which each download is found at a path of its original host and path.
 	Mirror string `json:"mirror,omitempty"`
 	// Images are container images to pull in advance.
 	Images []string `json:"images,omitempty"`
-	// Updates are those of the system to install: none (the default), security or all.
+	// Updates are the system updates to install: none (the default), security or all.
 	Updates string  `json:"updates,omitempty"`
 	Scripts Scripts `json:"scripts,omitzero"`
-	// Features are those of Windows to install, by the names of Get-WindowsFeature.
+	// Features are the Windows features to install, by the names of Get-WindowsFeature.
 	Features []string `json:"features,omitempty"`
-	// Services are how services of Windows, or units of systemd, start.
+	// Services set how Windows services, or systemd units, start.
 	Services []Service `json:"services,omitempty"`
-	// Firewall are ports of Windows to let in, beside those of kubelet and SSH.
+	// Firewall are the ports that the Windows firewall opens, in addition to those of kubelet and SSH.
 	Firewall []FirewallRule `json:"firewall,omitempty"`
-	// Hardening are switches of Windows to turn: no-smb1, no-old-tls, no-llmnr, strong-crypto.
+	// Hardening are the hardening options of Windows to apply: no-smb1, no-old-tls, no-llmnr, strong-crypto.
 	Hardening []string `json:"hardening,omitempty"`
 	// CACertificates are certificates in PEM that the machine trusts.
 	CACertificates []string `json:"caCertificates,omitempty"`
@@ -81,14 +81,14 @@ type Spec struct {
 	Timeouts       Timeouts `json:"timeouts,omitzero"`
 }
 
-// Service is how a service of the system starts.
+// Service sets how a service of the system starts.
 type Service struct {
 	Name string `json:"name"`
 	// Start is Automatic, Disabled, or on Windows Manual.
 	Start string `json:"start"`
 }
 
-// FirewallRule lets a port in.
+// FirewallRule opens a port.
 type FirewallRule struct {
 	Name string `json:"name"`
 	// Protocol is TCP (the default) or UDP.
@@ -96,17 +96,16 @@ type FirewallRule struct {
 	Port     int    `json:"port"`
 }
 
-// Source is the image that the build begins with.
+// Source is the marketplace image from which the build starts.
 type Source struct {
-	// Release is that of Windows Server, such as 2022, or of Ubuntu, such as ubuntu-24.04.
+	// Release is the Windows Server release, such as 2022, or the Ubuntu one, such as ubuntu-24.04.
 	Release string `json:"release"`
 	// SKU replaces the marketplace SKU of the release, Version its version (default latest).
 	SKU     string `json:"sku,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// Target is the image version to make. The gallery exists; its definition is made where it
-// is missing.
+// Target is the image version to create. The gallery exists; its definition is created if it is missing.
 type Target struct {
 	ResourceGroup string `json:"resourceGroup"`
 	Gallery       string `json:"gallery"`

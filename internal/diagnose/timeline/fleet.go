@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// Fleet is where the time went in the boots of all machines of a cluster.
+// Fleet summarizes the boot times of all machines of a cluster.
 type Fleet struct {
 	Machines []Timeline `json:"machines"`
 	// Stages are in the order in which machines pass them.
@@ -23,7 +23,7 @@ type Fleet struct {
 	Advice []Advice     `json:"advice,omitempty"`
 }
 
-// FleetStage is a stage over all machines that have passed it, in seconds that it took.
+// FleetStage is the duration of one stage, in seconds, over all machines that have passed it.
 type FleetStage struct {
 	Name     string  `json:"name"`
 	Machines int     `json:"machines"`
@@ -33,22 +33,21 @@ type FleetStage struct {
 	By string `json:"by"`
 }
 
-// Advice is a change and the seconds that it would save of a machine's boot.
+// Advice is a change, and the seconds of a machine's boot that it would save.
 type Advice struct {
 	What string `json:"what"`
-	// Seconds is the difference between the medians of the machines without and with it, where
-	// Measured says so; else it is the median of the stages that it concerns, which is the most
-	// that it can save.
+	// Seconds is the difference between the medians of the machines without and with the trait if Measured is set; else
+	// it is the median of the stages in Stages, which is the most that the change can save.
 	Seconds  float64 `json:"seconds"`
 	Measured bool    `json:"measured"`
-	// Stages are those that it concerns, Machines how many machines lack it.
+	// Stages are the stages that the change affects, Machines is the number of machines that lack it.
 	Stages   []string `json:"stages"`
 	Machines int      `json:"machines"`
 	// How says what to change.
 	How string `json:"how"`
 }
 
-// The names of stages that advice is about.
+// The names of stages to which advice refers.
 const (
 	stageProvisioned = "VM provisioned, agent ready"
 	stageBootstrap   = "bootstrap succeeded"
@@ -57,7 +56,7 @@ const (
 	stagePod         = "first pod ready"
 )
 
-// least is how many seconds advice has to save to be given.
+// least is the number of seconds below which advice is not given.
 const least = 2
 
 // trait is something that machines have or lack.
@@ -67,7 +66,7 @@ type trait struct {
 	has       func(f *facts.Snapshot, m *clusterv1.Machine) bool
 }
 
-// traits are the advice there is, about machines with a VM of their own.
+// traits are the traits with the advice to introduce them, for machines with a VM of their own.
 var traits = []trait{
 	{"a node image that has the container images already",
 		"casement images build with spec.images, and the version as spec.image of the machine template",
@@ -116,8 +115,7 @@ func azureMachine(f *facts.Snapshot, m *clusterv1.Machine) *infrav1.AzureMachine
 
 var coresOfSize = regexp.MustCompile(`^Standard_[A-Z]+(\d+)`)
 
-// cores is the number in a size's name, which is that of its cores but in old names, whose
-// numbers are smaller.
+// cores returns the number in a VM size's name. It is the number of cores except in old names, where it is smaller.
 func cores(size string) int {
 	m := coresOfSize.FindStringSubmatch(size)
 	if m == nil {
@@ -162,10 +160,10 @@ func isWindows(f *facts.Snapshot, m *clusterv1.Machine) bool {
 	return azureMachine(f, m).Spec.OSDisk.OSType == "Windows"
 }
 
-// whole is the time from the request to the last stage, in seconds.
+// whole returns the time from the request to the last stage, in seconds.
 func (t Timeline) whole() float64 { return t.Stages[len(t.Stages)-1].After }
 
-// took is the time of some stages together, in seconds; ok is false where none has passed.
+// took returns the total time of some stages in seconds; ok is false if the machine has passed none of them.
 func (t Timeline) took(names []string) (sum float64, ok bool) {
 	for _, s := range t.Stages {
 		if slices.Contains(names, s.Name) {
@@ -210,7 +208,7 @@ func stagesOf(lines []Timeline) []FleetStage {
 	return out
 }
 
-// median is the middle of some numbers, the lower one of two.
+// median returns the median of some numbers, the lower middle one if their number is even.
 func median(numbers []float64) float64 {
 	sorted := slices.Sorted(slices.Values(numbers))
 	return sorted[(len(sorted)-1)/2]

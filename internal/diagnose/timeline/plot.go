@@ -60,7 +60,7 @@ func (f Fleet) SVG() []byte {
 	return out.Bytes()
 }
 
-// colour is that of a stage.
+// colour returns the colour of a stage.
 func (f Fleet) colour(stage string) string {
 	i := slices.IndexFunc(f.Stages, func(s FleetStage) bool { return s.Name == stage })
 	return colours[max(i, 0)%len(colours)]

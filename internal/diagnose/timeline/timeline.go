@@ -1,7 +1,6 @@
-// Package timeline says where the time of a machine's boot went: from the request
-// to its first running pod, by the times that objects record. It is pure. A stage
-// whose time no object records is left out rather than guessed; times are as exact
-// as Kubernetes writes them, whole seconds. The command line imports it.
+// Package timeline computes the durations of the stages of a machine's boot, from the request to its first running pod,
+// by the times in objects. It does no I/O. A stage whose time no object records is left out; times have the precision
+// of Kubernetes, whole seconds. The command line imports it.
 package timeline
 
 import (
@@ -19,9 +18,9 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// Stage is one mark on the way.
+// Stage is one event in a machine's boot.
 type Stage struct {
-	// Name is what had happened at that time; By is the object that says so.
+	// Name is the event; By is the object that records its time.
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
 	By   string    `json:"by"`
@@ -31,19 +30,19 @@ type Stage struct {
 	Took  float64 `json:"tookSeconds"`
 }
 
-// Timeline is a machine's way to its first pod.
+// Timeline is the sequence of stages up to a machine's first running pod.
 type Timeline struct {
 	Machine string  `json:"machine"`
 	Node    string  `json:"node,omitempty"`
 	Stages  []Stage `json:"stages"`
-	// Missing are the stages that have not happened or left no time.
+	// Missing are the stages that have not happened or whose time is not recorded.
 	Missing []string `json:"missing,omitempty"`
-	// Notes say which commands of the bootstrap data failed, and what had no effect.
+	// Notes are the failures in the machine's bootstrap data, and its parts that had no effect.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Of builds the timeline of a machine. The times are those of the last change of
-// a condition: a node that became ready twice shows the second time.
+// Of builds the timeline of a machine from the last transition times of conditions: for a node that became ready twice
+// it is the second time.
 func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name, Notes: f.BootNotes(m)}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
@@ -65,8 +64,8 @@ func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	return t
 }
 
-// instance marks what shows an instance of a scale set. When Azure was asked for it
-// and what its agent said is in no object of its own.
+// instance adds the stages of a scale set's instance. The times of the request to Azure and of the guest agent's report
+// are in no object of the instance.
 func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 	if a == nil {
 		a = &infrav1.AzureMachinePoolMachine{}
@@ -75,7 +74,7 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 	t.mark(stageProvisioned, since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
 }
 
-// virtualMachine marks the way of a machine with a VM of its own.
+// virtualMachine adds the stages of a machine with a VM of its own.
 func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 	if config != nil {
@@ -89,14 +88,13 @@ func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	}
 	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark(stageProvisioned, since(conditions, infrav1.VMRunningCondition), "AzureMachine")
-	// Where nothing watches the bootstrap, and it did not fail, there is no such condition,
-	// or one that is later than what it is about.
+	// Without a check of the bootstrap, and unless it failed, this condition is missing or is set later than the event.
 	if c := meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition); c != nil && c.Reason != infrav1.JoinedReason {
 		t.mark(stageBootstrap, since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
 	}
 }
 
-// node marks what the workload cluster says.
+// node adds the stages that the workload cluster records.
 func (t *Timeline) node(f *facts.Snapshot) {
 	node := f.Nodes[t.Node]
 	if node == nil {
@@ -115,7 +113,7 @@ func (t *Timeline) mark(name string, at time.Time, by string) {
 	t.Stages = append(t.Stages, Stage{Name: name, At: at, By: by})
 }
 
-// since is when a condition became True.
+// since returns the time at which a condition became True.
 func since(conditions []metav1.Condition, kind string) time.Time {
 	for _, c := range conditions {
 		if c.Type == kind && c.Status == metav1.ConditionTrue {
@@ -151,8 +149,8 @@ func firstPod(f *facts.Snapshot, node string) time.Time {
 	return first
 }
 
-// Bar draws a stage's share of the whole on width characters: blank before it
-// began, filled while it lasted. A stage of no length is one thin mark.
+// Bar draws a stage's share of the whole time on width characters: blank before its begin, filled during it. A stage of
+// zero length is one thin mark.
 func (t Timeline) Bar(i, width int) string {
 	if len(t.Stages) == 0 {
 		return ""

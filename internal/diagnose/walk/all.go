@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// all is All.
+// all implements All.
 func (f walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
@@ -32,14 +32,14 @@ func (f walker) all() []Answer {
 	return out
 }
 
-// every adds the answer about each item.
+// every adds the answer for each item.
 func every[T any](items []T, look func(*T) *Answer, add func(*Answer)) {
 	for i := range items {
 		add(look(&items[i]))
 	}
 }
 
-// concerns is Concerns of a machine.
+// concerns implements Concerns for a machine.
 func (f walker) concerns(name string) func(at string) bool {
 	own := map[string]bool{"Machine/" + name: true, "guest of Machine/" + name: true}
 	for i := range f.Machines {
@@ -59,7 +59,7 @@ func (f walker) concerns(name string) func(at string) bool {
 	return func(at string) bool { return own[at] }
 }
 
-// concernsPool is Concerns of a pool.
+// concernsPool implements Concerns for a machine pool.
 func (f walker) concernsPool(name string) func(at string) bool {
 	own := map[string]bool{"MachinePool/" + name: true}
 	var of []func(string) bool

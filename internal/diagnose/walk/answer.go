@@ -1,10 +1,8 @@
-// Package walk finds the first thing that is wrong with a cluster, a machine, a set of
-// machines, a node or a workload: it walks from the owner over templates, bootstrap,
-// infrastructure, guest and node to the pod, and stops where the trouble begins. At each
-// step it reads typed status first; text is matched with the causes of that step alone. The
-// walk is pure: gathered objects in, an answer out. It changes nothing, never guesses
-// beyond what an object or a console says, and shows no secrets. The command line
-// imports it.
+// Package walk finds the first fault of a cluster, a machine, a set of machines, a node or a workload: it walks from
+// the owner over templates, bootstrap, infrastructure, guest and node to the pod, and stops at the first fault. At each
+// step it reads typed status first; text is matched only with the causes of that step. The walk takes gathered objects
+// and returns an answer; it does no I/O, draws no conclusion that no object or console supports, and shows no secrets.
+// The command line imports it.
 package walk
 
 import (
@@ -18,49 +16,46 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Answer is the first thing that is wrong, or a healthy object.
+// Answer is the first fault of an object, or says that the object is healthy.
 type Answer struct {
-	// Object is what was asked about.
+	// Object is the examined object.
 	Object string `json:"object"`
 	// Healthy says that nothing is wrong with all that was examined.
 	Healthy bool `json:"healthy"`
-	// Waiting says that the answer is about something that is on its way, and no fault.
+	// Waiting marks an answer about an operation in progress, which is no fault.
 	Waiting bool `json:"waiting,omitempty"`
-	// Step is where the walk stopped: owner, template, admission, controlplane, bootstrap,
-	// infrastructure, guest, node, cni, workload, pod, service or volume; At is the object there.
+	// Step is the step at which the walk stopped: owner, template, admission, controlplane, bootstrap, infrastructure,
+	// guest, node, cni, workload, pod, service or volume; At is the object with the fault.
 	Step string `json:"step,omitempty"`
 	At   string `json:"at,omitempty"`
-	// Cause is the name of a known cause, or the reason that the object gives.
+	// Cause is the name of a known cause, or the reason in the object's condition.
 	Cause    string   `json:"cause,omitempty"`
 	Says     string   `json:"says,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
 	Fix      string   `json:"fix,omitempty"`
-	// Remedy is PowerShell that repairs the node and does no other harm, where there
-	// is such a thing.
+	// Remedy is PowerShell that repairs the node and has no other effect, if there is any.
 	Remedy string `json:"remedy,omitempty"`
 	// Next is a command that shows more.
 	Next string `json:"next,omitempty"`
-	// Notes say which commands of a machine's bootstrap data failed, and what of them had
-	// no effect.
+	// Notes are the commands of a machine's bootstrap data that failed, and its parts that had no effect.
 	Notes []string `json:"notes,omitempty"`
-	// NotExamined says what was not looked at, and why.
+	// NotExamined are the parts that were not examined, with the reasons.
 	NotExamined []string `json:"notExamined,omitempty"`
 }
 
 // maxEvidence is the length of a line of evidence, in characters.
 const maxEvidence = 400
 
-// said is what an object says of itself at a step.
+// said identifies the object and step that a message belongs to.
 type said struct {
-	// step is the answer's, kind the causes that the text is compared with.
+	// step is the Step of the answer; kind selects the causes with which the text is compared.
 	step string
 	kind cause.Step
 	// at is KIND/NAME of the object, next a command that shows more.
 	at, next string
 }
 
-// because makes an answer of a reason and a text. reason is used where no known cause is
-// in the text.
+// because returns an answer from a reason and a text. reason becomes the cause if the text has no known cause.
 func (s said) because(reason, text string) *Answer {
 	a := &Answer{Step: s.step, At: s.at, Cause: reason, Next: s.next}
 	line := strings.Join(strings.Fields(text), " ")
@@ -79,8 +74,7 @@ func (s said) because(reason, text string) *Answer {
 	return a
 }
 
-// waits makes an answer about something that is on its way: what it waits for, and since
-// when, which may be zero.
+// waits returns a Waiting answer: what is awaited, and since when, which may be zero.
 func (f walker) waits(s said, reason, what string, since time.Time) *Answer {
 	a := &Answer{Waiting: true, Step: s.step, At: s.at, Cause: reason, Says: "waiting for " + redact.Line(what, maxEvidence), Next: s.next}
 	if !since.IsZero() {
@@ -89,8 +83,8 @@ func (f walker) waits(s said, reason, what string, since time.Time) *Answer {
 	return a
 }
 
-// overdue makes an answer that waits one of a fault when it waits for longer than bound. A
-// time that is not known is no reason.
+// overdue turns a Waiting answer into a fault if the wait exceeds bound. It leaves the answer unchanged if since is
+// zero.
 func (f walker) overdue(a *Answer, since time.Time, bound time.Duration) *Answer {
 	if a.Waiting && !since.IsZero() && f.Taken.Sub(since) > bound {
 		a.Waiting = false
@@ -105,7 +99,7 @@ func (f walker) overdue(a *Answer, since time.Time, bound time.Duration) *Answer
 	return a
 }
 
-// age is a duration as people say it.
+// age formats a duration for people.
 func age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -118,8 +112,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%d h", int(d.Hours()))
 }
 
-// first returns the answer of the first look that finds a fault, else the first that
-// waits, else nil.
+// first calls the functions in order and returns the first fault, else the first Waiting answer, else nil.
 func first(looks ...func() *Answer) *Answer {
 	var waiting *Answer
 	for _, look := range looks {
@@ -134,7 +127,7 @@ func first(looks ...func() *Answer) *Answer {
 	return waiting
 }
 
-// each looks at every item of a list in turn, as first does.
+// each returns a function that examines the items of a list in order, as first does.
 func each[T any](items []T, look func(*T) *Answer) func() *Answer {
 	return func() *Answer {
 		looks := make([]func() *Answer, len(items))
@@ -145,7 +138,7 @@ func each[T any](items []T, look func(*T) *Answer) func() *Answer {
 	}
 }
 
-// done is an answer about an object, which is healthy where nothing was found.
+// done completes an answer for an object; if nothing was found the object is healthy.
 func (f walker) done(a *Answer, object string) Answer {
 	if a == nil {
 		a = &Answer{Healthy: true}

@@ -12,8 +12,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestCalm: what every upgrade passes through is waited for, and becomes a fault when it
-// lasts.
+// TestCalm: states that every upgrade passes through are Waiting answers, and become faults when they last too long.
 func TestCalm(t *testing.T) {
 	leaving := func(f *facts.Snapshot, reason, message string) {
 		f.Machines[0].DeletionTimestamp = new(metav1.NewTime(f.Taken.Add(-time.Second)))
@@ -24,7 +23,7 @@ func TestCalm(t *testing.T) {
 	for name, test := range map[string]struct {
 		inject func(*facts.Snapshot)
 		cause  string
-		// later is when it is a fault.
+		// later is the time after which the state is a fault.
 		later time.Duration
 	}{
 		"a budget holds the drain": {func(f *facts.Snapshot) {

@@ -13,12 +13,11 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// justJoined bounds how long a node may wait for what the cluster's addons bring before
-// it counts that nothing brings it.
+// justJoined bounds how long a node may wait for a component before the lack of an addon that installs it is a fault.
 const justJoined = 10 * time.Second
 
-// noCNI finds a node that waits for a CNI of which the cluster has none for its
-// operating system: nothing will make the node Ready until someone installs one.
+// noCNI finds a node that waits for a CNI although the cluster has no addon that installs one on its operating system,
+// so that it would never become Ready.
 func (f walker) noCNI(n *corev1.Node) *Answer {
 	message := unconfigured(n)
 	os := n.Status.NodeInfo.OperatingSystem
@@ -46,8 +45,8 @@ func (f walker) noCNI(n *corev1.Node) *Answer {
 		}, Fix: command, Next: "kubectl get daemonsets -A"}
 }
 
-// failedChart finds a Helm chart that could not be installed in the cluster: what nodes wait
-// for comes from one where the cluster's template has its addons as HelmChartProxies.
+// failedChart finds a Helm chart that could not be installed in the cluster: where a template brings its addons as
+// HelmChartProxies, the missing component is in such a chart.
 func (f walker) failedChart() *Answer {
 	if len(f.Charts) == 0 {
 		return nil
@@ -61,7 +60,7 @@ func (f walker) failedChart() *Answer {
 		Next:     "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + f.Cluster.Namespace}
 }
 
-// unconfigured is what a node that is not Ready says of its missing CNI, or nothing.
+// unconfigured returns the message of a node that is not Ready because it has no CNI, or "".
 func unconfigured(n *corev1.Node) string {
 	for _, c := range n.Status.Conditions {
 		known, _, _ := cause.Classify(cause.Node, c.Reason+": "+c.Message)
@@ -72,8 +71,8 @@ func unconfigured(n *corev1.Node) string {
 	return ""
 }
 
-// installsCNI returns whether something in the cluster brings a CNI to nodes of an
-// operating system: a DaemonSet with the directory of CNIs, or an operator that makes one.
+// installsCNI reports whether the cluster has an installer of a CNI for nodes of an operating system: a DaemonSet that
+// mounts the CNI directory, or an operator that creates one.
 func (f walker) installsCNI(os string) bool {
 	return slices.ContainsFunc(f.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
 		pod := &d.Spec.Template.Spec
@@ -91,8 +90,7 @@ func (f walker) installsCNI(os string) bool {
 	})
 }
 
-// network are the addons that nodes of an operating system lack, by the names that
-// casement addons list shows.
+// network returns the addons that nodes of an operating system lack, by the names that casement addons list shows.
 func (f walker) network(os string) []string {
 	out := []string{"calico"}
 	if os == "windows" {

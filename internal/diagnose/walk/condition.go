@@ -7,9 +7,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// specific returns the condition that explains why an object of ours is not
-// Ready: a failure before what is merely under way, and a part before the
-// summary. It is nil for an object that is Ready.
+// specific returns the condition that best explains why a casement object is not Ready: a failure rather than work in
+// progress, and a detailed condition rather than the summary. It is nil for an object that is Ready.
 func specific(conditions []metav1.Condition) *metav1.Condition {
 	ready := bad(conditions, clusterv1.ReadyCondition)
 	if ready == nil && slices.ContainsFunc(conditions, func(c metav1.Condition) bool { return c.Type == clusterv1.ReadyCondition }) {

@@ -13,18 +13,17 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// deletionUnderWay is the cause where nothing is wrong but that an object goes.
+// deletionUnderWay is the cause of an answer about an object whose deletion makes progress.
 const deletionUnderWay = "Deleting"
 
-// maxWaiting is how many of the objects are named that a deletion waits for.
+// maxWaiting is the number of objects that an answer names of those a deletion waits for.
 const maxWaiting = 3
 
-// slowDeletion bounds how long the deletion of an object may take that says nothing.
+// slowDeletion bounds the deletion of an object that reports no reason for waiting.
 const slowDeletion = 30 * time.Minute
 
-// deleting is what there is to say of a cluster that is being deleted: what keeps it,
-// else that it is on its way, and what it waits for. What is missing of the rest is no
-// trouble then.
+// deleting returns the answer for a cluster that is being deleted: an obstacle, or else the objects that the deletion
+// waits for. Missing objects are then no fault.
 func (f walker) deleting() *Answer {
 	if f.Cluster.DeletionTimestamp.IsZero() {
 		return nil
@@ -63,8 +62,8 @@ func (f walker) deleting() *Answer {
 	return f.kept(a, &f.Cluster.ObjectMeta)
 }
 
-// kept adds the finalizers of others to an answer about an object that goes, and makes it
-// a fault when it takes long.
+// kept adds foreign finalizers to the answer about an object that is being deleted, and makes it a fault when the
+// deletion takes long.
 func (f walker) kept(a *Answer, o *metav1.ObjectMeta) *Answer {
 	for _, finalizer := range o.Finalizers {
 		if !strings.Contains(finalizer, "cluster.x-k8s.io") {
@@ -78,7 +77,7 @@ func (f walker) kept(a *Answer, o *metav1.ObjectMeta) *Answer {
 	return f.overdue(a, o.DeletionTimestamp.Time, slowDeletion)
 }
 
-// leaving is what there is to say of a machine that is being deleted.
+// leaving returns the answer for a machine that is being deleted.
 func (f walker) leaving(m *clusterv1.Machine) *Answer {
 	s := said{"owner", cause.Deletion, "Machine/" + m.Name, "kubectl describe machine " + m.Name + " -n " + m.Namespace}
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
@@ -100,16 +99,16 @@ func (f walker) leaving(m *clusterv1.Machine) *Answer {
 	return f.kept(a, &m.ObjectMeta)
 }
 
-// passing says that what a machine waits for is part of every upgrade: the hook of its
-// KubeadmControlPlane, which lifts it when the machine's etcd member is gone, and a budget
-// that lets pods go one by one as others become ready elsewhere.
+// passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
+// KubeadmControlPlane, which is removed when the machine's etcd member is gone, or a disruption budget that lets pods
+// go one by one as others become ready elsewhere.
 func (f walker) passing(m *clusterv1.Machine, a *Answer) bool {
 	_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
 	since := f.Taken.Sub(m.DeletionTimestamp.Time)
 	return a.Cause == "HookWaits" && own && f.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
 }
 
-// line is an answer in a line of another's evidence.
+// line formats an answer as one line of evidence for another answer.
 func (a *Answer) line() string {
 	text := fmt.Sprintf("%s: %s", a.At, a.Says)
 	if len(a.Evidence) > 0 {

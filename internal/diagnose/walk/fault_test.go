@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// healthy is a cluster of one Windows machine with a Ready node and one pod.
+// healthy returns the facts of a cluster with one Windows machine, a Ready node and one pod.
 func healthy() *facts.Snapshot {
 	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
 	m.Spec.ClusterName, m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name = "c", new("data"), "am"
@@ -95,8 +95,8 @@ func crash(line string) func(*facts.Snapshot) {
 	}
 }
 
-// faults are injected into the objects; test/e2e/faults does the same in guests for
-// those that the local plane can produce.
+// faults are changes to objects with the expected answers; test/e2e/faults produces the same faults in guests, where
+// the local plane can.
 var faults = []struct {
 	name, cause, step string
 	inject            func(*facts.Snapshot)
@@ -228,8 +228,7 @@ func TestFaults(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// A machine that goes, and a kubelet that starts before its own API server, are no
-// trouble.
+// A machine that is being deleted, and a control plane's kubelet that starts before its API server, are no faults.
 func TestWhatIsNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts.Snapshot){
 		"a new node waits for the cloud provider": func(f *facts.Snapshot) {

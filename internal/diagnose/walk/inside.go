@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// mark starts the output of a probe.
+// mark is the text in the output that precedes a probe's own output.
 const mark = "=== casement "
 
 // Script is PowerShell that runs all probes; ParseInside reads what it prints.
@@ -43,8 +43,7 @@ func ParseInside(out string) facts.Inside {
 	return in
 }
 
-// inside judges what was seen within a node: the first that is wrong of the basic
-// probes, or of the others.
+// inside returns the first fault that the basic probes, or the other ones, found on a node.
 func (f walker) inside(node string, basic bool) *Answer {
 	for _, p := range Probes() {
 		if a := f.judge(p, node); p.basic == basic && a != nil {
@@ -54,8 +53,7 @@ func (f walker) inside(node string, basic bool) *Answer {
 	return nil
 }
 
-// judge is a probe's answer about a node, nil where nothing is wrong or nothing was
-// seen.
+// judge returns a probe's answer for a node; nil if it found no fault or did not run.
 func (f walker) judge(p Probe, node string) *Answer {
 	out, seen := f.Inside[node][cmp.Or(p.reads, p.Name)]
 	if !seen {

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// well is what the probes print on a healthy node.
+// well is the output of the probes on a healthy node.
 var well = facts.Inside{
 	"ServiceStopped": "Status   Name               DisplayName\n------   ----               -----------\n" +
 		"Running  containerd         containerd\nRunning  kubelet            kubelet\n",

@@ -14,17 +14,16 @@ import (
 
 // Limits of a healthy Windows node.
 const (
-	// minMTU is what the adapter must carry so that pods with an MTU of 1350 fit
-	// into VXLAN, whose headers take 50 bytes.
+	// minMTU is the smallest MTU of the adapter with which pods with an MTU of 1350 fit into VXLAN, whose headers take
+	// 50 bytes.
 	minMTU = 1400
-	// spareEndpoints is how many HNS endpoints beyond two a pod are no leak.
+	// spareEndpoints is the number of HNS endpoints beyond two per pod that is not yet a leak.
 	spareEndpoints = 40
-	// portShare is how much of the dynamic port range may be in use.
+	// portShare is the share of the dynamic port range that may be in use.
 	portShare = 0.9
 )
 
-// The range that node ports are from by default (kube-apiserver,
-// --service-node-port-range).
+// The default range of node ports (kube-apiserver, --service-node-port-range).
 const firstNodePort, lastNodePort = 30000, 32767
 
 func match(pattern string) func(string, surroundings) string {
@@ -61,7 +60,7 @@ func manyEndpoints(out string, at surroundings) string {
 	return fmt.Sprintf("%d HNS endpoints for %d pods", n, at.pods)
 }
 
-// interfaceRow is a row of Get-NetIPInterface: index, alias, family, MTU.
+// interfaceRow matches a row of Get-NetIPInterface: index, alias, family, MTU.
 var interfaceRow = regexp.MustCompile(`(?m)^\s*\d+\s+((?:vEthernet \()?Ethernet[^\r\n]*?)\s+IPv4\s+(\d+)`)
 
 func smallMTU(out string, _ surroundings) string {
@@ -92,7 +91,7 @@ func lastLine(s string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// objects reads what ConvertTo-Json prints: nothing, an object, or several.
+// objects parses the output of ConvertTo-Json: nothing, an object, or a list.
 func objects[T any](out string) []T {
 	var many []T
 	if json.Unmarshal([]byte(out), &many) == nil {
@@ -105,8 +104,7 @@ func objects[T any](out string) []T {
 	return nil
 }
 
-// noManagementIP looks at the networks that carry the node's own traffic; one that
-// is translated has no address of the node's.
+// noManagementIP finds networks that carry the node's own traffic and have no management IP; NAT networks have none.
 func noManagementIP(out string, _ surroundings) string {
 	for _, n := range objects[struct{ Name, Type, ManagementIP string }](out) {
 		if n.ManagementIP == "" && slices.Contains([]string{"external", "overlay", "l2bridge", "l2tunnel"}, strings.ToLower(n.Type)) {
@@ -116,8 +114,7 @@ func noManagementIP(out string, _ surroundings) string {
 	return ""
 }
 
-// staleVIP compares the cached address with where it has to come from: the node's
-// own range where Flannel uses it, else the cluster's.
+// staleVIP finds a cached source VIP outside its expected range: with Flannel the node's pod range, else the cluster's.
 func staleVIP(out string, at surroundings) string {
 	var vip struct {
 		IP4 struct {
@@ -153,7 +150,7 @@ var (
 	dnsServers    = regexp.MustCompile(`(?is)"nameservers"\s*:\s*\[([^\]]*)\]`)
 )
 
-// listed are the members of the JSON lists of strings that a pattern finds.
+// listed returns the members of the JSON lists of strings that a pattern matches.
 func listed(list *regexp.Regexp, out string) []string {
 	var all []string
 	for _, m := range list.FindAllStringSubmatch(out, -1) {
@@ -166,7 +163,7 @@ func listed(list *regexp.Regexp, out string) []string {
 	return all
 }
 
-// wideException finds an exception that reaches beyond private addresses.
+// wideException finds an exception from outbound NAT that includes public addresses.
 func wideException(out string, _ surroundings) string {
 	for _, item := range listed(exceptionList, out) {
 		p, err := netip.ParsePrefix(item)
@@ -184,11 +181,11 @@ func wideException(out string, _ surroundings) string {
 var (
 	// azurePlatform is the address of Azure's DNS, DHCP and health probes.
 	azurePlatform = netip.MustParsePrefix("168.63.129.16/32")
-	// carrier is the range of RFC 6598, which clusters use as private.
+	// carrier is the range of RFC 6598 (carrier-grade NAT), which clusters use as a private range.
 	carrier = netip.MustParsePrefix("100.64.0.0/10")
 )
 
-// foreignDNS finds that none of the DNS servers that pods get is a service.
+// foreignDNS reports that none of the DNS servers configured for pods is a Service address.
 func foreignDNS(out string, at surroundings) string {
 	servers, services := listed(dnsServers, out), at.cluster.Spec.ClusterNetwork.Services.CIDRBlocks
 	if len(servers) == 0 || len(services) == 0 {
@@ -202,7 +199,7 @@ func foreignDNS(out string, at surroundings) string {
 	return fmt.Sprintf("nameservers %s, and services are in %s", strings.Join(servers, ","), strings.Join(services, ","))
 }
 
-// pending is a connection that has not been answered.
+// pending is a TCP connection that has not been answered.
 type pending struct {
 	LocalAddress, RemoteAddress string
 	RemotePort                  int

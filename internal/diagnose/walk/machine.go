@@ -31,7 +31,7 @@ func (f walker) machine(m *clusterv1.Machine) *Answer {
 	return f.registered(m)
 }
 
-// notThe is an answer that has another cause.
+// notThe returns the answer unless it has the given cause.
 func notThe(a *Answer, cause string) *Answer {
 	if a != nil && a.Cause == cause {
 		return nil
@@ -63,7 +63,7 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 	return s.because(c.Reason, c.Message)
 }
 
-// infrastructure looks at the VM; a guest that failed says more on its console.
+// infrastructure examines the VM; for a guest that failed, the console shows more.
 func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
@@ -99,11 +99,11 @@ func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	return answer
 }
 
-// vmStopped is the reason that the provider gives for a VM that is off.
+// vmStopped is the condition reason of the provider for a VM that is powered off.
 const vmStopped = "VMStopped"
 
-// shows is the command that shows more of a machine: its boot log, where there is a VM
-// that has been on, else its infrastructure's conditions.
+// shows returns the command that shows more about a machine: its boot log if its VM has ever run, else the conditions
+// of its infrastructure.
 func (f walker) shows(m *clusterv1.Machine) string {
 	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " +
 		m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
@@ -118,8 +118,8 @@ func (f walker) shows(m *clusterv1.Machine) string {
 	return "casement logs " + m.Name + " -n " + m.Namespace
 }
 
-// guest reads the console, from its end: what failed last made the boot fail. What follows
-// from something else is named only where nothing else is there.
+// guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
+// root cause is not on the console.
 func (f walker) guest(m *clusterv1.Machine) *Answer {
 	if f.Console == nil {
 		return nil
@@ -154,7 +154,7 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 	return f.barred(a)
 }
 
-// shown are notes as an answer has them.
+// shown formats notes for an answer.
 func shown(notes []string) []string {
 	var out []string
 	for _, note := range notes {
@@ -163,7 +163,7 @@ func shown(notes []string) []string {
 	return out
 }
 
-// registered walks from a VM that runs to its node.
+// registered examines the steps from a running VM to its node.
 func (f walker) registered(m *clusterv1.Machine) *Answer {
 	name := m.Status.NodeRef.Name
 	if name == "" {
@@ -200,8 +200,8 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 		Remedy: "Restart-Service kubelet", Next: f.shows(m)}
 }
 
-// unclaimed finds the node of a machine that Cluster API does not know for its own: the
-// cloud provider has not given it its provider ID, or it has that of another VM.
+// unclaimed finds the node of a machine that Cluster API has not matched to it: the cloud provider has not set the
+// node's provider ID, or the ID is that of another VM.
 func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.ProviderID == nil {
@@ -225,7 +225,7 @@ func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 		Fix:      "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
 }
 
-// nodeOf is the node of a VM by its provider ID, its name or its addresses, or nil.
+// nodeOf returns the node of a VM by its provider ID, its name or its addresses, or nil.
 func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.Node {
 	if n := f.Nodes[strings.ToLower(path.Base(id))]; n != nil {
 		return n
@@ -244,11 +244,11 @@ func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 	return nil
 }
 
-// uninitializedTaint keeps pods off a node until the cloud provider has seen it. Source:
+// uninitializedTaint keeps pods off a node until the cloud provider has initialized it. Source:
 // kubernetes.io/docs/reference/labels-annotations-taints.
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// uninitialized finds a node that the cloud provider has not got to; a new one waits for it.
+// uninitialized finds a node that the cloud provider has not initialized; for a new node the answer is Waiting.
 func (f walker) uninitialized(n *corev1.Node) *Answer {
 	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil

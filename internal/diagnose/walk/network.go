@@ -15,9 +15,8 @@ import (
 // calicoWindows is the operator's name for Calico on Windows.
 const calicoWindows = "calico-windows"
 
-// calico finds that Calico's operator refuses Windows. It does so until IPAM is
-// strict, the API server's endpoint is in the ConfigMap kubernetes-services-endpoint
-// and the Installation names the service CIDRs.
+// calico finds a Calico operator that refuses to install Calico for Windows. It does so unless IPAM is strict, the
+// ConfigMap kubernetes-services-endpoint has the API server's endpoint, and the Installation names the service CIDRs.
 func (f walker) calico() *Answer {
 	for _, d := range f.Calico {
 		if d.Name == calicoWindows {
@@ -32,14 +31,13 @@ func (f walker) calico() *Answer {
 	return nil
 }
 
-// flannelBackend is the annotation in which flanneld describes its overlay.
+// flannelBackend is the annotation in which flanneld records the parameters of its overlay.
 const flannelBackend = "flannel.alpha.coreos.com/backend-data"
 
 // minVNI is the least VXLAN network identifier that Windows accepts.
 const minVNI = 4096
 
-// overlay finds a node whose Flannel has a network identifier that Windows does not
-// take.
+// overlay finds a node whose Flannel network identifier is too small for Windows.
 func overlay(n *corev1.Node) *Answer {
 	data := n.Annotations[flannelBackend]
 	var backend struct {
@@ -55,11 +53,11 @@ func overlay(n *corev1.Node) *Answer {
 		Next:     "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
 }
 
-// unanswered is what the kubelet says of a probe whose connection is not accepted. A
-// program that hangs takes it, and then does not answer.
+// unanswered matches the kubelet's message about a probe whose connection is not accepted. A program that hangs accepts
+// the connection and does not answer.
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 
-// cutOff finds a Windows node none of whose probed pods is reached from the node.
+// cutOff finds a Windows node whose kubelet reaches none of the probed pods.
 func (f walker) cutOff(n *corev1.Node) *Answer {
 	if n.Status.NodeInfo.OperatingSystem != "windows" {
 		return nil
@@ -91,7 +89,7 @@ func (f walker) cutOff(n *corev1.Node) *Answer {
 		Next: "casement logs " + n.Name + " cni hns"}
 }
 
-// probed says whether a pod is probed over its network.
+// probed reports whether a pod has a probe that uses the network.
 func probed(p *corev1.Pod) bool {
 	for _, c := range p.Spec.Containers {
 		if r := c.ReadinessProbe; r != nil && (r.HTTPGet != nil || r.TCPSocket != nil || r.GRPC != nil) {
@@ -101,7 +99,7 @@ func probed(p *corev1.Pod) bool {
 	return false
 }
 
-// unanswered is the kubelet's warning that it does not reach a pod, or nothing.
+// unanswered returns the kubelet's warning that it cannot reach a pod, or "".
 func (f walker) unanswered(p *corev1.Pod) string {
 	for i := range f.Warnings {
 		e := &f.Warnings[i]
@@ -112,8 +110,8 @@ func (f walker) unanswered(p *corev1.Pod) string {
 	return ""
 }
 
-// barred turns an answer that something does not reach the API server into one about the
-// rule or route of Azure's network that keeps it from there, where one is known.
+// barred replaces an answer about an unreachable API server by one about the security rule or route in Azure that
+// blocks the connection, if one is known.
 func (f walker) barred(a *Answer) *Answer {
 	if len(f.Closed) == 0 || a.Cause != "NoRouteToAPI" {
 		return a

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// node looks at the conditions of a machine's node, its network, and into it.
+// node examines the conditions of a machine's node, its network, and the results of the probes on it.
 func (f walker) node(n *corev1.Node) *Answer {
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	for _, c := range n.Status.Conditions {
@@ -35,8 +35,7 @@ func (f walker) node(n *corev1.Node) *Answer {
 	return nil
 }
 
-// notReady explains a node that is not Ready: by what is wrong inside, else by what its
-// kubelet says.
+// notReady explains a node that is not Ready by a fault that the probes found, else by the kubelet's message.
 func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *Answer {
 	if a := f.inside(n.Name, true); a != nil {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))

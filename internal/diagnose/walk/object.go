@@ -10,20 +10,19 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// walker judges a snapshot.
+// walker implements the walk over a snapshot.
 type walker struct{ *facts.Snapshot }
 
-// Cluster returns the first thing that is wrong with a cluster and what is in it.
+// Cluster returns the first fault of a cluster and of the objects in it.
 func Cluster(s *facts.Snapshot) Answer { return walker{s}.forCluster() }
 
-// All returns what is wrong with every object, not only the first, and neither what waits
-// nor what is being deleted. A fault of the cluster comes first. What two objects report
-// is in it once.
+// All returns the faults of all objects, without Waiting answers and objects that are being deleted. A fault of the
+// cluster comes first. A fault that two objects report is returned once.
 func All(s *facts.Snapshot) []Answer { return walker{s}.all() }
 
-// Concerns returns whether an answer's object belongs to an object: to a machine itself,
-// its config, its VM, its node, or a pod on that node; to a machine pool itself, its scale
-// set, its config, or its machines. It is nil for a cluster, which everything belongs to.
+// Concerns returns a function that reports whether an answer's object, as KIND/NAME, belongs to o: for a machine
+// itself, its config, its VM, its node, and the pods on that node; for a machine pool itself, its scale set, its config
+// and its machines. For a cluster it returns nil, as every object belongs to it.
 func Concerns(s *facts.Snapshot, o facts.Object) func(at string) bool {
 	switch o.Kind {
 	case "Machine":
@@ -34,8 +33,8 @@ func Concerns(s *facts.Snapshot, o facts.Object) func(at string) bool {
 	return nil
 }
 
-// Object returns the first thing that is wrong with an object and with what it needs. The
-// error says that the snapshot does not hold the object.
+// Object returns the first fault of an object and of the objects that it depends on. It returns an error if the
+// snapshot does not contain the object.
 func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	w := walker{s}
 	if o.Kind == "Cluster" {
@@ -60,7 +59,7 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
 }
 
-// note adds what happened in the boot of a machine that is asked about.
+// note adds notes about the boot if the examined object is a machine.
 func (f walker) note(a *Answer, o facts.Object) {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; o.Kind == "Machine" && m.Name == o.Name && len(a.Notes) == 0 && a.Step != "guest" {
@@ -69,8 +68,7 @@ func (f walker) note(a *Answer, o facts.Object) {
 	}
 }
 
-// managed returns the walk of an object of the management cluster, or nil where there is
-// no such object.
+// managed returns the walk for an object of the management cluster, or nil if there is no such object.
 func (f walker) managed(o facts.Object) func() *Answer {
 	switch o.Kind {
 	case "Machine":
@@ -89,7 +87,7 @@ func (f walker) managed(o facts.Object) func() *Answer {
 	return nil
 }
 
-// of returns the walk of the item of a list that is meant, or nil.
+// of returns the walk for the item of a list that meant accepts, or nil.
 func of[T any](items []T, meant func(*T) bool, walk func(*T) *Answer) func() *Answer {
 	for i := range items {
 		if meant(&items[i]) {
@@ -99,8 +97,8 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *Answer) func() *An
 	return nil
 }
 
-// forCluster walks the cluster, its network, its control plane, then its pools, sets and
-// machines, what runs in it, and at the end whether Cluster API calls it available.
+// forCluster examines the cluster, its network, its control plane, then its pools, sets, machines and workloads, and
+// last its Available condition.
 func (f walker) forCluster() Answer {
 	a := f.cluster()
 	if a == nil || a.Waiting {
@@ -113,8 +111,8 @@ func (f walker) forCluster() Answer {
 	return f.done(a, "Cluster/"+f.Cluster.Name)
 }
 
-// forMachine walks what the machine needs, and then the machine. A pool that is
-// in trouble is named only when its machine is well.
+// forMachine examines the objects that the machine depends on, then the machine. A fault of its pool is reported only
+// if the machine has none.
 func (f walker) forMachine(m *clusterv1.Machine) *Answer {
 	needs := f.cluster()
 	own := f.machine(m)
@@ -127,13 +125,13 @@ func (f walker) forMachine(m *clusterv1.Machine) *Answer {
 	return needs
 }
 
-// forPool walks the cluster, the machine pool, and its machines.
+// forPool examines the cluster, the machine pool, and its machines.
 func (f walker) forPool(p *clusterv1.MachinePool) *Answer {
 	return first(f.cluster, func() *Answer { return f.pool(p) },
 		each(f.machinesWhere(func(m *clusterv1.Machine) bool { return f.poolOf(m) == p }), f.machine))
 }
 
-// forDeployment walks the cluster, a MachineDeployment, its sets and its machines.
+// forDeployment examines the cluster, a MachineDeployment, its sets and its machines.
 func (f walker) forDeployment(d *clusterv1.MachineDeployment) *Answer {
 	sets := f.Sets[:0:0]
 	for i := range f.Sets {
@@ -146,7 +144,7 @@ func (f walker) forDeployment(d *clusterv1.MachineDeployment) *Answer {
 		func() *Answer { return f.short(d) })
 }
 
-// forSet walks the cluster, a MachineSet and its machines.
+// forSet examines the cluster, a MachineSet and its machines.
 func (f walker) forSet(s *clusterv1.MachineSet) *Answer {
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
 	return first(f.cluster, each(own, f.machine), func() *Answer { return f.set(s) })
@@ -161,8 +159,7 @@ func (f walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []cluste
 	return out
 }
 
-// gaps says what was not examined: what was not read, and what of it would be needed to
-// say more.
+// gaps returns the parts that were not read, and those that would be needed to explain more.
 func (f walker) gaps() []string {
 	out := slices.Clone(f.NotExamined)
 	if f.Unreachable != "" {
@@ -178,8 +175,7 @@ func (f walker) gaps() []string {
 	return out
 }
 
-// forPod walks the node that a pod runs on, where that is in trouble, and then
-// the pod.
+// forPod examines the node that a pod runs on, if it has a fault, and then the pod.
 func (f walker) forPod(p *corev1.Pod) *Answer {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {

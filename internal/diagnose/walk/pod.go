@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// slowPod bounds how long a pod may take to start its containers: an image of Windows
-	// has gigabytes.
+	// slowPod bounds the time until a pod's containers start: Windows images have gigabytes.
 	slowPod = 15 * time.Minute
-	// slowReady bounds how long a container that runs may take to be ready.
+	// slowReady bounds the time until a running container is ready.
 	slowReady = time.Minute
 )
 
-// when is the time of an event, as far as it says one.
+// when returns the time of an event, or zero if it has none.
 func when(e *corev1.Event) time.Time {
 	if e.Series != nil && !e.Series.LastObservedTime.IsZero() {
 		return e.Series.LastObservedTime.Time
@@ -34,7 +33,7 @@ func when(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// stepOf is the step at which the kubelet and others warn about a pod, by the event's reason.
+// stepOf maps the reasons of events about a pod to steps.
 var stepOf = map[string]cause.Step{
 	"FailedScheduling": cause.Schedule, "FailedCreatePodSandBox": cause.Sandbox,
 	"FailedPodSandBoxStatus": cause.Sandbox, "NetworkNotReady": cause.Sandbox,
@@ -43,7 +42,7 @@ var stepOf = map[string]cause.Step{
 	"InspectFailed": cause.Pull, "ErrImageNeverPull": cause.Pull,
 }
 
-// pod looks at what the pod waits for, then at its events.
+// pod examines the state in which the pod waits, then its events.
 func (f walker) pod(p *corev1.Pod) *Answer {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -84,8 +83,8 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 	return first(looks...)
 }
 
-// growing says whether machines are replaced or have no node yet, a scale set is being
-// changed, or a node takes no pods yet.
+// growing reports whether machines are being replaced or have no node yet, a scale set is being changed, or a node
+// accepts no pods yet.
 func (f walker) growing() bool {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" {
@@ -106,8 +105,8 @@ func (f walker) growing() bool {
 	return false
 }
 
-// leavingWith is the machine that a pod runs on, where it is being deleted, or nil: what
-// becomes of the pod then is no fault.
+// leavingWith returns the machine that a pod runs on if it is being deleted, or nil: failures of such a pod are no
+// fault.
 func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName && !m.DeletionTimestamp.IsZero() {
@@ -117,7 +116,7 @@ func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 	return nil
 }
 
-// orphaned is about a pod whose node is no more, which the pod garbage collector deletes.
+// orphaned returns the answer for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
 func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
 	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
@@ -130,7 +129,7 @@ func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
 	return nil
 }
 
-// unstarted is about a pod of which no container has begun: its sandbox, its volumes.
+// unstarted examines a pod of which no container has started: its sandbox, its volumes.
 func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *Answer {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
 		return nil
@@ -157,7 +156,7 @@ func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 	return f.overdue(f.waits(s, "ContainerCreating", "the pod's containers to be created", since), since, slowPod)
 }
 
-// container is about one container: its image, its start, how it ended, its probes.
+// container examines one container: its image, its start, its exit, its probes.
 func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
 	w := c.State.Waiting
 	switch {
@@ -174,13 +173,13 @@ func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Ans
 	return f.richest(s, p, w.Reason, w.Message)
 }
 
-// pulls says that a reason to wait is about the container's image.
+// pulls reports whether the reason of a waiting container is about its image.
 func pulls(reason string) bool {
 	return strings.Contains(reason, "Image") || reason == "RegistryUnavailable" || reason == "SignatureValidationFailed"
 }
 
-// richest is the answer from a container's message, or from the newest event of the same
-// step that says more: "Back-off pulling image" hides why.
+// richest returns the answer for a container's message, or for the newest event of the same step if that says more:
+// "Back-off pulling image" hides the error.
 func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
 	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
 		return s.because(reason, message)
@@ -200,12 +199,11 @@ func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
 	return s.because(reason, message)
 }
 
-// crashes is about a container that ends again and again: why it was ended, what it said
-// last, and how it ended.
+// crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
 func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
-		// A component of the control plane ends when it is no longer the leader.
+		// A component of the control plane exits when it loses the leader lease.
 		return f.waits(s, "CrashLoop",
 			"container "+c.Name+" to be started again, while machines of the control plane are replaced",
 			time.Time{})
@@ -241,7 +239,7 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 	return a.with(exit)
 }
 
-// lastWords are what a container said at the end, where that names a cause.
+// lastWords returns the answer for the last log lines of a container, if they contain a known cause.
 func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *Answer {
 	s.kind = cause.Log
 	for _, line := range slices.Backward(strings.Split(f.Logs(p, c.Name), "\n")) {
@@ -258,8 +256,7 @@ func (a *Answer) with(line string) *Answer {
 	return a
 }
 
-// started is about a container that runs and is not ready, or has ended and is not
-// started again yet.
+// started examines a container that runs and is not ready, or has ended and is not restarted yet.
 func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
 	if t := c.State.Terminated; t != nil {
 		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
@@ -282,7 +279,7 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 	return f.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
 }
 
-// ended is about a pod that failed. A Job's pods are judged by the Job.
+// ended examines a pod that failed. The pods of a Job are left to the check of the Job.
 func (f walker) ended(s said, p *corev1.Pod) *Answer {
 	for _, o := range p.OwnerReferences {
 		if o.Kind == "Job" && p.Status.Reason == "" {
@@ -303,8 +300,7 @@ func (f walker) ended(s said, p *corev1.Pod) *Answer {
 	return a
 }
 
-// terminating is about a pod that is being deleted, which is a fault when its node ought
-// to have ended it long ago.
+// terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
 func (f walker) terminating(s said, p *corev1.Pod) *Answer {
 	since := p.DeletionTimestamp.Time
 	if f.Taken.Sub(since) < slowStatus {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/diagnose/cause"
 )
 
-// poolOf is the machine pool that a machine belongs to, or nil.
+// poolOf returns the machine pool that a machine belongs to, or nil.
 func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 	label := m.Labels[clusterv1.MachinePoolNameLabel]
 	for i := range f.Pools {
@@ -20,7 +20,7 @@ func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 	return nil
 }
 
-// pool looks at a machine pool's templates, its bootstrap data and its scale set.
+// pool examines a machine pool's templates, its bootstrap data and its scale set.
 func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	spec, at := &p.Spec.Template.Spec, "MachinePool/"+p.Name
 	if !p.DeletionTimestamp.IsZero() {
@@ -59,8 +59,7 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	return nil
 }
 
-// instance looks at one instance of a scale set; a guest that failed says more on
-// its console.
+// instance examines one instance of a scale set; for a guest that failed, the console shows more.
 func (f walker) instance(m *clusterv1.Machine) *Answer {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// pooled is the healthy cluster with its machine in a machine pool.
+// pooled returns the healthy cluster with its machine in a machine pool.
 func pooled() *facts.Snapshot {
 	f := healthy()
 	f.AzureMachines = nil

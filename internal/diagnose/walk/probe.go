@@ -5,36 +5,32 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Probe is one question that only the node itself can answer. Its command reads
-// and changes nothing.
+// Probe is a check that has to run on the node. Its command only reads.
 type Probe struct {
 	// Name is the cause that the probe finds.
 	Name string
-	// Command is PowerShell.
+	// Command is the PowerShell command of the probe.
 	Command   string
 	Says, Fix string
-	// Remedy is PowerShell that repairs the node and does no other harm; empty where
-	// nothing does.
+	// Remedy is PowerShell that repairs the node and has no other effect; empty if there is none.
 	Remedy string
-	// basic probes explain why a node is not Ready; the others matter on a node
-	// that is.
+	// basic marks probes that explain why a node is not Ready; the others are for a node that is.
 	basic bool
-	// reads names the probe whose command prints what this one judges; it is empty
-	// for one that has its own.
+	// reads names the probe whose output this one judges; it is empty for a probe with its own command.
 	reads string
-	// judge returns the evidence of what is wrong, or nothing.
+	// judge returns the evidence of a fault, or "".
 	judge func(out string, at surroundings) string
 }
 
-// surroundings are what is known of a node that was looked into. node may be nil.
+// surroundings are the known facts about the probed node. node may be nil.
 type surroundings struct {
-	// pods is how many pods the node runs.
+	// pods is the number of pods on the node.
 	pods    int
 	node    *corev1.Node
 	cluster *clusterv1.Cluster
 }
 
-// The commands that two probes read.
+// The commands whose output two probes judge.
 const (
 	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token is beside them
 	showWaiting = "Get-NetTCPConnection -State SynSent | Select-Object LocalAddress,RemoteAddress,RemotePort | ConvertTo-Json -Compress"

@@ -12,8 +12,7 @@ import (
 	"casement.dev/casement/internal/diagnose/cause"
 )
 
-// service looks at whether a service's load balancer was made, and whether its ports are
-// those of its pods.
+// service examines whether a service's load balancer was created, and whether its ports are those of its pods.
 func (f walker) service(s *corev1.Service) *Answer {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
@@ -56,7 +55,7 @@ func (f walker) service(s *corev1.Service) *Answer {
 	return pending
 }
 
-// selected are the pods that a service sends to.
+// selected returns the pods that a service selects.
 func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
 	if len(s.Spec.Selector) == 0 {
 		return nil
@@ -70,7 +69,7 @@ func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
 	return out
 }
 
-// unnamedPort finds a target port that is a name which no pod of the service has.
+// unnamedPort finds a named target port that no pod of the service has.
 func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 	pods := f.selected(s)
 	for _, port := range s.Spec.Ports {
@@ -92,7 +91,7 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 	return nil
 }
 
-// forService looks at a service, whether its selector has pods, and at those.
+// forService examines a service, whether its selector matches pods, and those pods.
 func (f walker) forService(s *corev1.Service) *Answer {
 	pods := f.selected(s)
 	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
@@ -108,8 +107,7 @@ func (f walker) forService(s *corev1.Service) *Answer {
 	return first(looks...)
 }
 
-// claim looks at why a claim has no volume. One that waits for its first pod does so
-// without harm.
+// claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.
 func (f walker) claim(c *corev1.PersistentVolumeClaim) *Answer {
 	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
 	if c.Status.Phase == corev1.ClaimLost {

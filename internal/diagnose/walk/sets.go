@@ -18,8 +18,7 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 	return owner != nil && owner.UID == uid && uid != ""
 }
 
-// deployment looks at whether a MachineDeployment's templates exist and whether it can
-// make its MachineSets.
+// deployment examines whether a MachineDeployment's templates exist and whether it can create its MachineSets.
 func (f walker) deployment(d *clusterv1.MachineDeployment) *Answer {
 	at := "MachineDeployment/" + d.Name
 	if !d.DeletionTimestamp.IsZero() {
@@ -35,8 +34,7 @@ func (f walker) deployment(d *clusterv1.MachineDeployment) *Answer {
 	return f.refusal(s, d.UID, d.Spec.Replicas, d.Status.Replicas)
 }
 
-// short finds a MachineDeployment that has not as many machines as it asks for, and
-// whose machines are well.
+// short finds a MachineDeployment with fewer machines than its spec asks for, although its machines have no fault.
 func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
 	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
 	if c == nil {
@@ -47,8 +45,8 @@ func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
 	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
-// set looks at why a MachineSet does not make the machines that it is asked for: a
-// template, a preflight check, or whoever refuses them.
+// set examines why a MachineSet does not create its machines: a missing template, a preflight check, or an admission
+// refusal.
 func (f walker) set(set *clusterv1.MachineSet) *Answer {
 	if !set.DeletionTimestamp.IsZero() || !fewer(set.Spec.Replicas, set.Status.Replicas) {
 		return nil
@@ -84,8 +82,8 @@ func (f walker) set(set *clusterv1.MachineSet) *Answer {
 	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
-// created is Cluster API's condition that says why a MachineSet could not make a machine.
-// The present version of the API has it as a deprecated one alone.
+// created returns Cluster API's condition about a MachineSet that could not create a machine. The present API version
+// has it only as a deprecated condition.
 func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 	old := set.Status.Deprecated
 	if old == nil || old.V1Beta1 == nil {
@@ -99,8 +97,7 @@ func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 	return nil
 }
 
-// refusal finds the newest warning that an object which has fewer machines than it asks
-// for could not make one.
+// refusal finds the newest warning that an object with fewer machines than its spec asks for could not create one.
 func (f walker) refusal(s said, uid types.UID, asked, have *int32) *Answer {
 	if !fewer(asked, have) {
 		return nil
@@ -128,7 +125,7 @@ func counts(asked, have *int32) string {
 	return fmt.Sprintf("%d of %d exist", deref(have), deref(asked))
 }
 
-// events are the events of an object, the newest first.
+// events returns the events of an object, the newest first.
 func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
 	for i := range all {
 		if all[i].InvolvedObject.UID == uid && uid != "" {
@@ -139,8 +136,7 @@ func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
 	return out
 }
 
-// healthCheck finds a MachineHealthCheck that repairs nothing, because too much is
-// unhealthy.
+// healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy.
 func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *Answer {
 	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {

@@ -13,20 +13,20 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// How long things may take before that they take long is a fault.
+// The times after which an operation that has not ended is a fault.
 const (
-	// slowAzure bounds what Azure does with one resource, and a guest's boot.
+	// slowAzure bounds an operation of Azure on one resource, and a guest's boot.
 	slowAzure = 20 * time.Minute
-	// slowStatus bounds how long a controller takes to report what it has seen.
+	// slowStatus bounds the time until a controller reports a change in a status.
 	slowStatus = 2 * time.Minute
-	// slowToken bounds how long the controller manager takes to sign a bootstrap token.
+	// slowToken bounds the time until the controller manager signs a bootstrap token.
 	slowToken = time.Minute
-	// justApplied bounds how long the objects of one manifest take to be there.
+	// justApplied bounds the time until all objects of one manifest exist.
 	justApplied = 30 * time.Second
 )
 
-// cluster looks at what all machines need. A control plane whose trouble is one
-// of its machines is reported by that machine.
+// cluster examines the objects that all machines depend on. A control plane fault that one of its machines causes is
+// left to that machine.
 func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
@@ -42,8 +42,7 @@ func (f walker) cluster() *Answer {
 	return first(f.owner, f.infra, f.topology, f.controlPlane, f.reached, f.calico)
 }
 
-// owner finds what the cluster, its infrastructure or its control plane names and does
-// not exist.
+// owner finds references of the cluster, its infrastructure or its control plane to objects that do not exist.
 func (f walker) owner() *Answer {
 	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
 		return f.applying(&f.Cluster.ObjectMeta, &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name,
@@ -59,8 +58,8 @@ func (f walker) owner() *Answer {
 	return nil
 }
 
-// applying makes an answer about something that is not there one that waits while the
-// object that names it is new: the objects of one manifest come one after another.
+// applying turns an answer about a missing object into a Waiting one while the object that refers to it is new: the
+// objects of one manifest are created one after another.
 func (f walker) applying(from metav1.Object, a *Answer) *Answer {
 	if born := from.GetCreationTimestamp().Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
 		a.Waiting = true
@@ -68,8 +67,7 @@ func (f walker) applying(from metav1.Object, a *Answer) *Answer {
 	return a
 }
 
-// dangles finds a reference to what does not exist, of an object by its KIND/NAME or
-// the beginning of it.
+// dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
 func (f walker) dangles(from, step string) *Answer {
 	for _, r := range f.Dangling {
 		if !strings.HasPrefix(r.From, from) {
@@ -99,7 +97,7 @@ func (f walker) dangles(from, step string) *Answer {
 	return nil
 }
 
-// infra looks at the cluster's network and load balancers.
+// infra examines the cluster's network and load balancers.
 func (f walker) infra() *Answer {
 	ac := f.AzureCluster
 	if ac == nil {
@@ -114,7 +112,7 @@ func (f walker) infra() *Answer {
 	return f.status(s, c)
 }
 
-// status is an answer about a condition that explains why an object is not Ready, or nil.
+// status returns the answer for a condition that explains why an object is not Ready, or nil.
 func (f walker) status(s said, c *metav1.Condition) *Answer {
 	switch {
 	case c == nil:
@@ -133,7 +131,7 @@ func (f walker) status(s said, c *metav1.Condition) *Answer {
 	return s.because(c.Reason, c.Message)
 }
 
-// evidence is a text as evidence, where there is one.
+// evidence returns a text as a list of evidence, empty for "".
 func evidence(text string) []string {
 	if text = redact.Line(text, maxEvidence); text != "" {
 		return []string{text}
@@ -141,7 +139,7 @@ func evidence(text string) []string {
 	return nil
 }
 
-// topology looks at what a ClusterClass makes of the cluster.
+// topology examines the conditions of the cluster's topology, if it has a ClusterClass.
 func (f walker) topology() *Answer {
 	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterTopologyReconciledCondition)
 	if c == nil || !f.Cluster.Spec.Topology.IsDefined() {
@@ -161,7 +159,7 @@ func (f walker) topology() *Answer {
 	return f.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
 }
 
-// controlPlane looks at the control plane's machines, and then at what it says of itself.
+// controlPlane examines the control plane's machines, and then its conditions.
 func (f walker) controlPlane() *Answer {
 	kcp := f.ControlPlane
 	if kcp == nil {
@@ -195,14 +193,14 @@ func (f walker) controlPlane() *Answer {
 	return a
 }
 
-// rolling says that machines of the control plane are coming or going.
+// rolling reports whether machines of the control plane are being created or deleted.
 func (f walker) rolling() bool {
 	return slices.ContainsFunc(f.machinesWhere(isControlPlane), func(m clusterv1.Machine) bool {
 		return !m.DeletionTimestamp.IsZero() || f.Taken.Sub(m.CreationTimestamp.Time) < slowStatus
 	})
 }
 
-// reported is what a condition says in a line.
+// reported formats a condition as one line.
 func reported(c *metav1.Condition) string {
 	if c.Message == "" {
 		return c.Type + " is " + string(c.Status) + " (" + c.Reason + ")"
@@ -215,8 +213,7 @@ func isControlPlane(m *clusterv1.Machine) bool {
 	return ok
 }
 
-// reached looks at whether the cluster's API server answers. Before its control plane is
-// initialized nothing is asked of it.
+// reached examines whether the cluster's API server answers, unless its control plane is not initialized yet.
 func (f walker) reached() *Answer {
 	if f.Unreachable == "" {
 		return nil
@@ -233,14 +230,13 @@ func (f walker) reached() *Answer {
 	return a
 }
 
-// initializing says that the control plane has never answered yet.
+// initializing reports whether the control plane has never been initialized.
 func (f walker) initializing() bool {
 	done := f.Cluster.Status.Initialization.ControlPlaneInitialized
 	return !f.Cluster.CreationTimestamp.IsZero() && (done == nil || !*done)
 }
 
-// available finds that Cluster API does not call the cluster available, where nothing
-// else says why.
+// available finds that the cluster's Available condition is not True, if no other check found a fault.
 func (f walker) available() *Answer {
 	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	if c == nil {

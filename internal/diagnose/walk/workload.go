@@ -14,20 +14,20 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// controller is what runs pods, in the terms that all kinds of them have.
+// controller is an object that creates pods, with the fields that all kinds of them have.
 type controller struct {
 	kind string
 	meta *metav1.ObjectMeta
-	// asked and have count pods.
+	// asked and have are the desired and the actual number of pods.
 	asked, have int32
-	// refused is a condition that says why pods are not made, or nil.
+	// refused is a condition that says why pods are not created, or nil.
 	refused *refusal
 }
 
-// refusal is what a condition says.
+// refusal is the reason and the message of a condition.
 type refusal struct{ reason, message string }
 
-// controllers are all that run pods. A Deployment is there by its ReplicaSets.
+// controllers returns all objects that create pods. A Deployment is represented by its ReplicaSets.
 func (f walker) controllers() (out []controller) {
 	w := &f.Workloads
 	for i := range w.ReplicaSets {
@@ -71,14 +71,13 @@ func jobOf(j *batchv1.Job) controller {
 	return c
 }
 
-// workloads walks all that runs in the cluster: what makes no pods, the pods, the claims
-// and the services.
+// workloads examines all workloads in the cluster: controllers without pods, the pods, the claims and the services.
 func (f walker) workloads() *Answer {
 	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim),
 		each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
 }
 
-// everyWorkload adds the answers about all that runs in the cluster.
+// everyWorkload adds the answers about all workloads in the cluster.
 func (f walker) everyWorkload(add func(*Answer)) {
 	every(f.controllers(), f.controller, add)
 	every(f.Pods, f.pod, add)
@@ -87,7 +86,7 @@ func (f walker) everyWorkload(add func(*Answer)) {
 	every(f.Workloads.Deployments, f.rollout, add)
 }
 
-// controller looks at why an object makes fewer pods than it is asked for.
+// controller examines why an object creates fewer pods than its spec asks for.
 func (f walker) controller(c *controller) *Answer {
 	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
 		return nil
@@ -112,7 +111,7 @@ func (f walker) controller(c *controller) *Answer {
 	return f.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
 }
 
-// failedJob is about a Job that gave up; how its last pod ended says why.
+// failedJob examines a Job that gave up; the end of its last pod explains why.
 func (f walker) failedJob(s said, c *controller) *Answer {
 	a := &Answer{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
 		c.refused.reason, Evidence: evidence(c.refused.message),
@@ -139,7 +138,7 @@ func (f walker) failedJob(s said, c *controller) *Answer {
 	return a
 }
 
-// rollout finds a Deployment that makes no progress, where its pods say nothing.
+// rollout finds a Deployment that makes no progress although its pods show no fault.
 func (f walker) rollout(d *appsv1.Deployment) *Answer {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
@@ -156,8 +155,7 @@ func (f walker) rollout(d *appsv1.Deployment) *Answer {
 	return nil
 }
 
-// running returns the walk of an object of the workload cluster, or nil where there is no
-// such object.
+// running returns the walk for an object of the workload cluster, or nil if there is no such object.
 func (f walker) running(o facts.Object) func() *Answer {
 	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
 	w := &f.Workloads
@@ -179,8 +177,7 @@ func (f walker) running(o facts.Object) func() *Answer {
 	})
 }
 
-// below walks what an object of the workload cluster owns: ReplicaSets, and pods with
-// their nodes.
+// below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
 func (f walker) below(uid types.UID) *Answer {
 	var looks []func() *Answer
 	for _, c := range f.controllers() {
