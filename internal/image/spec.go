@@ -112,32 +112,32 @@ type Target struct {
 	Definition    string `json:"definition"`
 	// Version has the form major.minor.patch.
 	Version string `json:"version"`
-	// Regions get a replica, beside the location of the build.
+	// Regions get a replica of the version, in addition to the location of the build.
 	Regions []string `json:"regions,omitempty"`
-	// Replicas are those in each region; 1 by default.
+	// Replicas is the number of replicas in each region; 1 by default.
 	Replicas int `json:"replicas,omitempty"`
-	// ExcludeFromLatest keeps the version from machines that ask for the latest.
+	// ExcludeFromLatest keeps the version from machines that request the latest one.
 	ExcludeFromLatest bool `json:"excludeFromLatest,omitempty"`
 }
 
 // Component is one download.
 type Component struct {
-	// Name is kubelet, kubeadm, kubectl, kube-log-runner, containerd, cni-plugins,
-	// cloudbase-init, nssm, csi-proxy, runc, or a name of one's own.
+	// Name is kubelet, kubeadm, kubectl, kube-log-runner, containerd, cni-plugins, cloudbase-init, nssm, csi-proxy,
+	// runc, or the name of a custom component.
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
 	// SHA256 is the checksum of the file, in hex.
 	SHA256 string `json:"sha256,omitempty"`
-	// Path is where the file goes on the machine, of a component of one's own.
+	// Path is the file's path on the machine, for a custom component.
 	Path string `json:"path,omitempty"`
-	// Signer is the subject that the file's Authenticode signature has to name.
+	// Signer is the subject that the file's Authenticode signature must have.
 	Signer string `json:"signer,omitempty"`
-	// License is its licence, as SPDX writes it, for the bill of materials.
+	// License is the SPDX identifier of its licence, for the bill of materials.
 	License string `json:"license,omitempty"`
 }
 
-// Scripts are one's own, in PowerShell or, for Linux, in sh. Each may run twice. Exit code 3010, on
-// Linux 194, restarts the machine and runs the script again; any other than 0 fails the build.
+// Scripts are custom scripts, in PowerShell or, for Linux, in sh. Each may run twice. Exit code 3010, on Linux 194,
+// restarts the machine and runs the script again; any other than 0 fails the build.
 type Scripts struct {
 	// Before run before anything is installed, After when all is.
 	Before []Script `json:"before,omitempty"`
@@ -148,22 +148,22 @@ type Scripts struct {
 type Script struct {
 	Name   string `json:"name"`
 	Script string `json:"script,omitempty"`
-	// File is a path from the file of the build.
+	// File is a path relative to the build file.
 	File string `json:"file,omitempty"`
 }
 
-// Proxy is how the machine reaches its downloads.
+// Proxy sets the HTTP proxy through which the machine downloads.
 type Proxy struct {
 	HTTP    string   `json:"http,omitempty"`
 	HTTPS   string   `json:"https,omitempty"`
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
-// Builder is the virtual machine that the image is made of.
+// Builder is the virtual machine on which the image is prepared.
 type Builder struct {
 	// Size is the VM size; Standard_D4s_v3 by default.
 	Size string `json:"size,omitempty"`
-	// SubnetID is a subnet of one's own; without it the build makes a network.
+	// SubnetID is an existing subnet; without it the build creates a network.
 	SubnetID string `json:"subnetID,omitempty"`
 	// Identities are resource IDs of user-assigned identities.
 	Identities []string `json:"identities,omitempty"`
@@ -190,7 +190,7 @@ const (
 	defaultJoin       = 45 * time.Minute
 )
 
-// withDefaults completes a spec.
+// withDefaults fills in the defaults of a spec.
 func (s Spec) withDefaults() Spec {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -226,8 +226,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Read reads a build from a file. A field that it does not have is an error. Scripts that
-// are files of their own are read from beside it.
+// Read reads a build file. Unknown fields are errors. Script files are read relative to the build file.
 func Read(file string) (*ImageBuild, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -255,7 +254,7 @@ func Read(file string) (*ImageBuild, error) {
 	return b, b.Validate()
 }
 
-// Parse reads a build and does not validate it.
+// Parse parses a build and does not validate it.
 func Parse(data []byte) (*ImageBuild, error) {
 	b := &ImageBuild{}
 	if err := yaml.UnmarshalStrict(data, b); err != nil {
@@ -274,10 +273,10 @@ var (
 // featureForm is the name of a feature of Windows.
 var featureForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
-// hardening are the switches that Set-Hardening of the scripts has.
+// hardening are the options that the scripts' Set-Hardening function accepts.
 var hardening = []string{"no-smb1", "no-old-tls", "no-llmnr", "strong-crypto"}
 
-// Validate returns all that is wrong with a build, by field.
+// Validate returns all errors in a build, by field.
 func (b *ImageBuild) Validate() error {
 	var errs []error
 	bad := func(field, format string, args ...any) {
@@ -351,7 +350,7 @@ func (b *ImageBuild) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateSystem refuses what the system of the image has not.
+// validateSystem refuses fields that the image's operating system does not support.
 func (s Spec) validateSystem() (errs []error) {
 	bad := func(field string) { errs = append(errs, fmt.Errorf("%s: %s has none", field, s.Source.Release)) }
 	switch s.os() {
@@ -438,8 +437,8 @@ func (s Spec) validateScripts() (errs []error) {
 	return errs
 }
 
-// address checks an http or https URL, which may be empty. Credentials in it would be seen
-// in the script that Azure keeps.
+// address checks an http or https URL, which may be empty. It refuses credentials in it, since Azure stores the script
+// that contains the URL.
 func address(raw string) error {
 	if raw == "" {
 		return nil

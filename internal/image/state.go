@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Tags by which a build knows its own again.
+// Tags by which a build finds the resources that it created.
 const (
 	tagBuild   = "casement-image-build"   // the name, on the group and on the version
 	tagFile    = "casement-image-file"    // checksum of the file
@@ -23,7 +23,7 @@ const (
 	tagHolds   = "casement-holds-"        // of the version: what is on it
 )
 
-// finished is what lastDone returns of a build that is published and has nothing left.
+// finished is the value of lastDone for a build that is published and cleaned up.
 const finished = 1 << 10
 
 func (b *builder) groupName() string { return "casement-image-" + b.Build.Metadata.Name }
@@ -47,7 +47,7 @@ func (b *builder) vmID(name string) string {
 	return b.group() + "/providers/Microsoft.Compute/virtualMachines/" + name
 }
 
-// lastDone finds out which step was done last: -1 for none.
+// lastDone returns the index of the last finished step, -1 for none.
 func (b *builder) lastDone(ctx context.Context) (int, error) {
 	version, made, err := b.azure.get(ctx, b.versionID(), galleryVersion)
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 	return indexOf(group.Tags[tagStep]), nil
 }
 
-// mark keeps which step was done last.
+// mark records the last finished step in a tag.
 func (b *builder) mark(ctx context.Context, step string) error {
 	tags := map[string]string{tagBuild: b.Build.Metadata.Name, tagFile: b.sum, tagVersion: b.versionID()}
 	if step != "" {
@@ -107,7 +107,7 @@ func (b *builder) mark(ctx context.Context, step string) error {
 	return b.azure.put(ctx, b.group(), groupsVersion, object{"location": b.spec.Location, "tags": tags})
 }
 
-// discard deletes what the build made.
+// discard deletes the resources of the build.
 func (b *builder) discard(ctx context.Context) error {
 	group, ok, err := b.azure.get(ctx, b.group(), groupsVersion)
 	if err != nil || !ok || group.Tags[tagBuild] != b.Build.Metadata.Name {
@@ -116,20 +116,20 @@ func (b *builder) discard(ctx context.Context) error {
 	return remove(ctx, b.azure, b.Join, group)
 }
 
-// Left is a build that has a resource group.
+// Left is a build whose resource group exists.
 type Left struct {
 	Name  string `json:"name"`
 	Group string `json:"group"`
 	// Step is the last step that was done, "" for none.
 	Step string `json:"step,omitempty"`
-	// VersionID is the image version that the build makes.
+	// VersionID is the resource ID of the image version that the build creates.
 	VersionID string `json:"versionID"`
 
 	group resource
 }
 
-// Leftovers lists the builds of a subscription that have a resource group: those under way,
-// killed, or kept after a failure.
+// Leftovers lists the builds of a subscription that have a resource group: those in progress, killed, or kept after a
+// failure.
 func Leftovers(ctx context.Context, client *arm.Client) ([]Left, error) {
 	var out []Left
 	for body, err := range client.List(ctx, "/subscriptions/"+client.SubscriptionID()+"/resourcegroups", groupsVersion) {
@@ -147,9 +147,8 @@ func Leftovers(ctx context.Context, client *arm.Client) ([]Left, error) {
 	return out, nil
 }
 
-// Prune deletes the builds of some names, or all of them, with their unpublished versions.
-// It waits until they are gone. joiner deletes their throw-away clusters; nil refuses to delete a
-// build that may have one.
+// Prune deletes the named builds, or all of them, with their unpublished versions, and waits until they are gone.
+// joiner deletes their throw-away clusters; with a nil joiner, Prune refuses to delete a build that may have one.
 func Prune(ctx context.Context, client *arm.Client, joiner Joiner, out io.Writer, names ...string) error {
 	left, err := Leftovers(ctx, client)
 	if err != nil {
@@ -177,8 +176,7 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// remove deletes the group of a build, its throw-away cluster, and its version where that is not
-// published.
+// remove deletes the resource group of a build, its throw-away cluster, and its version if that is not published.
 func remove(ctx context.Context, a azure, joiner Joiner, group resource) error {
 	if err := leave(ctx, joiner, group.Tags[tagTrial]); err != nil {
 		return err
@@ -198,7 +196,7 @@ func remove(ctx context.Context, a azure, joiner Joiner, group resource) error {
 	return a.delete(ctx, group.ID, groupsVersion)
 }
 
-// versionTags are those of the image version.
+// versionTags returns the tags of the image version.
 func (b *builder) versionTags(state string) map[string]string {
 	tags := map[string]string{tagBuild: b.Build.Metadata.Name, tagFile: b.sum}
 	if state != "" {

@@ -16,8 +16,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// resolve finds what the build begins with and refuses what cannot succeed, before anything
-// costs money.
+// resolve determines the source image and refuses builds that cannot succeed, before any resource costs money.
 func (b *builder) resolve(ctx context.Context) error {
 	var missing []string
 	for _, d := range b.spec.downloads() {
@@ -53,12 +52,12 @@ func (b *builder) resolve(ctx context.Context) error {
 	return nil
 }
 
-// source is the marketplace image of the build.
+// source returns the image reference of the marketplace image.
 func (b *builder) source() object {
 	return object{"publisher": b.release.Publisher, "offer": b.release.Offer, "sku": b.sku(), "version": b.spec.Source.Version}
 }
 
-// sku is that of the marketplace image.
+// sku returns the SKU of the marketplace image.
 func (b *builder) sku() string { return cmp.Or(b.spec.Source.SKU, b.release.SKU) }
 
 // findSource checks that the marketplace has the source image.
@@ -87,7 +86,7 @@ func (b *builder) findSource(ctx context.Context) error {
 	return missing
 }
 
-// provision makes the group, a network where none is given, and the machine.
+// provision creates the resource group, a network if none is given, and the machine.
 func (b *builder) provision(ctx context.Context) error {
 	if err := b.mark(ctx, ""); err != nil {
 		return err
@@ -95,14 +94,14 @@ func (b *builder) provision(ctx context.Context) error {
 	return b.machine(ctx, "builder", b.source(), b.spec.Builder.DiskGiB)
 }
 
-// machine makes a virtual machine of the build, which no address outside reaches.
+// machine creates a virtual machine of the build, without a public address.
 func (b *builder) machine(ctx context.Context, name string, image object, diskGiB int) error {
 	subnet := b.spec.Builder.SubnetID
 	if subnet == "" {
 		network := b.group() + "/providers/Microsoft.Network/virtualNetworks/build"
 		subnet = network + "/subnets/build"
-		// Without outbound access of its own the subnet of a new network reaches nothing.
-		// Source: https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access.
+		// The subnet of a new network has outbound access only if that is enabled. Source:
+		// https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access.
 		err := b.azure.ensure(ctx, network, networkVersion, object{"location": b.spec.Location, "properties": object{
 			"addressSpace": object{"addressPrefixes": []string{"10.91.0.0/24"}},
 			"subnets": []object{{"name": "build",
@@ -143,7 +142,7 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 	return b.azure.ensure(ctx, b.vmID(name), computeVersion, vm)
 }
 
-// osProfile is the account and the agent of a machine, to which no user logs in.
+// osProfile returns the account and the agent settings of a machine, to which no user logs in.
 func (b *builder) osProfile(name, password string) object {
 	profile := object{"computerName": name, "adminUsername": "casement", "adminPassword": password}
 	if b.release.OS == osWindows {
@@ -156,7 +155,7 @@ func (b *builder) osProfile(name, password string) object {
 	return profile
 }
 
-// password is a random one, which is not kept and not shown.
+// password returns a random password, which is neither stored nor shown.
 func password() (string, error) {
 	const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 	out := []byte("a-A2") // of all four classes that Windows wants
@@ -184,8 +183,7 @@ func (b *builder) customise(ctx context.Context) error {
 // maxRestarts bounds how often a script may restart the machine.
 const maxRestarts = 5
 
-// script runs a part once on a machine, and again after each restart that it asks for. What
-// it printed is the answer.
+// script runs a part on a machine, and again after each restart that the script requests. It returns the output.
 func (b *builder) script(ctx context.Context, vm string, p part) (string, error) {
 	for try := 1; try <= maxRestarts+1; try++ {
 		id := fmt.Sprintf("%s/runCommands/%s-%d", vm, p.name, try)
@@ -216,7 +214,7 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 		return instanceView{}, err
 	}
 	if ok && r.Properties.ProvisioningState == "Failed" && r.Properties.InstanceView.ExecutionState != "Failed" {
-		// The agent or the process that ran it ended in between. Scripts may run twice.
+		// The run was interrupted with its agent or process. It is deleted and started again, as scripts may run twice.
 		if err := b.azure.delete(ctx, id, computeVersion); err != nil {
 			return instanceView{}, err
 		}
@@ -236,7 +234,7 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 	return r.Properties.InstanceView, nil
 }
 
-// failure says how a script ended.
+// failure describes how a script ended.
 func (v instanceView) failure(p part, restartCode int) error {
 	switch v.ExecutionState {
 	case "TimedOut":
@@ -250,10 +248,10 @@ func (v instanceView) failure(p part, restartCode int) error {
 	return fmt.Errorf("it is %s: %s", v.ExecutionState, v.ExecutionMessage)
 }
 
-// verify asks the machine what is installed.
+// verify checks on the machine what is installed.
 func (b *builder) verify(ctx context.Context) error { return b.check(ctx, b.vm(), "verify") }
 
-// check compares what a machine has with the file.
+// check compares the programs on a machine with the build file.
 func (b *builder) check(ctx context.Context, vm, name string) error {
 	out, err := b.script(ctx, vm, b.checkPart(name))
 	if err != nil {
@@ -288,7 +286,7 @@ func orMissing(version string) string {
 	return version
 }
 
-// generalise runs sysprep, or waagent, and marks the machine as one that images are made of.
+// generalise runs sysprep, or waagent, and marks the machine as generalized in Azure.
 func (b *builder) generalise(ctx context.Context) error {
 	if _, err := b.script(ctx, b.vm(), b.lastPart()); err != nil {
 		return err
@@ -299,7 +297,7 @@ func (b *builder) generalise(ctx context.Context) error {
 	return b.azure.post(ctx, b.vm(), "generalize", computeVersion)
 }
 
-// capture makes the definition where it is missing, and the version.
+// capture creates the image definition if it is missing, and the version.
 func (b *builder) capture(ctx context.Context) error {
 	definition, ok, err := b.azure.get(ctx, b.definitionID(), galleryVersion)
 	if err != nil {
@@ -323,7 +321,7 @@ func (b *builder) capture(ctx context.Context) error {
 			"publishingProfile": b.publishing(true), "storageProfile": object{"source": object{"virtualMachineId": b.vm()}}}})
 }
 
-// publishing is the publishing profile of the version.
+// publishing returns the publishing profile of the version.
 func (b *builder) publishing(excluded bool) object {
 	var regions []object
 	for _, r := range b.spec.Target.Regions {
@@ -332,7 +330,7 @@ func (b *builder) publishing(excluded bool) object {
 	return object{"targetRegions": regions, "excludeFromLatest": excluded, "replicaCount": b.spec.Target.Replicas}
 }
 
-// tryOut boots a machine of the version and checks it.
+// tryOut boots a machine from the version and checks it.
 func (b *builder) tryOut(ctx context.Context) error {
 	if err := b.machine(ctx, "trial", object{"id": b.versionID()}, 0); err != nil {
 		return &fixed{part: "trial",
@@ -342,13 +340,13 @@ func (b *builder) tryOut(ctx context.Context) error {
 	return b.check(ctx, b.vmID("trial"), "trial")
 }
 
-// publish lets the version be what machines that ask for the latest get.
+// publish includes the version in the latest one that machines may request.
 func (b *builder) publish(ctx context.Context) error {
 	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"),
 		"properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
 }
 
-// prune deletes what the build has beside the version.
+// prune deletes all resources of the build except the version.
 func (b *builder) prune(ctx context.Context) error {
 	if err := leave(ctx, b.Join, b.trial); err != nil {
 		return err
@@ -356,7 +354,7 @@ func (b *builder) prune(ctx context.Context) error {
 	return b.azure.delete(ctx, b.group(), groupsVersion)
 }
 
-// Holds reads what is known to be on an image version.
+// Holds returns the programs that the tags of an image version name.
 func Holds(ctx context.Context, client *arm.Client, versionID string) (map[string]string, error) {
 	body, err := client.Get(ctx, versionID, galleryVersion)
 	if err != nil {

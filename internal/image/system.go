@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// system is how scripts are written for an operating system. Calls name a function of the library
-// as PowerShell spells it, with its parameters; sh has the same functions in its spelling, with
-// the arguments in that order.
+// system is the script syntax of an operating system. Calls name a function of the library as PowerShell spells it,
+// with its parameters; sh has the same functions in its own spelling, with positional arguments in the same order.
 type system struct {
 	// library are the functions that all scripts share.
 	library string
-	// restart is the exit code that asks for a restart of the machine.
+	// restart is the exit code with which a script requests a restart of the machine.
 	restart int
-	// call is a call of a function with its parameters and their values.
+	// call formats a call of a function with its parameters and their values.
 	call func(function string, with ...string) string
-	// wrap is a script of calls, whose failure ends it with code 1.
+	// wrap formats a script of calls, in which a failing call exits with code 1.
 	wrap func(calls []string) string
 }
 
@@ -25,7 +24,7 @@ var windowsLibrary string
 //go:embed script/linux.sh
 var linuxLibrary string
 
-// systems are those of spec.source.release.
+// systems are the syntaxes by operating system.
 var systems = map[string]system{
 	// 3010 is ERROR_SUCCESS_REBOOT_REQUIRED.
 	osWindows: {windowsLibrary, 3010, callPowerShell, wrapPowerShell},
@@ -33,7 +32,7 @@ var systems = map[string]system{
 	osLinux: {linuxLibrary, 194, callSh, wrapSh},
 }
 
-// callPowerShell is a call as "Verb-Noun -Name 'value'".
+// callPowerShell formats a call as "Verb-Noun -Name 'value'".
 func callPowerShell(function string, with ...string) string {
 	for i := 0; i+1 < len(with); i += 2 {
 		function += " -" + with[i] + " " + quote(with[i+1])
@@ -41,20 +40,20 @@ func callPowerShell(function string, with ...string) string {
 	return function
 }
 
-// wrapPowerShell is a script: the library, and calls whose failure ends it with code 1.
+// wrapPowerShell returns a script: the library, and calls of which a failing one exits with code 1.
 func wrapPowerShell(calls []string) string {
 	return windowsLibrary + "\ntry {\n  " + strings.Join(calls, "\n  ") +
 		"\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"
 }
 
-// quote is a text as a literal of PowerShell, where typographic quotes end one too.
+// quote returns a text as a PowerShell literal, in which typographic quotes are escaped too.
 func quote(s string) string {
 	return "'" + strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a",
 		"\u201a\u201a", "\u201b", "\u201b\u201b").Replace(s) + "'"
 }
 
-// callSh is a call as "verb_noun 'value'": Register-Kubelet is register_kubelet,
-// Get-ContainerImage get_container_image.
+// callSh formats a call as "verb_noun 'value'": Register-Kubelet is register_kubelet, Get-ContainerImage
+// get_container_image.
 func callSh(function string, with ...string) string {
 	var out strings.Builder
 	for i, r := range function {
@@ -74,10 +73,10 @@ func callSh(function string, with ...string) string {
 	return out.String()
 }
 
-// wrapSh is a script: the library, whose functions end it with code 1 where they fail, and calls.
+// wrapSh returns a script: the library, whose functions exit with code 1 on failure, and calls.
 func wrapSh(calls []string) string {
 	return linuxLibrary + "\n" + strings.Join(calls, "\n") + "\nexit 0\n"
 }
 
-// quoteSh is a text as a literal of sh.
+// quoteSh returns a text as a literal of sh.
 func quoteSh(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

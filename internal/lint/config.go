@@ -18,23 +18,21 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// ConfigFile is the name under which a configuration is looked for.
+// ConfigFile is the name of the configuration file.
 const ConfigFile = ".casement-lint.yaml"
 
-// Config is a configuration file: for what cluster the manifests are, and what is not
-// to be shown.
+// Config is a configuration file: the cluster for which the manifests are meant, and the findings to hide.
 type Config struct {
 	// KubernetesVersion is the release, such as 1.34 or 1.34.2; empty is the newest.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	Target            `json:",inline"`
-	// Ignore are findings that are not shown.
+	// Ignore are suppressions of findings.
 	Ignore []Suppression `json:"ignore,omitempty"`
 
 	dir string
 }
 
-// oldest is the minor of the first Kubernetes release with Windows nodes that are not a
-// preview.
+// oldest is the minor of the first Kubernetes release in which Windows nodes are generally available.
 const oldest = 14
 
 // Suppression silences a rule, in all files or in some.
@@ -43,7 +41,7 @@ type Suppression struct {
 	// Path is a file, a directory or a glob, relative to the configuration file; empty
 	// is all.
 	Path string `json:"path,omitempty"`
-	// Reason says why, for those who read it later.
+	// Reason is the explanation of the suppression.
 	Reason string `json:"reason"`
 }
 
@@ -63,8 +61,8 @@ func findConfig(dir string) string {
 	}
 }
 
-// readConfig reads a configuration file. A key that it does not know is an error, as it
-// would be silence about something else than was meant.
+// readConfig reads a configuration file. An unknown key is an error, as a mistyped suppression would otherwise be
+// ignored.
 func readConfig(name string) (Config, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -88,8 +86,7 @@ func readConfig(name string) (Config, error) {
 	return c, nil
 }
 
-// examples are values of the keys that YAML does not take as text unless they are quoted,
-// or that are more than one value.
+// examples are values of the keys whose plain YAML value is often not text, or that take a list.
 var examples = map[string]string{
 	"kubernetesVersion": strconv.Quote(kuberelease.Minor()), "windowsReleases": `["2022"]`, "mixedCluster": "true",
 	"windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
@@ -98,7 +95,7 @@ var examples = map[string]string{
 	"ignore": "[{rule: WIN201, reason: why}]",
 }
 
-// explain says what to write where a value is of the wrong kind.
+// explain adds an example to the error about a value of the wrong type.
 func explain(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -115,7 +112,7 @@ func explain(err error) error {
 	return fmt.Errorf("%s has a value of the kind %s, which does not belong there; write it like %s: %s", key, kind, first, example)
 }
 
-// Resolve is the target of the configuration with its version read.
+// Resolve returns the target of the configuration with its version parsed.
 func (c Config) Resolve() (Target, error) {
 	t := c.Target
 	for _, release := range t.Windows {
@@ -167,8 +164,8 @@ func Describe(t Target) string {
 	return string(data)
 }
 
-// Suppress parts findings into those to show and those that the configuration
-// silences, which carry its reason.
+// Suppress separates findings into those to show and those that the configuration suppresses; the latter get its
+// reason.
 func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 	shown = []Finding{}
 	for _, f := range findings {
@@ -185,7 +182,7 @@ func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 	return shown, silent
 }
 
-// covers says whether a path of the configuration holds a file.
+// covers reports whether a path of the configuration matches a file.
 func (c Config) covers(pattern, file string) bool {
 	if pattern == "" || file == "" {
 		return pattern == "" // an object of a cluster is in no file
@@ -203,8 +200,7 @@ func (c Config) covers(pattern, file string) bool {
 	return err == nil && matched || strings.HasPrefix(name, pattern+string(filepath.Separator)) || pattern == "."
 }
 
-// LoadConfig reads the named configuration, or the one found from the working
-// directory upwards, or none.
+// LoadConfig reads the named configuration, or the nearest one in the working directory and its parents, or none.
 func LoadConfig(name string) (Config, error) {
 	if name == "" {
 		dir, err := os.Getwd()

@@ -75,7 +75,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestExamples: what errors propose for each key is right, and there is one for each.
+// TestExamples: the example values in errors are valid, and each key has one.
 func TestExamples(t *testing.T) {
 	keys := map[string]bool{"kubernetesVersion": true, "ignore": true}
 	for i := range reflect.TypeFor[Target]().NumField() {

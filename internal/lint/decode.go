@@ -10,18 +10,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Decoder reads objects of a scheme's kinds as the API server does and says what it does
-// not know.
+// Decoder decodes objects of a scheme's kinds as the API server does and reports unknown fields.
 type Decoder struct{ Scheme *runtime.Scheme }
 
-// Problem is a place that the API server cannot read.
+// Problem is a field that the API server cannot decode.
 type Problem struct {
 	At      Value
 	Message string
 }
 
-// Problems are what a strict API server has against the fields of an object; none
-// for a kind that it does not know.
+// Problems returns the errors of strict decoding about an object's fields; none for an unknown kind.
 func (d Decoder) Problems(o *Object) []Problem {
 	data, err := o.Root.JSON()
 	if err != nil {
@@ -73,8 +71,8 @@ func (v Value) Find(path string) Value {
 	return v
 }
 
-// item is what a bracket names: the value of a key, or the item of a list by its number
-// or its name.
+// item returns the element that a bracket in a path names: the value of a key, or the element of a list by its index or
+// its name.
 func (v Value) item(key string) (Value, bool) {
 	if v.IsMap() {
 		return v.At(key), true

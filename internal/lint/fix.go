@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit is one change of a document's text; all the rest stays byte for byte.
+// Edit is one change of a document's text; all other bytes stay the same.
 type Edit struct {
-	// start and end are offsets in the document, text what comes instead.
+	// apply returns the offsets in the document and the text that replaces the bytes between them; ok is false if the
+	// edit is impossible.
 	apply func(d *document) (start, end int, text string, ok bool)
 }
 
-// Replace writes another scalar in a scalar's place.
+// Replace replaces a scalar by another one.
 func Replace(v Value, scalar string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.node)
@@ -25,7 +26,7 @@ func Replace(v Value, scalar string) Edit {
 	}}
 }
 
-// Rename writes another key of an entry.
+// Rename replaces the key of an entry.
 func Rename(v Value, key string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.key)
@@ -33,8 +34,8 @@ func Rename(v Value, key string) Edit {
 	}}
 }
 
-// Delete takes an entry out of its mapping, with its lines. An entry that is the
-// only one takes the mapping with it.
+// Delete removes an entry from its mapping, with its lines. If the entry is the only one, the mapping is removed with
+// it.
 func Delete(v Value) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
 		for v.parent != nil && v.parent.key != nil && v.parent.IsMap() && len(v.parent.node.Content) == 2 {
@@ -45,8 +46,8 @@ func Delete(v Value) Edit {
 	}}
 }
 
-// Insert puts an entry before the first one of a mapping. text is the entry's
-// lines, without indentation of the first level.
+// Insert adds an entry before the first one of a mapping. text is the entry's lines, the first level without
+// indentation.
 func Insert(mapping Value, text string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
 		n := mapping.node
@@ -66,7 +67,7 @@ func Insert(mapping Value, text string) Edit {
 	}}
 }
 
-// lineStart is the offset of a line, from 1; -1 past the end.
+// lineStart returns the offset of a line, counted from 1; -1 past the end.
 func (d *document) lineStart(line int) int {
 	offset := 0
 	for ; line > 1; line-- {
@@ -79,7 +80,7 @@ func (d *document) lineStart(line int) int {
 	return offset
 }
 
-// offset of a line and a column, which counts characters.
+// at returns the offset of a line and a column, which counts characters.
 func (d *document) at(line, column int) int {
 	offset := d.lineStart(line)
 	for ; offset >= 0 && column > 1 && offset < len(d.text); column-- {
@@ -89,7 +90,7 @@ func (d *document) at(line, column int) int {
 	return offset
 }
 
-// scalar is the extent of a scalar that is on one line.
+// scalar returns the extent of a scalar that is on one line.
 func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return 0, 0, false
@@ -110,8 +111,8 @@ func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	return start, end, end <= len(d.text) && string(d.text[start:end]) == raw // else it is written in another way
 }
 
-// entry is the extent of a mapping's entry in block style: from its line to the
-// last that is indented deeper, or belongs to a list at the same depth.
+// entry returns the extent of a mapping's entry in block style: from its line to the last one that is indented deeper,
+// or belongs to a list at the same depth.
 func (d *document) entry(v Value) (start, end int, ok bool) {
 	if v.key == nil || v.parent == nil || v.parent.node.Style&yaml.FlowStyle != 0 {
 		return 0, 0, false
@@ -145,8 +146,8 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// ApplyFixes applies the safe fixes of findings to the text of a file and returns how
-// many it made. Fixes that touch each other's text wait for the next run.
+// ApplyFixes applies the safe fixes of findings to the text of a file and returns their number. Of overlapping fixes
+// only the first is applied; the others need another run.
 func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	type change struct {
 		start, end int
@@ -183,10 +184,10 @@ func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	return out, made
 }
 
-// plainScalar is a text that needs no quotes in any list of YAML.
+// plainScalar matches a text that needs no quotes in any style of YAML list.
 var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-z]+$`)
 
-// Expand writes several elements in place of one of a list, in the list's own style.
+// Expand replaces one element of a list by several, in the list's own style.
 func Expand(item Value, scalars ...string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(item.node)

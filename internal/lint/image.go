@@ -7,16 +7,16 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Platforms are what a registry says an image is for.
+// Platforms are the platforms of an image according to its registry.
 type Platforms struct {
-	// Windows are the versions (os.version, such as 10.0.20348.2700) of what it has
-	// for Windows, "" where one is not given.
+	// Windows are the Windows versions (os.version, such as 10.0.20348.2700) of the image, "" where the registry gives
+	// none.
 	Windows []string
-	// Others says that it has something for another system.
+	// Others is set if the image has a platform of another system.
 	Others bool
 }
 
-// Builds are the Windows builds that an image has; none when they are not known.
+// Builds returns the Windows builds of an image; none if they are unknown.
 func (i Platforms) Builds() []string {
 	if slices.Contains(i.Windows, "") {
 		return nil
@@ -24,8 +24,8 @@ func (i Platforms) Builds() []string {
 	return i.Windows
 }
 
-// AskFor are the images, each once, of pods that are not for Linux, of which the
-// reference does not name the Windows release: those that only a registry knows.
+// AskFor returns the images whose platforms only a registry knows, each once: those of pods that are not for Linux,
+// whose references do not name a Windows release.
 func (s *Set) AskFor() []string {
 	s.lookup() // RuntimeClasses and nodes decide too
 	seen := map[string]bool{}
@@ -45,8 +45,8 @@ func (s *Set) AskFor() []string {
 	return out
 }
 
-// Learn takes what a registry says of images, by reference. A pod that says nothing of
-// its system is meant for Windows when one of its images has nothing else.
+// Learn adds the platforms of images, by reference. A pod without an OS is taken as a Windows pod if one of its images
+// has Windows platforms only.
 func (s *Set) Learn(images map[string]Platforms) {
 	s.platforms, s.index = images, nil
 	for _, p := range s.Pods {
@@ -60,7 +60,7 @@ func (s *Set) Learn(images map[string]Platforms) {
 	}
 }
 
-// Platforms is what a registry said of an image; ok is false when none was asked.
+// Platforms returns the platforms of an image according to its registry; ok is false if they are unknown.
 func (s *Set) Platforms(reference string) (Platforms, bool) {
 	image, ok := s.platforms[strings.TrimSpace(reference)]
 	return image, ok

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON is what is there as JSON, without its positions.
+// JSON returns the value as JSON, without its positions.
 func (v Value) JSON() ([]byte, error) {
 	if v.node == nil {
 		return []byte("null"), nil
@@ -27,9 +27,8 @@ func (v Value) JSON() ([]byte, error) {
 	return data, nil
 }
 
-// appendJSON writes what manifests are usually made of. ok is false for all else:
-// aliases and merges, keys that occur twice or are no text, numbers that JSON writes
-// otherwise.
+// appendJSON encodes the common subset of YAML. ok is false for the rest: aliases and merges, keys that occur twice or
+// are not text, numbers that JSON writes differently.
 func appendJSON(out []byte, n *yaml.Node) (_ []byte, ok bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -85,7 +84,7 @@ func appendScalar(out []byte, n *yaml.Node) (_ []byte, ok bool) {
 	return nil, false
 }
 
-// plainKeys says whether the keys of a mapping are texts, each of which occurs once.
+// plainKeys reports whether the keys of a mapping are texts, each of which occurs once.
 func plainKeys(content []*yaml.Node) bool {
 	const few = 32
 	seen := map[string]bool{}

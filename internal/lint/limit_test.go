@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestTooMany: input that would take gigabytes as a tree is refused, and what came
-// before is read.
+// TestTooMany: input that would need gigabytes when parsed is refused, and the documents before it are read.
 func TestTooMany(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n"
 	dense := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\ndata: [" + strings.Repeat("[],", 1<<20) + "]\n"

@@ -109,8 +109,7 @@ func TestKindsWithPods(t *testing.T) {
 	}
 }
 
-// TestBadDocuments: one that cannot be read is reported with its line and hides no
-// other.
+// TestBadDocuments: an unreadable document is reported with its line, and the others are read.
 func TestBadDocuments(t *testing.T) {
 	set, errs := Parse("f.yaml", []byte("apiVersion: v1\nkind: A\n---\na: [\n---\nnot: one\n---\napiVersion: v1\nkind: B\n"), Options{})
 	if len(set.Objects) != 2 || len(errs) != 2 {
@@ -139,8 +138,7 @@ func TestJSONWithTabs(t *testing.T) {
 	}
 }
 
-// TestJSONStream: objects that follow each other without a separator, with the places
-// where they are.
+// TestJSONStream: JSON objects that follow each other without a separator are read with their positions.
 func TestJSONStream(t *testing.T) {
 	const text = "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"a\": " +
 		"1}}\n\n  {\"apiVersion\": \"v1\", \"kind\": \"X\",\n   \"metadata\": {\"name\": \"b\"}, \"spec\": " +
@@ -167,7 +165,7 @@ func TestJSONStream(t *testing.T) {
 	}
 }
 
-// finder reports every value of a key, with edits.
+// finder returns a rule that reports every value of a key, with edits.
 func finder(key string, edits func(v Value) []Edit) Rule {
 	return Rule{ID: "WIN000", Severity: Error, Check: func(p *Pass) {
 		for _, o := range p.Set.Objects {
@@ -253,8 +251,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestStored: an object of a cluster is found as one in a file is, and named by itself
-// in every format.
+// TestStored: an object of a cluster has the same findings as in a file, and every format names the object instead of a
+// file.
 func TestStored(t *testing.T) {
 	set := &Set{}
 	object := map[string]any{

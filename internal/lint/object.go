@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// Object is one Kubernetes object as it was read.
+// Object is one parsed Kubernetes object.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Root                              Value
-	// File is where it came from, "-" for standard input; empty for an object of a
-	// cluster.
+	// File is the file that contains the object, "-" for standard input; empty for an object of a cluster.
 	File string
 
 	source *document
@@ -22,7 +21,7 @@ type Object struct {
 // and given it its defaults.
 func (o *Object) Stored() bool { return o.source == nil }
 
-// String names the object as people do: Deployment/web.
+// String names the object as KIND/NAME: Deployment/web.
 func (o *Object) String() string {
 	if o.Namespace != "" {
 		return o.Kind + "/" + o.Namespace + "/" + o.Name
@@ -42,10 +41,10 @@ func OfClusterAPI(group string) bool {
 	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
 }
 
-// Level is how sure it is that a pod is meant for Windows.
+// Level is the strength of the evidence that a pod is meant for Windows.
 type Level int
 
-// Levels, from what says nothing to what the API server acts on.
+// Levels, from no evidence to the field that the API server acts on.
 const (
 	Unknown Level = iota
 	Linux
@@ -63,7 +62,7 @@ type Pod struct {
 	Meta, Spec Value
 	Level      Level
 
-	// elsewhere says that a RuntimeClass or a Node of the set puts the pod on Windows.
+	// elsewhere is set if a RuntimeClass or a Node of the set puts the pod on Windows.
 	elsewhere  bool
 	containers []Container
 }
@@ -76,7 +75,7 @@ type Container struct {
 	Pod  *Pod
 }
 
-// podPaths are where the kinds carry their pod: the path of the spec's parent.
+// podPaths are the paths of the parents of pod specs, by kind.
 var podPaths = map[string][]string{
 	"Pod": {}, "PodTemplate": {"template"}, "Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"},
 	"DaemonSet":  {"spec", "template"},
@@ -101,10 +100,10 @@ func (o *Object) pod(extra map[string][]string) *Pod {
 	return p
 }
 
-// Windows says whether the pod is meant for Windows, as far as one can see.
+// Windows reports whether the pod is meant for Windows, according to any evidence.
 func (p *Pod) Windows() bool { return p.Level >= Image }
 
-// Containers are all of the pod: containers, init and ephemeral ones.
+// Containers returns all containers of the pod, including init and ephemeral ones.
 func (p *Pod) Containers() []Container {
 	if p.containers == nil {
 		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
@@ -116,8 +115,8 @@ func (p *Pod) Containers() []Container {
 	return slices.Clip(p.containers)
 }
 
-// WindowsOption is the effective field of windowsOptions: the container's, else the
-// pod's. Source: kubernetes/kubernetes pkg/securitycontext/util.go.
+// WindowsOption returns the effective field of windowsOptions: the container's, else the pod's. Source:
+// kubernetes/kubernetes pkg/securitycontext/util.go.
 func (c Container) WindowsOption(field string) Value {
 	own := c.At("securityContext", "windowsOptions", field)
 	if own.Exists() {
@@ -129,7 +128,7 @@ func (c Container) WindowsOption(field string) Value {
 	return own
 }
 
-// RunAsNonRoot is the effective field of the security contexts.
+// RunAsNonRoot returns the effective value of the container's and the pod's security contexts.
 func (c Container) RunAsNonRoot() Value {
 	if own := c.At("securityContext", "runAsNonRoot"); own.Exists() {
 		return own
@@ -155,10 +154,10 @@ const (
 	LabelWindowsBuild = "node.kubernetes.io/windows-build"
 )
 
-// Placed says whether something puts the pod on Windows nodes.
+// Placed reports whether a constraint puts the pod on Windows nodes.
 func (p *Pod) Placed() bool { return p.elsewhere || p.placement() == Placed }
 
-// placement is the OS that the scheduler is given, or Unknown.
+// placement returns the OS to which the scheduler's constraints restrict the pod, or Unknown.
 func (p *Pod) placement() Level {
 	selector := p.Spec.At("nodeSelector")
 	placed := Unknown
@@ -179,7 +178,7 @@ func (p *Pod) placement() Level {
 	return placed
 }
 
-// level looks first at where the pod is placed, as that is what the scheduler does.
+// level returns the strongest evidence; it examines the placement first, as the scheduler enforces it.
 func (p *Pod) level() Level {
 	placed := p.placement()
 	switch os := p.OSName(); {
@@ -198,7 +197,7 @@ func (p *Pod) level() Level {
 	return Unknown
 }
 
-// affinity is the OS that every required term of the node affinity forces.
+// affinity returns the OS that every required term of the node affinity demands.
 func (p *Pod) affinity() Level {
 	terms := p.Spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items()
 	found := Unknown
@@ -217,8 +216,7 @@ func (p *Pod) affinity() Level {
 	return found
 }
 
-// only is the one OS that an expression about it leaves, or Unknown. Nodes are of Linux or
-// of Windows.
+// only returns the one OS that an expression permits, or Unknown. Nodes are of Linux or of Windows.
 func only(operator string, values []string) Level {
 	if len(values) != 1 || operator != "In" && operator != "NotIn" {
 		return Unknown
@@ -229,14 +227,14 @@ func only(operator string, values []string) Level {
 	return Linux
 }
 
-// hub are Microsoft's images for Windows as Docker Hub had them.
+// hub matches Microsoft's former Windows images on Docker Hub.
 var hub = regexp.MustCompile(`^(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|` +
 	`dotnet-framework|mssql-server-windows)`)
 
-// windowsTag is how tags of Windows images are written.
+// windowsTag matches tags of Windows images.
 var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|ltsc20\d\d|windows-?\d{4}|-windows-amd64)`)
 
-// WindowsImage says whether an image reference is known to be a Windows one.
+// WindowsImage reports whether an image's reference shows that it is for Windows.
 func WindowsImage(image string) bool {
 	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") ||
 		windowsTag.MatchString(image) || hub.MatchString(image)

@@ -16,15 +16,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of what is read: an API server takes no object over 1.5 MiB, and lists of
-// objects are seldom more than some of them.
+// Limits of the input: an API server accepts no object over 1.5 MiB, and a list seldom exceeds some of that size.
 const (
 	maxDocument = 8 << 20
 	maxFile     = 64 << 20
 	maxList     = 8 // Lists in Lists
-	// maxNodes bounds the memory: a node with what hangs on it takes about half a KiB.
+	// maxNodes bounds the number of YAML nodes; one takes about half a KiB of memory.
 	maxNodes = 1_500_000
-	// maxInput bounds the memory of text that has few of them.
+	// maxInput bounds the bytes of an input with few nodes.
 	maxInput = 128 << 20
 )
 
@@ -56,17 +55,17 @@ func (e *ReadError) Unwrap() error { return e.Err }
 
 // Options say how to read.
 type Options struct {
-	// Stdin is what "-" reads.
+	// Stdin is the reader for the name "-".
 	Stdin io.Reader
-	// AssumeWindows takes pods that say nothing as ones for Windows.
+	// AssumeWindows treats pods without an OS as Windows pods.
 	AssumeWindows bool
 	// Templates are the paths of pod templates in kinds that are not built in, by
 	// kind, such as Rollout: spec.template.
 	Templates map[string][]string
 }
 
-// Read reads files, directories (their .yaml, .yml and .json), globs and "-". What
-// cannot be read is reported, and hides nothing else.
+// Read reads files, directories (their .yaml, .yml and .json), globs and "-". Unreadable inputs are reported, and the
+// others are read.
 func Read(names []string, o Options) (*Set, []error) {
 	var r reader
 	for _, name := range names {
@@ -114,7 +113,7 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// expand finds the files that a name means.
+// expand returns the files that a name matches.
 func expand(name string) ([]string, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return []string{name}, nil
@@ -135,14 +134,14 @@ func expand(name string) ([]string, error) {
 	return files, err
 }
 
-// reader gathers documents, and what is wrong before any is parsed, in order.
+// reader collects, in order, documents and the errors found before parsing.
 type reader struct {
 	parts []part
-	// nodes and bytes are how many there are in what is kept.
+	// nodes and bytes count the YAML nodes and bytes of the collected documents.
 	nodes, bytes int
 }
 
-// part is a document, or why there is none, or no more of one.
+// part is a document, or the error about a document or about the rest of a stream.
 type part struct {
 	*document
 	node *yaml.Node
@@ -153,7 +152,7 @@ func (r *reader) fail(file string, line int, err error) {
 	r.parts = append(r.parts, part{err: &ReadError{file, line, err}})
 }
 
-// add takes the documents of a stream.
+// add adds the documents of a stream.
 func (r *reader) add(file string, data []byte) {
 	switch {
 	case len(data) > maxFile:
@@ -182,7 +181,7 @@ func (r *reader) add(file string, data []byte) {
 	}
 }
 
-// read parses the documents, all cores at once, and takes their objects in order.
+// read parses the documents on all cores and adds their objects in order.
 func (r *reader) read(o Options) (*Set, []error) {
 	each(len(r.parts), func(i int) {
 		p := &r.parts[i]
@@ -208,7 +207,7 @@ func (r *reader) read(o Options) (*Set, []error) {
 	return set, errs
 }
 
-// nodes is about how many keys and values a text has, and never much fewer.
+// nodes estimates the number of keys and values in a text; it is seldom too low.
 func nodes(text []byte) int {
 	n := 1
 	for _, c := range []string{"\n", ":", ",", "[", "{", "- "} {
@@ -217,9 +216,8 @@ func nodes(text []byte) int {
 	return n
 }
 
-// parse reads YAML, or JSON that YAML stumbles over because it is indented with
-// tabs. Where something follows an object that is whole, it returns both the object and
-// the error.
+// parse parses YAML, or JSON that YAML refuses because it is indented with tabs. If invalid text follows a complete
+// object, it returns both the object and the error.
 func parse(text []byte) (*yaml.Node, error) {
 	first, err := parseYAML(text)
 	if err != nil && json.Valid(text) {
@@ -246,7 +244,7 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	return first, fmt.Errorf("line %d: a second object without a line of --- before it", rest.Line)
 }
 
-// lineOf takes the line from a message of the YAML parser; 1 when it has none.
+// lineOf returns the line in a message of the YAML parser; 1 if there is none.
 func lineOf(err error) int {
 	line := 1
 	if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
@@ -255,8 +253,8 @@ func lineOf(err error) int {
 	return line
 }
 
-// split cuts a stream at its separators, which YAML knows by the beginning of a
-// line alone, or at the ends of JSON objects that follow each other.
+// split splits a stream at YAML separators, which are at the beginning of a line, or after each of several JSON
+// objects.
 func split(file string, data []byte) []*document {
 	if out := splitJSON(file, data); len(out) > 1 {
 		return out
@@ -289,8 +287,7 @@ func split(file string, data []byte) []*document {
 	return out
 }
 
-// splitJSON cuts a stream that is JSON objects and nothing else, as jq and kubectl
-// write them; none for any other.
+// splitJSON splits a stream that consists of JSON objects, as jq and kubectl write them; it returns nil for any other.
 func splitJSON(file string, data []byte) []*document {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil
@@ -337,7 +334,7 @@ func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string,
 	s.keep(&Object{Root: v, File: d.file, source: d}, o)
 }
 
-// keep takes what a place holds as an object, and the pod that it carries.
+// keep adds an object, and the pod that it contains.
 func (s *Set) keep(object *Object, o Options) {
 	at := func(path ...string) string { return object.Root.At(path...).Str() }
 	object.APIVersion, object.Kind = at("apiVersion"), at("kind")

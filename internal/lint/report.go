@@ -28,7 +28,7 @@ func Write(w io.Writer, format string, findings []Finding, rules []Rule) error {
 	return text(w, findings)
 }
 
-// WriteJSON prints findings as JSON, and those that are suppressed beside them.
+// WriteJSON prints findings as JSON, and suppressed findings in a field of their own.
 func WriteJSON(w io.Writer, findings, suppressed []Finding) error {
 	out := map[string]any{"findings": findings}
 	if len(suppressed) > 0 {
@@ -44,7 +44,7 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// text shows each finding, and counts them.
+// text prints each finding, and their number.
 func text(w io.Writer, findings []Finding) error {
 	if err := Show(w, findings); err != nil || len(findings) == 0 {
 		return err
@@ -87,7 +87,7 @@ func Show(w io.Writer, findings []Finding) error {
 	return err
 }
 
-// place is the file, line and column, or the object and its field where there is no file.
+// place returns the file, line and column of a finding, or the object and its field if there is no file.
 func (f Finding) place() string {
 	if f.File == "" {
 		return f.Object + " " + f.Path
@@ -95,7 +95,7 @@ func (f Finding) place() string {
 	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 }
 
-// sourceLine is the line of a finding, unless it is too long to show.
+// sourceLine returns the line of a finding, unless it is too long to show.
 func (f Finding) sourceLine() string {
 	const widest = 160
 	if f.source == nil {
@@ -112,8 +112,8 @@ func (f Finding) sourceLine() string {
 	return strings.TrimRight(strings.ReplaceAll(line, "\t", " "), "\r")
 }
 
-// github are workflow commands. Those about objects of a cluster name no file.
-// Source: docs.github.com/actions/reference/workflow-commands-for-github-actions.
+// github prints workflow commands. Findings about objects of a cluster name no file. Source:
+// docs.github.com/actions/reference/workflow-commands-for-github-actions.
 func github(w io.Writer, findings []Finding) error {
 	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, f := range findings {
@@ -166,8 +166,7 @@ func junit(w io.Writer, findings []Finding) error {
 	return err
 }
 
-// sarif is a log of version 2.1.0.
-// Source: docs.oasis-open.org/sarif/sarif/v2.1.0.
+// sarif returns a log of version 2.1.0. Source: docs.oasis-open.org/sarif/sarif/v2.1.0.
 func sarif(findings []Finding, rules []Rule) any {
 	level := func(s Severity) string {
 		if s == Info {

@@ -1,10 +1,9 @@
-// Package lint reads Kubernetes manifests and reports what of them Windows refuses,
-// ignores or reads otherwise. It is the engine: it finds objects with their
-// positions, decides which pods are meant for Windows, runs rules, and reports or
-// repairs what they find.
+// Package lint reads Kubernetes manifests and reports fields that Windows refuses, ignores or interprets differently.
+// It is the engine: it parses objects with their positions, decides which pods are meant for Windows, runs rules, and
+// reports or fixes their findings.
 //
-// It knows no rule of its own, asks no cluster and changes no file. The rules are in
-// internal/lint/rules; internal/cli and the webhook join the two.
+// It contains no rules, asks no cluster and changes no file. The rules are in internal/lint/rules; internal/cli and the
+// webhook join the two.
 package lint
 
 import (
@@ -12,20 +11,20 @@ import (
 	"slices"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity int
 
 // Severities in order.
 const (
 	// Info is advice.
 	Info Severity = iota + 1
-	// Warning is what is silently ignored, or risky.
+	// Warning is a field that is silently ignored, or a risk.
 	Warning
-	// Error is what cannot work.
+	// Error is a setting that cannot work.
 	Error
 )
 
-// String is the name in outputs.
+// String returns the name in outputs.
 func (s Severity) String() string {
 	switch s {
 	case Info:
@@ -46,16 +45,16 @@ func ParseSeverity(name string) (Severity, bool) {
 	return 0, false
 }
 
-// Oracle is who decides what a rule says.
+// Oracle is the authority that confirms a rule's verdict.
 type Oracle string
 
 // Oracles.
 const (
-	// Unit: only Windows itself; a table and its source.
+	// Unit: only Windows itself; unit tests use a table with its source.
 	Unit Oracle = "unit"
 	// APIServer refuses the object, naming the same field.
 	APIServer Oracle = "apiserver"
-	// APIServerWarning: it warns.
+	// APIServerWarning: the API server accepts the object with a warning.
 	APIServerWarning Oracle = "apiserver-warning"
 	// PodSecurity admission refuses the pod in a labelled namespace.
 	PodSecurity Oracle = "podsecurity"
@@ -63,23 +62,22 @@ const (
 	CAPZ Oracle = "capz"
 )
 
-// Rule is one thing to look for.
+// Rule finds one kind of mistake.
 type Rule struct {
 	// ID is WIN and three digits.
 	ID       string
 	Severity Severity
 	// Title is one line.
 	Title string
-	// Doc says what Windows does, why, and what to write instead.
+	// Doc explains what Windows does, why, and what to write instead.
 	Doc string
-	// Since and Until are Kubernetes minors between which the verdict holds; zero is
-	// open, Until is the first where it does not hold any more.
+	// Since and Until bound the Kubernetes minors for which the verdict is valid; zero is unbounded, Until is the first
+	// minor for which it is no longer valid.
 	Since, Until int
 	Oracle       Oracle
 	// Bad is an example that the rule finds, Good one that it does not.
 	Bad, Good string
-	// For is the target that the examples need; zero is Kubernetes 1.36 and nothing
-	// else.
+	// For is the target that the examples need; the zero value is Kubernetes 1.36 with nothing else known.
 	For Target
 	// Pod looks at one pod that is meant for Windows, Check at the whole set; a rule has
 	// either or both. Pods are many and each is looked at by most rules: those of one pod
@@ -88,7 +86,7 @@ type Rule struct {
 	Check func(p *Pass)
 }
 
-// holds says whether the verdict holds for the target's Kubernetes.
+// holds reports whether the rule applies to the target's Kubernetes.
 func (r *Rule) holds(t Target) bool {
 	if t.Minor == 0 { // the newest
 		return r.Until == 0
@@ -110,7 +108,7 @@ type Finding struct {
 	Message string `json:"message"`
 	// Fix says what to write instead.
 	Fix string `json:"fix,omitempty"`
-	// Reason says why a finding is suppressed; only suppressed ones have it.
+	// Reason is the reason of the suppression, for suppressed findings only.
 	Reason string `json:"reason,omitempty"`
 
 	source *document
@@ -119,16 +117,16 @@ type Finding struct {
 	object *Object
 }
 
-// Fixable says whether --fix would repair the finding.
+// Fixable reports whether --fix would repair the finding.
 func (f Finding) Fixable() bool { return len(f.edits) > 0 }
 
-// Fix is how to repair a finding. Edits are there when they are safe to make.
+// Fix is the repair of a finding. It has edits if they are safe to make automatically.
 type Fix struct {
 	Text  string
 	Edits []Edit
 }
 
-// Pass is one rule's look at a set.
+// Pass is one rule's run over a set.
 type Pass struct {
 	Set    *Set
 	Target Target
@@ -137,17 +135,17 @@ type Pass struct {
 	findings *[]Finding
 }
 
-// Pods are those meant for Windows.
+// Pods returns the pods that are meant for Windows.
 func (p *Pass) Pods() []*Pod {
 	return slices.Clip(p.Set.lookup().windows)
 }
 
-// Report adds a finding at a place in an object.
+// Report adds a finding at a position in an object.
 func (p *Pass) Report(o *Object, at Value, message string, fix Fix) {
 	p.ReportAs(p.rule.Severity, o, at, message, fix)
 }
 
-// ReportAs does so with another severity than the rule's.
+// ReportAs is Report with another severity than the rule's.
 func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix) {
 	f := Finding{
 		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Path: at.Path(), Object: o.String(),
@@ -160,17 +158,17 @@ func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix
 	*p.findings = append(*p.findings, f)
 }
 
-// Run lets the rules look at a set and returns what they found, by file and place,
-// without what the objects ask silence for.
+// Run runs the rules over a set and returns their findings, by file and position, without those that annotations
+// suppress.
 func Run(set *Set, rules []Rule, target Target) []Finding {
 	shown, _ := RunAll(set, rules, target)
 	return shown
 }
 
-// block is how many pods a core takes at once.
+// block is the number of pods that a goroutine takes at once.
 const block = 64
 
-// RunAll is Run, and returns also what annotations silence, with their reasons.
+// RunAll is Run, and also returns the findings that annotations suppress, with their reasons.
 func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 	var whole, pods []*Rule
 	for i := range rules {

@@ -1,7 +1,7 @@
-// Package cluster reads what casement lint looks at from a running cluster: workloads
-// and what decides about them, page by page, and what the nodes say of themselves. It
-// only lists; it reads neither Secrets nor ConfigMaps, keeps no cache and watches
-// nothing. internal/cli imports it; the webhook gets its objects from the API server.
+// Package cluster reads the objects that casement lint examines from a running cluster: workloads and the objects that
+// affect their placement, page by page, and facts from the nodes' statuses. It only lists; it reads neither Secrets nor
+// ConfigMaps, keeps no cache and watches nothing. internal/cli imports it; the webhook gets its objects from the API
+// server.
 package cluster
 
 import (
@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// pageSize is what kubectl asks for as well.
+	// pageSize is the number of objects per page, the same as kubectl's.
 	pageSize = 500
-	// maxStale is how often in a row a list may expire without anything new.
+	// maxStale is how often in a row a list's token may expire without new objects.
 	maxStale = 5
 	// requestTimeout bounds one page.
 	requestTimeout = time.Minute
@@ -38,11 +38,11 @@ const (
 type Options struct {
 	// Namespace is where to look; empty is all.
 	Namespace string
-	// Set says how to take objects. Templates name further kinds to read.
+	// Set contains the options for adding objects. Its Templates name further kinds to read.
 	Set lint.Options
 }
 
-// Contents are what a cluster holds.
+// Contents are the objects and facts read from a cluster.
 type Contents struct {
 	Set   *lint.Set
 	Facts Facts
@@ -50,8 +50,8 @@ type Contents struct {
 	Unread []error
 }
 
-// Read lists what rules look at. What could not be read is in Contents; the error
-// is for a cluster of which nothing could be.
+// Read lists the objects that rules examine. Kinds that could not be read are in Contents; the error is for a cluster
+// of which nothing could be read.
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = requestTimeout
@@ -101,7 +101,7 @@ type reader struct {
 	client   dynamic.Interface
 	options  Options
 	contents Contents
-	// taken are the objects that were read, those left to their owners included.
+	// taken are the UIDs of the objects that were read, including those that are skipped because their owner was read.
 	taken map[types.UID]struct{}
 }
 
@@ -109,7 +109,7 @@ func (r *reader) fail(format string, args ...any) {
 	r.contents.Unread = append(r.contents.Unread, fmt.Errorf(format, args...))
 }
 
-// read lists a kind. The error is for what makes it pointless to go on.
+// read lists a kind. It returns an error only if reading other kinds would be pointless.
 func (r *reader) read(ctx context.Context, resource resource) error {
 	count := len(r.contents.Set.Objects)
 	err := r.list(ctx, resource)
@@ -132,11 +132,9 @@ func (r *reader) read(ctx context.Context, resource resource) error {
 	return nil
 }
 
-// list goes through the pages of a kind. The token of the next page expires when the
-// API server forgets the state that the list began with, after some minutes; it gives
-// another then, with which the list goes on in today's state.
-// Source: kubernetes.io/docs/reference/using-api/api-concepts, retrieving large results
-// sets in chunks.
+// list reads the pages of a kind. A continue token expires, after some minutes, when the API server drops the state in
+// which the list began; the error then contains a new token, which continues the list in the present state. Source:
+// kubernetes.io/docs/reference/using-api/api-concepts, retrieving large results sets in chunks.
 func (r *reader) list(ctx context.Context, resource resource) error {
 	lister := dynamic.ResourceInterface(r.client.Resource(resource.GroupVersionResource))
 	options := metav1.ListOptions{Limit: pageSize}
@@ -171,8 +169,7 @@ func (r *reader) list(ctx context.Context, resource resource) error {
 	}
 }
 
-// successor is the token that comes with the news that one has expired; without one
-// the list begins again.
+// successor returns the new continue token in the error about an expired one; "" if the list has to start again.
 func successor(err error) string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -181,8 +178,7 @@ func successor(err error) string {
 	return status.ErrStatus.Continue
 }
 
-// take keeps an object, unless it was read before, is made by one that was, or is being
-// deleted.
+// take adds an object, unless it was read before, its owner was read, or it is being deleted.
 func (r *reader) take(resource resource, object *unstructured.Unstructured) error {
 	if _, again := r.taken[object.GetUID()]; again {
 		return nil
@@ -205,7 +201,7 @@ func (r *reader) take(resource resource, object *unstructured.Unstructured) erro
 	return r.contents.Set.Add(trim(resource, object), r.options.Set)
 }
 
-// trim drops what no rule looks at and what is the larger part of most objects.
+// trim drops the fields that no rule examines, which are the larger part of most objects.
 func trim(resource resource, object *unstructured.Unstructured) map[string]any {
 	content := object.Object
 	delete(content, "status")
@@ -217,8 +213,8 @@ func trim(resource resource, object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// serve returns what can be listed of the APIs, each in its preferred version. With an
-// error it is what there is of the APIs that answer.
+// serve returns the listable resources of the APIs, each in its preferred version. If some APIs do not answer, it
+// returns those of the others and an error.
 func serve(client discovery.DiscoveryInterface) ([]*metav1.APIResourceList, error) {
 	lists, err := client.ServerPreferredResources()
 	for _, list := range lists {

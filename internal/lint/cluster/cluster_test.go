@@ -49,7 +49,7 @@ func client(t *testing.T) kubernetes.Interface {
 	return c
 }
 
-// namespace makes one, and takes it away with what is in it.
+// namespace creates a namespace, and deletes it with its objects at the end of the test.
 func namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	c := client(t).CoreV1().Namespaces()
@@ -80,7 +80,7 @@ var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
 
 func onWindows(s *corev1.PodSpec) { s.NodeSelector = map[string]string{lint.LabelOS: "windows"} }
 
-// found are the findings of some rules, as rule and object.
+// found returns the findings of some rules, as rule and object.
 func found(contents Contents, ids ...string) []string {
 	var out []string
 	for _, f := range lint.Run(contents.Set, rules.All(), lint.Target{}) {
@@ -91,13 +91,12 @@ func found(contents Contents, ids ...string) []string {
 	return out
 }
 
-// pages is a transport that keeps how many items each answer to a list had, and can
-// let tokens expire.
+// pages is a transport that counts the items in each list response, and can let continue tokens expire.
 type pages struct {
 	mu    sync.Mutex
 	sizes map[string][]int
-	// expire is how many more continued lists are answered as the API server answers
-	// an expired token; renew says with a new one.
+	// expire is the number of further continued lists that are answered with an expired token; renew adds a new token
+	// to the answer.
 	expire int
 	renew  bool
 	next   http.RoundTripper
@@ -200,8 +199,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestOwners: what another object makes is its maker's affair, and what nothing here
-// makes is its own.
+// TestOwners: findings about an object with an owner are reported for the owner, and for the object itself only if no
+// owner was read.
 func TestOwners(t *testing.T) {
 	namespace(t, "owned", nil)
 	c := client(t)
@@ -231,7 +230,7 @@ func TestOwners(t *testing.T) {
 		}
 		pods(t, "owned", pod)
 	}
-	// The garbage collector may take the pod of the owner that is not there at once.
+	// The garbage collector may delete a pod with a missing owner at once.
 	contents, err := Read(t.Context(), shared, Options{Namespace: "owned"})
 	if err != nil || len(contents.Unread) > 0 {
 		t.Fatal(err, contents.Unread)
@@ -242,7 +241,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// pods makes pods whose service account is there.
+// pods creates pods once their service account exists.
 func pods(t *testing.T, namespace string, all ...*corev1.Pod) {
 	t.Helper()
 	c := client(t)
@@ -259,8 +258,8 @@ func pods(t *testing.T, namespace string, all ...*corev1.Pod) {
 	}
 }
 
-// TestFacts: a RuntimeClass, a namespace and nodes decide about a pod as they do when
-// they are files, and the cluster says what it is.
+// TestFacts: a RuntimeClass, a namespace and nodes have the same effect on a pod as in files, and the cluster's version
+// and releases are read.
 func TestFacts(t *testing.T) {
 	c := client(t)
 	namespace(t, "strict", map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
@@ -326,8 +325,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestRights: the role that is documented is enough, and without a right of it the rest
-// is read.
+// TestRights: the documented role is sufficient, and if one of its rights is missing the other kinds are read.
 func TestRights(t *testing.T) {
 	c := client(t)
 	data, err := os.ReadFile("../../../config/lint/reader.yaml")
@@ -382,8 +380,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestBrokenAPI: an aggregated API whose server is gone is reported when it may have kinds
-// that are read, and else no affair of lint.
+// TestBrokenAPI: an aggregated API without a server is reported if it may have kinds that lint reads, and ignored
+// otherwise.
 func TestBrokenAPI(t *testing.T) {
 	dynamic, err := dynamic.NewForConfig(shared)
 	if err != nil {
@@ -418,8 +416,8 @@ func TestBrokenAPI(t *testing.T) {
 	}
 }
 
-// TestAbsent: a kind that is not served is reported and hides nothing, and so is a namespace
-// that is not there; a server that does not answer is an error.
+// TestAbsent: a kind that is not served is reported and the others are read; so is a missing namespace. A server that
+// does not answer is an error.
 func TestAbsent(t *testing.T) {
 	contents, err := Read(t.Context(), shared, Options{
 		Namespace: "nowhere", Set: lint.Options{Templates: map[string][]string{"Rollout": {"spec", "template"}}},

@@ -12,20 +12,20 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Facts are what a cluster says of itself.
+// Facts are properties of a cluster that its API server and nodes report.
 type Facts struct {
 	// KubernetesVersion is that of the API server, such as v1.34.2.
 	KubernetesVersion string
-	// Windows are the releases of the Windows nodes; Taints those that all of them have.
+	// Windows are the releases of the Windows nodes; Taints are the taints that all of them have.
 	Windows []string
 	Taints  []lint.Taint
-	// Mixed says that there are nodes of Windows and of another system.
+	// Mixed is set if there are nodes of Windows and of another system.
 	Mixed bool
 
 	windows, others int
 }
 
-// node takes what a node says.
+// node adds the facts of a node.
 func (f *Facts) node(object *unstructured.Unstructured) {
 	labels := object.GetLabels()
 	if labels[lint.LabelOS] != "windows" {
@@ -44,8 +44,8 @@ func (f *Facts) node(object *unstructured.Unstructured) {
 	f.Taints = slices.DeleteFunc(f.Taints, func(t lint.Taint) bool { return !slices.Contains(own, t) })
 }
 
-// taints are those that somebody chose: the ones of Kubernetes and Cluster API say what
-// state a node is in, and go.
+// taints returns the taints that an administrator set: those of Kubernetes and Cluster API describe a temporary state
+// of a node.
 func taints(object *unstructured.Unstructured) []lint.Taint {
 	list, _, err := unstructured.NestedSlice(object.Object, "spec", "taints")
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *Facts) finish() {
 	f.Mixed = f.windows > 0 && f.others > 0
 }
 
-// Complete fills in what a configuration leaves open.
+// Complete fills empty fields of a configuration.
 func (f Facts) Complete(c lint.Config) lint.Config {
 	if c.KubernetesVersion == "" {
 		c.KubernetesVersion = release(f.KubernetesVersion)
@@ -93,7 +93,7 @@ func (f Facts) Complete(c lint.Config) lint.Config {
 	return c
 }
 
-// release cuts what vendors append: v1.34.2-eks-1a2b is 1.34.2.
+// release removes vendors' suffixes: v1.34.2-eks-1a2b becomes 1.34.2.
 func release(version string) string {
 	end := strings.IndexFunc(version, func(r rune) bool { return !strings.ContainsRune("v0123456789.", r) })
 	if end >= 0 {

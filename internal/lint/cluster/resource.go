@@ -23,12 +23,12 @@ func (r resource) is(group, name string) bool { return r.Group == group && r.Res
 // String names the kind as kubectl does: deployments.apps.
 func (r resource) String() string { return r.GroupResource().String() }
 
-// facts decide about pods; they come first.
+// facts are the kinds that affect pods; they are read first.
 var facts = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "nodes"}, {Group: "node.k8s.io", Resource: "runtimeclasses"},
 }
 
-// workloads make pods, or go with them. Owners come before what they make.
+// workloads are the kinds that create pods or are examined with them. Owners come before the kinds that they create.
 var workloads = []schema.GroupResource{
 	{Group: "batch", Resource: "cronjobs"}, {Group: "apps", Resource: "deployments"},
 	{Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"},
@@ -39,13 +39,12 @@ var workloads = []schema.GroupResource{
 	{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, {Group: "storage.k8s.io", Resource: "storageclasses"},
 }
 
-// machineOwners are the kinds of Cluster API that make others, owners first.
+// machineOwners are the kinds of Cluster API that create others, owners first.
 var machineOwners = kind.Matching(func(k kind.Kind) bool { return k.Machine != nil || k.Name == "Cluster" })
 
-// choose orders what to read of what is served: what decides about pods, kinds with pod
-// templates that the user named, workloads, and Cluster API with its providers.
-// Kubernetes' own kinds and those that the user named are absent when no server has
-// them; Cluster API need not be there.
+// choose selects and orders the served resources to read: kinds that affect pods, kinds with pod templates that the
+// user named, workloads, and Cluster API with its providers. Missing kinds of Kubernetes and of the user are reported;
+// those of Cluster API are optional.
 func choose(served []*metav1.APIResourceList, templates map[string][]string) (chosen []resource, absent []string) {
 	known := map[schema.GroupResource]resource{}
 	kinds := map[string][]resource{}
@@ -87,13 +86,13 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 	return unique(append(chosen, machines...)), absent
 }
 
-// concerns says whether a group has kinds that are read.
+// concerns reports whether a group has kinds that lint reads.
 func concerns(group string) bool {
 	return lint.OfClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads),
 		func(r schema.GroupResource) bool { return r.Group == group })
 }
 
-// rank puts the owners of machines first.
+// rank orders the owners of machines first.
 func rank(r resource) int {
 	if i := slices.IndexFunc(machineOwners, func(k kind.Kind) bool { return k.Resource == r.Resource }); i >= 0 {
 		return i
@@ -101,7 +100,7 @@ func rank(r resource) int {
 	return len(machineOwners)
 }
 
-// unique leaves out what was chosen before.
+// unique removes duplicates.
 func unique(all []resource) []resource {
 	seen := map[resource]bool{}
 	return slices.DeleteFunc(all, func(r resource) bool {

@@ -1,8 +1,7 @@
-// Package registry asks container registries for which systems and Windows builds
-// images are made: their manifest lists, and the configuration of images without one.
-// It pulls no layer, asks each image once and in bounded time, and gives no server the
-// credentials it uses. internal/cli imports it, for `casement lint --check-images` and
-// `casement generate addons --resolve-digests`.
+// Package registry reads from container registries for which systems and Windows builds images exist: their manifest
+// lists, and the configuration of images without one. It pulls no layer, asks for each image once and in bounded time,
+// and sends credentials only to the registry that they belong to. internal/cli imports it, for `casement lint
+// --check-images` and `casement generate addons --resolve-digests`.
 package registry
 
 import (
@@ -26,11 +25,11 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// Options say how to ask. The zero value has the defaults.
+// Options configure the requests. The zero value has the defaults.
 type Options struct {
-	// Keychain has the credentials; nil is that of the docker configuration.
+	// Keychain has the credentials; nil uses the docker configuration.
 	Keychain authn.Keychain
-	// Transport carries the requests; nil is the ordinary one.
+	// Transport sends the requests; nil is the default transport.
 	Transport http.RoundTripper
 	// Timeout is for one image (10 s), Total for all of them (2 min).
 	Timeout, Total time.Duration
@@ -38,8 +37,8 @@ type Options struct {
 	Parallel int
 }
 
-// Ask returns what registries say of images, by reference. Notes have a line for each
-// registry and reason, of which images nothing could be learned.
+// Ask returns the platforms of images, by reference. notes have a line for each registry and reason, with the images
+// whose platforms are unknown.
 func Ask(ctx context.Context, references []string, o Options) (images map[string]lint.Platforms, notes []string) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
 	defer cancel()
@@ -67,7 +66,7 @@ func Ask(ctx context.Context, references []string, o Options) (images map[string
 	return a.known, a.notes()
 }
 
-// puller asks without repeating itself.
+// puller returns a client that does not repeat the same authentication.
 func (o Options) puller() (*remote.Puller, error) {
 	if o.Keychain == nil {
 		o.Keychain = authn.DefaultKeychain
@@ -81,8 +80,8 @@ func (o Options) puller() (*remote.Puller, error) {
 	)
 }
 
-// Digests returns the digests (sha256:...) of images by reference: those of manifest lists,
-// which hold for all systems. It fails where one cannot be learned, and names each.
+// Digests returns the digests (sha256:...) of images by reference; for a manifest list it is that of the list, which is
+// valid for all systems. If some digests cannot be read, the error names each image.
 func Digests(ctx context.Context, references []string, o Options) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
 	defer cancel()
@@ -116,28 +115,28 @@ func Digests(ctx context.Context, references []string, o Options) (map[string]st
 	return out, errors.Join(problems...)
 }
 
-// question is one image with all the ways in which it is written.
+// question is one image with all references that mean it.
 type question struct {
 	ref     name.Reference
 	written []string
 }
 
-// trouble is why something could not be learned from a registry.
+// trouble is the reason why a registry did not answer.
 type trouble struct{ registry, reason string }
 
-// asker is one round of questions.
+// asker is the state of one call of Ask.
 type asker struct {
 	get     func(context.Context, name.Reference) (*remote.Descriptor, error)
 	timeout time.Duration
 
 	mu sync.Mutex
-	// dead are the registries that are given up, and why.
+	// dead are the registries that are not asked again, with the reasons.
 	dead    map[string]string
 	known   map[string]lint.Platforms
 	trouble map[trouble][]string
 }
 
-// questions are the images, each once, in the order of their first mention.
+// questions returns the images, each once, in the order of their first mention.
 func (a *asker) questions(references []string) []question {
 	place := map[string]int{}
 	var out []question
@@ -158,7 +157,7 @@ func (a *asker) questions(references []string) []question {
 	return out
 }
 
-// ask asks of one image, unless its registry is given up.
+// ask asks for one image, unless its registry is dead.
 func (a *asker) ask(ctx context.Context, q question) {
 	registry := q.ref.Context().RegistryStr()
 	a.mu.Lock()
@@ -190,7 +189,7 @@ func (a *asker) note(registry, why, image string) {
 	a.trouble[key] = append(a.trouble[key], image)
 }
 
-// within bounds the time of an answer, also where a credential helper hangs.
+// within bounds the time of a request, even if a credential helper hangs.
 func (a *asker) within(ctx context.Context, ref name.Reference) (lint.Platforms, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -246,7 +245,7 @@ func (a *asker) platforms(ctx context.Context, ref name.Reference) (lint.Platfor
 	return out, known(out)
 }
 
-// add takes an entry. What is for no system, such as an attestation, is unknown or empty.
+// add adds an entry of a manifest list. Entries without a system, such as attestations, are ignored.
 func add(out *lint.Platforms, os, version string) {
 	switch {
 	case os == "windows" && !slices.Contains(out.Windows, version):
@@ -265,7 +264,7 @@ func known(p lint.Platforms) error {
 	return nil
 }
 
-// quiet keeps to itself what credential helpers print.
+// quiet is a keychain that suppresses the output of credential helpers.
 type quiet struct{ authn.Keychain }
 
 var errCredentials = errors.New("the docker configuration's credentials for it cannot be read")
@@ -279,8 +278,8 @@ func (q quiet) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return auth, nil
 }
 
-// reason says in few words, and without addresses that may carry tokens, why an image
-// is not known, and whether its registry need not be asked again.
+// reason returns a short reason why an image is unknown, without addresses that may contain tokens, and whether its
+// registry need not be asked again.
 func reason(err error) (text string, dead bool) {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		switch answer.StatusCode {
@@ -307,7 +306,7 @@ func reason(err error) (text string, dead bool) {
 	return "what it answers is no image", false
 }
 
-// notes are a line for each registry and reason.
+// notes returns a line for each registry and reason.
 func (a *asker) notes() []string {
 	keys := slices.SortedFunc(maps.Keys(a.trouble), func(x, y trouble) int {
 		return cmp.Or(cmp.Compare(x.registry, y.registry), cmp.Compare(x.reason, y.reason))

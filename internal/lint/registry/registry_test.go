@@ -56,7 +56,7 @@ func image(t *testing.T, os, version string) v1.Image {
 	return out
 }
 
-// index has an entry for each pair of system and version.
+// index returns an image index with an entry for each pair of system and version.
 func index(t *testing.T, pairs ...[2]string) v1.ImageIndex {
 	t.Helper()
 	out := v1.ImageIndex(empty.Index)
@@ -83,7 +83,7 @@ func push(t *testing.T, text string, index v1.ImageIndex) {
 	}
 }
 
-// anonymous keeps tests away from the machine's docker configuration.
+// anonymous replaces the machine's docker configuration in tests.
 var anonymous = authn.NewMultiKeychain()
 
 func TestAsk(t *testing.T) {
@@ -131,7 +131,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// keys is a keychain with one user for all.
+// keys is a keychain that returns the same user for every registry.
 type keys struct {
 	auth authn.Authenticator
 	err  error
@@ -139,7 +139,7 @@ type keys struct {
 
 func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k.auth, k.err }
 
-// TestCredentials are used where they are asked for, and sent nowhere else.
+// TestCredentials: credentials are sent where they are required, and nowhere else.
 func TestCredentials(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	host := serve(t, func(next http.Handler) http.Handler {
@@ -180,8 +180,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a registry that does not answer is one note, however many images it
-// has, and hides no other registry.
+// TestUnreachable: a registry that does not answer yields one note for all its images, and other registries are asked.
 func TestUnreachable(t *testing.T) {
 	good := serve(t, nil)
 	push(t, good+"/app:1", index(t, [2]string{"linux", ""}))
@@ -229,7 +228,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestDigests: a manifest list has one digest for all systems; what cannot be learned is named.
+// TestDigests: a manifest list has one digest for all systems; the error names each image without one.
 func TestDigests(t *testing.T) {
 	host := serve(t, nil)
 	list := index(t, [2]string{"windows", "10.0.20348.2227"}, [2]string{"linux", ""})

@@ -7,19 +7,19 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// administrator is the account that Server Core images run as.
+// administrator is the default account of Server Core images.
 const administrator = "ContainerAdministrator"
 
-// maxCredentialSpec is what the API server takes of a credential spec, in bytes.
+// maxCredentialSpec is the largest credential spec that the API server accepts, in bytes.
 const maxCredentialSpec = 64 << 10
 
-// asSystem are options of a process of the node that runs as SYSTEM.
+// asSystem are the windowsOptions of a HostProcess container that runs as SYSTEM.
 const asSystem = "hostProcess: true\n      runAsUserName: 'NT AUTHORITY\\SYSTEM'"
 
 // inHostNetwork is a Windows pod in the host's network.
 var inHostNetwork = windowsPod + "  hostNetwork: true\n"
 
-// mountsNode says whether a container may write to a hostPath volume.
+// mountsNode reports whether a container may write to a hostPath volume.
 func mountsNode(pod *lint.Pod, c lint.Container) bool {
 	return slices.ContainsFunc(c.At("volumeMounts").Items(), func(m lint.Value) bool {
 		return !m.At("readOnly").True() && slices.ContainsFunc(pod.Spec.At("volumes").Items(), func(v lint.Value) bool {
@@ -50,7 +50,7 @@ func gmsaAccess(p *lint.Pass) {
 	})(p)
 }
 
-// mayUse says whether a role for a credential spec is bound to a service account.
+// mayUse reports whether a role for a credential spec is bound to a service account.
 func mayUse(s *lint.Set, namespace, account, spec string) bool {
 	for _, binding := range s.Kind("RoleBinding", "ClusterRoleBinding") {
 		if binding.Kind == "RoleBinding" && binding.Namespace != namespace {
@@ -78,7 +78,7 @@ func mayUse(s *lint.Set, namespace, account, spec string) bool {
 	return false
 }
 
-// allowsUse says whether a rule of a role is about using a credential spec.
+// allowsUse reports whether a rule of a role permits the use of a credential spec.
 func allowsUse(rule lint.Value, spec string) bool {
 	has := func(key, want string) bool {
 		list := rule.At(key).Strings()

@@ -11,17 +11,18 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// defaultServices is the range of Services of a Cluster that names none.
+// defaultServices is the Service range of a Cluster that specifies none.
 const defaultServices = "10.96.0.0/12"
 
-// templated is what Helm fills in; steering what it decides by, which leaves no text.
+// templated matches Helm expressions that insert a value; steering matches those that only control the template and
+// leave no text.
 var (
 	templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
 	steering  = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)
 )
 
-// embedded reads YAML or JSON that is text in a field; what cannot be read is
-// an absent place. Positions in it mean nothing outside.
+// embedded parses YAML or JSON in a text field; if it is invalid the result is an absent value. Its positions are
+// relative to the text.
 func embedded(text string) lint.Value {
 	var clean strings.Builder
 	for line := range strings.Lines(text) {
@@ -66,7 +67,7 @@ func eachCalico(check func(p *lint.Pass, o *lint.Object, spec lint.Value, at fun
 	}
 }
 
-// calico is what Windows needs of an Installation.
+// calico checks the settings of an Installation that Windows needs.
 func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) lint.Value) {
 	if strings.HasPrefix(o.Kind, "IPAMConfig") {
 		if v := spec.At("strictAffinity"); !v.True() {
@@ -102,15 +103,15 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 	}
 }
 
-// windowsApart says whether a ClusterResourceSet installs the network of Windows
-// nodes, so that the Installation is for Linux alone.
+// windowsApart reports whether a ClusterResourceSet installs the network of Windows nodes, so that the Installation is
+// for Linux only.
 func windowsApart(s *lint.Set) bool {
 	return slices.ContainsFunc(ofKind(s, "ClusterResourceSet"), func(addon *lint.Object) bool {
 		return windowsNetwork(addon) && slices.ContainsFunc(ofKind(s, "Cluster"), func(c *lint.Object) bool { return selects(addon, c) })
 	})
 }
 
-// overlay says whether the network of the input is VXLAN.
+// overlay reports whether the network in the input is VXLAN.
 func overlay(s *lint.Set) bool {
 	return slices.ContainsFunc(s.Kind("Installation", "ConfigMap"), func(o *lint.Object) bool {
 		pools := o.Root.At("spec", "calicoNetwork", "ipPools").Items()
@@ -121,8 +122,7 @@ func overlay(s *lint.Set) bool {
 	})
 }
 
-// serviceRanges are the ranges of Services of the one Cluster in a set; none when
-// there are more of them.
+// serviceRanges returns the Service ranges of the only Cluster in a set; none if there are several.
 func serviceRanges(s *lint.Set) []string {
 	all := ofKind(s, "Cluster")
 	if len(all) != 1 {
@@ -134,8 +134,7 @@ func serviceRanges(s *lint.Set) []string {
 	return []string{defaultServices}
 }
 
-// eachFlannel runs check for Flannel's network configuration in sets that know
-// Windows.
+// eachFlannel runs check for Flannel's network configurations in sets with Windows machines or pods.
 func eachFlannel(check func(p *lint.Pass, o *lint.Object, at, conf lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, o := range p.Set.Kind("ConfigMap") {
@@ -146,7 +145,7 @@ func eachFlannel(check func(p *lint.Pass, o *lint.Object, at, conf lint.Value)) 
 	}
 }
 
-// outboundNAT is about the exceptions in CNI configurations for Windows.
+// outboundNAT checks the exceptions in CNI configurations for Windows.
 func outboundNAT(p *lint.Pass) {
 	for _, o := range p.Set.Kind("ConfigMap") {
 		for _, f := range o.Root.At("data").Fields() {
@@ -195,7 +194,7 @@ func exceptions(p *lint.Pass, o *lint.Object, at lint.Value, list []string) {
 // proxyImage is an image of kube-proxy, and the release in its tag.
 var proxyImage = regexp.MustCompile(`kube-proxy[^:]*:v?(1\.\d+\.\d+)`)
 
-// kubeProxyContainer is about a container that runs kube-proxy on Windows.
+// kubeProxyContainer checks a container that runs kube-proxy on Windows.
 func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	v := c.At("image")
 	tag := proxyImage.FindStringSubmatch(v.Str())
@@ -220,8 +219,8 @@ func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 }
 
-// clusterVersion is the release of the one control plane in the set, else the
-// target's minor; empty when neither is known.
+// clusterVersion returns the version of the only control plane in the set, else the target's minor; empty if neither is
+// known.
 func clusterVersion(p *lint.Pass) string {
 	planes := ofKind(p.Set, "KubeadmControlPlane")
 	if len(planes) == 1 {

@@ -10,19 +10,19 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// clusterName is what an AzureCluster may be called.
+// clusterName matches the permitted names of an AzureCluster.
 var clusterName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,42}[a-z0-9]$`)
 
-// serverVersion is the form of the annotation windowsServerVersion.
+// serverVersion matches the value of the annotation windowsServerVersion.
 var serverVersion = regexp.MustCompile(`^windows-(\d{4})$`)
 
-// vmSize is the series, the number of processors and the features of an Azure size.
+// vmSize matches the series, the number of processors and the features of an Azure VM size.
 var vmSize = regexp.MustCompile(`^Standard_[A-Z]+(\d+)(?:-\d+)?([a-z]*)(?:_|$)`)
 
-// suffix is what Cluster API appends to the names of a MachineDeployment's machines.
+// suffix has the length of the suffix that Cluster API appends to the names of a MachineDeployment's machines.
 const suffix = "-abcde-fghij"
 
-// scaleSetNames finds machine pools whose scale sets would have one name.
+// scaleSetNames finds machine pools whose scale sets would have the same name.
 func scaleSetNames(p *lint.Pass) {
 	type place struct{ namespace, cluster, name string }
 	first := map[place]*lint.Object{}
@@ -50,7 +50,7 @@ func scaleSetNames(p *lint.Pass) {
 	}
 }
 
-// managedPools is about the pools of AKS.
+// managedPools checks the pools of AKS.
 func managedPools(p *lint.Pass, m machines) {
 	if m.infra.Kind != "AzureManagedMachinePool" {
 		return
@@ -98,7 +98,7 @@ func azureCluster(name string) string {
 		"\nspec:\n  location: westeurope\n"
 }
 
-// defaultRelease is the Windows Server that machines get which name none.
+// defaultRelease returns the Windows Server release of machines that specify none.
 func (m machines) defaultRelease() string {
 	image, err := windows.DefaultImage(m.version.Str(), windows.OSWindows,
 		map[string]string{windows.RuntimeAnnotation: m.annotation(windows.RuntimeAnnotation).Str()})
@@ -111,5 +111,5 @@ func (m machines) defaultRelease() string {
 	return windows.DefaultRelease
 }
 
-// unfilled says whether a text has variables of a template left in it.
+// unfilled reports whether a text still contains template variables.
 func unfilled(text string) bool { return strings.Contains(text, "${") || strings.Contains(text, "{{") }

@@ -12,27 +12,27 @@ import (
 
 const containerdPipe = "npipe:////./pipe/containerd-containerd"
 
-// cloudTaint is what the cloud provider waits for on a node.
+// cloudTaint is the taint that the cloud provider removes when it has initialized a node.
 const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// linuxCommand is a command line for a shell of Linux.
+// linuxCommand matches a command line for a Linux shell.
 var linuxCommand = regexp.MustCompile(`^\s*(sudo|bash|sh|sed|awk|systemctl|apt|apt-get|yum|dnf|modprobe|sysctl|` +
 	`export|chmod|chown|ln|cat|ls|cp|mv|rm|touch|service|/\w+)(\s|/|$)|` +
 	`(^|[\s"'=])/(etc|usr|var|opt|tmp|bin)/`)
 
-// windowsShell starts what reads paths with slashes.
+// windowsShell matches programs that accept paths with slashes.
 var windowsShell = regexp.MustCompile(`(?i)^\s*(powershell|pwsh|cmd)(\.exe)?\s`)
 
-// cryptHash is a password as /etc/shadow keeps it.
+// cryptHash matches a password hash as in /etc/shadow.
 var cryptHash = regexp.MustCompile(`^\$(1|2[aby]?|5|6|7|y|gy|sha1)\$`)
 
-// goneFlags are flags that kubelet no longer has, and the minor that took them.
+// goneFlags are flags that were removed from the kubelet, with the minor that removed them.
 var goneFlags = map[string]int{
 	"network-plugin": 24, "cni-conf-dir": 24, "cni-bin-dir": 24, "cni-cache-dir": 24, "network-plugin-mtu": 24, "docker-endpoint": 24,
 	"image-pull-progress-deadline": 24, "container-runtime": 27, "pod-infra-container-image": 35,
 }
 
-// mentions says whether flags, taints or files of a configuration name something.
+// mentions reports whether flags, taints or files of a configuration contain a text.
 func mentions(k lint.Value, text string) bool {
 	has := func(v lint.Value) bool { return strings.Contains(v.Str(), text) }
 	return slices.ContainsFunc(kubeletFlags(k), func(f arg) bool { return strings.Contains(f.value, text) }) ||
@@ -41,7 +41,7 @@ func mentions(k lint.Value, text string) bool {
 		slices.ContainsFunc(k.At("files").Items(), func(v lint.Value) bool { return has(v.At("content")) })
 }
 
-// reserves says whether flags keep 2Gi of memory from pods.
+// reserves reports whether flags reserve at least 2Gi of memory for the system.
 func reserves(all []arg) bool {
 	total := resource.Quantity{}
 	for _, name := range []string{"system-reserved", "kube-reserved"} {
@@ -57,7 +57,7 @@ func reserves(all []arg) bool {
 	return total.Value() >= 2<<30
 }
 
-// gates is about the feature gates of control planes and of Windows machines.
+// gates checks the feature gates of control planes and of Windows machines.
 func gates(p *lint.Pass) {
 	seen := map[*lint.Object]bool{}
 	for _, m := range groups(p.Set) {
@@ -98,7 +98,7 @@ func gates(p *lint.Pass) {
 	}
 }
 
-// gate is what is wrong with one feature gate.
+// gate returns the problem with one feature gate.
 func gate(t lint.Target, name, value string) (lint.Severity, string) {
 	switch {
 	case name == "WindowsHostProcessContainers" && t.AtLeast(28):

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestCases: what rules find and leave beside their examples. A case's want is the
-// severity and path of each finding, in order.
+// TestCases checks the rules with more input than their examples. A case's want is the severity and path of each
+// finding, in order.
 func TestCases(t *testing.T) {
 	const affinity = "  affinity:\n    nodeAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n" +
 		"        nodeSelectorTerms:\n        - matchExpressions:\n"
@@ -203,7 +203,7 @@ func found(t *testing.T, rule, text string, target lint.Target, want []string) {
 	}
 }
 
-// TestExpand: a fix that makes several elements of one keeps to the list's style.
+// TestExpand: a fix that replaces one element by several keeps the list's style.
 func TestExpand(t *testing.T) {
 	for name, c := range map[string]struct{ command, want string }{
 		"flow": {"    command: [echo, hello]\n", "    command: [cmd, /c, echo, hello]\n"},

@@ -7,7 +7,7 @@ import (
 // linuxDrivers are CSI drivers without a node plugin for Windows.
 var linuxDrivers = []string{"blob.csi.azure.com", "nfs.csi.k8s.io"}
 
-// linuxFileSystems are what Windows cannot format.
+// linuxFileSystems are file systems that Windows cannot format.
 var linuxFileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
 
 // claim is a PersistentVolumeClaim of a pod, and the object that carries it.
@@ -16,7 +16,7 @@ type claim struct {
 	spec   lint.Value
 }
 
-// claimsOf are those of a pod: by name, ephemeral, and from a StatefulSet's templates.
+// claimsOf returns the claims of a pod: by name, ephemeral, and from a StatefulSet's templates.
 func claimsOf(s *lint.Set, pod *lint.Pod) []claim {
 	var out []claim
 	for _, v := range pod.Spec.At("volumes").Items() {

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// kubeletFixes are the vulnerabilities of kubelets on Windows, newest first, and the
-// first release of each minor without them.
+// kubeletFixes are the vulnerabilities of the kubelet on Windows, newest first, with the first fixed release of each
+// minor.
 var kubeletFixes = []struct {
 	cve   string
 	fixed []lint.Release
@@ -20,15 +20,15 @@ var kubeletFixes = []struct {
 	{"CVE-2023-3676 and CVE-2023-3955", subPathFixes},
 }
 
-// subPathFixes are the first releases whose kubelet does not run a subPath as a
-// command. Source: kubernetes issues 119339 and 119595.
+// subPathFixes are the first releases whose kubelet does not execute a subPath as a command. Source: kubernetes issues
+// 119339 and 119595.
 var subPathFixes = []lint.Release{{Minor: 28, Patch: 1}, {Minor: 27, Patch: 5}, {Minor: 26, Patch: 8}, {Minor: 25, Patch: 13},
 	{Minor: 24, Patch: 17}}
 
-// csiProxyImage is an image of csi-proxy and its version.
+// csiProxyImage matches an image of csi-proxy and its version.
 var csiProxyImage = regexp.MustCompile(`(?:^|/)csi-proxy:v?(\d+)\.(\d+)\.(\d+)`)
 
-// podCIDR and serviceCIDR are what is before and after a range of pods in a Cluster.
+// podCIDR and serviceCIDR are the YAML before and after the pod range of a Cluster.
 const podCIDR, serviceCIDR = "    pods:\n      cidrBlocks: [", "]\n    services:\n      cidrBlocks: [10.96.0.0/12]\n"
 
 // eachCluster runs check for the Clusters that have machines with Windows in the set.
@@ -44,20 +44,20 @@ func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 	}
 }
 
-// networkLabels are those of the add-ons that everybody has.
+// networkLabels returns the labels that common network addons use.
 func networkLabels(labels lint.Value) bool {
 	return labels.At("windows").Str() == "enabled" && (labels.At("cni").Exists() || labels.At("cni-windows").Exists()) ||
 		labels.At("cni-windows").Exists() || labels.At("cni").Str() == "calico" || strings.Contains(labels.At("cni").Str(), "windows")
 }
 
-// windowsNetwork says whether an add-on brings Windows a network.
+// windowsNetwork reports whether an addon installs a network for Windows.
 func windowsNetwork(addon *lint.Object) bool {
 	return strings.Contains(addon.Name, "windows") || strings.Contains(addon.Root.At("spec", "valuesTemplate").Str(), "HNS") ||
 		slices.ContainsFunc(addon.Root.At("spec", "resources").Items(),
 			func(r lint.Value) bool { return strings.Contains(r.At("name").Str(), "windows") })
 }
 
-// selects says whether an add-on's clusterSelector matches a cluster.
+// selects reports whether an addon's clusterSelector matches a cluster.
 func selects(addon, cluster *lint.Object) bool {
 	selector := addon.Root.At("spec", "clusterSelector")
 	return addon.Namespace == cluster.Namespace && matches(selector, cluster.Root.At("metadata", "labels"))
@@ -95,7 +95,7 @@ func matches(selector, labels lint.Value) bool {
 	return true
 }
 
-// startup is how long a MachineHealthCheck lets a machine become a node.
+// startup returns the time that a MachineHealthCheck gives a machine to become a node.
 func startup(o *lint.Object) (lint.Value, time.Duration) {
 	if v := o.Root.At("spec", "checks", "nodeStartupTimeoutSeconds"); v.Exists() {
 		n, _ := v.Int()
@@ -108,7 +108,7 @@ func startup(o *lint.Object) (lint.Value, time.Duration) {
 	return v, 10 * time.Minute // Cluster API's default
 }
 
-// unbounded is a long time for zero, which switches the check off.
+// unbounded returns a very long time for zero, which disables the check.
 func unbounded(d time.Duration) time.Duration {
 	if d == 0 {
 		return 1 << 62
@@ -116,7 +116,7 @@ func unbounded(d time.Duration) time.Duration {
 	return d
 }
 
-// checks says whether a MachineHealthCheck is about machines.
+// checks reports whether a MachineHealthCheck selects machines.
 func checks(o *lint.Object, m machines) bool {
 	if name := o.Root.At("spec", "clusterName").Str(); m.owner.Namespace != o.Namespace || m.owner.Root.At("spec",
 		"clusterName").Str() != name {

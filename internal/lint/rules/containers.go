@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// oncePerPod reports what check finds in the first of a pod's containers, and of how many
-// others it is true. check returns an empty text for nothing.
+// oncePerPod reports a finding of check for the first container of a pod only, with the number of the other affected
+// ones. check returns "" for what if it finds nothing.
 func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) func(*lint.Pass, *lint.Pod) {
 	return func(p *lint.Pass, pod *lint.Pod) {
 		var at lint.Value
@@ -32,11 +32,10 @@ func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) fu
 	}
 }
 
-// stopSignals is the feature gate of the field.
+// stopSignals is the feature gate of the field stopSignal.
 const stopSignals = "ContainerStopSignals"
 
-// hasToken says whether a token of the service account is mounted, which it is unless
-// the pod says no.
+// hasToken reports whether a service account token is mounted, as it is unless the pod disables it.
 func hasToken(pod *lint.Pod) bool {
 	if auto, set := pod.Spec.At("automountServiceAccountToken").Bool(); auto || !set {
 		return true

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestDocumented keeps docs/rules, one page per rule, as the rules are.
+// TestDocumented compares docs/rules, which has one page per rule, with the rules.
 func TestDocumented(t *testing.T) {
 	const dir = "../../../docs/rules"
 	want := map[string]string{"README.md": index()}
@@ -73,7 +73,7 @@ var targetKeys = []struct{ name, text string }{
 	{"windowsStartupMinutes", "how long a Windows machine may take to become a node; 20. WIN827"},
 }
 
-// TestTargetDocumented: every key of a target is in the docs, and no other.
+// TestTargetDocumented: the docs describe every key of a target, and no other.
 func TestTargetDocumented(t *testing.T) {
 	want, got := map[string]bool{"--kubernetes-version": true}, map[string]bool{}
 	for i := range reflect.TypeFor[lint.Target]().NumField() {
@@ -104,7 +104,7 @@ func page(r lint.Rule) string {
 		r.ID, r.Title, r.Severity, versions, r.Oracle, r.Doc, target(r.For), r.Bad, r.Good)
 }
 
-// target says what has to be known of the cluster for the examples.
+// target describes the properties of the cluster that the examples need.
 func target(t lint.Target) string {
 	keys, err := yaml.Marshal(t)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// posix is an absolute path of Linux.
+// posix matches an absolute path of Linux.
 var posix = regexp.MustCompile(`^/(etc|tmp|var/log|usr|opt)(/|$)`)
 
-// expansion is what Kubernetes replaces in commands before anything runs.
+// expansion matches the references that Kubernetes expands in commands.
 var expansion = regexp.MustCompile(`(\$*)\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)`)
 
-// dollars is PowerShell's variable $$, of which one dollar is left.
+// dollars matches PowerShell's variable $$, which Kubernetes turns into a single dollar.
 var dollars = regexp.MustCompile(`(^|[^$])\$\$($|[^A-Za-z_({$?])`)
 
-// systemDirectory is what every Windows image has.
+// systemDirectory matches the system directories of Windows images.
 var systemDirectory = regexp.MustCompile(`(?i)^c:[\\/]+(windows|users|program files|programdata)([\\/]|$)`)
 
 // withVariable is a Windows pod with one environment variable.
@@ -32,7 +32,7 @@ func withShell(text string) string {
 		"    - name: NAME\n      value: web\n    command: [powershell, -Command, '" + text + "']\n"
 }
 
-// olderContainerd says whether the target names a containerd before 1.minor.
+// olderContainerd reports whether the target has a containerd older than 1.minor.
 func olderContainerd(t lint.Target, minor int) bool {
 	var major, own int
 	n, _ := fmt.Sscanf(strings.TrimPrefix(t.Containerd, "v"), "%d.%d", &major, &own)

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// device is a name that Windows keeps for devices, with or without an extension.
+// device matches a name that Windows reserves for devices, with or without an extension.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
 // withSubPath is a Windows pod that mounts one file of a volume.
@@ -38,14 +38,14 @@ func eachSubPath(check func(p *lint.Pass, pod *lint.Pod, v, volume lint.Value)) 
 	})
 }
 
-// fileName is a name that a volume makes, and the place that says so.
+// fileName is the name of a file in a volume, and the position of the field that sets it.
 type fileName struct {
 	name string
 	at   lint.Value
 }
 
-// fileNames are those that a volume's source makes, by the object that names them: the
-// pod's items, else the keys of the ConfigMap or Secret in the set.
+// fileNames returns the file names in a volume, by the object that defines them: the pod's items, else the keys of the
+// ConfigMap or Secret in the set.
 func fileNames(s *lint.Set, pod *lint.Pod, source lint.Value, kind string) map[*lint.Object][]fileName {
 	out := map[*lint.Object][]fileName{}
 	if items := source.At(kind, "items").Items(); len(items) > 0 {
@@ -65,7 +65,7 @@ func fileNames(s *lint.Set, pod *lint.Pod, source lint.Value, kind string) map[*
 	return out
 }
 
-// fileProblems reports names that Windows does not take.
+// fileProblems reports names that Windows does not permit.
 func fileProblems(p *lint.Pass, o *lint.Object, names []fileName) {
 	seen := map[string]string{}
 	for _, f := range names {
@@ -83,7 +83,7 @@ func fileProblems(p *lint.Pass, o *lint.Object, names []fileName) {
 	}
 }
 
-// fileProblem is what Windows has against a name.
+// fileProblem returns the reason why Windows does not permit a name, or "".
 func fileProblem(name string) string {
 	switch {
 	case strings.ContainsAny(name, `<>:"|?*\`):
