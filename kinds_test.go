@@ -19,8 +19,7 @@ import (
 	"casement.dev/casement/internal/kind"
 )
 
-// TestKinds: package kind has every kind of our API group and nothing else of it, with the
-// names of its definition.
+// TestKinds: package kind has exactly the kinds of casement's API group, with the names in their CRDs.
 func TestKinds(t *testing.T) {
 	crds, err := config.CRDs()
 	if err != nil {
@@ -62,8 +61,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestKindsOnce: no other table says what an object with machines is made of. A list of
-// three names of kinds is one; those below mean something else.
+// TestKindsOnce: no other table lists the kinds with machines. A list of three kind names counts as a table; the
+// exceptions below have another meaning.
 func TestKindsOnce(t *testing.T) {
 	meant := map[string]string{
 		"internal/kind/kind.go":         "the table",

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// tables know Kubernetes releases one by one, or have a literal of their own on purpose.
+// tables are files that list Kubernetes releases one by one, or contain a release literal on purpose.
 var tables = []string{
 	"internal/kuberelease/kuberelease.go",
 	"internal/addons/addons.go",   // the cloud provider's release for each minor
@@ -23,8 +23,8 @@ var tables = []string{
 	"internal/sim",                // shares no facts; TestEmbedded of cmd/casement-kube compares
 }
 
-// TestKubernetesRelease: the release of Kubernetes is in one place, beside go.mod. A
-// literal of the same minor elsewhere would be forgotten when it moves.
+// TestKubernetesRelease: the Kubernetes release is defined in one place, beside go.mod. A literal of the same minor
+// elsewhere would be forgotten in an upgrade.
 func TestKubernetesRelease(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestKubernetesRelease(t *testing.T) {
 	}
 }
 
-// literals calls found with each string of a Go file, imports aside.
+// literals calls found with each string literal of a Go file, except imports.
 func literals(path string, found func(token.Position, string)) error {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// phrases are not used in comments and messages; each has what to say in its place.
+// phrases are regular expressions of words that comments and messages must not contain, each with a better wording.
 var phrases = map[string]string{
 	`bears?|bore|borne`:         "has, records",
 	`mends?|mended|mending`:     "repairs, fixes",
@@ -39,7 +39,7 @@ var phrases = map[string]string{
 	`strikes?|struck|spoils?`:   "matches, fails",
 }
 
-// names are words that no identifier has in it.
+// names are words that identifiers must not contain, each with a better word.
 var names = map[string]string{
 	"mend": "fix, repair", "mended": "fixed", "told": "shown, reported", "gist": "summary", "doomed": "toDelete",
 	"afflict": "inject", "ailment": "GuestFault",
@@ -47,18 +47,18 @@ var names = map[string]string{
 	"spoil": "fail", "forever": "unbounded", "anew": "again",
 }
 
-// kept are literals that stay as they are: people have them in files and scripts.
+// kept are literals that are exempt, because users have them in files and scripts.
 var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", "`json:\"standIns\"`", `"ailment"`, `"ailments"`,
 	`"- {path: /out/a, content: one, owner: 'nobody:there'}\n"`,
 	"`json:\"strikes\"`", "`json:\"conductor\"`",
 	`"nobody"`, `"Install-ADServiceAccount Nobody -ErrorAction Stop"`, // names of users
 	`"#cloud-config\nwrite_files:\n- {path: /1, content: a, owner: 'nobody:x', defer: true}\n"`,
-	// What ip of iproute2 prints.
+	// The output format of ip of iproute2.
 	`"%d: %s    inet %s %sscope %s\\       valid_lft forever preferred_lft forever\n"`,
 	`"    inet %s %sscope %s\n       valid_lft forever preferred_lft forever\n"`,
 }
 
-// exactNames are identifiers that say too little as a whole.
+// exactNames are identifiers that must not be used, each with a better name.
 var exactNames = map[string]string{
 	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed",
 	"act": "invoke", "underWay": "inProgress",
@@ -98,10 +98,10 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// quoted is what a page shows of programs and files.
+// quoted matches code spans, which a page may quote from programs and files.
 var quoted = regexp.MustCompile("`[^`]*`")
 
-// checkPage reads the text of a page, without its examples.
+// checkPage checks the text of a page, without its code blocks.
 func checkPage(t *testing.T, path string, banned *regexp.Regexp) error {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -161,7 +161,7 @@ func checkWords(t *testing.T, path string, banned *regexp.Regexp) error {
 	return nil
 }
 
-// inPlaceOf is what to say in place of a word.
+// inPlaceOf returns the better wording for a word.
 func inPlaceOf(word string) string {
 	for pattern, say := range phrases {
 		if regexp.MustCompile(`(?i)^(?:` + pattern + `)$`).MatchString(word) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestHalfAnAnswer: a plane that begins to answer and does not go on has not answered,
-// which who starts it waits through.
+// TestHalfAnAnswer: a plane that begins a response and does not finish it counts as not answering, and a command that
+// starts the plane keeps waiting.
 func TestHalfAnAnswer(t *testing.T) {
 	dir := Dir(t.TempDir())
 	if err := dir.Make(); err != nil {

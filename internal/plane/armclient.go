@@ -19,13 +19,13 @@ import (
 	"casement.dev/casement/internal/azure/bastion"
 )
 
-// publicAudience is what tokens for ARM are for.
+// publicAudience is the audience of tokens for ARM.
 const publicAudience = "https://management.azure.com"
 
-// managementScope is what tokens for ARM are asked for.
+// managementScope is the scope of tokens for ARM.
 const managementScope = publicAudience + "/.default"
 
-// ARM is a client of the local Azure, as its owner.
+// ARM returns a client of the local Azure that logs in as the plane's own application.
 func (a Azure) ARM() (*arm.Client, error) {
 	transport, err := a.transport()
 	if err != nil {
@@ -39,8 +39,7 @@ func (a Azure) ARM() (*arm.Client, error) {
 		Credential: credential, Transport: transport})
 }
 
-// Bastion is a Bastion host of the local Azure, whose name only the local Azure itself
-// knows the address of.
+// Bastion returns a Bastion host of the local Azure. Its DNS name resolves only through the local Azure.
 func (a Azure) Bastion(dnsName string) (bastion.Host, error) {
 	transport, err := a.transport()
 	if err != nil {
@@ -58,7 +57,7 @@ func (a Azure) Bastion(dnsName string) (bastion.Host, error) {
 		}}, nil
 }
 
-// ClientSecret reads the secret of the owner's application.
+// ClientSecret reads the secret of the plane's own application.
 func (a Azure) ClientSecret() (string, error) {
 	data, err := os.ReadFile(a.SecretFile)
 	if err != nil {

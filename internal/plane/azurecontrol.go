@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 )
 
-// vaultDomain is below what the key vaults of a local Azure have their names.
+// vaultDomain is the parent domain of the key vaults of a local Azure.
 const vaultDomain = "vault.casement.localhost"
 
 // AzureLog returns the remembered calls with a higher number than after.
@@ -29,8 +29,8 @@ func (c *Client) AzureResources(ctx context.Context) ([]AzureResource, error) {
 	return out, c.get(ctx, "/azure/resources", &out)
 }
 
-// AzureDocuments returns the resources of some types as ARM's clients see them, by type,
-// without a call that the local Azure counts.
+// AzureDocuments returns the resources of some types as ARM returns them, by type. The request is not in the local
+// Azure's call log.
 func (c *Client) AzureDocuments(ctx context.Context, types ...string) (map[string][]json.RawMessage, error) {
 	var out map[string][]json.RawMessage
 	return out, c.get(ctx, "/azure/documents?"+url.Values{"type": types}.Encode(), &out)
@@ -42,7 +42,7 @@ func (c *Client) Faults(ctx context.Context) ([]fault.Rule, error) {
 	return out, c.get(ctx, "/azure/faults", &out)
 }
 
-// AddFault files a rule and returns it with its ID.
+// AddFault adds a rule and returns it with its ID.
 func (c *Client) AddFault(ctx context.Context, r fault.Rule) (fault.Rule, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -61,8 +61,8 @@ func (c *Client) ClearFaults(ctx context.Context, ids ...string) error {
 	return c.send(ctx, http.MethodDelete, "/azure/faults?"+url.Values{"id": ids}.Encode(), nil)
 }
 
-// Pins returns the SHA-256 of what replaces downloads in the machines of the local Azure, in
-// hex by address. An address that nothing replaces is not in it.
+// Pins returns the SHA-256, in hex, of the stubs that replace downloads in the machines of the local Azure, by URL. A
+// URL without a stub is absent.
 func (c *Client) Pins(ctx context.Context, addresses ...string) (map[string]string, error) {
 	var out map[string]string
 	return out, c.get(ctx, "/azure/pins?"+url.Values{"address": addresses}.Encode(), &out)
@@ -101,9 +101,8 @@ func (c *Client) send(ctx context.Context, method, path string, data []byte) err
 	return body.Close()
 }
 
-// CloudConfig is the file that describes the local Azure to
-// 'az cloud register --cloud-config'. The authority ends in /adfs, the form of
-// an authority for which az asks the authority itself alone.
+// CloudConfig returns the file that describes the local Azure to 'az cloud register --cloud-config'. The authority ends
+// in /adfs, for which az does not query Microsoft's instance discovery.
 func (a Azure) CloudConfig() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -111,7 +110,7 @@ func (a Azure) CloudConfig() []byte {
 	host := strings.TrimPrefix(a.Endpoint, "https://")
 	_, port, _ := strings.Cut(host, ":")
 	_ = enc.Encode(map[string]any{ // a map of strings always encodes
-		// The API versions that every packaging of az has.
+		// The profile's API versions are supported by every packaging of az.
 		"profile": "2020-09-01-hybrid",
 		"endpoints": map[string]string{
 			"activeDirectory": a.Endpoint + "/adfs", "activeDirectoryResourceId": a.Endpoint +

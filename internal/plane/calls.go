@@ -12,12 +12,12 @@ type AzureCall struct {
 	Type   string    `json:"type"`
 	Status int       `json:"status"`
 	Caller string    `json:"caller"`
-	// Code is the error's code, Fault the kind and ID of the rule that matched.
+	// Code is the error's code; Fault is the kind and ID of the fault rule that matched.
 	Code  string `json:"code,omitempty"`
 	Fault string `json:"fault,omitempty"`
-	// APIVersion is the one asked for.
+	// APIVersion is the api-version of the request.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Seconds is how long the answer took.
+	// Seconds is the time until the response.
 	Seconds float64 `json:"seconds"`
 }
 
@@ -32,7 +32,7 @@ type AzureResource struct {
 	State string `json:"state"`
 }
 
-// Calls is what the local Azure was asked.
+// Calls counts the requests to the local Azure.
 type Calls struct {
 	Counters                                 []CallCounter `json:"counters"`
 	Reads, Writes, Deletes, Polls, Throttled int

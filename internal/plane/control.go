@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// ErrNotRunning is what a Client returns when no plane answers on the control
-// socket.
+// ErrNotRunning is returned by a Client if no plane answers on the control socket.
 var ErrNotRunning = errors.New("the local plane is not running; start it with: casement up")
 
-// ErrNoAnswer is what a Client returns when a plane holds the state directory and does
-// not answer on the control socket in time.
+// ErrNoAnswer is returned by a Client if a plane holds the state directory and does not answer on the control socket in
+// time.
 var ErrNoAnswer = errors.New("the local plane runs and does not answer; 'casement status' shows what it said last, 'casement down' ends it")
 
 // Phases of a plane.
@@ -30,25 +29,24 @@ const (
 	PhaseStopping = "stopping"
 )
 
-// Status is what a running plane says of itself.
+// Status is the state of a running plane.
 type Status struct {
 	// Phase is starting, ready, failed or stopping.
 	Phase string `json:"phase"`
-	// Error is why the phase is failed.
+	// Error is the reason for the phase failed.
 	Error string `json:"error,omitempty"`
-	// NoAnswer is why this is not what the plane says now but what it wrote down last, at
-	// Written.
+	// NoAnswer is set if the plane does not answer and this is the status that it last wrote, at Written; it says why.
 	NoAnswer string    `json:"noAnswer,omitempty"`
 	Written  time.Time `json:"written,omitzero"`
-	// Waiting is what the step that goes on waits for.
+	// Waiting is the condition that the present step waits for.
 	Waiting string `json:"waiting,omitempty"`
-	// Notices are what its owner should know, such as files that were found damaged.
+	// Notices are messages for the plane's owner, such as about damaged files.
 	Notices []string `json:"notices,omitempty"`
 	// Restarts are the parts that ended by themselves and were started again.
 	Restarts []Restart `json:"restarts,omitempty"`
 	// PID is the supervisor's process.
 	PID int `json:"pid"`
-	// Bare is a plane without Cluster API and casement.
+	// Bare is set for a plane without Cluster API and casement.
 	Bare    bool      `json:"bare,omitempty"`
 	Started time.Time `json:"started"`
 	// Steps are the steps of the start, in order.
@@ -60,9 +58,9 @@ type Status struct {
 	Gateway   string     `json:"gateway,omitempty"`
 	Guests    []Guest    `json:"guests"`
 	Listeners []Listener `json:"listeners"`
-	// Stubs are the programs that small built-in ones replace.
+	// Stubs are the small built-in programs that replace others.
 	Stubs []Stub `json:"standIns"`
-	// Simulated says in plain words what is not real here.
+	// Simulated lists the parts that are simulated.
 	Simulated []string `json:"simulated"`
 }
 
@@ -70,17 +68,17 @@ type Status struct {
 type Restart struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
-	// Last is when it ended last, and Reason why, as far as is known.
+	// Last is the time of its last end, Reason the cause, if known.
 	Last   time.Time `json:"last,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Down is whether it does not run at the moment.
+	// Down is set while the part does not run.
 	Down bool `json:"down,omitempty"`
 }
 
 // Stub is a small program that runs in place of a container.
 type Stub struct {
 	Name string `json:"name"`
-	// Does is what of the real one it does.
+	// Does describes the functions of the replaced program that the stub has.
 	Does string `json:"does"`
 }
 
@@ -91,27 +89,27 @@ type Step struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Kubernetes says where the management API server is.
+// Kubernetes contains the address of the management API server.
 type Kubernetes struct {
-	// Version is what the embedded binaries are.
+	// Version is the version of the embedded binaries.
 	Version    string `json:"version"`
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// Azure says where the local Azure is and with what one logs in.
+// Azure contains the addresses and the credentials of the local Azure.
 type Azure struct {
-	// Outside is whether it is not of the plane but that of the environment.
+	// Outside is set if the Azure is not the plane's own but the one that the environment describes.
 	Outside  bool   `json:"outside,omitempty"`
 	Endpoint string `json:"endpoint"`
-	// Authority issues the tokens, Audience is what they are for; "" is Endpoint, and
-	// Azure's public resource manager.
+	// Authority issues the tokens; Audience is their audience. Empty values mean Endpoint, and the audience of Azure's
+	// public resource manager.
 	Authority      string `json:"authority,omitempty"`
 	Audience       string `json:"audience,omitempty"`
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`
-	// ClientID is the application that may do everything; SecretFile holds its secret.
+	// ClientID is an application with all rights; SecretFile contains its secret.
 	ClientID   string `json:"clientID"`
 	SecretFile string `json:"secretFile"`
 	// Proxy is the URL of the proxy that answers for Azure's public names, if any,
@@ -131,8 +129,8 @@ type Guest struct {
 	Message  string `json:"message,omitempty"`
 	Address  string `json:"address"`
 	Loopback string `json:"loopback"`
-	// Asked is the Kubernetes version that the VM's image holds; Runs is the one
-	// that the control plane processes on it really are, with emulation noted.
+	// Asked is the Kubernetes version of the VM's image; Runs is the version of the control plane processes on the VM,
+	// with a note if it is emulated.
 	Asked string `json:"asked,omitempty"`
 	Runs  string `json:"runs,omitempty"`
 }
@@ -141,10 +139,10 @@ type Guest struct {
 type Listener struct {
 	Owner   string `json:"owner"`
 	Address string `json:"address"`
-	// Instead is the address asked for, when it could not be bound.
+	// Instead is the requested address, if it could not be bound.
 	Instead string `json:"instead,omitempty"`
-	// Backends counts the machines behind a load balancer's port, none of anything else;
-	// Healthy those of them that answer.
+	// Backends is the number of machines behind a load balancer's port, 0 for other listeners; Healthy is the number of
+	// those that answer.
 	Backends int `json:"backends,omitempty"`
 	Healthy  int `json:"healthy"`
 }
@@ -165,11 +163,11 @@ func NewClient(dir Dir) *Client {
 	}}}
 }
 
-// askTimeout bounds one question to the supervisor that it answers from memory.
+// askTimeout bounds a request that the supervisor answers from memory.
 const askTimeout = 5 * time.Second
 
-// Status asks the plane how it is. It returns ErrNotRunning when there is none and
-// ErrNoAnswer when it does not answer within seconds.
+// Status returns the plane's status. It returns ErrNotRunning if no plane runs and ErrNoAnswer if the plane does not
+// answer within seconds.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -178,8 +176,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// Console writes the serial console of the VM with an ARM resource ID to w.
-// With follow it goes on until ctx ends.
+// Console writes the serial console of the VM with an ARM resource ID to w. With follow it continues until ctx ends.
 func (c *Client) Console(ctx context.Context, id string, follow bool, w io.Writer) error {
 	q := url.Values{"id": {id}}
 	if follow {
@@ -201,7 +198,7 @@ func (c *Client) Calls(ctx context.Context) (json.RawMessage, error) {
 	return raw, err
 }
 
-// Stop asks the plane to end. It returns when the plane accepted.
+// Stop asks the plane to end. It returns when the plane has accepted the request.
 func (c *Client) Stop(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/stop", nil)
 }
@@ -242,8 +239,8 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 	return resp.Body, nil
 }
 
-// noAnswer says why a request was not answered. The lock says whether there is a plane,
-// not the socket: one that was killed may still have taken the connection.
+// noAnswer returns the reason why a request was not answered. The lock decides whether a plane runs, not the socket: a
+// killed plane's socket may have accepted the connection.
 func (c *Client) noAnswer(path string, err error) error {
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("ask the local plane for %s: %w", path, err)

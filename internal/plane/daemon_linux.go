@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lookPeriod is how often a command looks how far the plane is.
+// lookPeriod is the interval at which a command reads the status of a starting plane.
 const lookPeriod = 100 * time.Millisecond
 
 // spawn starts the supervisor in the background: the program itself with args,
@@ -40,18 +40,17 @@ func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	return cmd.Process.Pid, done, nil
 }
 
-// UpReport hears how Up gets on.
+// UpReport contains callbacks for the progress of Up.
 type UpReport struct {
-	// Note gets sentences: that another command starts the plane already, that one ends.
+	// Note receives messages: that another command is already starting the plane, or that a plane is ending.
 	Note func(string)
-	// Seen gets each status.
+	// Seen receives each status.
 	Seen func(Status)
 }
 
-// Up brings the plane up and waits until it is ready: it starts the program itself with
-// args in the background, joins a start that goes on already, and waits for an end that
-// goes on before it starts. started says whether it was this call. When ctx ends the
-// plane goes on starting.
+// Up starts the plane and waits until it is ready: it runs the program itself with args in the background, joins a
+// start in progress, and waits for a plane that is ending before it starts one. started reports whether this call
+// started the plane. If ctx ends, the plane continues to start.
 func Up(ctx context.Context, dir Dir, args []string, report UpReport) (s Status, started bool, err error) {
 	if err := dir.Make(); err != nil {
 		return Status{}, false, err
@@ -79,14 +78,14 @@ func Up(ctx context.Context, dir Dir, args []string, report UpReport) (s Status,
 	}
 }
 
-// up is one Up.
+// up is the state of one call of Up.
 type up struct {
 	dir    Dir
 	args   []string
 	client *Client
 	report UpReport
-	// pid and ended are of the process that it has started, if any. started and joined
-	// say whose start it waits for, its own or another command's.
+	// pid and ended belong to the process that this call started, if any. started and joined say whether it waits for
+	// its own start or for another command's.
 	pid             int
 	ended           <-chan struct{}
 	started, joined bool
@@ -104,7 +103,7 @@ func (u *up) begin() error {
 	if u.joined {
 		return errEnded
 	}
-	// The last report of an earlier run is not about this one.
+	// The last status of an earlier run does not describe this one.
 	if err := ignoreNotExist(os.Remove(u.dir.Snapshot())); err != nil {
 		return err
 	}
@@ -112,11 +111,11 @@ func (u *up) begin() error {
 	return err
 }
 
-// errEnded is returned by an Up whose plane somebody ends meanwhile.
+// errEnded is returned by Up if another command ends the plane meanwhile.
 var errEnded = errors.New("the local plane was ended while it started")
 
-// settle waits for the process that it has started and that came second, so that it does
-// not take the place of a plane that is ended next.
+// settle waits for the process that this call started and that found the directory locked, so that it cannot lock the
+// directory when the present plane ends.
 func (u *up) settle(ctx context.Context) {
 	if u.ended == nil || u.started {
 		return
@@ -134,10 +133,10 @@ func (u *up) note(format string, args ...any) {
 	}
 }
 
-// silentLooks are as many looks without an answer as are worth a note.
+// silentLooks is the number of status requests without an answer after which a note is shown.
 const silentLooks = 20
 
-// look asks for the status. done says that the plane is ready.
+// look reads the status. done reports that the plane is ready.
 func (u *up) look(ctx context.Context) (done bool, err error) {
 	s, err := u.client.Status(ctx)
 	if ctx.Err() != nil || errors.Is(err, ErrNotRunning) {
@@ -169,8 +168,8 @@ func (u *up) look(ctx context.Context) (done bool, err error) {
 	return s.Phase == PhaseReady, nil
 }
 
-// gone is called when the process that was started has ended: another one may hold the
-// directory, which had been quicker, otherwise it has failed.
+// gone is called when the started process has ended: either another process held the directory's lock, or it has
+// failed.
 func (u *up) gone() error {
 	running, err := u.dir.held()
 	if err != nil || running {
@@ -188,7 +187,7 @@ func (u *up) gone() error {
 	return fmt.Errorf("the local plane ended while it started: %s", reason)
 }
 
-// cut says how far the plane was when the wait ended.
+// cut returns the error of a wait that ctx ended, with the plane's progress.
 func (u *up) cut(ctx context.Context) error {
 	at := "it has not answered yet"
 	if n := len(u.last.Steps); n > 0 {
@@ -202,20 +201,19 @@ func (u *up) cut(ctx context.Context) error {
 		ctx.Err(), at, u.dir.Log())
 }
 
-// DownReport is how a plane ended.
+// DownReport is the result of Down.
 type DownReport struct {
-	// Ran is whether there was one.
+	// Ran is set if a plane was running.
 	Ran bool
-	// Killed is whether it had to be killed.
+	// Killed is set if the plane had to be killed.
 	Killed bool
 	// Kept are the names in the state directory that are not the plane's own and so have
 	// not been deleted.
 	Kept []string
 }
 
-// Down ends the plane, waits until its process is gone, and with purge deletes what it
-// has made. The lock says who runs, never the socket: a plane that does not
-// answer is signalled, and in the end killed, when its process is certain.
+// Down ends the plane, waits until its process is gone, and with purge deletes its state. The lock, not the socket,
+// identifies the process: a plane that does not answer is signalled, and finally killed, if its process is certain.
 func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	if r.Ran, err = dir.held(); err != nil {
 		return r, err
@@ -242,7 +240,7 @@ func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	return r, err
 }
 
-// lockExisting takes the lock of a plane's directory; nil for a directory that is none.
+// lockExisting takes the lock of a plane's directory; it returns nil if the directory is no plane's.
 func (d Dir) lockExisting() (*os.File, error) {
 	if _, err := os.Stat(d.Path(markFile)); err != nil {
 		return nil, ignoreNotExist(err)
@@ -266,7 +264,7 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 		}
 	}
 	if unknown == nil {
-		// One that was stopped (SIGSTOP) does not end before it goes on.
+		// A process that was stopped (SIGSTOP) does not end before SIGCONT.
 		_ = holder.Signal(syscall.SIGCONT)
 	}
 	patience := 30 * time.Second
@@ -278,8 +276,8 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	tick := time.NewTicker(lookPeriod / 2)
 	defer tick.Stop()
 	for {
-		// The lock is let go with the end of the last thread; another plane may have it at
-		// once. A killed one's children end after it, which the kernel sees to.
+		// The lock is released with the end of the last thread; another plane may take it at once. The kernel ends a
+		// killed plane's children after it.
 		if running, err := d.held(); err != nil || !running {
 			return killed, err
 		}

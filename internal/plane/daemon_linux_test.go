@@ -45,7 +45,7 @@ func bringUp(t *testing.T, dir Dir) Status {
 }
 
 func bounded(t *testing.T) context.Context {
-	// Cleanup functions need one too, and t.Context has ended then.
+	// Cleanup functions need a context too, and t.Context has ended by then.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	time.AfterFunc(2*time.Minute, cancel)
 	return ctx
@@ -158,7 +158,7 @@ func TestDownWithoutSocket(t *testing.T) {
 	}
 }
 
-// A process that is not known is not ended, and its state not deleted.
+// A process that cannot be identified is not ended, and its state is not deleted.
 func TestDownOfUnknownHolder(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
@@ -242,7 +242,7 @@ func TestTwoUps(t *testing.T) {
 	}
 }
 
-// played serves a status as a supervisor would, with its lock, until end is called.
+// played answers with a status as a supervisor would, holding its lock, until end is called.
 func played(t *testing.T, dir Dir, s Status) (end func()) {
 	t.Helper()
 	if err := dir.Make(); err != nil {
@@ -264,7 +264,7 @@ func played(t *testing.T, dir Dir, s Status) (end func()) {
 	})
 }
 
-// A plane that is killed while it is asked resets the connection.
+// A plane that is killed during a request resets the connection.
 func TestConnectionReset(t *testing.T) {
 	dir := shortDir(t)
 	if err := dir.Make(); err != nil {
@@ -332,7 +332,7 @@ func TestUpJoins(t *testing.T) {
 		!strings.Contains(err.Error(), "it is at: local Azure (the tide). It goes on starting in the background") {
 		t.Errorf("cut off, up says %v", err)
 	}
-	// Somebody ends the start that it has joined.
+	// Another command ends the start that this call has joined.
 	report.Seen = func(Status) { end() }
 	if _, _, err := Up(bounded(t), dir, nil, report); !errors.Is(err, errEnded) {
 		t.Errorf("after the end of what it has joined, up says %v", err)

@@ -10,9 +10,9 @@ import (
 // Domain is a simulated Active Directory domain of the plane, as it is declared and shown.
 type Domain struct {
 	Name string `json:"name"`
-	// NetBIOS is the first part of Name, in capitals, where it is empty.
+	// NetBIOS is the domain's NetBIOS name; by default the first part of Name, in capitals.
 	NetBIOS string `json:"netbios,omitempty"`
-	// SID and GUID are shown and not declared.
+	// SID and GUID are set in answers only.
 	SID  string `json:"sid,omitempty"`
 	GUID string `json:"guid,omitempty"`
 	// DNS are the addresses of its DNS servers.
@@ -22,7 +22,7 @@ type Domain struct {
 	Computers []DomainComputer `json:"computers,omitempty"`
 }
 
-// DomainUser is a user of a domain. The password is declared and not shown.
+// DomainUser is a user of a domain. The password is set in requests only.
 type DomainUser struct {
 	Name     string `json:"name"`
 	Password string `json:"password,omitempty"`
@@ -32,7 +32,7 @@ type DomainUser struct {
 // ManagedAccount is a group managed service account.
 type ManagedAccount struct {
 	Name string `json:"name"`
-	// Allowed may have its password: computers, users, or DomainComputers.
+	// Allowed are the accounts that may read its password: computers, users, or DomainComputers.
 	Allowed []string `json:"allowed"`
 	Expired bool     `json:"expired,omitempty"`
 }

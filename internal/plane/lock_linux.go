@@ -17,13 +17,12 @@ import (
 // errLocked is returned by a second plane on the same state directory.
 var errLocked = errors.New("another casement holds the state directory")
 
-// Records are of the processes that the plane runs.
+// Records returns the records of the processes that the plane runs.
 func (d Dir) Records() process.Records { return process.Records(d.Path("processes")) }
 
 func (d Dir) lockFile() string { return d.Path("lock") }
 
-// Lock takes the state directory for this process. The kernel lets it go when
-// the process ends, however it ends.
+// Lock takes the state directory for this process. The kernel releases the lock when the process ends for any reason.
 func (d Dir) Lock() (*os.File, error) {
 	f, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -34,8 +33,8 @@ func (d Dir) Lock() (*os.File, error) {
 		if err == nil {
 			break
 		}
-		// Who only looks whether the lock is held shares it for a moment. One that
-		// cannot even be shared is a plane's.
+		// A process that only checks the lock holds a shared one for a moment. If a shared lock fails too, a plane
+		// holds it.
 		if errors.Is(err, syscall.EWOULDBLOCK) && flock(f, syscall.LOCK_SH) == nil {
 			time.Sleep(time.Millisecond)
 			continue
@@ -53,8 +52,7 @@ func (d Dir) Lock() (*os.File, error) {
 	return f, nil
 }
 
-// sign writes who holds the lock: the process ID, as earlier versions read it, and its
-// identity.
+// sign writes the identity of the lock's holder: the process ID, as earlier versions read it, and its start time.
 func (d Dir) sign(f *os.File) error {
 	id, err := process.Identify(os.Getpid())
 	if err != nil {
@@ -73,8 +71,7 @@ func (d Dir) sign(f *os.File) error {
 
 func flock(f *os.File, how int) error { return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) }
 
-// held says whether a process holds the lock. A directory that is not there or has no
-// lock file is held by none.
+// held reports whether a process holds the lock. A directory that does not exist or has no lock file is not locked.
 func (d Dir) held() (bool, error) {
 	f, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
@@ -94,8 +91,8 @@ func (d Dir) held() (bool, error) {
 	return false, nil // closing the file gives the lock back
 }
 
-// holder is the process that holds the lock, verified: it is the one that signed, and it
-// has the lock file open. The error says why it is not known.
+// holder returns the process that holds the lock, after a check that it signed the lock file and has it open. The error
+// says why it is unknown.
 func (d Dir) holder() (process.Identity, error) {
 	data, err := os.ReadFile(d.lockFile())
 	if err != nil {
@@ -126,7 +123,7 @@ func (d Dir) holderPID() (int, error) {
 	return holder.PID, err
 }
 
-// opened says whether a process has the lock file open.
+// opened reports whether a process has the lock file open.
 func (d Dir) opened(pid int) bool {
 	lock, err := os.Stat(d.lockFile())
 	if err != nil {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// conduct runs a plane that is the local Azure alone.
+// conduct runs a plane with only the local Azure.
 func conduct(dir plane.Dir) {
 	if err := supervisor.Run(context.Background(), supervisor.Options{Dir: dir, Log: os.Stderr, AzureOnly: true}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

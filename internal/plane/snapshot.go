@@ -23,9 +23,8 @@ func (d Dir) readSnapshot() (Status, error) {
 	return s, nil
 }
 
-// StatusOf returns the status of the plane in dir. For one that runs and does not answer
-// within a few seconds it is the last one that was written down, with NoAnswer saying
-// so.
+// StatusOf returns the status of the plane in dir. If the plane runs and does not answer within a few seconds, it is
+// the last status that the plane wrote, with NoAnswer set.
 func StatusOf(ctx context.Context, dir Dir) (Status, error) {
 	s, err := NewClient(dir).Status(ctx)
 	if err == nil || ctx.Err() != nil || !errors.Is(err, ErrNoAnswer) {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSHKey is the private key with which one logs in to machines whose templates
-// were filled from the plane.
+// SSHKey is the private key for logins to machines whose templates were filled from the plane.
 func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
 
 // SSHPublicKey returns the authorized_keys line of the plane's key, which is made

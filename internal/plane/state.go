@@ -1,8 +1,7 @@
-// Package plane is a local plane as others see it: its state directory, whether it runs,
-// what it reports on its control socket, how to start and end it, and clients of its
-// local Azure. Package supervisor, which is what runs, is not linked, so that a client
-// builds for every system. It has no emulator and no guest. Only internal/cli,
-// internal/plane/supervisor and tests may import it.
+// Package plane is the client side of a local plane: its state directory, whether it runs, its status on the control
+// socket, starting and ending it, and clients of its local Azure. It does not link package supervisor, which runs the
+// plane, so that a client builds for every system. Only internal/cli, internal/plane/supervisor and tests may import
+// it.
 package plane
 
 import (
@@ -61,21 +60,20 @@ const BareMark = "bare"
 // Azure, and names the subscription.
 const OutsideMark = "outside"
 
-// stateVersion is the layout of a state directory that this program makes. Version 1
-// had no mark.
+// stateVersion is the version of the state directory's layout. Version 1 had no mark.
 const stateVersion = 2
 
-// markFile marks a directory as a plane's and says its version.
+// markFile marks a directory as a plane's and contains its version.
 const markFile = "plane.json"
 
 // mark is the content of the mark.
 type mark struct {
-	// Casement says whose the file is, for a person who finds it.
+	// Casement is a text that explains the file to a person.
 	Casement string `json:"casement"`
 	Version  int    `json:"version"`
 }
 
-// ownNames are what a plane makes at the top of its directory, as patterns.
+// ownNames are patterns of the names that a plane creates at the top of its directory.
 var ownNames = []string{
 	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json",
 	"status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
@@ -84,7 +82,7 @@ var ownNames = []string{
 	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
-// early are those that may be there before the mark, when two planes start at once.
+// early are the names that may exist before the mark, when two planes start at once.
 var early = []string{markFile + ".*", "lock", "casement.log"}
 
 func matches(patterns []string, name string) bool {
@@ -106,8 +104,7 @@ func (d Dir) entries() (names []string, err error) {
 	return names, nil
 }
 
-// version is what the directory says of itself: 0 for one that is empty, the version of
-// a plane's, or an error for anything else.
+// version returns the directory's layout version: 0 for an empty directory, or an error if it is not a plane's.
 func (d Dir) version() (int, error) {
 	data, err := os.ReadFile(d.Path(markFile))
 	if err == nil {
@@ -131,7 +128,7 @@ func (d Dir) version() (int, error) {
 	if !slices.ContainsFunc(names, func(n string) bool { return !matches(early, n) }) {
 		return 0, nil
 	}
-	// Version 1: its lock, and what every plane starts with.
+	// A directory of version 1 has a lock and the files that every plane creates at its start.
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if has("lock") && (has("azure") && has("egress") || has(BareMark) && has("management")) {
 		return 1, nil
@@ -152,9 +149,8 @@ func Listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Make makes the directory a plane's, readable by its owner only because it holds keys.
-// It refuses one that holds something else, and one of a later version; one of an earlier
-// version becomes one of this.
+// Make creates the plane's directory, readable by its owner only because it contains keys. It refuses a directory with
+// other content or of a later version, and upgrades one of an earlier version.
 func (d Dir) Make() error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
@@ -173,7 +169,7 @@ func (d Dir) Make() error {
 	case version > stateVersion:
 		return d.tooNew(version)
 	}
-	// From 0 and from 1 it is the mark alone that is missing.
+	// The upgrade from versions 0 and 1 only adds the mark.
 	data, err := json.Marshal(mark{"state of a local plane; casement down --purge deletes it", stateVersion})
 	if err != nil {
 		return err
@@ -189,8 +185,7 @@ func (d Dir) tooNew(version int) error {
 		"that casement, or another directory with --state", d, version, stateVersion)
 }
 
-// purge deletes what a plane made. What else is in the directory stays, and is
-// returned.
+// purge deletes the files that a plane created. It returns the names of other files, which it keeps.
 func (d Dir) purge() (foreign []string, err error) {
 	names, err := d.entries()
 	if err != nil || len(names) == 0 {
@@ -218,14 +213,14 @@ func (d Dir) purge() (foreign []string, err error) {
 	if err != nil || len(foreign) > 0 {
 		return foreign, err
 	}
-	// The mark goes last, so that a purge that was cut off can go on.
+	// The mark is deleted last, so that an interrupted purge can be continued.
 	if err := os.Remove(d.Path(markFile)); err != nil {
 		return nil, ignoreNotExist(err)
 	}
 	return nil, ignoreNotExist(os.Remove(string(d)))
 }
 
-// ReplaceFile writes a file that is whole at every moment.
+// ReplaceFile replaces a file atomically.
 func ReplaceFile(file string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 	if err != nil {

@@ -2,15 +2,15 @@ package plane
 
 import "encoding/base64"
 
-// The identity that a plane puts into the management cluster, its secret and the namespace
-// of both, which templates need to know.
+// The identity that a plane creates in the management cluster, its secret and the namespace of both, for use in
+// templates.
 const (
 	IdentityName      = "cluster-identity"
 	IdentitySecret    = "cluster-identity-secret"
 	IdentityNamespace = "default"
 )
 
-// Location is the region that templates get from a plane.
+// Location is the region that a plane gives to templates.
 const Location = "westeurope"
 
 // TemplateVariables are the values of a running plane for cluster templates.

@@ -11,9 +11,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestWireTypes holds the JSON of a plane's status, which `casement status -o json` prints
-// and a command of another version reads: a field that goes or changes is in the diff of
-// testdata/status.txt.
+// TestWireTypes compares the JSON fields of a plane's status with testdata/status.txt, so that a removed or changed
+// field shows in the diff: `casement status -o json` prints them and commands of other versions read them.
 func TestWireTypes(t *testing.T) {
 	var lines []string
 	var walk func(path string, typ reflect.Type)

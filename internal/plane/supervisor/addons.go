@@ -20,14 +20,13 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// addonInstaller offers the addons in every namespace that has a Cluster, as an
-// operator would have done: a ClusterResourceSet serves its own namespace only. An addon
-// that HelmChartProxies bring to all Clusters that ask for it is withdrawn there.
+// addonInstaller offers the addons in every namespace that has a Cluster, since a ClusterResourceSet applies to its own
+// namespace only. It withdraws an addon that HelmChartProxies install on all Clusters that request it.
 type addonInstaller struct {
 	client client.Client
 	cache  client.Reader
-	// offered says by namespace and addon whether the addon is offered there; what was not
-	// looked at since the plane began is missing.
+	// offered says by namespace and addon whether the addon is offered there; an entry is missing until it is first
+	// decided.
 	offered map[string]bool
 }
 
@@ -40,8 +39,8 @@ func (a *addonInstaller) setUp(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{SkipNameValidation: new(true), MaxConcurrentReconciles: 1}).Complete(a)
 }
 
-// Reconcile implements reconcile.Reconciler. An addon is offered or withdrawn once; what
-// was changed there by hand since stays.
+// Reconcile implements reconcile.Reconciler. It offers or withdraws an addon once per change; later edits by users
+// stay.
 func (a *addonInstaller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var clusters clusterv1.ClusterList
 	var proxies v1alpha1.HelmChartProxyList
@@ -88,8 +87,7 @@ func (a *addonInstaller) set(ctx context.Context, addon addons.Addon, namespace 
 	return nil
 }
 
-// broughtByCharts returns whether HelmChartProxies have charts of the addon and select
-// every Cluster that asks for it.
+// broughtByCharts reports whether HelmChartProxies have charts of the addon and select every Cluster that requests it.
 func broughtByCharts(addon addons.Addon, clusters []clusterv1.Cluster, proxies []v1alpha1.HelmChartProxy) bool {
 	var selectors []labels.Selector
 	for _, p := range proxies {

@@ -37,17 +37,17 @@ type azure struct {
 	sshKey   string
 }
 
-// probeSettle takes the place of the load balancers' probe intervals.
+// probeSettle replaces the load balancers' probe intervals.
 const probeSettle = 500 * time.Millisecond
 
-// tunnel carries what goes through Bastion hosts over the fabric.
+// tunnel returns the dialer with which Bastion hosts connect to machines through the fabric.
 func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 	return func(ctx context.Context, vnet string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
 		return f.Dial(ctx, fabric.Origin{VNetID: vnet, IP: from}, "tcp", to.String())
 	}
 }
 
-// startAzure opens the state, takes its guests up and listens.
+// startAzure loads the state, resumes its guests and serves the local Azure.
 func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	domains, err := domain.Open(c.opts.Dir.Path("domains.json"))
 	if err != nil {
@@ -86,8 +86,7 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	return end, nil
 }
 
-// openAzure opens the server, and returns the listener to serve it at and what machines
-// meet of it.
+// openAzure opens the server; it returns the listener to serve it on and the parts of it that machines connect to.
 func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
 	var meets host.Azure
 	dir := c.opts.Dir
@@ -113,8 +112,8 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 		Faults: faults, Clients: c.opts.Clients,
 		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP,
 		Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
-		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
-		// is its address, but for those who use the proxy and guests, who do.
+		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name is its address, except for clients
+		// of the proxy and for guests, which resolve it.
 		FQDN:   func(_, _, ip string) string { return ip },
 		Tunnel: tunnel(a.fabric),
 	})
@@ -129,13 +128,13 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 	return l, meets, nil
 }
 
-// follow lets the network be what the resources say, from now on.
+// follow keeps the network equal to the resources from now on.
 func (a *azure) follow() {
 	changed := a.fabric.Follow(a.server)
 	a.server.Subscribe(func(change azuresim.Change) { changed(change.Type, change.ID) })
 }
 
-// close ends the guests, the server and the network, as far as they were started.
+// close ends the guests, the server and the network, if they were started.
 func (a *azure) close(log logr.Logger) {
 	a.machines.Close()
 	if a.server != nil {

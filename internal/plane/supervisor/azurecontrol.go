@@ -19,7 +19,7 @@ import (
 // maxSnapshot bounds what restore reads, 1 GiB.
 const maxSnapshot = 1 << 30
 
-// controlAzure adds what steers the local Azure to the control socket.
+// controlAzure adds the handlers that control the local Azure to the control socket.
 func (c *supervisor) controlAzure(mux *http.ServeMux) {
 	handle := func(pattern string, fn func(a *azure, w http.ResponseWriter, r *http.Request) error) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {

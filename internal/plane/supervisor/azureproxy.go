@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// serveProxy starts the proxy that was asked for.
+// serveProxy starts the proxy, if one was requested.
 func (c *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- error) error {
 	if c.opts.Proxy == "" {
 		return nil
@@ -43,8 +43,8 @@ func (c *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- err
 // publicNames is the domain of public IP addresses with a DNS label.
 const publicNames = ".cloudapp.azure.com"
 
-// dialName connects a client of the proxy to the name of a public IP, which the local
-// Azure gives to those who ask it by Azure's names, such as the endpoint of a cluster.
+// dialName connects a client of the proxy to the DNS name of a public IP, such as the endpoint of a cluster, which only
+// the local Azure resolves.
 func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, error) {
 	host, _, err := net.SplitHostPort(target)
 	if err != nil || !strings.HasSuffix(strings.ToLower(host), publicNames) {
@@ -57,8 +57,7 @@ func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, er
 // metadataHost is Azure's instance metadata service.
 const metadataHost = "169.254.169.254"
 
-// isManagedIdentity says whether a request asks the metadata service for a
-// token, which SDKs do in plain HTTP.
+// isManagedIdentity reports whether a request asks the metadata service for a token, as SDKs do over plain HTTP.
 func isManagedIdentity(r *http.Request) bool {
 	return r.URL.Host == metadataHost && strings.HasPrefix(r.URL.Path, "/metadata/identity/")
 }

@@ -21,14 +21,14 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// bareSimulated is what more of a bare plane is not real.
+// bareSimulated lists the simulated parts that only a bare plane has.
 var bareSimulated = []string{
 	"the management cluster's node (pods of known images run as processes of this machine)",
 	"cert-manager (self-signed certificates and CA injection only)",
 }
 
-// settleKind makes a state directory that of a bare plane, or finds out that it is
-// one already. A plane of the other kind cannot go on as bare.
+// settleKind marks a state directory as that of a bare plane, or checks the mark. A plane of the other kind cannot
+// continue as bare.
 func (o *Options) settleKind() error {
 	mark := o.Dir.Path(plane.BareMark)
 	azureOf, err := os.ReadFile(mark)
@@ -55,7 +55,7 @@ func (o *Options) settleKind() error {
 
 func (c *supervisor) egressSocket() string { return c.opts.Dir.Path("egress", "management.sock") }
 
-// writeEgress writes by what way the API server reaches pods.
+// writeEgress writes the configuration by which the API server connects to pods.
 func (c *supervisor) writeEgress(file string) error {
 	for _, dir := range []string{filepath.Dir(file), filepath.Dir(c.egressSocket())} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -65,7 +65,7 @@ func (c *supervisor) writeEgress(file string) error {
 	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket()), 0o600)
 }
 
-// borrowAzure finds the local Azure of another plane, which has to run.
+// borrowAzure returns the local Azure of another plane, which has to run.
 func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	s, err := plane.NewClient(c.opts.AzureOf).Status(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(cont
 	return nil, nil
 }
 
-// startBare makes the management cluster one on which clusterctl can install.
+// startBare prepares the management cluster for clusterctl.
 func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	rest := c.management.plane.Config()
 	crds, err := certmanager.CRDs()
@@ -158,8 +158,8 @@ func azureEnv(a plane.Azure, secret string) []string {
 	return env
 }
 
-// programDirs are where programs are looked for that run in place of images:
-// $CASEMENT_PROGRAMS, then programs beside this program, then beside it.
+// programDirs returns the directories with programs that run in place of images: $CASEMENT_PROGRAMS, then the directory
+// programs beside this program, then its own directory.
 func programDirs() ([]string, error) {
 	var dirs []string
 	if d := os.Getenv("CASEMENT_PROGRAMS"); d != "" {

@@ -20,8 +20,8 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// chartInstaller runs the program that installs the charts of HelmChartProxies while there
-// are any: a plane without them has no process for them.
+// chartInstaller runs the program that installs the charts of HelmChartProxies while there are any; without them the
+// program does not run.
 type chartInstaller struct {
 	cache client.Reader
 	spec  process.Spec
@@ -30,7 +30,7 @@ type chartInstaller struct {
 	running *process.Process
 }
 
-// newChartInstaller returns the installer of a plane, which looks into a cache.
+// newChartInstaller returns the installer of a plane, which reads from a cache.
 func (c *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, er
 }
 
 func (i *chartInstaller) setUp(mgr ctrl.Manager) error {
-	// Only whether there are any counts.
+	// Only creations and deletions matter.
 	comesOrGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	return ctrl.NewControllerManagedBy(mgr).Named("charts").
@@ -89,7 +89,7 @@ func (i *chartInstaller) start() error {
 // endCharts bounds how long the program may take to end.
 const endCharts = 5 * time.Second
 
-// stop ends the program where it runs. The next start resumes its work.
+// stop ends the program if it runs. The next start resumes its work.
 func (i *chartInstaller) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endCharts)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 )
 
-// controlDomains adds what declares the simulated domains.
+// controlDomains adds the handlers that manage the simulated domains.
 func controlDomains(handle func(pattern string, fn func(a *azure, w http.ResponseWriter, r *http.Request) error)) {
 	handle("GET /azure/domains", func(a *azure, w http.ResponseWriter, _ *http.Request) error {
 		writeJSON(w, a.domains.List())
@@ -47,7 +47,7 @@ func controlDomains(handle func(pattern string, fn func(a *azure, w http.Respons
 	})
 }
 
-// decode reads the body of a request, without showing it in an error.
+// decode decodes the body of a request; its error does not contain the body.
 func decode(r *http.Request, into any) error {
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(into); err != nil {
 		return fmt.Errorf("read the request: it is no JSON of the expected form")

@@ -21,17 +21,17 @@ import (
 const (
 	managerNamespace = "casement-system"
 	managerAccount   = "casement-manager"
-	// exchangeAudience is what Microsoft Entra wants such tokens to be for.
+	// exchangeAudience is the audience that Microsoft Entra requires of such tokens.
 	exchangeAudience = "api://AzureADTokenExchange"
-	// tokenLife is how long a token is good; it is renewed at half of it.
+	// tokenLife is the lifetime of a token; it is renewed after half of it.
 	tokenLife = time.Hour
 )
 
-// tokenFile is where the manager's federated token is kept, with mode 0600.
+// tokenFile is the file of the manager's federated token, with mode 0600.
 func (c *supervisor) tokenFile() string { return c.opts.Dir.Path("management", "federated-token") }
 
-// federate lets the application of the local Azure log in by tokens of the management
-// API server, and keeps one for casement's manager until ctx ends.
+// federate lets the application of the local Azure log in with tokens of the management API server, and keeps a token
+// for casement's manager current until ctx ends.
 func (c *supervisor) federate(ctx context.Context) error {
 	keys, err := os.ReadFile(c.opts.Dir.Path("management", "pki", "sa.pub"))
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *supervisor) federate(ctx context.Context) error {
 	return nil
 }
 
-// renewToken asks for a token and puts it in the place of the one before.
+// renewToken requests a token and replaces the previous one.
 func (c *supervisor) renewToken(ctx context.Context, client kubernetes.Interface) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: []string{exchangeAudience}, ExpirationSeconds: new(int64(tokenLife.Seconds()))}}

@@ -22,8 +22,8 @@ import (
 	"casement.dev/casement/internal/sim/limit"
 )
 
-// openGateway opens the way to private API servers, whose names only their own networks
-// know, for those with the password, and returns its URL.
+// openGateway starts a proxy, with a password, to private API servers, whose names only their own networks resolve, and
+// returns its URL.
 func (c *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, password string) (string, error) {
 	l, err := listenKept(c.opts.Dir.Path("gateway.port"))
 	if err != nil {
@@ -37,8 +37,8 @@ func (c *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, passwo
 	return "http://" + l.Addr().String(), nil
 }
 
-// gatewayWriter adds the gateway to the kubeconfigs of private clusters, so that whoever
-// reads them, Cluster API or its user, reaches the API server from this machine.
+// gatewayWriter adds the gateway to the kubeconfigs of private clusters, so that Cluster API and users reach the API
+// servers from this machine.
 type gatewayWriter struct {
 	client client.Client
 	url    string
@@ -68,8 +68,8 @@ func (g *gatewayWriter) reconcile(ctx context.Context, request ctrl.Request) (ct
 	return ctrl.Result{}, client.IgnoreNotFound(g.client.Patch(ctx, s, client.MergeFrom(before)))
 }
 
-// throughGateway adds the proxy to clusters whose server has a name, since an address
-// is the plane's own and needs none. It returns nil when there is nothing to add.
+// throughGateway adds the proxy to clusters whose server is a name; an IP address is the plane's own and needs no
+// proxy. It returns nil if there is nothing to add.
 func throughGateway(kubeconfig []byte, gateway string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestLogger: --v decides what of V(level) the plane's log has, of logr and of klog.
+// TestLogger: --v selects which V(level) messages of logr and klog the plane's log contains.
 func TestLogger(t *testing.T) {
 	t.Cleanup(func() {
 		_, err := Options{Log: &bytes.Buffer{}}.logger()

@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// planeHost is the address of everything of the plane that is no guest's.
+// planeHost is the address of all servers of the plane except those of guests.
 const planeHost = "127.0.0.1"
 
 // management is the management API server and the managers on it.
@@ -60,7 +60,7 @@ func (m *management) describe(s *plane.Status) {
 	s.Kubernetes = plane.Kubernetes{Version: kubeproc.Version(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
 }
 
-// endReason says how a process ended last.
+// endReason describes how a process last ended.
 func endReason(s process.State) string {
 	if s.ExitCode < 0 {
 		return "ended by a signal"

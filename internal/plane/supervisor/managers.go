@@ -36,14 +36,13 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// webhookPorts are those of the four webhook servers.
+// webhookPorts are the ports of the four webhook servers.
 type webhookPorts struct {
 	capi.Ports
 	casement int
 }
 
-// startManagers runs Cluster API and casement, again where they end, and returns when
-// they serve.
+// startManagers runs Cluster API and casement, restarts them when they end, and returns when they serve.
 func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	if err := capi.EnableFeatures(c.opts.FeatureGates); err != nil {
 		return nil, err
@@ -69,9 +68,8 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	return end, ctx.Err()
 }
 
-// runManagers installs the kinds, runs the managers, installs what sends requests to them
-// once they answer, and calls serving. It returns when one of them ends or ctx does, and
-// then all have ended.
+// runManagers installs the CRDs, runs the managers, installs the webhook configurations once the managers answer, and
+// calls serving. It returns when a manager or ctx ends, after all managers have ended.
 func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	plane := c.management.plane
 	ports, err := chooseWebhookPorts()
@@ -133,8 +131,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	return group.Wait()
 }
 
-// installKinds installs casement's kinds, Cluster API's, and those of its addon provider
-// for Helm.
+// installKinds installs the CRDs of casement, of Cluster API, and of its addon provider for Helm.
 func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider) error {
 	kinds, err := config.CRDs()
 	if err != nil {
@@ -152,8 +149,8 @@ func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider
 	return kubeproc.InstallCRDs(ctx, c.management.plane.Config(), kinds)
 }
 
-// chooseWebhookPorts chooses at each start, as the webhook configurations are written
-// at each start too: a port that another program took meanwhile costs one start.
+// chooseWebhookPorts chooses the ports at each start, as the webhook configurations are written at each start too. If
+// another program takes a port in between, only that start fails.
 func chooseWebhookPorts() (webhookPorts, error) {
 	ports, err := freeport.Choose(planeHost, 4)
 	if err != nil {
@@ -162,8 +159,8 @@ func chooseWebhookPorts() (webhookPorts, error) {
 	return webhookPorts{Ports: capi.Ports{Core: ports[0], Bootstrap: ports[1], ControlPlane: ports[2]}, casement: ports[3]}, nil
 }
 
-// managers are Cluster API's three, its core first, and casement's own, which is pointed
-// at the local Azure by configuration alone.
+// managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
+// because of its configuration.
 func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
 	plane := c.management.plane
 	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
@@ -174,7 +171,7 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	o.MetricsAddress, o.HealthAddress = "0", "0"
 	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
 	o.SkipNameValidation = true
-	// With the rights that it has in production, and no more.
+	// casement's manager has only the rights that it has in production.
 	limited, err := plane.ConfigFor(config.User)
 	if err != nil {
 		return nil, err
@@ -199,8 +196,8 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	return append(managers, ours), nil
 }
 
-// installAddons adds what offers and installs addons to the core's manager, and returns
-// what the caller has to stop.
+// installAddons adds the controllers that offer and install addons to the core's manager, and returns the chart
+// installer, which the caller has to stop.
 func (c *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
 	if err := v1alpha1.AddToScheme(core.GetScheme()); err != nil {
 		return nil, err
@@ -219,7 +216,7 @@ func (c *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
 	return charts, charts.setUp(core)
 }
 
-// bindRights gives casement's manager the rights that an installation gives it.
+// bindRights binds casement's manager to the role that an installation gives it.
 func (c *supervisor) bindRights(ctx context.Context) error {
 	rights, err := config.Rights()
 	if err != nil {
@@ -297,7 +294,7 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 	return nil
 }
 
-// planeClient knows what the plane itself writes.
+// planeClient returns a client for the kinds that the plane itself writes.
 func (c *supervisor) planeClient() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
@@ -308,7 +305,7 @@ func (c *supervisor) planeClient() (client.Client, error) {
 	return client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
 }
 
-// applyObject is a server-side apply.
+// applyObject applies an object server-side.
 func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 	gvk, err := c.GroupVersionKindFor(o)
 	if err != nil {
@@ -325,7 +322,7 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 		client.FieldOwner("casement"), client.ForceOwnership)
 }
 
-// planeIdentity is the client secret that the identities of templates refer to.
+// planeIdentity returns the Secret with the client secret to which the identities of templates refer.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret,

@@ -7,8 +7,7 @@ import (
 	"casement.dev/casement/internal/capi"
 )
 
-// TestClusterctlLabel holds every kind of the plane's providers to the label by which
-// clusterctl finds kinds.
+// TestClusterctlLabel: every CRD of the plane's providers has the label by which clusterctl finds it.
 func TestClusterctlLabel(t *testing.T) {
 	crds, err := config.CRDs()
 	if err != nil {

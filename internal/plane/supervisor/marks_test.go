@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// write fills a state directory.
+// write writes files into a state directory.
 func write(t *testing.T, dir plane.Dir, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -23,7 +23,7 @@ func write(t *testing.T, dir plane.Dir, files map[string]string) {
 	}
 }
 
-// A file that holds no port is named, and not replaced by one that clusters do not know.
+// A file without a valid port is named in the error, and not replaced by a port that clusters do not know.
 func TestDamagedPort(t *testing.T) {
 	for _, text := range []string{"", "70000", "0", "29x"} {
 		dir := plane.Dir(t.TempDir())
@@ -42,7 +42,7 @@ func TestDamagedBareMark(t *testing.T) {
 	}
 }
 
-// TestOutsideMark holds that clusters in one Azure are never compared with another one.
+// TestOutsideMark: a plane whose clusters are in one Azure refuses to start with another one.
 func TestOutsideMark(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -14,19 +14,18 @@ import (
 	"casement.dev/casement/internal/sim/host"
 )
 
-// Outside is an Azure that is not of this plane: a real one, or what replaces it. Its
-// machines are reached by its own addresses.
+// Outside is an Azure that this plane does not simulate. Its machines are reached by their own addresses.
 type Outside struct {
 	manager.Endpoints
-	// CAFile has certificate authorities to trust beside the system's, "" for none.
+	// CAFile contains certificate authorities to trust in addition to the system's, "" for none.
 	CAFile string
 	// The subscription in which clusters may be made, and the service principal that
 	// makes them.
 	SubscriptionID, TenantID, ClientID, ClientSecret string
 }
 
-// settleOutside makes a state directory that of a plane with an Azure outside, or finds
-// that it is. Its clusters must not be compared with another Azure, in which they are gone.
+// settleOutside marks a state directory as that of a plane with an outside Azure, or checks the mark. Its clusters must
+// not be reconciled against another Azure, in which their resources do not exist.
 func (o *Options) settleOutside() error {
 	mark := o.Dir.Path(plane.OutsideMark)
 	data, err := os.ReadFile(mark)
@@ -48,7 +47,7 @@ func (o *Options) settleOutside() error {
 	return os.WriteFile(mark, []byte(o.Outside.SubscriptionID), 0o600)
 }
 
-// useOutside takes the Azure outside for the plane's.
+// useOutside uses the outside Azure as the plane's Azure.
 func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Context), error) {
 	o, dir := c.opts.Outside, c.opts.Dir
 	key, err := dir.SSHPublicKey()
@@ -67,7 +66,7 @@ func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Con
 	return nil, nil
 }
 
-// managerAzure is where casement's manager finds Azure: by configuration alone.
+// managerAzure returns the configuration with which casement's manager finds Azure.
 func (c *supervisor) managerAzure() manager.Azure {
 	if o := c.opts.Outside; o != nil {
 		return manager.Azure{Endpoints: o.Endpoints, CAFile: o.CAFile}
@@ -78,7 +77,7 @@ func (c *supervisor) managerAzure() manager.Azure {
 		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
 }
 
-// simulatedHere is what of the plane is not real.
+// simulatedHere lists the simulated parts of the plane.
 func (o Options) simulatedHere() []string {
 	switch {
 	case o.Outside != nil:

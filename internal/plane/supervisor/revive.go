@@ -12,14 +12,12 @@ import (
 const (
 	reviveFirst = time.Second
 	reviveLast  = 30 * time.Second
-	// reviveSteady is how long a part has run that is not counted as failing.
+	// reviveSteady is the running time after which an end does not count as a repeated failure.
 	reviveSteady = time.Minute
 )
 
-// revive runs a part of the supervisor and, when it ends by itself, starts it again with a
-// growing pause, until ctx ends. The status says how often and why. What a busy machine
-// ends is resumed so, and a lasting error stays in sight, while the rest of the plane
-// goes on.
+// revive runs a part of the supervisor and restarts it, with a growing pause, whenever it ends by itself, until ctx
+// ends. The status shows the number of restarts and the reason. The rest of the plane continues meanwhile.
 func (c *supervisor) revive(ctx context.Context, name string, run func(context.Context) error) {
 	for pause := reviveFirst; ; pause = min(2*pause, reviveLast) {
 		begun := time.Now()
@@ -57,7 +55,7 @@ func (c *supervisor) noteRestart(name string, err error, pause time.Duration) {
 	c.notify()
 }
 
-// wait says what the step that goes on waits for.
+// wait sets the status text about the condition that the present step waits for.
 func (c *supervisor) wait(text string) {
 	c.mu.Lock()
 	c.waiting = text

@@ -18,8 +18,7 @@ const managementName = "management.casement.internal"
 // managementAddress is managementName with the port that guests use.
 const managementAddress = managementName + ":6443"
 
-// route returns where on this machine an address outside of the guests' networks leads,
-// "" for nowhere.
+// route returns the address on this machine to which an address outside of the guests' networks is routed, "" for none.
 func (c *supervisor) route(address string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,9 +28,8 @@ func (c *supervisor) route(address string) string {
 	return strings.TrimPrefix(c.management.plane.Server(), "https://")
 }
 
-// announceRoute writes where guests find the management API server into the ConfigMap
-// cluster-info of kube-public, as kubeadm does for its clusters; without a route it
-// writes nothing.
+// announceRoute writes the address of the management API server for guests into the ConfigMap cluster-info of
+// kube-public, as kubeadm does for its clusters; without a route it writes nothing.
 func (c *supervisor) announceRoute(ctx context.Context) error {
 	if !c.opts.ManagementRoute {
 		return nil

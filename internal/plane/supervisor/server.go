@@ -12,10 +12,10 @@ import (
 	"casement.dev/casement/internal/sim/limit"
 )
 
-// serveControl answers on the control socket, which only the owner may reach.
+// serveControl serves the control socket, which only the owner may open.
 func (c *supervisor) serveControl() (*http.Server, error) {
 	path := c.opts.Dir.Socket()
-	// The lock is ours, so a socket that is here is left over.
+	// This process holds the lock, so an existing socket is a remnant.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (c *supervisor) serveControl() (*http.Server, error) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	// An error here is the client's: it went away.
+	// An error here means that the client has disconnected.
 	_ = json.NewEncoder(w).Encode(v)
 }
 

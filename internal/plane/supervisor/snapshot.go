@@ -8,11 +8,11 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// snapshotPeriod is how often a plane writes its status down, for when it does not
-// answer; changes of its phase and steps are written at once.
+// snapshotPeriod is the interval at which a plane writes its status to a file, for commands that get no answer; changes
+// of phase and steps are written at once.
 const snapshotPeriod = 15 * time.Second
 
-// writeSnapshot keeps a status. A full disk is no reason to end the plane.
+// writeSnapshot writes a status to the file. An error, such as a full disk, does not end the plane.
 func (c *supervisor) writeSnapshot(s plane.Status) {
 	s.Written = time.Now()
 	data, err := json.Marshal(s)
@@ -24,7 +24,7 @@ func (c *supervisor) writeSnapshot(s plane.Status) {
 	}
 }
 
-// keepSnapshot writes the status down until ctx ends.
+// keepSnapshot writes the status periodically until ctx ends.
 func (c *supervisor) keepSnapshot(ctx context.Context) {
 	tick := time.NewTicker(snapshotPeriod)
 	defer tick.Stop()

@@ -40,29 +40,28 @@ type Options struct {
 	Dir plane.Dir
 	// Log receives the plane's log.
 	Log io.Writer
-	// Verbosity is the level up to which is logged what the code logs at V(level).
+	// Verbosity is the highest V(level) that is logged.
 	Verbosity int
-	// Latency scales the durations of Azure's operations; zero is at once.
+	// Latency scales the durations of Azure's operations; with zero they end at once.
 	Latency float64
-	// Throttle limits requests to the local Azure: 0 not at all, 1 as Azure does.
+	// Throttle scales the request limits of the local Azure: 0 for none, 1 for Azure's own.
 	Throttle float64
 	// AzureOnly runs the local Azure and its guests, without Kubernetes.
 	AzureOnly bool
 	// Listen is the address of the local Azure, "" for the one it had before or a
 	// free port of 127.0.0.1.
 	Listen string
-	// FeatureGates are Cluster API's, beside those that the plane sets itself, as
+	// FeatureGates are Cluster API's feature gates, in addition to those that the plane sets itself, as
 	// NAME=true,NAME=false.
 	FeatureGates string
-	// Charts is a folder of Helm charts that HelmChartProxies get from there and not from
-	// their repositories, "" for none.
+	// Charts is a directory of Helm charts that replaces the repositories of HelmChartProxies, "" for none.
 	Charts string
 	// Proxy is the address of the proxy that answers for Azure's public names, ""
 	// for none.
 	Proxy string
-	// Clients are the applications that may log in; nil lets every one.
+	// Clients are the applications that may log in; nil permits every one.
 	Clients []azuresim.Client
-	// Faults are the rules by which the local Azure fails at first.
+	// Faults are the initial fault rules of the local Azure.
 	Faults fault.File
 	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
 	// Deployments run as processes.
@@ -71,10 +70,9 @@ type Options struct {
 	Images pull.Policy
 	// ManagementRoute lets guests reach the management API server.
 	ManagementRoute bool
-	// Audit notes what casement's manager asks of the management API server.
+	// Audit logs the requests of casement's manager to the management API server.
 	Audit bool
-	// AzureOf, when set, is the state directory of the plane whose local Azure is
-	// used instead of an own one.
+	// AzureOf, when set, is the state directory of the plane whose local Azure is used instead of an own one.
 	AzureOf plane.Dir
 	// Outside, when set, is the Azure that is used instead of a local one.
 	Outside *Outside
@@ -93,7 +91,7 @@ type supervisor struct {
 	phase string
 	err   error
 	steps []plane.Step
-	// waiting is what the last step waits for.
+	// waiting is the condition that the present step waits for.
 	waiting  string
 	notices  []string
 	restarts map[string]plane.Restart
@@ -103,7 +101,7 @@ type supervisor struct {
 	borrowed   *plane.Azure // instead of azure
 }
 
-// errStopped is the cause of an end that was asked for.
+// errStopped is the cause of a requested end.
 var errStopped = errors.New("asked to stop")
 
 // logger writes to Log what is logged up to Verbosity. logr's V(4) is slog's level -4; klog
@@ -144,7 +142,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer control.Close()
-	// Its end is waited for, so that it writes nothing to a directory of another plane.
+	// Run waits for the end of this goroutine, so that it writes nothing to a directory of another plane.
 	var snapshots sync.WaitGroup
 	defer snapshots.Wait()
 	defer cancel(nil)
@@ -157,7 +155,7 @@ func Run(ctx context.Context, opts Options) error {
 	return err
 }
 
-// open settles what an earlier run left and answers on the control socket.
+// open cleans up after an earlier run and serves the control socket.
 func (c *supervisor) open() (*http.Server, error) {
 	if err := errors.Join(c.opts.settleKind(), c.opts.settleOutside()); err != nil {
 		return nil, err
@@ -172,7 +170,7 @@ func (c *supervisor) open() (*http.Server, error) {
 	return c.serveControl()
 }
 
-// notice keeps what the plane's owner should know for the status.
+// notice adds a message for the plane's owner to the status.
 func (c *supervisor) notice(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.log.Info(text)
@@ -217,13 +215,13 @@ func (c *supervisor) run(ctx context.Context) (err error) {
 	}
 }
 
-// part is what the plane starts in one step.
+// part is a part of the plane that is started in one step.
 type part struct {
 	name  string
 	start func(context.Context, chan<- error) (func(context.Context), error)
 }
 
-// parts are started in this order.
+// parts returns the parts in the order of their start.
 func (c *supervisor) parts() []part {
 	azure, management := part{"local Azure (simulated)", c.startAzure}, part{"management etcd and API server", c.startManagement}
 	if c.opts.AzureOf != "" {
@@ -240,11 +238,11 @@ func (c *supervisor) parts() []part {
 	return []part{azure, management, {"Cluster API and casement", c.startManagers}, {resumeStep, c.resumeGuests}}
 }
 
-// resumeStep is the last one, so that the guests' control planes do not take the
-// processor from the management plane.
+// resumeStep is the last step, so that the guests' control planes do not compete with the management plane for the
+// processor.
 const resumeStep = "machines of an earlier run"
 
-// resumeGuests lets the guests of an earlier run start, which goes on in the background.
+// resumeGuests lets the guests of an earlier run start, which continues in the background.
 func (c *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	c.mu.Lock()
 	azure := c.azure
@@ -320,7 +318,7 @@ func (c *supervisor) status() plane.Status {
 	return s
 }
 
-// simulated is what of the plane is not real.
+// simulated lists the parts of the plane that are simulated.
 var simulated = []string{
 	"Azure (ARM, its network and its VMs)",
 	"containers (each answers on its ports with a page that says so)",
