@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/webhook"
 )
 
-// TestOneManagerInTwoClouds: the flags of one manager name two clouds, and each of two
-// clusters gets its resource group in its own.
+// TestOneManagerInTwoClouds: one manager is configured with two clouds, and the resource groups of two clusters are
+// created in the cloud of each.
 func TestOneManagerInTwoClouds(t *testing.T) {
 	const stack = "Stack"
 	home, homeAt := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
@@ -83,7 +83,7 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 	}
 }
 
-// defaulted is a cluster as admission leaves it, which does not run here.
+// defaulted applies the defaults of admission to an AzureCluster, as no webhooks run in this test.
 func defaulted(t *testing.T, c *infrav1.AzureCluster) client.Object {
 	t.Helper()
 	raw, err := json.Marshal(c)
@@ -97,7 +97,7 @@ func defaulted(t *testing.T, c *infrav1.AzureCluster) client.Object {
 	return admission.Object
 }
 
-// start runs a manager as its command line says, until the test ends.
+// start runs a manager with command line arguments until the test ends.
 func start(t *testing.T, args ...string) {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())

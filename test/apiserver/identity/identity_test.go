@@ -77,14 +77,14 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// azure is one local Azure over HTTPS that lets in only the clients it knows.
+// azure starts a local Azure over HTTPS that accepts logins of the given clients only.
 func azure(t *testing.T, tenant, subscription string, clients ...azuresim.Client) (*azuresim.Azure, identity.Cloud) {
 	t.Helper()
 	served := emulator.Serve(t, azuresim.Config{TenantID: tenant, Subscriptions: []string{subscription}, Clients: clients})
 	return served.Azure, served.Cloud
 }
 
-// keyPair is a certificate with its key, and the certificate alone, in PEM.
+// keyPair returns a certificate with its key, and the certificate alone, in PEM.
 func keyPair(t *testing.T) (both, certificate string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -144,7 +144,7 @@ func (s *scene) create(o client.Object) {
 	}
 }
 
-// ask logs in and reads something of Azure.
+// ask logs in and reads a resource of Azure.
 func (s *scene) ask() error {
 	c, err := s.opener.Client(s.t.Context(), s.cluster)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *scene) opens() {
 	}
 }
 
-// refused checks the reason, and that the error shows no secret.
+// refused checks the reason of the refusal, and that the error shows no secret.
 func (s *scene) refused(reason, text string) {
 	s.t.Helper()
 	err := s.ask()
@@ -184,7 +184,7 @@ func (s *scene) refused(reason, text string) {
 	}
 }
 
-// rotate gives the identity's secret another content.
+// rotate replaces the content of the identity's secret.
 func (s *scene) rotate(data map[string]string) {
 	s.t.Helper()
 	s.secret.Data, s.secret.StringData = nil, data
@@ -202,7 +202,7 @@ func write(t *testing.T, name, content string) string {
 	return file
 }
 
-// federated is a token of a service account, and the public key of who signed it.
+// federated returns a service account token, and the public key of its signer.
 func federated(t *testing.T, subject string) (token, keys string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -312,7 +312,7 @@ func managedIdentity(t *testing.T, opener *cloud.Opener, server *azuresim.Azure)
 	return body.Properties.ClientID
 }
 
-// TestAllowedNamespaces lets a namespace in or not.
+// TestAllowedNamespaces: only clusters in the allowed namespaces may use an identity.
 func TestAllowedNamespaces(t *testing.T) {
 	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
@@ -350,8 +350,8 @@ func TestAllowedNamespaces(t *testing.T) {
 	}
 }
 
-// TestRotation changes what proves an identity while a manager runs: the next call has
-// the new material, and nothing of the old is kept.
+// TestRotation changes an identity's credentials while a manager runs: the next call uses the new ones, and the old
+// ones are not cached.
 func TestRotation(t *testing.T) {
 	both, certificate := keyPair(t)
 	other, _ := keyPair(t)
@@ -374,7 +374,7 @@ func TestRotation(t *testing.T) {
 			s.refused("", tc.refusal)
 			s.rotate(map[string]string{"clientSecret": tc.fresh})
 			s.opens()
-			// Back to what is not good: a token that was good is not used any more.
+			// Invalid credentials again: the token of the valid ones is not used any more.
 			s.rotate(map[string]string{"clientSecret": tc.old})
 			s.refused("", tc.refusal)
 		})
@@ -391,7 +391,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestSeveralClouds has one manager in two clouds with two tenants at the same time.
+// TestSeveralClouds uses two clouds with two tenants from one manager at the same time.
 func TestSeveralClouds(t *testing.T) {
 	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
 	_, china := azure(t, chinaTenant, chinaSub, azuresim.Client{ID: "app", Secret: "other-good-secret"})

@@ -17,9 +17,8 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// TestAdoptPool takes a cluster over with a pool as CAPZ v1.26 leaves it, of either
-// mode: no instance is replaced and Azure is asked to change nothing. The pool then
-// grows like one of ours, and the instances that there were stay.
+// TestAdoptPool adopts a cluster with a pool of either orchestration mode that CAPZ v1.26 created: no instance is
+// replaced and casement writes nothing to Azure. The pool can then be scaled up, and the existing instances stay.
 func TestAdoptPool(t *testing.T) {
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestAdoptPool(t *testing.T) {
 	}
 }
 
-// uids are those of the AzureMachinePoolMachines and Machines by provider ID.
+// uids returns the UIDs of the AzureMachinePoolMachines and Machines by provider ID.
 func (p *pool) uids() map[string][2]types.UID {
 	p.t.Helper()
 	machines, out := p.machines(), map[string][2]types.UID{}
@@ -90,8 +89,8 @@ func (p *pool) uids() map[string][2]types.UID {
 	return out
 }
 
-// scaleSetAsOfCAPZ makes the scale set as CAPZ v1.26 would, written down from what its
-// code sends, and returns the IDs of its instances.
+// scaleSetAsOfCAPZ creates the scale set with the request body that CAPZ v1.26 sends, and returns the IDs of its
+// instances.
 func (p *pool) scaleSetAsOfCAPZ(name string, mode infrav1.OrchestrationMode) []string {
 	p.t.Helper()
 	set, ofMode, network := p.group().Compute("virtualMachineScaleSets", name),
@@ -131,7 +130,7 @@ func (p *pool) scaleSetAsOfCAPZ(name string, mode infrav1.OrchestrationMode) []s
 	return ids
 }
 
-// objectsAsOfCAPZ makes what CAPZ writes of a pool whose instances all run.
+// objectsAsOfCAPZ creates the objects that CAPZ writes for a pool whose instances all run.
 func (p *pool) objectsAsOfCAPZ(set string, instances []string) {
 	p.t.Helper()
 	var ids []string

@@ -27,9 +27,9 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// TestAdopt takes a cluster over that CAPZ has left: its objects with the status of the
-// v1beta1 contract, Azure Service Operator's objects, and Azure as CAPZ makes it. Azure
-// is asked to change nothing, the machine stays, and a second run finds nothing to do.
+// TestAdopt adopts a cluster that CAPZ managed: its objects with the status of the v1beta1 contract, Azure Service
+// Operator's objects, and the resources in Azure. casement writes nothing to Azure, the machine stays, and a second run
+// changes nothing.
 func TestAdopt(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
@@ -52,7 +52,7 @@ func TestAdopt(t *testing.T) {
 	}
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = nil })
 
-	// As long as CAPZ runs nothing is done.
+	// While CAPZ runs, the adoption refuses to start.
 	a, key := adopt.Adopter{Client: b.client}, client.ObjectKeyFromObject(b.cluster)
 	capz := b.capz()
 	plan := b.look(a, key)
@@ -106,7 +106,7 @@ func TestAdopt(t *testing.T) {
 	if rest := b.look(a, key); len(rest.Changes) > 0 {
 		t.Errorf("a second run would %+v", rest.Changes)
 	}
-	// And it goes as a cluster of ours goes.
+	// The adopted cluster is deleted like one that casement created.
 	b.delete(m)
 	b.gone(m)
 	b.delete(b.azureC)
@@ -140,20 +140,19 @@ func (b *bed) capz() *appsv1.Deployment {
 	return d
 }
 
-// left is the status that CAPZ has left of an object.
+// left is an object with the status that CAPZ has written.
 type left struct {
 	kind, name string
 	status     map[string]any
 }
 
-// trueAsOfCAPZ is a condition of the v1beta1 contract.
+// trueAsOfCAPZ returns a true condition of the v1beta1 contract.
 func trueAsOfCAPZ(kind string) any {
 	return map[string]any{"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 }
 
-// statusAsOfCAPZ writes statuses of the v1beta1 contract: the cluster's, the machine's
-// when there is one, and more. The kinds of casement would refuse them, as they were
-// written under CAPZ's.
+// statusAsOfCAPZ writes statuses of the v1beta1 contract: of the cluster, of the machine if there is one, and of more
+// objects. It uses CAPZ's CRDs, as casement's would refuse them.
 func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	b.t.Helper()
 	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info",
@@ -176,7 +175,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// A kind that changes ends the watches of it: the others are left alone.
+	// A change of a CRD ends the watches of its kind, so the others are left unchanged.
 	ours = slices.DeleteFunc(ours, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return !slices.ContainsFunc(all, func(l left) bool { return l.kind == crd.Spec.Names.Kind })
 	})
@@ -224,7 +223,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	}
 }
 
-// operatorAsOfCAPZ makes what CAPZ leaves to Azure Service Operator, which does not run.
+// operatorAsOfCAPZ creates the objects that CAPZ writes for Azure Service Operator, which does not run.
 func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 	b.t.Helper()
 	kinds := []schema.GroupVersionKind{

@@ -10,7 +10,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// capacityLabels is where cluster-autoscaler reads the labels of nodes that do not exist.
+// capacityLabels is the annotation from which cluster-autoscaler reads the labels of nodes that do not exist yet.
 const capacityLabels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
 func autoscaled() map[string]string {
@@ -18,9 +18,8 @@ func autoscaled() map[string]string {
 		capacityLabels: "team=blue"}
 }
 
-// promised says what a group without nodes lacks of what cluster-autoscaler's
-// documentation asks for, so that a pod which selects the operating system and the
-// Windows build starts its first node.
+// promised says which of the annotations and status fields that cluster-autoscaler needs for a group without nodes is
+// missing, so that a pod which selects the operating system and the Windows build would not start its first node.
 func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, build string) string {
 	switch {
 	case info == nil || info.OperatingSystem != "windows" || info.Architecture != "amd64":

@@ -10,8 +10,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestPeeringWithoutPeer is something that only Azure can refuse. The cluster says
-// so and goes on when the other network is there.
+// TestPeeringWithoutPeer: only Azure can refuse a peering with a missing network. The cluster reports it and continues
+// when the network exists.
 func TestPeeringWithoutPeer(t *testing.T) {
 	b := newBed(t)
 	b.azureC.Spec.NetworkSpec.Vnet.Peerings = []infrav1.VnetPeeringSpec{{RemoteVnetName: "hub-vnet", ResourceGroup: b.name + "-hub"}}
@@ -46,8 +46,8 @@ func TestPeeringWithoutPeer(t *testing.T) {
 	}
 }
 
-// TestGuestFailsToProvision gives the machine up with Azure's words, and removes
-// what was made of it when it is deleted.
+// TestGuestFailsToProvision: a machine whose guest fails to provision fails with Azure's message, and its resources are
+// deleted with it.
 func TestGuestFailsToProvision(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -13,12 +13,12 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// azure is the local Azure, and what tests ask of it.
+// azure is the local Azure, with helpers for tests.
 type azure struct {
 	*emulator.Azure
-	// client is the test's own hand in Azure.
+	// client is the test's own client of Azure.
 	client *arm.Client
-	// started are the machines as their guests see them, by ID.
+	// started are the machines that have started a guest, by ID.
 	started *sync.Map
 	booted  *booted
 }
@@ -35,7 +35,7 @@ func newAzure(dir string) (*azure, error) {
 	return a, err
 }
 
-// mark is a place in the log of calls.
+// mark returns the present position in the log of calls.
 func (a *azure) mark() uint64 {
 	if recent := a.CallLog().Recent; len(recent) > 0 {
 		return recent[len(recent)-1].Number
@@ -43,15 +43,15 @@ func (a *azure) mark() uint64 {
 	return 0
 }
 
-// poll is what a call that asks how an operation goes begins with in the lists of all.
+// poll is the prefix in the results of all of a call that polls an operation.
 const poll = "POLL"
 
-// since are the requests about resources after a mark; polls of operations are left out.
+// since returns the requests about resources after a mark, without polls of operations.
 func (a *azure) since(mark uint64) []string {
 	return slices.DeleteFunc(a.all(mark), func(call string) bool { return strings.HasPrefix(call, poll) })
 }
 
-// all are the requests about resources after a mark, with the polls of operations.
+// all returns the requests about resources after a mark, including polls of operations.
 func (a *azure) all(mark uint64) []string {
 	var calls []string
 	for _, c := range a.CallsAfter(mark) {
@@ -65,7 +65,7 @@ func (a *azure) all(mark uint64) []string {
 	return calls
 }
 
-// writes counts what changed a group, by verb and type.
+// writes counts the writes to a resource group after a mark, by verb and type.
 func (a *azure) writes(mark uint64, group string) map[string]int {
 	counts := map[string]int{}
 	for _, call := range a.since(mark) {
@@ -83,7 +83,7 @@ func (a *azure) writes(mark uint64, group string) map[string]int {
 	return counts
 }
 
-// left are the resources of a group.
+// left returns the resources of a group.
 func (a *azure) left(group string) []string {
 	var ids []string
 	for _, id := range a.Resources() {
@@ -94,11 +94,11 @@ func (a *azure) left(group string) []string {
 	return ids
 }
 
-// brokenVM is the beginning of the names of machines whose guests never come up, and of
-// scale sets of whose instances number 1 does not.
+// brokenVM is the name prefix of machines whose guests never come up, and of scale sets whose instance number 1 never
+// comes up.
 const brokenVM = "broken-"
 
-// guests boots every VM at once, but for those that are broken.
+// guests boots every VM at once, except those with the prefix brokenVM.
 type guests struct {
 	started *sync.Map
 	booted  *booted

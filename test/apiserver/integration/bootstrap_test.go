@@ -27,7 +27,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// bootedVM is the beginning of the names of machines that boot a guest.
+// bootedVM is the name prefix of machines that boot a simulated guest.
 const bootedVM = "boots-"
 
 // booted are the consoles of guests, by the names of their machines.
@@ -50,8 +50,7 @@ func (c *console) Write(b []byte) (int, error) {
 	return c.text.Write(b)
 }
 
-// boot boots the guest of a virtual machine to its end. Its kubeadm joins nothing and
-// succeeds.
+// boot boots the guest of a virtual machine to its end. Its kubeadm does nothing and succeeds.
 func (b *booted) boot(vm host.VM) {
 	c := &console{}
 	b.mu.Lock()
@@ -93,11 +92,10 @@ func (b *booted) console(id string) []byte {
 	return bytes.Clone(c.text.Bytes())
 }
 
-// bootstrap is bootstrap data with something that fails or has no effect, and what the
-// user hears of it.
+// bootstrap is bootstrap data with a part that fails or has no effect, and the expected messages.
 type bootstrap struct {
 	name, os, data string
-	// joined says that the machine becomes a node all the same.
+	// joined is set if the machine becomes a node nevertheless.
 	joined bool
 	reason string
 	says   []string
@@ -176,9 +174,8 @@ func bootstraps() []bootstrap {
 	}
 }
 
-// TestBootstrapMessages lets commands of bootstrap data fail in every interpreter, before
-// and after kubeadm: BootstrapSucceeded and the diagnosis repeat what each said, and count
-// what had no effect.
+// TestBootstrapMessages lets commands of bootstrap data fail in every interpreter, before and after kubeadm:
+// BootstrapSucceeded and the diagnosis contain the output of each, and the number of parts without effect.
 func TestBootstrapMessages(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -198,7 +195,7 @@ func TestBootstrapMessages(t *testing.T) {
 	}
 }
 
-// hears waits for a machine's condition, and compares it and the diagnosis.
+// hears waits for a machine's condition, and compares it and the diagnosis with the expected ones.
 func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	b.running(m)
 	if test.joined {
@@ -231,7 +228,7 @@ func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	}
 }
 
-// aged lets a machine have run for so long that its console is read.
+// aged backdates a machine so that its console is read.
 func (b *bed) aged(m *infrav1.AzureMachine) {
 	b.t.Helper()
 	b.get(m)
@@ -247,7 +244,7 @@ func (b *bed) aged(m *infrav1.AzureMachine) {
 	b.change(m, func() { m.Annotations["integration.casement.dev/look"] = "now" })
 }
 
-// diagnosed is what casement why says of a machine whose cluster is well.
+// diagnosed returns the answer of casement why about a machine of a healthy cluster.
 func (b *bed) diagnosed(t *testing.T, m *infrav1.AzureMachine) walk.Answer {
 	t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}

@@ -17,14 +17,13 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// asked counts what the manager asks of the management API: by namespace, and there by
-// verb and resource.
+// asked counts the manager's requests to the management API, by namespace, verb and resource.
 type asked struct {
 	mu     sync.Mutex
 	counts map[string]map[string]int
 }
 
-// count is a wrapper of the manager's transport.
+// count wraps the manager's transport.
 func (a *asked) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if _, rest, ok := strings.Cut(r.URL.Path, "/namespaces/"); ok && r.URL.Query().Get("watch") == "" {
@@ -50,14 +49,14 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// of are the counts of a namespace.
+// of returns the counts of a namespace.
 func (a *asked) of(namespace string) map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.counts[namespace])
 }
 
-// webhookCalls are how often the API server has asked the webhooks of a kind.
+// webhookCalls returns the number of calls of the webhooks of a kind.
 func (b *bed) webhookCalls(kind string) (calls int) {
 	b.t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(b.config)
@@ -83,9 +82,8 @@ func (b *bed) webhookCalls(kind string) (calls int) {
 	return calls
 }
 
-// TestManagementCalls holds what a machine costs the management API from its creation
-// until it runs: at most so many writes and reads of the manager, and calls of its
-// webhooks. The test's own two, which create the objects, are among the latter.
+// TestManagementCalls limits the requests for one machine from its creation until it runs: the manager's reads and
+// writes, and the calls of its webhooks, which include two for the objects that the test creates.
 func TestManagementCalls(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -13,14 +13,14 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// ledger keeps what each action wrote to Azure.
+// ledger records the writes to Azure by action.
 type ledger struct {
 	*bed
 	mark uint64
 	text strings.Builder
 }
 
-// action ends an action: what was written since the last one is its price.
+// action ends an action: its cost is the writes since the previous one.
 func (l *ledger) action(name string) {
 	writes := l.azure.writes(l.mark, l.name)
 	price := "nothing"
@@ -38,8 +38,8 @@ func (l *ledger) action(name string) {
 
 func newLedger(b *bed) *ledger { return &ledger{bed: b, mark: b.azure.mark()} }
 
-// TestCalls holds the number of writes that every action costs: one for each resource
-// that changes, and one for any number of instances.
+// TestCalls checks the number of writes of every action: one for each resource that changes, and one for any number of
+// instances.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
 	for _, part := range []struct {
@@ -62,10 +62,9 @@ func TestCalls(t *testing.T) {
 	golden.Compare(t, "testdata/calls.golden.txt", []byte(all.String()))
 }
 
-// TestCreationBudget holds what it costs to create a cluster of four machines: no list of
-// a group that is known to be new, no read after an answer that had it all. An operation's
-// polls count once: how many there are depends on this machine's speed, and make e2e-capz
-// counts them.
+// TestCreationBudget checks the calls that create a cluster of four machines: no list of a group that is known to be
+// new, no read after a complete answer. The polls of an operation count once, as their number depends on the speed of
+// the machine that runs the test; make e2e-capz counts them all.
 func TestCreationBudget(t *testing.T) {
 	const writes, reads = 21, 30
 	b := newBed(t)
@@ -149,8 +148,8 @@ func poolCalls(l *ledger, mode infrav1.OrchestrationMode) {
 	l.provision()
 	l.action("create the cluster")
 	p := l.pool("workers", "Windows", mode, 3)
-	// One is replaced after the other unless the strategy allows more. It is set long before
-	// the upgrade, as the manager sees the two kinds in no particular order.
+	// Instances are replaced one after another unless the strategy allows more. It is set long before the upgrade, as
+	// the manager sees the two kinds in no particular order.
 	p.change(p.azure, func() {
 		p.azure.Spec.Strategy.Type = infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType
 		p.azure.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(3))}

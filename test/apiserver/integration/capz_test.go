@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// azureAsOfCAPZ makes the resources of a cluster and of a Windows machine as CAPZ v1.26
-// would have: names, tags and bodies by what its code sends, written down here and not
-// taken from ours. CAPZ's fields beside them are those of Azure's defaults.
+// azureAsOfCAPZ creates the resources of a cluster and of a Windows machine as CAPZ v1.26 would: names, tags and bodies
+// are copied from CAPZ's requests, not computed by casement's code. Other fields have Azure's defaults.
 func (b *bed) azureAsOfCAPZ(vm string) {
 	b.t.Helper()
 	label := fnv.New32a()

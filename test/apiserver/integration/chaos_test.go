@@ -30,11 +30,10 @@ var (
 	machines = flag.Int("machines", 4, "how many machines each of them has, beside its pools")
 )
 
-// chaosPatience bounds the time that a cluster needs to come to rest while calls fail. It
-// is many times what it takes.
+// chaosPatience bounds the time in which a cluster settles while calls fail. It is many times the usual duration.
 const chaosPatience = 15 * time.Minute
 
-// failures are the rules of what goes wrong in a life; the chance is divided among them.
+// failures are fault rules by theme; the probability is divided among the rules of a theme.
 var failures = map[string][]fault.Rule{
 	"429":               {{Kind: fault.Throttle}},
 	"409":               {{Kind: fault.Conflict, Verbs: []string{"PUT", "PATCH", "DELETE"}}},
@@ -44,7 +43,7 @@ var failures = map[string][]fault.Rule{
 	"failed operations": {{Kind: fault.Operation}},
 }
 
-// themes are the failures, and twice all of them together.
+// themes returns the names of the failures, and twice the theme of all of them together.
 func themes() []string {
 	if *theme != "" {
 		return []string{*theme}
@@ -55,13 +54,13 @@ func themes() []string {
 
 const everything = "everything"
 
-// life is one cluster among faults, and what is counted.
+// life is one cluster with injected faults, and the counts of the run.
 type life struct {
 	*bed
 	random *rand.Rand
 	theme  string
 	chance float64
-	// workers are the machines, leaving those that are being deleted.
+	// workers are the existing machines, leaving those that are being deleted.
 	workers, leaving []*infrav1.AzureMachine
 	pools            []*pool // a uniform one and a flexible one
 	vmIDs            map[string]string
@@ -92,14 +91,14 @@ func TestLifeAmongFaults(t *testing.T) {
 	t.Logf("seed %d\n%s", *seed, lifeTable(all))
 }
 
-// manySubscriptions is how many the local Azure has for lives.
+// manySubscriptions is the number of subscriptions of the local Azure, one for each life.
 const manySubscriptions = 64
 
 func subscriptionOf(life int) string {
 	return fmt.Sprintf("00000000-0000-0000-0001-%012d", life%manySubscriptions)
 }
 
-// subscriptions are all of the local Azure.
+// subscriptions returns the IDs of all subscriptions of the local Azure.
 func subscriptions() []string {
 	out := []string{subscription}
 	for i := range manySubscriptions {
@@ -108,7 +107,7 @@ func subscriptions() []string {
 	return out
 }
 
-// live takes the cluster through its acts.
+// live runs the actions of the cluster's life.
 func (l *life) live() {
 	l.fail()
 	l.create(l.azureC)
@@ -132,7 +131,7 @@ func (l *life) live() {
 		l.calm() // a person's own call is not to fail
 		l.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
 		l.fail()
-		// Nothing but the next comparison shows it, and calls of that fail too.
+		// Only the next comparison with Azure finds the change, and its calls fail too.
 		l.change(m, func() { m.Annotations["look"] = "now" })
 		l.rest(m, func() string {
 			if m.Status.FailureReason == nil {
@@ -153,7 +152,7 @@ func (l *life) live() {
 	l.end()
 }
 
-// draw takes one of the workers out of the list.
+// draw removes a random worker from the list and returns it.
 func (l *life) draw() *infrav1.AzureMachine {
 	i := 1 + l.random.IntN(len(l.workers)-1)
 	m := l.workers[i]
@@ -162,7 +161,7 @@ func (l *life) draw() *infrav1.AzureMachine {
 	return m
 }
 
-// end deletes the cluster and looks at what is left.
+// end deletes the cluster and checks that nothing is left.
 func (l *life) end() {
 	began := time.Now()
 	for _, p := range l.pools {
@@ -186,7 +185,7 @@ func (l *life) end() {
 	}
 }
 
-// departed waits until the machines that were deleted are gone.
+// departed waits until the deleted machines are gone.
 func (l *life) departed() {
 	l.t.Helper()
 	for _, m := range l.leaving {
@@ -208,7 +207,7 @@ func (l *life) away(o conditionsObject) {
 	}
 }
 
-// rest reads o until f has no more objection.
+// rest reads o until f returns no objection.
 func (l *life) rest(o conditionsObject, f func() string) {
 	l.t.Helper()
 	objection := ""
@@ -225,7 +224,7 @@ func (l *life) rest(o conditionsObject, f func() string) {
 	}
 }
 
-// fail puts the rules in force for the cluster's resource group.
+// fail adds the fault rules for the cluster's resource group.
 func (l *life) fail() {
 	rules := failures[l.theme]
 	if l.theme == everything {
@@ -241,7 +240,7 @@ func (l *life) fail() {
 	}
 }
 
-// calm ends the rules and counts what they matched.
+// calm removes the rules and counts their matches.
 func (l *life) calm() {
 	for _, r := range l.azure.Faults().List() {
 		if r.Group == l.name {
@@ -253,7 +252,7 @@ func (l *life) calm() {
 	}
 }
 
-// grow creates more machines; the first of all is a control plane.
+// grow creates more machines; the very first one is a control plane machine.
 func (l *life) grow(count int) {
 	for range count {
 		os := []string{"Linux", "Windows"}[l.random.IntN(2)]
@@ -267,8 +266,8 @@ func (l *life) grow(count int) {
 	}
 }
 
-// step does something, waits until nothing changes any more, and holds what is in Azure against what
-// there is to be.
+// step runs an action, waits until nothing changes any more, and compares the resources in Azure with the expected
+// ones.
 func (l *life) step(name string, do func()) {
 	l.t.Helper()
 	began := time.Now()
@@ -298,7 +297,7 @@ func (l *life) step(name string, do func()) {
 	l.fail()
 }
 
-// provisioned says what is missing.
+// provisioned returns the objection while p is not true.
 func provisioned(p *bool) string {
 	if p == nil || !*p {
 		return "not provisioned"
@@ -322,8 +321,7 @@ func (p *pool) replaceFailed() {
 	}
 }
 
-// account counts the VMs, network interfaces and disks that belong to nothing, and the
-// machines whose VM is another one than before.
+// account counts the VMs, network interfaces and disks without an owner, and the machines whose VM was replaced.
 func (l *life) account(step string) {
 	l.t.Helper()
 	vms := map[string]bool{}
@@ -375,7 +373,7 @@ func (l *life) account(step string) {
 	}
 }
 
-// lifeTable shows the lives by what went wrong in them.
+// lifeTable formats the results of the lives by theme.
 func lifeTable(all []*life) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-20s %6s %7s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "LIVES", "FAULTS", "SLOWEST",

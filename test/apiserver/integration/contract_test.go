@@ -10,9 +10,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestManagedElsewhere: infrastructure that cluster.x-k8s.io/managed-by gives to something
-// else is not touched: no finalizer, no status, no call. A cluster beside it that is
-// provisioned meanwhile shows that the manager was at work.
+// TestManagedElsewhere: infrastructure with the annotation cluster.x-k8s.io/managed-by is not touched: no finalizer, no
+// status, no call. A second cluster that is provisioned meanwhile shows that the manager was running.
 func TestManagedElsewhere(t *testing.T) {
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
@@ -28,8 +27,8 @@ func TestManagedElsewhere(t *testing.T) {
 	b.gone(b.azureC)
 }
 
-// TestPoolMachineIsRestored: the object of an instance that comes back from a backup
-// without its finalizer, owner and labels gets them again.
+// TestPoolMachineIsRestored: an AzureMachinePoolMachine that is restored from a backup without its finalizer, owner and
+// labels gets them again.
 func TestPoolMachineIsRestored(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -1,5 +1,3 @@
-// Package integration runs casement's manager against a real API server and an
-// Azure on the wire: what a user would see, without a bill.
-//
-// It holds tests only.
+// Package integration runs casement's manager against a real API server and a local Azure over HTTP, and checks the
+// results that a user would see. It contains only tests.
 package integration

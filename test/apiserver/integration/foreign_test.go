@@ -9,8 +9,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestForeignVNet puts a cluster into a network that somebody else made: nothing
-// of it is written, and it outlives the cluster.
+// TestForeignVNet creates a cluster in an existing network that casement does not own: the network is not changed and
+// not deleted with the cluster.
 func TestForeignVNet(t *testing.T) {
 	b := newBed(t)
 	vnet := b.group().Network("virtualNetworks", "theirs")
@@ -46,7 +46,7 @@ func TestForeignVNet(t *testing.T) {
 	}
 }
 
-// TestMissingForeignSubnet names the subnet that somebody has to make.
+// TestMissingForeignSubnet: the message names the subnet that the network's owner has to create.
 func TestMissingForeignSubnet(t *testing.T) {
 	b := newBed(t)
 	vnet := b.group().Network("virtualNetworks", "theirs")

@@ -14,9 +14,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestLifecycle makes a cluster with one machine of each kind and takes it away,
-// counting every write: one PUT per resource and no more, one DELETE per machine
-// and NAT rule, one for the rest.
+// TestLifecycle creates and deletes a cluster with one machine of each kind, counting every write: one PUT per
+// resource, one DELETE per machine and NAT rule, and one for the rest.
 func TestLifecycle(t *testing.T) {
 	b := newBed(t)
 	mark := b.azure.mark()
@@ -93,14 +92,14 @@ func checkMachine(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	}
 }
 
-// checkIdle makes every machine reconcile again and counts what that costs Azure.
+// checkIdle makes every machine reconcile again and counts the calls to Azure.
 func checkIdle(t *testing.T, b *bed, machines []*infrav1.AzureMachine) {
 	t.Helper()
 	mark := b.azure.mark()
 	for _, m := range machines {
 		b.change(m, func() { m.Annotations["touched"] = "yes" })
 	}
-	// The queue is in order: when a later machine runs, those have been looked at.
+	// The queue is ordered: when a later machine runs, the others have been reconciled.
 	last := b.machine("linux-1", "Linux", false)
 	b.create(last)
 	b.running(last)
@@ -115,7 +114,7 @@ func checkIdle(t *testing.T, b *bed, machines []*infrav1.AzureMachine) {
 	b.gone(last)
 }
 
-// checkTags adds a tag to a machine: the one thing of a VM that is ever changed.
+// checkTags adds a tag to a machine: tags are the only part of a VM that is ever changed.
 func checkTags(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	t.Helper()
 	mark := b.azure.mark()
@@ -126,7 +125,7 @@ func checkTags(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	})
 }
 
-// TestComputerNames lets two machines meet in one computer name.
+// TestComputerNames: two machines whose names would be shortened to the same computer name.
 func TestComputerNames(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -143,7 +142,8 @@ func TestComputerNames(t *testing.T) {
 	}
 }
 
-// TestVMDeletedBehindOurBack is terminal: a new VM would not get its disk back.
+// TestVMDeletedBehindOurBack: a VM that was deleted outside of casement is a terminal failure, as a new VM would not
+// get its disk.
 func TestVMDeletedBehindOurBack(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -189,7 +189,7 @@ func TestIdentityGoesFirst(t *testing.T) {
 	}
 }
 
-// TestAbandon lets a cluster go without its resources.
+// TestAbandon deletes a cluster's objects without its resources in Azure.
 func TestAbandon(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -230,8 +230,7 @@ func TestAzureJSON(t *testing.T) {
 	})
 }
 
-// TestBootstrapExtension runs the check that a bootstrap succeeded where it is asked
-// for.
+// TestBootstrapExtension checks that the VM extension that reports the bootstrap's success runs where it is requested.
 func TestBootstrapExtension(t *testing.T) {
 	b := newBed(t)
 	b.provision()

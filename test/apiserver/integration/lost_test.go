@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// TestLostNode stops a machine behind casement's back: once its node is lost, the
-// condition says why, at the cost of one read, and when the node is back it holds again.
+// TestLostNode stops a VM outside of casement: once its node is unreachable, the condition says why, at the cost of one
+// read, and when the node is back the condition is true again.
 func TestLostNode(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -53,8 +53,7 @@ func TestLostNode(t *testing.T) {
 	})
 }
 
-// TestLostMachine deletes a machine that casement has just read: its lost node is reason
-// enough to read it again.
+// TestLostMachine deletes a VM that casement has just read: the unreachable node makes casement read it again.
 func TestLostMachine(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -67,8 +66,8 @@ func TestLostMachine(t *testing.T) {
 	b.givenUp(m, "UpdateError")
 }
 
-// TestFailedInstance lets Azure fail to make one of two instances. It is shown with
-// Azure's reason, and when a MachineHealthCheck has found it, the pool makes another.
+// TestFailedInstance lets Azure fail to create one of two instances. Its object has Azure's reason, and when a
+// MachineHealthCheck has deleted its Machine, the pool creates another.
 func TestFailedInstance(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -101,7 +100,7 @@ func TestFailedInstance(t *testing.T) {
 	b.gone(p.azure)
 }
 
-// nodeIs plays Cluster API when it looks at a Machine's node.
+// nodeIs sets a Machine's node conditions as Cluster API would.
 func (b *bed) nodeIs(machine string, ready metav1.ConditionStatus, reason string) {
 	b.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: b.meta(machine)}
@@ -113,7 +112,7 @@ func (b *bed) nodeIs(machine string, ready metav1.ConditionStatus, reason string
 	}
 }
 
-// post carries out an action in Azure behind the manager's back.
+// post calls an action in Azure without the manager.
 func (b *bed) post(action string) {
 	b.t.Helper()
 	result, err := b.azure.client.Post(b.t.Context(), action, desired.ComputeAPIVersion, nil)

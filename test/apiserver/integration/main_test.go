@@ -27,17 +27,16 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// readTTL is short, so that tests which change Azure behind the manager's back are
-// seen soon.
+// readTTL is short, so that the manager soon sees changes that tests make in Azure directly.
 const readTTL = 2 * time.Second
 
-// world is what all tests share: one API server, one Azure, one manager.
+// world is shared by all tests: one API server, one Azure, one manager.
 type world struct {
 	config *rest.Config
 	client client.Client
 	azure  *azure
 	asked  *asked // by the manager
-	// metrics is the host and port, and webhooks the URL, that the manager serves at.
+	// metrics is the host and port of the manager's metrics, webhooks the URL of its webhooks.
 	metrics, webhooks string
 }
 
@@ -74,7 +73,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// begin installs the kinds and starts Azure and the manager, whose files are in dir.
+// begin installs the CRDs and starts Azure and the manager, whose files are in dir.
 func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- error) (*world, error) {
 	azure, err := newAzure(dir)
 	if err != nil {
@@ -88,7 +87,7 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", ports[0]), "0"
 	o.WebhookPort = ports[1]
 	o.LeaderElection, o.LeaderElectionNamespace = true, "default"
-	// The API server ends first; that deposes no leader.
+	// The API server ends before the manager; the long lease keeps the leader from exiting.
 	o.LeaseDuration, o.RenewDeadline = 5*time.Minute, 4*time.Minute
 	o.Azure = manager.Azure{
 		Endpoints: manager.Endpoints{
@@ -137,7 +136,7 @@ func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) 
 	return certificate, nil
 }
 
-// install creates Cluster API's core kinds, ours, and our webhooks.
+// install creates the CRDs of Cluster API's core and of casement, and casement's webhook configurations.
 func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle []byte) error {
 	crds, err := config.CRDs()
 	if err != nil {
@@ -183,13 +182,13 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	return c.Create(ctx, validating)
 }
 
-// grantNamespace is the manager's own.
+// grantNamespace is the manager's own namespace.
 const grantNamespace = "casement-system"
 
-// unadmitted is the label of namespaces without admission, as where the webhooks are off.
+// unadmitted is the label of namespaces for which the webhooks are not called.
 const unadmitted = "integration.casement.dev/unadmitted"
 
-// admitted selects all other namespaces.
+// admitted selects all namespaces without the label unadmitted.
 func admitted() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: unadmitted, Operator: metav1.LabelSelectorOpDoesNotExist},

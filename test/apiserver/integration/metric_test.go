@@ -31,17 +31,16 @@ import (
 	"casement.dev/casement/internal/webhook/workload"
 )
 
-// selector is the name of a metric with its matchers, and grouped the labels that a
-// sum is by. Names of other things that look the same are functions or variables.
+// selector matches the name of a metric with its label matchers, and grouped the labels of a sum. Other names that look
+// the same are functions or variables.
 var (
 	selector = regexp.MustCompile(`\b((?:casement|controller_runtime|leader_election|process)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	grouped  = regexp.MustCompile(`\bby\s*\(([^)]*)\)`)
 )
 
-// TestMetrics: a scrape as Prometheus makes it has every metric that the dashboard and
-// the rules ask for, with the labels that they ask for, after a machine came up, with an
-// operation under way and an object linted.
+// TestMetrics: after a machine came up, during an operation and after an object was linted, a scrape has every metric
+// that the dashboard and the alert rules query, with its labels.
 func TestMetrics(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -82,7 +81,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// unanswered are the metrics and labels of a query that a scrape does not have.
+// unanswered returns the metrics and labels of a query that a scrape does not have.
 func unanswered(query string, families map[string]*dto.MetricFamily) []string {
 	var out []string
 	labels := map[string]bool{"le": true, "job": true} // of buckets, and Prometheus' own
@@ -118,8 +117,7 @@ func unanswered(query string, families map[string]*dto.MetricFamily) []string {
 	return out
 }
 
-// prometheus is the token of a service account that may read metrics, by the role that
-// an installation brings.
+// prometheus returns the token of a service account with the role that the installation provides for reading metrics.
 func (b *bed) prometheus() string {
 	b.t.Helper()
 	b.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "casement-metrics-reader"},
@@ -136,7 +134,7 @@ func (b *bed) prometheus() string {
 	return request.Status.Token
 }
 
-// scrape reads the metrics; nothing is read before the manager answers.
+// scrape reads the metrics, retrying until the manager answers.
 func (b *bed) scrape(ctx context.Context, token string) map[string]*dto.MetricFamily {
 	b.t.Helper()
 	answer, err := b.ask(ctx, http.MethodGet, "https://"+b.metrics+"/metrics", token, nil)
@@ -178,7 +176,7 @@ func (b *bed) lintSomething() {
 	}
 }
 
-// ask asks a server of the manager, which has a certificate of its own making.
+// ask sends a request to a server of the manager, which has a self-signed certificate.
 func (b *bed) ask(ctx context.Context, method, url, token string, body []byte) ([]byte, error) {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))

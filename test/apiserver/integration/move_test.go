@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// TestBlockMoveEnds: the end of an operation takes one annotation away, and none that
-// somebody adds while the manager writes.
+// TestBlockMoveEnds: the end of an operation removes only its own annotation, and keeps one that is added while the
+// manager writes.
 func TestBlockMoveEnds(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })

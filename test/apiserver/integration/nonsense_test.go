@@ -23,14 +23,14 @@ var (
 	seed        = flag.Uint64("seed", 13, "of what is drawn: nonsense values, faults")
 )
 
-// spot is a place in a Go value: the fields, pointers and items that lead to it.
+// spot is a position in a Go value: the fields, pointers and elements that lead to it.
 type spot struct {
 	path  string
 	steps []int // of a struct the field; elsewhere 0, the pointer's value or the first item
 	kind  reflect.Type
 }
 
-// spots finds every place of a type that can hold nonsense.
+// spots finds every position in a type that can hold an invalid value.
 func spots(t reflect.Type, path string, steps []int) []spot {
 	here := spot{path, append([]int(nil), steps...), t}
 	switch t.Kind() {
@@ -53,7 +53,7 @@ func spots(t reflect.Type, path string, steps []int) []spot {
 	return []spot{here}
 }
 
-// at is the value of a spot; what leads to it is made.
+// at returns the value of a spot; nil pointers and missing elements on its path are created.
 func (s spot) at(v reflect.Value) reflect.Value {
 	for _, step := range s.steps {
 		switch v.Kind() {
@@ -74,7 +74,7 @@ func (s spot) at(v reflect.Value) reflect.Value {
 	return v
 }
 
-// nonsense are the values that a spot is given.
+// nonsense returns functions that set the spot to invalid values.
 func (s spot) nonsense() []func(reflect.Value) {
 	set := func(values ...any) (out []func(reflect.Value)) {
 		for _, value := range values {
@@ -98,13 +98,13 @@ func (s spot) nonsense() []func(reflect.Value) {
 	return []func(reflect.Value){func(v reflect.Value) { v.SetZero() }}
 }
 
-// trial is one nonsense value in one place.
+// trial is one invalid value at one spot.
 type trial struct {
 	name string
 	put  func(spec any)
 }
 
-// trials are those of a type's spots: all of them, or count that the seed chooses.
+// trials returns the trials of a type's spots: all of them, or a random selection of count.
 func trials(spec any, count int) []trial {
 	var all []trial
 	for _, s := range spots(reflect.TypeOf(spec).Elem(), "", nil) {
@@ -136,7 +136,7 @@ func (b *bed) tryCreate(o client.Object) bool {
 	return err == nil
 }
 
-// looked waits until the manager has said something of an object.
+// looked waits until the manager has set a condition of an object.
 func (b *bed) looked(o conditionsObject) {
 	b.t.Helper()
 	b.eventually(o, func() string {
@@ -147,8 +147,8 @@ func (b *bed) looked(o conditionsObject) {
 	})
 }
 
-// nothingLeft checks that Azure has no resource group of the cluster's own, and nothing
-// in the group that has its name.
+// nothingLeft checks that Azure has no resource group that the cluster created, and no resource in the group of its
+// name.
 func (b *bed) nothingLeft() {
 	b.t.Helper()
 	if left := b.azure.left(b.name); len(left) > 0 {
@@ -165,8 +165,8 @@ func (b *bed) nothingLeft() {
 	}
 }
 
-// TestNonsenseMachines: an AzureMachine, an AzureMachinePool or an AzureMachinePoolMachine
-// goes whatever a field of it says, and so does what was made of it in Azure.
+// TestNonsenseMachines: an AzureMachine, an AzureMachinePool or an AzureMachinePoolMachine can be deleted with any
+// value in its fields, and its resources in Azure are deleted too.
 func TestNonsenseMachines(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)
@@ -227,7 +227,7 @@ func TestNonsenseMachines(t *testing.T) {
 	})
 }
 
-// changeLater changes fields of machines that run, where nothing refuses it.
+// changeLater sets invalid values in running machines, where admission does not refuse them.
 func (b *bed) changeLater(labels map[string]string, all []conditionsObject) {
 	if labels == nil {
 		return
@@ -247,7 +247,7 @@ func (b *bed) changeLater(labels map[string]string, all []conditionsObject) {
 	}
 }
 
-// sane fills in what admission would, where there is none.
+// sane sets the defaults of admission, where admission does not run.
 func (b *bed) sane(labels map[string]string) {
 	if labels == nil {
 		return
@@ -275,7 +275,7 @@ func (b *bed) saneMachine(labels map[string]string, spec *infrav1.AzureMachineSp
 	spec.Identity = infrav1.VMIdentityNone
 }
 
-// nonsensePool makes a pool with nonsense, nil where it is refused.
+// nonsensePool creates a pool with an invalid value; it returns nil if the API server refuses it.
 func (b *bed) nonsensePool(labels map[string]string, name string, tr trial) *infrav1.AzureMachinePool {
 	b.t.Helper()
 	data := &corev1.Secret{ObjectMeta: b.meta(name), Data: map[string][]byte{"value": []byte(goodBootstrapData)}}
@@ -304,7 +304,7 @@ func (b *bed) nonsensePool(labels map[string]string, name string, tr trial) *inf
 	return p
 }
 
-// TestNonsenseClusters: an AzureCluster goes whatever a field of it says.
+// TestNonsenseClusters: an AzureCluster can be deleted with any value in its fields.
 func TestNonsenseClusters(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		for i, tr := range trials(&infrav1.AzureClusterSpec{}, 20) {

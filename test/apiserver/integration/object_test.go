@@ -30,8 +30,7 @@ const (
 	vmSize       = "Standard_D2s_v3"
 	version      = "v1.36.3"
 
-	// patience is how long the slowest of machines may need; a test that passes
-	// does not wait for it.
+	// patience bounds the wait on a slow machine; a passing test usually needs far less.
 	patience = 2 * time.Minute
 )
 
@@ -80,7 +79,7 @@ func newBedIn(t *testing.T, labels map[string]string) *bed {
 	return b
 }
 
-// provision creates the AzureCluster and plays Cluster API when it is provisioned.
+// provision creates the AzureCluster and then sets the Cluster's fields as Cluster API does.
 func (b *bed) provision() {
 	b.t.Helper()
 	b.create(b.azureC)
@@ -184,8 +183,7 @@ func (b *bed) get(o client.Object) {
 	}
 }
 
-// read gets an object from scratch: decoding leaves what is gone from the newest
-// version as it was.
+// read gets an object into a zeroed value: decoding into an old one would keep fields that were removed.
 func (b *bed) read(ctx context.Context, o client.Object) error {
 	key := client.ObjectKeyFromObject(o)
 	reflect.ValueOf(o).Elem().SetZero()
@@ -195,7 +193,7 @@ func (b *bed) read(ctx context.Context, o client.Object) error {
 	return err
 }
 
-// eventually reads o until f has no more objection.
+// eventually reads o until f returns no objection.
 func (b *bed) eventually(o conditionsObject, f func() string) {
 	b.t.Helper()
 	objection := ""
@@ -244,7 +242,7 @@ func show(o conditionsObject) string {
 	return out.String()
 }
 
-// givenUp waits until a machine has failed for good.
+// givenUp waits until a machine has failed terminally.
 func (b *bed) givenUp(m *infrav1.AzureMachine, reason string) {
 	b.t.Helper()
 	b.eventually(m, func() string {
@@ -255,17 +253,17 @@ func (b *bed) givenUp(m *infrav1.AzureMachine, reason string) {
 	})
 }
 
-// group is the cluster's resource group.
+// group returns the cluster's resource group.
 func (b *bed) group() desired.Group { return desired.Group{Subscription: subscription, Name: b.name} }
 
-// put writes to Azure behind the manager's back and waits until it is done.
+// put writes to Azure without the manager and waits until the operation ends.
 func (b *bed) put(id, body string) {
 	b.t.Helper()
 	result, err := b.azure.client.Put(b.t.Context(), id, desired.APIVersion(arm.TypeOf(id)), json.RawMessage(body))
 	b.finish(id, result, err)
 }
 
-// remove deletes from Azure behind the manager's back and waits until it is done.
+// remove deletes from Azure without the manager and waits until the operation ends.
 func (b *bed) remove(id string) {
 	b.t.Helper()
 	result, err := b.azure.client.Delete(b.t.Context(), id, desired.APIVersion(arm.TypeOf(id)))

@@ -35,8 +35,8 @@ func (b *bed) fault(rule fault.Rule) (clear func()) {
 	return clear
 }
 
-// TestCreateFailsForAWhile: operations that end with what Azure calls passing are begun
-// again, for the network, a machine and a pool, and nothing is given up.
+// TestCreateFailsForAWhile: operations that end with transient errors of Azure are retried, for the network, a machine
+// and a pool, and none becomes a terminal failure.
 func TestCreateFailsForAWhile(t *testing.T) {
 	b := newBed(t)
 	b.fault(fault.Rule{Kind: fault.Operation, Type: "*/virtualNetworks", Group: b.name, Count: 1})
@@ -71,7 +71,7 @@ func TestCreateFailsForAWhile(t *testing.T) {
 			if c == nil || c.Reason != infrav1.VMProvisionFailedReason || machine == nil {
 				continue
 			}
-			// A MachineHealthCheck does so when the instance does not become a node in time.
+			// A MachineHealthCheck deletes the Machine when the instance does not become a node in time.
 			if err := b.client.Delete(t.Context(), machine); err != nil {
 				t.Fatal(err)
 			}
@@ -82,8 +82,8 @@ func TestCreateFailsForAWhile(t *testing.T) {
 	p.settled()
 }
 
-// TestRunningMachineTellsWhatIsRefused: a machine that runs stays ready while Azure
-// refuses casement, and says in Synced, an event and a log line what is refused.
+// TestRunningMachineTellsWhatIsRefused: a running machine stays ready while Azure refuses casement's calls, and Synced,
+// an event and a log line name the refusal.
 func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -116,14 +116,14 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 			return ""
 		})
 	}
-	// The credentials of the cluster are gone: the machine runs on.
+	// The cluster's credentials become invalid: the machine stays ready.
 	b.secret("sp", "password", "good")
 	again()
 	reported("credentials", "IdentityInvalid", "under the key clientSecret", metav1.ConditionTrue)
 	b.secret("sp", "clientSecret", "good")
 	again()
 	healed("credentials")
-	// A write of its tags is denied.
+	// A write of the VM's tags is denied.
 	clear := b.fault(fault.Rule{Kind: fault.Unavailable, Verbs: []string{"PATCH"}, Type: "*/virtualMachines",
 		Group: b.name, Status: 403, Code: "AuthorizationFailed", Message: "may not write"})
 	b.change(m, func() { m.Spec.AdditionalTags = infrav1.Tags{"a": "b"} })

@@ -14,19 +14,18 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// pool is a MachinePool and its AzureMachinePool. The test plays the part of Cluster
-// API: it makes a Machine of each instance, and ends those that are to go.
+// pool is a MachinePool and its AzureMachinePool. The test acts as Cluster API: it creates a Machine for each instance,
+// and deletes those that the pool marks.
 type pool struct {
 	*bed
 	machinePool *clusterv1.MachinePool
 	azure       *infrav1.AzureMachinePool
 }
 
-// olderVersion is that of new pools, so that they can be upgraded.
+// olderVersion is the Kubernetes version of new pools, so that they can be upgraded.
 const olderVersion = "v1.34.2"
 
-// playedFinalizer is in the place of Cluster API's own, which keeps a Machine until its
-// infrastructure is gone.
+// playedFinalizer replaces Cluster API's finalizer, which keeps a Machine until its infrastructure is gone.
 const playedFinalizer = "integration.casement.dev/machine"
 
 // pool makes a MachinePool with its bootstrap data and creates its AzureMachinePool.
@@ -56,8 +55,8 @@ func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int
 	return p
 }
 
-// settled plays Cluster API until the pool has as many instances as it should, all of
-// the newest model and each with an address and a node.
+// settled acts as Cluster API until the pool has the desired number of instances, all of the newest model and each with
+// an address and a node.
 func (p *pool) settled() []infrav1.AzureMachinePoolMachine {
 	p.t.Helper()
 	var shown []infrav1.AzureMachinePoolMachine
@@ -70,7 +69,7 @@ func (p *pool) settled() []infrav1.AzureMachinePoolMachine {
 	return shown
 }
 
-// unsettled returns the instances, and what keeps the pool from being settled.
+// unsettled returns the instances, and the reason why the pool is not settled.
 func (p *pool) unsettled() (shown []infrav1.AzureMachinePoolMachine, objection string) {
 	p.t.Helper()
 	shown = p.shown()
@@ -105,8 +104,8 @@ func (p *pool) shown() []infrav1.AzureMachinePoolMachine {
 	return list.Items
 }
 
-// play does what Cluster API would do next: it makes the Machine of an instance, drains
-// the nodes of those that go, all together, and lets them go.
+// play does the next actions of Cluster API: it creates the Machines of instances, and drains and deletes the Machines
+// of the instances that the pool removes.
 func (p *pool) play() {
 	p.t.Helper()
 	machines, shown := p.machines(), p.shown()
@@ -114,8 +113,8 @@ func (p *pool) play() {
 		return machines[m.Name] == nil && m.Status.InstanceName != ""
 	}
 	if slices.ContainsFunc(shown, isNew) {
-		// The pool shows its instances one by one; when it holds it has shown all of them,
-		// and all join before it looks again.
+		// The pool creates its instances' objects one by one. While it is paused all of them exist, and all join before
+		// it continues.
 		p.hold(true)
 		shown = p.shown()
 		for i := range shown {
@@ -126,7 +125,7 @@ func (p *pool) play() {
 		p.hold(false)
 	}
 	if len(p.draining()) > 0 {
-		// The pool marks what goes one by one; when it holds it has marked all of it.
+		// The pool marks instances for removal one by one. While it is paused all of them are marked.
 		p.hold(true)
 		for _, m := range p.draining() {
 			if err := client.IgnoreNotFound(p.client.Delete(p.t.Context(), m)); err != nil {
@@ -143,7 +142,7 @@ func (p *pool) play() {
 	}
 }
 
-// machines are the pool's Machines by the names of what they represent.
+// machines returns the pool's Machines by the names of their infrastructure objects.
 func (p *pool) machines() map[string]*clusterv1.Machine {
 	p.t.Helper()
 	var list clusterv1.MachineList
@@ -157,7 +156,7 @@ func (p *pool) machines() map[string]*clusterv1.Machine {
 	return out
 }
 
-// draining are the instances whose Machines are being deleted, and which are not yet.
+// draining returns the instances whose Machines are being deleted while they themselves are not yet.
 func (p *pool) draining() []*infrav1.AzureMachinePoolMachine {
 	p.t.Helper()
 	machines, shown := p.machines(), p.shown()
@@ -170,7 +169,7 @@ func (p *pool) draining() []*infrav1.AzureMachinePoolMachine {
 	return out
 }
 
-// join makes the Machine of an instance, whose node is ready.
+// join creates the Machine of an instance, with a ready node.
 func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	p.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: p.meta(shown.Name), Spec: clusterv1.MachineSpec{
@@ -190,7 +189,7 @@ func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	}
 }
 
-// hold pauses the pool, and waits until it is; or lets it go on.
+// hold pauses the pool and waits until it is paused, or resumes it.
 func (p *pool) hold(on bool) {
 	p.t.Helper()
 	p.change(p.azure, func() {
@@ -208,13 +207,13 @@ func (p *pool) hold(on bool) {
 	})
 }
 
-// scale asks for another number of instances.
+// scale sets the number of instances.
 func (p *pool) scale(replicas int32) {
 	p.t.Helper()
 	p.change(p.machinePool, func() { p.machinePool.Spec.Replicas = &replicas })
 }
 
-// upgrade asks for another Kubernetes version, and waits until the pool has begun.
+// upgrade sets another Kubernetes version, and waits until the pool has begun the upgrade.
 func (p *pool) upgrade(to string) {
 	p.t.Helper()
 	p.change(p.machinePool, func() { p.machinePool.Spec.Template.Spec.Version = to })

@@ -11,8 +11,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestClusterRefusals gives clusters what cannot work: each ends in a condition
-// that names the cause, and goes on by itself when that is repaired.
+// TestClusterRefusals creates clusters with errors: each gets a condition that names the cause, and continues by itself
+// when the error is corrected.
 func TestClusterRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, message string
@@ -58,7 +58,8 @@ func TestClusterRefusals(t *testing.T) {
 	}
 }
 
-// TestMachineRefusals does so for machines.
+// TestMachineRefusals creates machines with errors: each gets a condition that names the cause, and continues when the
+// error is corrected.
 func TestMachineRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, os, reason, message string
@@ -101,7 +102,7 @@ func TestMachineRefusals(t *testing.T) {
 	}
 }
 
-// TestWindowsControlPlane is refused for good: the disk's OS cannot change.
+// TestWindowsControlPlane: a Windows control plane machine fails terminally, as the disk's OS cannot change.
 func TestWindowsControlPlane(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -115,7 +116,7 @@ func TestWindowsControlPlane(t *testing.T) {
 	}
 }
 
-// refused waits for a condition that names the cause, and checks that Ready does.
+// refused waits for a condition that names the cause, and checks that the Ready condition names it too.
 func (b *bed) refused(o conditionsObject, conditionType, reason, message string) {
 	b.t.Helper()
 	b.eventually(o, func() string {
@@ -173,8 +174,8 @@ runcmd:
 `
 }
 
-// TestOverlappingSubnets is refused before anything is made: the answer to kubectl
-// apply names the field. The same object passes once that is corrected.
+// TestOverlappingSubnets: overlapping subnets are refused at admission, and the error names the field. The same object
+// is accepted when they are corrected.
 func TestOverlappingSubnets(t *testing.T) {
 	b := newBed(t)
 	subnets := func(node string) {
@@ -196,8 +197,8 @@ func TestOverlappingSubnets(t *testing.T) {
 	b.provision()
 }
 
-// TestUnknownSubnet is refused where the cluster is known, and reported by its reason where
-// nothing refuses it; the machine and its cluster can be deleted.
+// TestUnknownSubnet: admission refuses a machine with an unknown subnet if it knows the cluster; otherwise a condition
+// names the reason, and the machine and its cluster can be deleted.
 func TestUnknownSubnet(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)
