@@ -97,7 +97,7 @@ func raw(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// corpusBench lints what means it ill, and shows how it ends and what memory it takes.
+// corpusBench lints malicious input, and prints the exit code and the memory of each run.
 func corpusBench(show func(row), bin, home string) error {
 	for _, input := range corpus.Inputs() {
 		dir, err := os.MkdirTemp(home, "corpus")

@@ -17,7 +17,7 @@ import (
 type plane struct {
 	bin, home, files string
 	env              []string
-	// cpu is what the last command took of a processor by itself.
+	// cpu is the processor time of the last command.
 	cpu time.Duration
 }
 
@@ -68,7 +68,7 @@ func (p *plane) pid() (int, error) {
 	return s.PID, err
 }
 
-// calls are what the local Azure was asked by casement's own controllers.
+// calls returns the number of requests of casement's own controllers to the local Azure.
 func (p *plane) calls() (reads, puts int, err error) {
 	var log struct {
 		Counters []struct {

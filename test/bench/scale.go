@@ -59,7 +59,7 @@ type point struct {
 	memory float64
 	// management and workload are requests of the two API servers, by verb.
 	management, workload map[string]float64
-	// rest is what of one core the plane took after that, in per cent.
+	// rest is the plane's processor use after that, in per cent of one core.
 	rest float64
 }
 

@@ -10,7 +10,7 @@ import (
 type line struct {
 	// slope is in seconds a node, fixed in seconds.
 	slope, fixed float64
-	// r2 is which part of the differences the line explains.
+	// r2 is the share of the variance that the line explains.
 	r2 float64
 }
 
@@ -33,7 +33,7 @@ func nearest(points []point) line {
 	return l
 }
 
-// fit says by which law the cost grows with the nodes.
+// fit describes how the cost grows with the number of nodes.
 func fit(kind string, points []point) string {
 	if len(points) < 2 {
 		return fmt.Sprintf("%s: one size has no slope", kind)

@@ -87,7 +87,7 @@ func walkReferences(t reflect.Type, path string, report func(string)) {
 // canary is the secret of tenant a, which tenant b must not see.
 const canary = "c4n4ry-0f-t3n4nt-4"
 
-// tenants are two namespaces, and a client that may do anything in the second alone.
+// tenants are two namespaces, and a client with all rights in the second one only.
 type tenants struct {
 	*bed
 	a string
@@ -121,7 +121,7 @@ func newTenants(t *testing.T, labels map[string]string) *tenants {
 	return s
 }
 
-// identity is one of tenant b's that names tenant a's secret.
+// identity returns an AzureClusterIdentity of tenant b that names tenant a's secret.
 func (s *tenants) identity(name string) *infrav1.AzureClusterIdentity {
 	return &infrav1.AzureClusterIdentity{ObjectMeta: s.meta(name), Spec: infrav1.AzureClusterIdentitySpec{
 		Type: infrav1.ServicePrincipal, ClientID: "client-" + s.name, TenantID: tenant,
@@ -129,7 +129,7 @@ func (s *tenants) identity(name string) *infrav1.AzureClusterIdentity {
 	}}
 }
 
-// use lets the cluster of tenant b use an identity, and waits for what is said of it.
+// use lets the cluster of tenant b use an identity, and waits for the reason in its condition.
 func (s *tenants) use(identity, reason string) {
 	s.t.Helper()
 	if s.azureC.UID == "" {
@@ -191,7 +191,7 @@ func TestTenant(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Plainly.
+		// The plain case: a reference to the other tenant's secret.
 		must(s.b.Create(t.Context(), s.identity("plain")))
 		s.use("plain", "IdentitySecretNotAllowed")
 		// A secret that is not there cannot be distinguished from one that is.
@@ -199,7 +199,7 @@ func TestTenant(t *testing.T) {
 		missing.Spec.ClientSecret.Name = "none"
 		must(s.b.Create(t.Context(), missing))
 		s.use("missing", "IdentitySecretNotAllowed")
-		// A secret of its own first, then the other's.
+		// A secret of the same namespace first, then the other tenant's.
 		own := s.identity("changed")
 		own.Spec.ClientSecret.Namespace = s.namespace
 		must(s.b.Create(t.Context(), own))
@@ -245,7 +245,7 @@ func TestTenant(t *testing.T) {
 // allowedWays are how a secret of another namespace may be used.
 func (s *tenants) allowedWays(admission bool) {
 	t := s.t
-	// An administrator, who may read it, wrote the reference, as CAPZ's manifests have it.
+	// An administrator who may read the secret wrote the reference, as in CAPZ's manifests.
 	byAdmin := s.identity("by-admin")
 	s.create(byAdmin)
 	reason := ""
@@ -264,7 +264,7 @@ func (s *tenants) allowedWays(admission bool) {
 		t.Fatal(err)
 	}
 	s.use("by-admin", "IdentitySecretNotAllowed")
-	// The Secret names the identity, and no other.
+	// The Secret names the identity that may use it, and no other identity.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.a, Name: "sp"}}
 	s.change(secret, func() {
 		secret.Annotations = map[string]string{grant.IdentitiesAnnotation: "other/x, " + s.namespace + "/plain"}
@@ -277,7 +277,7 @@ func (s *tenants) allowedWays(admission bool) {
 	}
 }
 
-// forgetSecrets deletes what was rightly made with the secret.
+// forgetSecrets deletes the objects that were legitimately created with the secret.
 func (s *tenants) forgetSecrets() {
 	s.t.Helper()
 	s.allowedBefore = true

@@ -14,7 +14,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// secretToken and secretKey are marks in bootstrap data that nothing of Azure may show.
+// secretToken and secretKey are canary values in bootstrap data that no response of Azure may contain.
 const (
 	secretToken = "abcdef.0123456789abcdef"
 	secretKey   = "-----BEGIN RSA PRIVATE KEY-----"
@@ -140,7 +140,7 @@ func TestBootstrapSecretsChoice(t *testing.T) {
 	}
 }
 
-// checkSecretless looks through all that Azure shows and hands to guests.
+// checkSecretless searches all responses of Azure and all data of guests for the canary values.
 func checkSecretless(t *testing.T, b *bed) {
 	t.Helper()
 	seen := map[string]string{}
@@ -183,7 +183,7 @@ func checkSecretless(t *testing.T, b *bed) {
 	}
 }
 
-// decoded is every base64 text in a text, without its code.
+// decoded returns every base64 text in a text, decoded.
 func decoded(text string) string {
 	var out strings.Builder
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
@@ -228,7 +228,7 @@ func (b *bed) secrets() []string { return b.named("/vaults/", "/secrets/") }
 
 func (b *bed) rights() []string { return b.named("/secrets/", "/roleAssignments/") }
 
-// named are the resources of the group whose IDs have both texts.
+// named returns the resources of the group whose IDs contain both texts.
 func (b *bed) named(one, other string) []string {
 	var out []string
 	for _, id := range b.azure.left(b.name) {

@@ -38,7 +38,7 @@ import (
 const (
 	subscription = "00000000-0000-0000-0000-000000000001"
 	tenant       = "00000000-0000-0000-0000-0000000000ff"
-	// inside is the namespace of the overlay's example, outside another one.
+	// inside is the namespace of the overlay's example, outside is another namespace.
 	inside, outside = "team-a", "team-b"
 	patience        = 2 * time.Minute
 )
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error { plane = p; return nil }))
 }
 
-// answers are what the API server refused a client.
+// answers are the requests of a client that the API server refused.
 type answers struct {
 	mu      sync.Mutex
 	refused []string
@@ -120,7 +120,7 @@ func installOverlay(t *testing.T, c client.Client) []string {
 	return args
 }
 
-// TestOverlay lives a cluster's life in the namespace of the overlay.
+// TestOverlay creates and deletes a cluster in the namespace of the overlay.
 func TestOverlay(t *testing.T) {
 	ctx := t.Context()
 	scheme, err := manager.Scheme()

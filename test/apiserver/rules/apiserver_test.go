@@ -26,7 +26,7 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// variations of each example, good and bad.
+// variations is the number of variants of each example, good and bad.
 const variations = 20
 
 var apiServer *rest.Config
@@ -64,7 +64,7 @@ func newServer(t *testing.T) server {
 	return server{client.NewDryRunClient(c), warned}
 }
 
-// refused are the fields that the API server names, those of causes that match.
+// refused returns the fields that the API server's error names, for the matching causes.
 func (s server) refused(ctx context.Context, object map[string]any, about string) ([]string, error) {
 	u := &unstructured.Unstructured{Object: runtimeCopy(object)}
 	u.SetNamespace("oracle")
@@ -85,7 +85,7 @@ func (s server) refused(ctx context.Context, object map[string]any, about string
 	return slices.Sorted(maps.Keys(fields)), nil
 }
 
-// found are the fields that rules of an oracle report as errors.
+// found returns the fields that rules of an oracle report as errors.
 func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []string {
 	t.Helper()
 	text, err := yaml.Marshal(object)
@@ -106,7 +106,7 @@ func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []strin
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// mountIndex is what the API server leaves out of paths of mounts.
+// mountIndex matches the part that the API server leaves out of the paths of mounts.
 var mountIndex = regexp.MustCompile(`volumeMounts\[\d+\]`)
 
 // named is how the API server names the place of a finding. Its names are the same
@@ -141,7 +141,7 @@ func parse(t *testing.T, text string) map[string]any {
 	return u.Object
 }
 
-// vary gives a pod parts that no rule of the API server minds.
+// vary adds fields to a pod that the API server always accepts.
 func vary(random *rand.Rand, object map[string]any) map[string]any {
 	out := runtimeCopy(object)
 	u := unstructured.Unstructured{Object: out}
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWarnings: what the API server warns of, and what it does not.
+// TestWarnings compares the rules' findings with the API server's warnings.
 func TestWarnings(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(2, 36))
 	for _, r := range rules.All() {
@@ -265,7 +265,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// findings of one rule in a text of several objects.
+// findings returns the findings of one rule in a text of several objects.
 func findings(t *testing.T, text, id string) []lint.Finding {
 	t.Helper()
 	set, errs := lint.Parse("example", []byte(text), lint.Options{})

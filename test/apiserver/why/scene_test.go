@@ -107,9 +107,9 @@ type scene struct {
 	events []event
 	// console is the worker's boot log, logs those of containers.
 	console, logs string
-	// closed is what Azure's rules were found to deny.
+	// closed are the rules in Azure that deny a connection.
 	closed []string
-	// asked is what is asked about, the cluster where it is empty.
+	// asked is the examined object; empty for the cluster.
 	asked string
 }
 
@@ -170,7 +170,7 @@ func nodeOf(name, os string) *corev1.Node {
 	return n
 }
 
-// well is the scene before anything fails.
+// well returns the scene before any failure.
 func well() *scene {
 	s := &scene{}
 	s.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo"}}
@@ -236,7 +236,7 @@ func (s *scene) workloads() {
 	s.service.Spec.Selector, s.service.Spec.Ports = app, []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}}
 }
 
-// objects are what is stored, owners before what they own.
+// objects returns the objects to create, owners before the objects that they own.
 func (s *scene) objects() []client.Object {
 	all := []client.Object{s.cluster, s.azure, s.template, s.bootstrap, s.controlPlane, s.deployment, s.set, s.cp,
 		s.worker, s.cpVM, s.vm, s.config,
@@ -244,7 +244,7 @@ func (s *scene) objects() []client.Object {
 	return slices.DeleteFunc(append(all, s.more...), func(o client.Object) bool { return slices.Contains(s.gone, o) })
 }
 
-// owners are who owns whom.
+// owners maps objects to their owners.
 func (s *scene) owners() map[client.Object]client.Object {
 	return map[client.Object]client.Object{s.set: s.deployment, s.worker: s.set, s.replicas: s.web, s.pod: s.replicas}
 }

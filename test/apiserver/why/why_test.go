@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// failure is one thing that goes wrong, and what why has to say of it.
+// failure is one fault, and the expected answer of why.
 type failure struct {
 	name string
 	// cause is the answer's, at the beginning of the object's KIND/NAME.
@@ -73,7 +73,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// judge compares an answer with what it has to be.
+// judge compares an answer with the expected one.
 func judge(t *testing.T, fail failure, a walk.Answer) {
 	t.Helper()
 	if a.Healthy || a.Waiting {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cluster is the one that lives, and what it is to be.
+// cluster is the cluster under test, and its desired state.
 type cluster struct {
 	*scene
 	pools   bool
@@ -27,11 +27,11 @@ func (c *cluster) kind() string {
 	return "machines"
 }
 
-// action is what an operator asks for.
+// action is an operator's change of the cluster.
 type action struct {
 	name string
 	do   func(*cluster)
-	// byHand says that it calls Azure itself.
+	// byHand is set for an action that calls Azure itself.
 	byHand bool
 }
 
@@ -85,7 +85,7 @@ spec:
     - {type: Ready, status: Unknown, timeoutSeconds: 60}
 `
 
-// repair lets somebody else delete a VM.
+// repair deletes a VM in Azure without casement.
 func (c *cluster) repair() {
 	if !c.pools {
 		c.p.Run([]byte(healthCheck), "kubectl", "apply", "-f", "-")
@@ -202,7 +202,7 @@ func (c *cluster) owned() ([]object, bool) {
 	return machines, ok
 }
 
-// unrest says what of the cluster is not as it is to be, "" when all is.
+// unrest says what differs from the desired state, "" if nothing does.
 func (c *cluster) unrest() string {
 	machines, ok1 := c.list("get", "machines")
 	infra, ok2 := c.owned()

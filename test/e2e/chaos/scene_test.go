@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// scene is a plane, what goes wrong in it, and what has been seen.
+// scene is a plane, the injected faults, and the counts.
 type scene struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -33,7 +33,7 @@ type scene struct {
 	matched map[string]int
 }
 
-// themes are what goes wrong in a round.
+// themes are the kinds of faults of a round.
 var themes = map[string]func(*scene){
 	"supervisor killed":   func(s *scene) { s.harm(6, s.killSupervisor) },
 	"management killed":   func(s *scene) { s.harm(12, func() { s.disturbProcess(management, syscall.SIGKILL) }) },
@@ -137,7 +137,7 @@ func (s *scene) calm() {
 	s.must("azure", "faults", "clear")
 }
 
-// anything is one of what may happen to a process.
+// anything does one random harm to a process.
 func (s *scene) anything() {
 	switch s.random.IntN(8) {
 	case 0:
@@ -154,7 +154,7 @@ func (s *scene) anything() {
 	s.countFaults()
 }
 
-// supervisor is its process ID, 0 for none.
+// supervisor returns the supervisor's process ID, 0 if it does not run.
 func (s *scene) supervisor() int {
 	data, err := os.ReadFile(filepath.Join(s.p.Home, "lock"))
 	if err != nil {

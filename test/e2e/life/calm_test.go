@@ -47,7 +47,7 @@ func (l *life) watch(action string) *calm {
 	return c
 }
 
-// ask notes an answer. What is none is about a cluster that is not there yet or no more.
+// ask records an answer. An error is about a cluster that does not exist yet or any more.
 func (c *calm) ask(text string) {
 	var answer struct {
 		Object, At, Cause string

@@ -1,3 +1,2 @@
-// Package lint holds tests only: the lint webhook alone beside a real API server, and
-// the command with input that means it ill.
+// Package lint holds tests only: the lint webhook alone beside a real API server, and the command with malicious input.
 package lint

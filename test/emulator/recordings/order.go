@@ -13,10 +13,9 @@ var (
 	changing = regexp.MustCompile(`"Operation \w+ \([^)]*\) is updating resource (/[^\s"]+)\.`)
 )
 
-// decided puts calls into the order in which Azure decided them. Recordings have
-// them in the order of the answers, and calls overlap: one that was refused because
-// a resource was not there was decided before the write that made it, one that was
-// refused because of another write after that.
+// decided sorts calls into the order in which Azure decided them. Recordings are in the order of the responses, and
+// calls overlap: a call that was refused because a resource did not exist was decided before the write that created it;
+// a call that was refused because of another write was decided after that write.
 func decided(calls []call) []call {
 	order := make([]int, len(calls))
 	for i := range order {
