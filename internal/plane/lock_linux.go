@@ -52,7 +52,8 @@ func (d Dir) Lock() (*os.File, error) {
 	return f, nil
 }
 
-// sign writes the identity of the lock's holder: the process ID, as earlier versions read it, and its start time.
+// sign writes the identity of this process, the lock's holder, with its process ID in the form that earlier versions
+// read.
 func (d Dir) sign(f *os.File) error {
 	id, err := process.Identify(os.Getpid())
 	if err != nil {

@@ -125,7 +125,7 @@ func checkTags(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	})
 }
 
-// TestComputerNames: two machines whose names would be shortened to the same computer name.
+// TestComputerNames creates two machines whose names shorten to the same computer name.
 func TestComputerNames(t *testing.T) {
 	b := newBed(t)
 	b.provision()
