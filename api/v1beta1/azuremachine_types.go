@@ -34,7 +34,7 @@ const (
 	SecurityTypesTrustedLaunch  SecurityTypes = "TrustedLaunch"
 )
 
-// SecurityEncryptionType is what of a confidential VM's disk is encrypted.
+// SecurityEncryptionType says which parts of a confidential VM's disk are encrypted.
 type SecurityEncryptionType string
 
 // BootDiagnosticsStorageAccountType says where boot diagnostics go.

@@ -87,7 +87,7 @@ type Rule struct {
 	// file's.
 	Seed uint64 `json:"seed,omitempty"`
 
-	// Status, Code and Message replace those of the kind.
+	// Status, Code and Message replace the answer that the kind of fault gives.
 	Status  int    `json:"status,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`

@@ -34,7 +34,7 @@ const pausedHere = "casement.dev/paused-by-adopt"
 // Cluster going on may reach it earlier.
 const adopted = "casement.dev/adopted"
 
-// Change is one thing that Apply does.
+// Change is one change that Apply makes to an object.
 type Change struct {
 	Object string `json:"object"`
 	Does   string `json:"does"`
@@ -58,7 +58,7 @@ type Plan struct {
 
 // Adopter reads and writes a management cluster.
 type Adopter struct {
-	// Client knows Cluster API's kinds, ours and Deployments.
+	// Client has a scheme with Cluster API's kinds, casement's kinds and Deployments.
 	Client client.Client
 }
 

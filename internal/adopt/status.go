@@ -15,7 +15,7 @@ import (
 // Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const blockMove = "clusterctl.cluster.x-k8s.io/block-move"
 
-// tidy lists what of an object's metadata and status is CAPZ's alone.
+// tidy lists the fields of an object's metadata and status that only CAPZ writes.
 func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 	var out []Change
 	add := func(does, why string, apply func(context.Context) error) {

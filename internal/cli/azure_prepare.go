@@ -67,7 +67,8 @@ const (
 type prerequisite struct {
 	// kind is the name of the resource's type in messages.
 	kind, group, name string
-	// path of the resource below its subscription, and the API version of it.
+	// path is the path of the resource below its subscription, version the API version to write it
+	// with.
 	path, version string
 	subscription  string
 	properties    any

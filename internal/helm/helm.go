@@ -38,7 +38,7 @@ type Options struct {
 	// Charts is a folder of charts that are taken from there and not from their
 	// repositories: NAME-VERSION.tgz, NAME.tgz or a folder NAME. "" is none.
 	Charts string
-	// Cache is a folder for what is downloaded.
+	// Cache is the folder of downloaded charts.
 	Cache string
 }
 

@@ -83,7 +83,7 @@ func (w *workload) apply(ctx context.Context) (*release.Release, error) {
 	return w.upgrade(ctx, c, values)
 }
 
-// same compares values as Helm keeps them.
+// same compares values in the form in which Helm stores them.
 func same(a, b map[string]any) bool {
 	one, err := json.Marshal(a)
 	if err != nil {

@@ -108,7 +108,7 @@ func (in stubInput) list(path ...string) []any {
 	return list
 }
 
-// render renders addons one after the other.
+// render renders addons and joins their manifests.
 func render(p addons.Params, names ...string) (string, error) {
 	var out []string
 	for _, name := range names {

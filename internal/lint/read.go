@@ -313,7 +313,7 @@ func splitJSON(file string, data []byte) []*document {
 	}
 }
 
-// take adds an object, or those of a List.
+// take adds an object, or each item of a List, to the set.
 func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string, int, error)) {
 	line, _ := v.position()
 	kind := v.At("kind").Str()

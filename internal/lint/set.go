@@ -10,11 +10,11 @@ type Set struct {
 
 	index *index
 	nodes int // about how many were read
-	// platforms are those of images of which a registry was asked.
+	// platforms are the platforms of images, as their registries list them.
 	platforms map[string]Platforms
 }
 
-// index finds objects and pods without looking at all of them.
+// index finds objects and pods by name and labels without a pass over the whole set.
 type index struct {
 	objects, pods int // how many there were
 	kinds         map[string][]*Object
@@ -30,7 +30,7 @@ type named struct{ kind, namespace, name string }
 
 type labelled struct{ namespace, key, value string }
 
-// lookup is the index of what is in the set now.
+// lookup returns the index of the objects that the set contains now.
 func (s *Set) lookup() *index {
 	if s.index != nil && s.index.objects == len(s.Objects) && s.index.pods == len(s.Pods) {
 		return s.index

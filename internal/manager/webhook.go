@@ -28,7 +28,7 @@ func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	return ctrlwebhook.NewServer(options)
 }
 
-// tlsOptions are those of everything that is served.
+// tlsOptions are the TLS options of the webhook server and the metrics server.
 func tlsOptions(o Options) []func(*tls.Config) {
 	if o.HTTP2 {
 		return nil

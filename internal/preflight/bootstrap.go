@@ -86,7 +86,7 @@ func place(config lint.Value, rendered string) lint.Value {
 	return config
 }
 
-// kubeadmConfig is what of a KubeadmConfig ends up in the data.
+// kubeadmConfig is the part of a KubeadmConfig that the bootstrap data contains.
 type kubeadmConfig struct {
 	Files []struct {
 		Path, Owner, Permissions, Encoding, Content string
@@ -149,7 +149,7 @@ func render(config lint.Value) ([]byte, error) {
 	return append([]byte("## template: jinja\n#cloud-config\n\n"), text...), err
 }
 
-// set leaves out what is empty.
+// set removes keys with empty values.
 func set(m map[string]any) map[string]any {
 	for k, v := range m {
 		if v == "" || v == false {

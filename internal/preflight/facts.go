@@ -38,7 +38,7 @@ type Subscription struct {
 	State string
 	// Unregistered are the resource providers that are not registered, by state.
 	Unregistered map[string]string
-	// Locations are those that it may use; none when that is unknown.
+	// Locations are the locations that the subscription may use; empty when they are unknown.
 	Locations []string
 	// Unasked are questions that Azure did not answer, and why.
 	Unasked []error

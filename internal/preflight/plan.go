@@ -47,7 +47,7 @@ type Cluster struct {
 	Machines []*Machines
 }
 
-// Machines are those that one object makes.
+// Machines are the machines that one object creates.
 type Machines struct {
 	// Owner is a KubeadmControlPlane, MachineDeployment, MachineSet, MachinePool or
 	// Machine. Infra and Bootstrap are nil when they are elsewhere.
@@ -67,7 +67,7 @@ type Machines struct {
 // Windows says whether the machines are ones with Windows.
 func (m *Machines) Windows() bool { return m.Spec.OSDisk.OSType == "Windows" }
 
-// Annotations are those that the infra machines will have.
+// Annotations are the annotations that the infrastructure machines will have.
 func (m *Machines) Annotations() map[string]string {
 	all := map[string]string{}
 	if m.Infra == nil {

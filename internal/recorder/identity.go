@@ -19,7 +19,7 @@ var (
 	mail         = regexp.MustCompile(`[\w.+#-]+@[\w-]+(?:\.[\w-]+)+`)
 )
 
-// scrubber takes out what is secret, and remembers whom it must not name.
+// scrubber removes secrets from recordings and replaces identifiers and names.
 type scrubber struct {
 	// ids replace identifiers, which are in lower case and without dashes; names
 	// replace words.

@@ -57,7 +57,7 @@ var commands = []rule{
 	command(`(\bsmbclient\s`+rest+`-U[\s=]*["']?[^\s%"']+%)[^\s"']+`, "smbclient"),
 	command(`(\bidentified\s+(?:with\s+\w+\s+)?by\s+)(?:"[^"\n]*"|'[^'\n]*')`, "identified"),
 	command(`(\breg(?:\.exe)?\s+add\s[^\n|&]*?/v\s+["']?\w*password\w*["']?\s[^\n|&]*?/d\s+)`+value, "password"),
-	// -p of programs that mean a password by it.
+	// The flag -p of programs that take a password with it.
 	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+
 		`\s-p[\s=]*)`+value, "login"),
 	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass",

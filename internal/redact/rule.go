@@ -175,7 +175,7 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?i)(["']?name["']?\s*:\s*["']?[\w.-]*(?:` + secretWords +
 		`|token|secret|pass|pwd)["']?\s*,?\s*["']?value["']?\s*:\s*)` +
 		fieldValue), with: "${1}" + Mark, may: holdsLower("value")},
-	// A user and a password, as HTTP has them.
+	// A user and a password in an HTTP Basic header.
 	{find: regexp.MustCompile(`(?i)(\bbasic\s+)([a-z0-9+/]{8,}={0,2})`), with: "${1}" + Mark, may: holdsLower("basic"), when: credentials},
 	// A header of HTTP with a name of its own, and the same where a program is given one.
 	{find: regexp.MustCompile(`(?i)(\bx-[\w-]*(?:token|key|secret|auth|password|` +

@@ -66,7 +66,8 @@ func viewRole(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// restsRole says that readers see what is stored.
+// restsRole reports that role assignments and definitions are stored in the form in which they are
+// served.
 func restsRole(*engine.Tx, *engine.Record, string) bool { return true }
 
 // filterTerm is one term of a $filter.

@@ -24,7 +24,7 @@ type server struct {
 	// key is the part of an image's name that names the release.
 	key         string
 	name, build string
-	// reference says that the community gallery has an image of it.
+	// reference is set for images that the community gallery publishes too.
 	reference bool
 }
 

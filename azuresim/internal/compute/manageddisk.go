@@ -68,7 +68,8 @@ func keepManaged(t *engine.Tx, d, old *engine.Doc) {
 	}
 }
 
-// finishManaged ends a write: fill completes what was made.
+// finishManaged ends a write of a managed disk, snapshot or image: fill adds the computed
+// properties.
 func finishManaged(fill func(*engine.Doc)) func(*engine.Tx, *engine.Operation, any, *engine.Error) {
 	return func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
 		if d := t.Edit(op.Target); d != nil && err == nil {
@@ -127,7 +128,7 @@ func goneDelete() engine.Work {
 		}}
 }
 
-// remember notes what is deleted, and forgets what was so long ago.
+// remember records the deletion of a disk, and drops records that are older than Azure keeps them.
 func (s *state) remember(id string, now time.Time) {
 	s.gone.Range(func(key, at any) bool {
 		if now.Sub(at.(time.Time)) > goneFor {

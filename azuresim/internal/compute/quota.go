@@ -14,7 +14,7 @@ import (
 // subscription; spot VMs have one of their own.
 const coreLimit = 10000
 
-// The names of what is counted besides the cores of a family.
+// Names of the quotas that do not count the cores of a family.
 const (
 	usageCores    = "cores"
 	usageSpot     = "lowPriorityCores"

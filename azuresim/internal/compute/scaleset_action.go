@@ -112,7 +112,7 @@ func memberOf(t *engine.Tx, set *engine.Doc, id string) *engine.Doc {
 	return nil
 }
 
-// ofSet answers with what is read of a set.
+// ofSet answers a request with a view that is computed from a scale set.
 func ofSet(view func(t *engine.Tx, c *engine.Request,
 	set *engine.Doc) (any, *engine.Error)) func(c *engine.Request, id engine.ID) *engine.Error {
 	return func(c *engine.Request, id engine.ID) *engine.Error {

@@ -19,7 +19,7 @@ func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 			assign(t, d, taskDelete)
 			here = slices.DeleteFunc(here, func(o *engine.Doc) bool { return o.Key() == d.Key() })
 		}
-		// Protected instances stay, and with them the capacity.
+		// Instances that are protected from scale-in stay, so the capacity counts them.
 		setCapacity(set, len(here))
 		return nil
 	}

@@ -30,7 +30,7 @@ func runScaleSet(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	return nil, perform(s, ctx, op, tasks)
 }
 
-// runTasks does what was asked of some members.
+// runTasks carries out an action on the instances that the request names.
 func runTasks(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	return nil, perform(s, ctx, op, tasksOf(s, op))
 }

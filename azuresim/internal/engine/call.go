@@ -169,7 +169,7 @@ func (c *Request) route() *Error {
 	return ErrUnsupported(c.HTTP.Method + " of " + id.FullType())
 }
 
-// tenantLevel answers what is above subscriptions.
+// tenantLevel answers paths above subscriptions, such as /subscriptions and /tenants.
 func (c *Request) tenantLevel() *Error {
 	if p := c.Server.Registry.Spaces[value.Lower(value.OrDefault(c.Id.Namespace, "Microsoft.Resources"))]; p != nil && p.Tenant != nil {
 		if handled, e := p.Tenant(c); handled {

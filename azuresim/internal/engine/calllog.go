@@ -120,7 +120,7 @@ func (s *Server) CallLog() CallLog {
 	return out
 }
 
-// broadcast wakes those who wait for a guest.
+// broadcast wakes the requests that wait for an answer of a guest.
 func (r *running) broadcast() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -93,7 +93,7 @@ func firstOf(err error) error {
 	}
 }
 
-// readable says what is wrong with an entry.
+// readable returns why an entry of the state file cannot be read, or nil.
 func readable(bucket string, e boltfile.Entry) error {
 	v, err := unseal(e.Key, e.Value)
 	if err != nil {

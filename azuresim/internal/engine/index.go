@@ -293,7 +293,7 @@ func (t *Tx) UsersBelow(id, as string) *Record {
 	return nil
 }
 
-// UsedOf is how much of one thing a subscription has in a location.
+// UsedOf returns how much of each quota a subscription uses in a location.
 func (t *Tx) UsedOf(subscription, location string) map[string]int {
 	return t.index.used[quotaPlace{value.Lower(subscription), location}]
 }

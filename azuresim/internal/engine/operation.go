@@ -80,7 +80,7 @@ func (op *Operation) lock() string {
 // document is what an operation on a part changes, "" for one on a resource.
 func (op *Operation) document() string { return value.OrDefault(op.Within, op.Lock) }
 
-// share lets operations have one string for what many of them say.
+// share makes operations with equal texts use one string, which saves memory.
 func (op *Operation) share() {
 	for _, s := range []*string{&op.Action, &op.Method, &op.Subscription, &op.Namespace, &op.Location, &op.APIVersion, &op.Status} {
 		*s = unique.Make(*s).Value()

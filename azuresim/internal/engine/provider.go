@@ -44,7 +44,7 @@ type Provider struct {
 	// Answer serves what no row and no route is for, before they are looked at;
 	// false leaves the request to them.
 	Answer func(c *Request) (bool, *Error)
-	// Tenant serves what is above subscriptions.
+	// Tenant answers paths above subscriptions; false says that the path is not of this provider.
 	Tenant func(c *Request) (bool, *Error)
 	// Front serves what is none of ARM's: requests without ARM's tokens, which are
 	// not in the call log; false means that the request is something else.
@@ -87,7 +87,8 @@ type Type struct {
 	Global bool
 	// Untracked ones are in no list of resources.
 	Untracked bool
-	// Remains are what Azure keeps of what was deleted: no inventory shows them.
+	// Remains marks records that Azure keeps of deleted resources, which no list of resources
+	// shows.
 	Remains bool
 	// Stateless documents have no provisioning state.
 	Stateless bool
@@ -102,7 +103,8 @@ type Type struct {
 	Parts map[string]bool
 	// Refs are what a document may point at.
 	Refs []Reference
-	// Opaque bodies name other resources and do not refer to them.
+	// Opaque marks types whose bodies name other resources without a reference to them, so that
+	// those can be deleted.
 	Opaque bool
 	// Kept documents have no effect: nothing heeds them, and answers to writes say so.
 	// They are Opaque too.
@@ -112,7 +114,7 @@ type Type struct {
 	// Put, Update and Delete are the works of the operations; Update is that of a
 	// write that changes the resource. Without a name they are the engine's own.
 	Put, Update, Delete Work
-	// Works are those that code begins besides rows.
+	// Works are background operations of the provider that no row of Types begins.
 	Works []Work
 	// Supersedes: a delete ends what is under way, in place of being refused.
 	// Preempts: so does a write.
@@ -201,7 +203,7 @@ const (
 	AsOwner          = "owner" // of a subnet's address
 )
 
-// Use is so much of one thing that is counted for a quota.
+// Use is an amount that counts towards one quota.
 type Use struct {
 	Name string
 	N    int

@@ -45,7 +45,7 @@ func (c *Request) throttled() *Error {
 	}
 	factor := float64(c.Server.Options.Throttle)
 	if factor <= 0 {
-		// Who counts what is left is informed that nothing was taken.
+		// A client that reads the remaining number of calls is informed that this call used none.
 		if c.Id.Subscription != "" {
 			c.Writer.Header().Set("x-ms-ratelimit-remaining-subscription-"+kind, strconv.Itoa(int(limit.Size)))
 		}

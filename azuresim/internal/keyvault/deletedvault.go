@@ -134,7 +134,7 @@ func viewDeleted(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	body["type"] = "Microsoft.KeyVault/deletedVaults"
 }
 
-// beginPurge refuses to purge what is protected.
+// beginPurge refuses to purge a vault or secret with purge protection.
 func beginPurge(t *engine.Tx, d *engine.Doc, _ value.Object) *engine.Error {
 	if value.Bool(d.Body, "properties", "purgeProtectionEnabled") {
 		return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "Operation 'DeletedVaultPurge' is not allowed.")

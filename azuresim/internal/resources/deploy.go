@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// deployed is what came of a deployment.
+// deployed is the result of a deployment.
 type deployed struct {
 	operations []any
 	outputs    value.Object

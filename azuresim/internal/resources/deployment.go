@@ -48,7 +48,7 @@ func errDeploymentScope() *engine.Error {
 	return engine.ErrUnsupported("deployments to a subscription")
 }
 
-// inGroup refuses what is asked of a deployment to a subscription.
+// inGroup refuses a request of resource groups that was sent to a deployment of a subscription.
 func inGroup(serve func(c *engine.Request, id engine.ID) *engine.Error) func(c *engine.Request, id engine.ID) *engine.Error {
 	return func(c *engine.Request, id engine.ID) *engine.Error {
 		if id.Group == "" {

@@ -41,7 +41,7 @@ type Ask struct {
 	Limit Limit
 }
 
-// Taken says what became of one bucket.
+// Taken is the state of one bucket after a call.
 type Taken struct {
 	// Left are the whole tokens that remain.
 	Left int

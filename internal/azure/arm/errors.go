@@ -39,9 +39,9 @@ var errForeignHost = errors.New("not the resource manager's host")
 
 // Error is what Azure, or the way to it, answered instead of doing what was asked.
 type Error struct {
-	// Class is what to make of it.
+	// Class says how a caller treats the error: wait, retry, give up.
 	Class Class
-	// Method and ID say what was asked.
+	// Method and ID are the HTTP method and the resource ID of the request that failed.
 	Method, ID string
 	// StatusCode is the HTTP status, 0 when there was no answer. A failed
 	// long-running operation has 200.
@@ -164,7 +164,7 @@ func oneLine(s string) string {
 // transportError makes an error of a request that got no answer.
 func transportError(method, target string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		// The gate's: it knows what is asked only by path.
+		// The gate made the error, and it knows only the path of the request.
 		e.Method, e.ID = method, pathOf(target)
 		return e
 	}

@@ -99,7 +99,7 @@ func (h Host) open(ctx context.Context, vmID, port string) (s session, err error
 	return s, nil
 }
 
-// longestRefusal bounds what is read of a refusal, in bytes.
+// longestRefusal bounds how much of an error's body is read, in bytes.
 const longestRefusal = 1 << 10
 
 func refusal(resp *http.Response) error {

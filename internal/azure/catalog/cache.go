@@ -57,13 +57,13 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 	}
 }
 
-// good is what is kept under a key and not too old.
+// good returns the answer that is cached under a key, unless it is too old.
 func (c *cache[T]) good(key string) (answer[T], bool) {
 	a, ok := c.last(key)
 	return a, ok && c.now().Before(a.until)
 }
 
-// last is what was read last under a key, however long ago.
+// last returns the newest answer that was read under a key, of any age.
 func (c *cache[T]) last(key string) (answer[T], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,7 +48,7 @@ type Catalog struct {
 	images    *cache[bool] // whether they exist
 }
 
-// location is the VM sizes that one has, by name in lower case.
+// location is the VM sizes of one Azure location, by name in lower case.
 type location map[string]SKU
 
 // New makes a catalog. now may be nil for time.Now.

@@ -18,7 +18,7 @@ const (
 	TrustedLaunch  = "TrustedLaunch"
 )
 
-// VM is what of an AzureMachine is checked against its size.
+// VM is the part of an AzureMachine that is checked against its VM size.
 type VM struct {
 	Size, Location, Zone string
 	// EphemeralOSDisk: the OS disk is on the host (osDisk.diffDiskSettings).

@@ -40,7 +40,7 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// look reads one version, or the newest of a list of them.
+// look reads one image version, or the newest version of a list.
 func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}

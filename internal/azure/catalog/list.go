@@ -127,7 +127,7 @@ func contains(name, part string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(part))
 }
 
-// names are those of a marketplace list that contain a part.
+// names returns the names in a marketplace list that contain part.
 func (c *Catalog) names(ctx context.Context, path, part string) ([]string, error) {
 	all, err := c.entries(ctx, path)
 	var names []string

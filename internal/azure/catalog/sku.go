@@ -11,7 +11,7 @@ import (
 // SKU is a VM size as one location offers it to one subscription.
 type SKU struct {
 	Name, Family string
-	// Zones are those in which the subscription may have it.
+	// Zones are the availability zones in which the subscription may have the size.
 	Zones []string
 	// Restricted is why the subscription may not have it at all, such as
 	// NotAvailableForSubscription; empty when it may.

@@ -18,7 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Local keeps what is asked of a cloud on this machine.
+// Local restricts the requests of a cloud to this machine.
 type Local struct {
 	// IdentityEndpoint issues the tokens of managed identities in the form that App
 	// Service has, with IdentitySecret in the header X-IDENTITY-HEADER. The metadata

@@ -35,7 +35,7 @@ type Input struct {
 	IdentityID string
 }
 
-// Output is what becomes of it.
+// Output is the bootstrap data, split into custom data without secrets and a secret for the vault.
 type Output struct {
 	// CustomData has no secret in it.
 	CustomData []byte

@@ -31,7 +31,7 @@ type Client interface {
 	PollState(ctx context.Context, token string) (arm.Result, error)
 }
 
-// parallel bounds the calls that one pass makes at a time.
+// parallel is how many ARM calls one pass makes at the same time.
 const parallel = 8
 
 // Owner is the tag that marks what casement made for a cluster.
@@ -43,7 +43,7 @@ type Input struct {
 	Resources []desired.Resource
 	// Owner marks what may be changed and deleted.
 	Owner Owner
-	// Tokens are those of the last Outcome.
+	// Tokens are the tokens of running operations that the last Outcome returned.
 	Tokens []Token
 }
 

@@ -49,7 +49,8 @@ type listing struct {
 	// at is as of when items are what Azure has, read when they were read.
 	at, read time.Time
 	items    map[string]json.RawMessage
-	// marks are those of the last overview, nil for none.
+	// marks are the change times that the last overview of the group listed, or nil without an
+	// overview.
 	marks map[string]mark
 }
 

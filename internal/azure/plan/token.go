@@ -25,7 +25,7 @@ const (
 // Token is what a pass has to remember about one resource until the next: an open
 // operation, or the last failure and when to try again. It has no secrets.
 type Token struct {
-	// ID is the resource's, and Verb what was done to it.
+	// ID is the ID of the resource, and Verb the method of the request that began the operation.
 	ID   string `json:"id"`
 	Verb Verb   `json:"verb"`
 	// Resume is the SDK's resume token of an open operation, or "".
@@ -39,7 +39,7 @@ type Token struct {
 	// Attempts counts tries that failed one after the other, since Since.
 	Attempts int       `json:"attempts,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
-	// Again says that what is deleted is to be created again.
+	// Again says that the resource is created again once its deletion has ended.
 	Again bool `json:"again,omitempty"`
 	// Class, Code and Message are of the last failure.
 	Class   arm.Class `json:"class,omitempty"`
@@ -108,7 +108,7 @@ func (p *Planner) recall(r desired.Resource, own Token) Token {
 	return own
 }
 
-// latest is what became of the operation that a resource had last.
+// latest is the last operation of a resource.
 type latest struct {
 	// begun is when the operation began, token what the pass left that saw it last.
 	begun time.Time
@@ -140,7 +140,7 @@ const (
 	operationAge   = time.Hour
 )
 
-// hashOf is of a body without what is new in every pass.
+// hashOf returns the hash of a body without fields that differ in every pass.
 func hashOf(body any) string {
 	doc, err := document(body)
 	if err != nil {

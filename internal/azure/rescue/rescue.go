@@ -83,7 +83,7 @@ func (v VM) wait(ctx context.Context, r arm.Result) (json.RawMessage, error) {
 	return r.Body, nil
 }
 
-// longestConsole bounds what is read of a serial console.
+// longestConsole bounds how much of a serial console is read, in bytes.
 const longestConsole = 16 << 20
 
 // Console returns the text of the serial console, which Azure has where boot

@@ -113,7 +113,7 @@ func (c *Client) do(ctx context.Context, method, secretURL string, body any) err
 	return refusal(resp)
 }
 
-// maxAnswer bounds what is read of a refusal.
+// maxAnswer bounds how much of an error's body is read, in bytes.
 const maxAnswer = 64 << 10
 
 func refusal(resp *http.Response) error {

@@ -50,7 +50,8 @@ type Reconciler struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// WatchFilter is as in the other controllers.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must have;
+	// "" watches all.
 	WatchFilter string
 	// Resync is how long to wait before asking again what no event reports.
 	Resync time.Duration

@@ -57,7 +57,7 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, pass.Result)
 	return resources, pass.Error(err)
 }
 
-// needing makes the virtual machine wait for one thing more.
+// needing adds a resource to those that must exist before the virtual machine is created.
 func (s *scope) needing(resources []desired.Resource, id string) []desired.Resource {
 	for i := range resources {
 		if strings.EqualFold(resources[i].ID, desired.VMID(s.AzureCluster, s.vmName)) {

@@ -46,7 +46,7 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.VMRunningCondition)
 }
 
-// observeToDelete reads what is to be deleted.
+// observeToDelete reads the resources that the deletion of the machine deletes.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if err := s.collect(ctx); err != nil {
 		return pass.Unread(err, "read what has to be deleted").On(infrav1.VMRunningCondition)
@@ -118,7 +118,7 @@ func (s *scope) collect(ctx context.Context) error {
 	return nil
 }
 
-// made gathers what is recorded of the machine's resources.
+// made returns the resources that the status and the operations record as the machine's.
 func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	m := s.azureMachine
 	made := desired.Made{

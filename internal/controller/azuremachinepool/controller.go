@@ -135,13 +135,13 @@ type scope struct {
 	// name is the scale set's, live what Azure shows of it, nil for none.
 	name string
 	live *liveSet
-	// members are the pool's instances with what Kubernetes knows of them.
+	// members are the pool's instances, each with its Machine and Node.
 	members []member
 	// views are what Azure knows of lost and failed instances, by ID in lower case; nil
 	// while there are none.
 	views map[string]cloud.View
 	input inputs
-	// set is the desired scale set, outcome what came of applying it.
+	// set is the desired scale set, outcome the result of applying it.
 	set     desired.Resource
 	outcome plan.Outcome
 	// underway says that operations of an earlier pass had not ended, busy that a write of

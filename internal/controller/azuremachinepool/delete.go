@@ -43,7 +43,7 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.ScaleSetRunningCondition)
 }
 
-// observeToDelete reads what is to be deleted.
+// observeToDelete reads the resources that the deletion of the pool deletes.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if err := s.collect(ctx); err != nil {
 		return pass.Unread(err, "read what has to be deleted").On(infrav1.ScaleSetRunningCondition)

@@ -56,7 +56,7 @@ func (s *scope) labels() map[string]string {
 	}
 }
 
-// join matches instances with the objects that show them.
+// join matches instances with their AzureMachinePoolMachines, Machines and Nodes.
 func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]member, error) {
 	var shown infrav1.AzureMachinePoolMachineList
 	if err := r.Client.List(ctx, &shown, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {

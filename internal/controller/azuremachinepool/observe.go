@@ -78,7 +78,7 @@ func (s *scope) doubtful() bool {
 	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()
 }
 
-// readInstances reads the instances and joins them to what Kubernetes has of them.
+// readInstances reads the instances from Azure and joins them with their Kubernetes objects.
 func (r *Reconciler) readInstances(ctx context.Context, s *scope, fresh bool) pass.Result {
 	var found []instance
 	if s.live != nil {

@@ -21,7 +21,7 @@ import (
 type budget struct {
 	wanted, surge, unavailable int32
 	policy                     infrav1.AzureMachinePoolDeletePolicyType
-	// busy bounds it to what is broken.
+	// busy says that only broken instances may be replaced in this pass.
 	busy bool
 }
 

@@ -37,9 +37,9 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return pass.Blocked(reason, fmt.Sprintf("deleting %d instances: %s", len(deleted), message), cloud.Requeue(outcome, r.Resync)).
 			On(infrav1.ScaleSetDesiredReplicasCondition)
 	}
-	// A write that failed for one of them would not fail again.
+	// An error of a write of one of the deleted instances no longer counts.
 	*s.Operations() = cloud.Forgive(*s.Operations(), s.setID())
-	// The capacity has gone down with them.
+	// Deleting instances lowers the capacity of the scale set, so it is read again.
 	if result := s.readSet(ctx); result.Ends() {
 		return result
 	}

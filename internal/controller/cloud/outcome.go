@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// States writes tokens as an object's status keeps them.
+// States converts tokens to the form in which an object's status stores them.
 func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	var states []infrav1.LongRunningOperationState
 	for _, t := range tokens {

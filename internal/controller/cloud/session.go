@@ -119,7 +119,7 @@ func (s *Session) Size(ctx context.Context, location string, spec *infrav1.Azure
 	}, err
 }
 
-// VM is what of a machine the catalog checks.
+// VM returns the fields of a machine that the catalog checks.
 func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM {
 	vm := catalog.VM{
 		Size: spec.VMSize, Location: location, Zone: zone,

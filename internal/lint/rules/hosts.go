@@ -68,7 +68,7 @@ func hostBuilds(p *lint.Pass, pod *lint.Pod) (builds []string, from string) {
 	return builds, "nodes with Windows Server " + strings.Join(p.Target.Windows, ", ")
 }
 
-// pause finds pause images in a text and what is wrong with them.
+// pause reports pause images in a text that do not fit the Windows nodes.
 func pause(p *lint.Pass, o *lint.Object, at lint.Value, text string, releases []string) {
 	m := pauseImage.FindStringSubmatch(text)
 	if m == nil {

@@ -62,7 +62,8 @@ func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(log.Handler()), Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: new(true)},
-		// The CRDs of Cluster API are megabytes; what is read is read once.
+		// Objects other than CRDs are read from the API server: the CRDs of Cluster API are
+		// megabytes.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{},
 			&admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{},
