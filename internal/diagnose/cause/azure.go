@@ -48,12 +48,6 @@ var azure = []Cause{
 	row("Throttled",
 		`TooManyRequests|OperationNotAllowed.*rate|RESPONSE 429|status code 429|SubscriptionRequestsThrottled`,
 		"Azure throttles the subscription", "wait; see casement calls for who calls most"),
-	row("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look "+
-		"at the boot log: an image that is not generalized, a guest that restarts again and again, or no way "+
-		"to 168.63.129.16"),
-	row("ProvisioningFailed", `OSProvisioning(Client|Internal)Error`,
-		"the guest reported to Azure that it could not set itself up",
-		"look at the boot log and at the error details: an image that is not generalized, or one that is no node image"),
 	row("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes",
 		"delete the Machine, so that its set makes another"),
 	row("SpotEvicted", `\bspot\b.*evict|evict.*\bspot\b`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
@@ -78,6 +72,13 @@ var azure = []Cause{
 	row("InvalidConfiguration", `^InvalidConfiguration: `,
 		"the spec asks for what Azure or the cluster cannot be given",
 		"change the spec as the message says; a template is immutable, so make another and name it"),
+	// The guest's own messages, in the error's details or on the console, explain these.
+	follows("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look "+
+		"at the boot log: an image that is not generalized, a guest that restarts again and again, or no way "+
+		"to 168.63.129.16"),
+	follows("ProvisioningFailed", `OSProvisioning(Client|Internal)Error`,
+		"the guest reported to Azure that it could not set itself up",
+		"look at the boot log and at the error details: an image that is not generalized, or one that is no node image"),
 }
 
 // data are the causes in messages of Cluster API's bootstrap provider.

@@ -27,6 +27,9 @@ var guest = []Cause{
 	row("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`,
 		"a user's password is longer than Windows accepts", "shorten it, or leave it out"),
 	// Errors of programs about their flags and files.
+	row("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint|duplicated taints with the same key`,
+		"a taint is given twice, so the node does not register",
+		"give each taint once, by key and effect: in nodeRegistration.taints, or in register-with-taints of kubeletExtraArgs"),
 	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized `+
 		`feature gate|invalid argument ".*" for "--`,
 		"a program of the node does not know a flag that it is given, and ends",
@@ -43,9 +46,6 @@ var guest = []Cause{
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",
 		"set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
-	row("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint`,
-		"a taint is given twice, so the node's registration is refused",
-		"drop the cloud taint of register-with-taints, or cloud-provider: external"),
 	row("LabelForbidden", `is not allowed to modify labels|unknown 'kubernetes.io' or 'k8s.io' labels`,
 		"a kubelet may not give itself the label that node-labels asks for",
 		"take the label out of node-labels; set it on the Machine, which Cluster API copies"),

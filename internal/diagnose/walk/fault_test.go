@@ -95,6 +95,10 @@ func crash(line string) func(*facts.Snapshot) {
 	}
 }
 
+// osProvisioning begins Azure's message about a guest that could not set itself up.
+const osProvisioning = "put Microsoft.Compute/virtualMachines/m: OSProvisioningClientError: " +
+	"OS Provisioning for VM 'm' failed. Error details: "
+
 // faults are changes to objects with the expected answers; test/e2e/faults produces the same faults in guests, where
 // the local plane can.
 var faults = []struct {
@@ -122,6 +126,13 @@ var faults = []struct {
 	{"throttled", "Throttled", "infrastructure", vm("VMRunning", "TooManyRequests", "The request is being throttled")},
 	{"evicted", "SpotEvicted", "infrastructure", vm("VMRunning", "Deleted", "the spot VM was evicted")},
 	{"gzip", "UserDataCompressed", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "the data is compressed with gzip")},
+	{"provisioning failed", "ProvisioningFailed", "infrastructure", vm("VMRunning", "OSProvisioningClientError", osProvisioning+"of a fault")},
+	{"provisioning failed, with details", "JinjaSyntax", "infrastructure",
+		vm("VMRunning", "OSProvisioningClientError", osProvisioning+"plugin 'UserDataPlugin' failed with error: jinja syntax")},
+	{"provisioning failed, with a console", "UserDataCompressed", "guest", func(f *facts.Snapshot) {
+		vm("VMRunning", "OSProvisioningClientError", osProvisioning+"no header")(f)
+		console("no header could be found: the user data is compressed or not UTF-8")(f)
+	}},
 	{"jinja variable", "MissingJinjaVariable", "guest", console("[preflight] invalid node name CI_MISSING_JINJA_VAR_vm_id")},
 	{"password", "PasswordTooLong", "bootstrap", vm("VMRunning", "InvalidBootstrapData",
 		"users[0].passwd: longer than the 20 characters that cloudbase-init takes")},

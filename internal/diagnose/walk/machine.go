@@ -83,7 +83,8 @@ func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	}
 	answer := f.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := f.guest(m); g != nil && (answer.Fix == "" || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		known, _, _ := cause.Classify(s.kind, c.Reason+": "+c.Message)
+		if g := f.guest(m); g != nil && (answer.Fix == "" || known.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}

@@ -122,10 +122,10 @@ func Faults() []Fault {
 			corrupt: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
 		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is given a socket that is not there",
 			corrupt: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
-		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice",
+		{Name: "taints-twice", fetched: true, Does: "the kubelet is given a taint twice",
 			corrupt: func(s string) string {
 				return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n"+
-					"${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
+					"${1}  value: os=windows:NoSchedule,os=windows:NoSchedule\n$0")
 			}},
 		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have",
 			corrupt: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},

@@ -148,8 +148,9 @@ func TestJoin(t *testing.T) {
 
 // TestJoinFails holds that a join that fails says why, and with which file or field.
 func TestJoinFails(t *testing.T) {
-	ready := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+	ready := &corev1.Node{}
 	ready.Name = "node1"
+	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	for name, c := range map[string]struct {
 		system string
 		change func(*testing.T, *controlPlane, *Options)

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,7 +92,7 @@ func parseFlags(args []string, kubeletVersion string) (Flags, error) {
 				"of nodeRegistration.kubeletExtraArgs", name, lost)
 		}
 		if err := f.set(name, value); err != nil {
-			return f, fmt.Errorf("kubelet: invalid argument %q for --%s: %w", value, name, err)
+			return f, fmt.Errorf("kubelet: failed to parse kubelet flag: invalid argument %q for %q flag: %w", value, "--"+name, err)
 		}
 	}
 	return f, f.checkCloudProvider(minor)
@@ -155,7 +156,8 @@ func parseLabels(s string) (map[string]string, error) {
 }
 
 // parseTaints reads "key=value:Effect,key:Effect", the form of
-// --register-with-taints. A repeated taint is kept: the API server refuses it.
+// --register-with-taints. A taint that repeats the key and effect of another is an error, as in
+// k8s.io/kubernetes/pkg/util/taints.
 func parseTaints(s string) ([]corev1.Taint, error) {
 	var taints []corev1.Taint
 	for spec := range strings.SplitSeq(s, ",") {
@@ -175,7 +177,11 @@ func parseTaints(s string) ([]corev1.Taint, error) {
 		if key == "" {
 			return nil, fmt.Errorf("invalid taint spec %q: no key", spec)
 		}
-		taints = append(taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+		taint := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+		if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+			return nil, fmt.Errorf("duplicated taints with the same key and effect: %s", taint.ToString())
+		}
+		taints = append(taints, taint)
 	}
 	return taints, nil
 }
