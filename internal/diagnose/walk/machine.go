@@ -79,7 +79,7 @@ func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	}
 	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, f.shows(m)}
 	if c.Type == infrav1.BootstrapSucceededCondition {
-		s.step, s.kind = "guest", cause.Guest
+		s.step, s.kind, s.at = "guest", cause.Guest, guestOf(m)
 	}
 	answer := f.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
@@ -119,13 +119,16 @@ func (f walker) shows(m *clusterv1.Machine) string {
 	return "casement logs " + m.Name + " -n " + m.Namespace
 }
 
+// guestOf names the guest of a machine in an answer.
+func guestOf(m *clusterv1.Machine) string { return "guest of Machine/" + m.Name }
+
 // guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
 // root cause is not on the console.
 func (f walker) guest(m *clusterv1.Machine) *Answer {
 	if f.Console == nil {
 		return nil
 	}
-	s := said{"guest", cause.Guest, "guest of Machine/" + m.Name, "casement logs " + m.Name + " -n " + m.Namespace}
+	s := said{"guest", cause.Guest, guestOf(m), "casement logs " + m.Name + " -n " + m.Namespace}
 	lines := slices.DeleteFunc(strings.Split(f.Console(m), "\n"), func(line string) bool {
 		// The kubelet of a control plane starts before the API server that it asks.
 		return isControlPlane(m) && strings.Contains(line, "Unable to register node")

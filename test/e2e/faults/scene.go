@@ -115,7 +115,11 @@ func run(os, image string) func(*scene) {
 
 func end(s *scene) { s.workload("delete", "pod", "odd", "--now") }
 
-func deleteNode(s *scene) { s.workload("delete", "node", s.node()) }
+// deleteNode deletes a node whose machine no MachineHealthCheck replaces meanwhile.
+func deleteNode(s *scene) {
+	s.manage("annotate", "machine", s.machines()[0], "cluster.x-k8s.io/skip-remediation=yes", "--overwrite")
+	s.workload("delete", "node", s.node())
+}
 
 // restartKubelet lets the kubelet of the first Windows machine register again.
 func restartKubelet(s *scene) {

@@ -125,8 +125,6 @@ func table() []fault {
 			f.check = "A01"
 		}
 		switch f.name {
-		case "Jinja syntax":
-			f.at = "AzureMachine" // the guest's agent reports to Azure
 		case "password too long":
 			f.inject, f.heal = password("a-password-of-more-than-20"), password("")
 		case "kubelet stopped", "container runtime stopped", "kubelet starts by hand", "MTU too small", "ports used up", "node deleted":
