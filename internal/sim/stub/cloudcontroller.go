@@ -41,6 +41,8 @@ type CloudController struct {
 	ClusterName string
 	// Identity distinguishes candidates for the lead: the node's name.
 	Identity string
+	// Added is called with the name of each node that appears; nil ignores them.
+	Added func(name string)
 	// Out is the log.
 	Out io.Writer
 }
@@ -126,7 +128,13 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	}
 	nodes, services := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Services().Informer()
 	_, err1 := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { notify() }, DeleteFunc: func(any) { notify() },
+		AddFunc: func(added any) {
+			if c.Added != nil {
+				c.Added(added.(*corev1.Node).Name)
+			}
+			notify()
+		},
+		DeleteFunc: func(any) { notify() },
 		UpdateFunc: func(old, new any) {
 			if matters(old.(*corev1.Node), new.(*corev1.Node)) {
 				notify()
@@ -298,6 +306,6 @@ func (c *Cluster) cloudController(ctx context.Context, env Env) error {
 	}
 	return CloudController{
 		Kubernetes: kubernetes, Azure: c.c.Azure, Config: config, Metadata: env.askMetadata,
-		ClusterName: env.flag("cluster-name"), Identity: env.NodeName, Out: env.Out,
+		ClusterName: env.flag("cluster-name"), Identity: env.NodeName, Added: c.nodeAdded, Out: env.Out,
 	}.Run(ctx)
 }

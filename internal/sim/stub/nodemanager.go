@@ -30,8 +30,34 @@ type Instance struct {
 	Addresses                      []corev1.NodeAddress
 }
 
-// statusInterval is how often a node manager looks at its node again.
+// statusInterval is how often a node manager looks at its node without a signal.
 const statusInterval = 5 * time.Minute
+
+// nodeAdded signals the manager of a node that the node has appeared: a kubelet that
+// registers again does so with the cloud taint. It is in place of a watch per manager.
+func (c *Cluster) nodeAdded(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case c.added[name] <- struct{}{}:
+	default: // no manager, or one that has yet to take the last signal
+	}
+}
+
+// manages returns the signal of nodeAdded for a node until leave is called.
+func (c *Cluster) manages(name string) (added <-chan struct{}, leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	signal := make(chan struct{}, 1)
+	c.added[name] = signal
+	return signal, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.added[name] == signal {
+			delete(c.added, name)
+		}
+	}
+}
 
 // nodeManager is the cloud-node-manager: it asks the metadata service about its
 // machine and initialises the node. Like the real one it leaves a node alone that
@@ -41,6 +67,8 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	if name == "" || strings.Contains(name, "$(") {
 		name = env.NodeName
 	}
+	added, leave := c.manages(name)
+	defer leave()
 	for last := ""; ; {
 		err := initialise(ctx, name, env)
 		if ctx.Err() != nil {
@@ -54,9 +82,13 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 				env.printf("node %s: %s", name, last)
 			}
 		}
-		if !pause(ctx, wait) {
-			return nil
+		again := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-added:
+		case <-again.C:
 		}
+		again.Stop()
 	}
 }
 

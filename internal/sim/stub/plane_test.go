@@ -267,6 +267,12 @@ func TestCloudNodeManager(t *testing.T) {
 		n.Labels[corev1.LabelInstanceTypeStable] != "Standard_D2s_v3" {
 		t.Errorf("addresses %v, labels %v", n.Status.Addresses, n.Labels)
 	}
+	if err := shared.client.CoreV1().Nodes().Delete(t.Context(), "cnm-node", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	makeNode(t, "cnm-node", corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	c.nodeAdded("cnm-node")
+	eventually(t, "a node that registers again is initialised too", func() bool { return getNode(t, "cnm-node").Spec.ProviderID != "" })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

@@ -125,6 +125,8 @@ type Cluster struct {
 	watch *serviceWatch
 	mu    sync.Mutex
 	dns   int // running CoreDNS containers
+	// added are the node managers' signals that their node has appeared, by the node's name.
+	added map[string]chan struct{}
 }
 
 // New makes the programs of one cluster.
@@ -135,7 +137,7 @@ func New(c Config) *Cluster {
 	if c.Azure.HTTP == nil {
 		c.Azure.HTTP = http.DefaultClient
 	}
-	s := &Cluster{c: c, log: c.Log, net: c.Fabric.Cluster(c.Key)}
+	s := &Cluster{c: c, log: c.Log, net: c.Fabric.Cluster(c.Key), added: map[string]chan struct{}{}}
 	s.watch = newServiceWatch(s.net, s.log)
 	return s
 }
