@@ -43,8 +43,13 @@ type seen struct {
 	marks map[string]map[string]mark
 }
 
-// overview returns the overview of a group.
-func (r *reader) overview(ctx context.Context, group string) seen {
+// of returns the marks of a collection's resources.
+func (s seen) of(collection string) map[string]mark {
+	return s.marks[strings.ToLower(arm.TypeOf(collection+"/x"))]
+}
+
+// overview returns the overview of a group, read since a time.
+func (r *reader) overview(ctx context.Context, group string, since time.Time) seen {
 	r.mu.Lock()
 	o := r.overviews[arm.Key(group)]
 	if o == nil {
@@ -58,7 +63,7 @@ func (r *reader) overview(ctx context.Context, group string) seen {
 	if now.Before(o.again) {
 		return seen{}
 	}
-	if o.marks == nil || now.Sub(o.at) > r.ttl {
+	if o.marks == nil || o.at.Before(since) {
 		read, err := r.readOverview(ctx, group)
 		if err != nil {
 			o.marks = nil
@@ -92,38 +97,68 @@ func (r *reader) readOverview(ctx context.Context, group string) (map[string]map
 	return marks, nil
 }
 
-// rereadPause is the least time between two lists of a group that are read only because the
-// overview alone has confirmed them for long.
-const rereadPause = 5 * time.Minute
+// resting is how long an overview serves looks that events trigger, in times of the life of a
+// list, where casement has written nothing since.
+const resting = 5
 
-// confirmed says whether a list that is too old is still what Azure has, because nothing
+// confirmed reports whether a list that is too old is still what Azure has, because nothing
 // has been changed since: since the overview that was read before it or, where there was
 // none, since its resources were read. Its lock is held.
 func (r *reader) confirmed(ctx context.Context, l *listing, collection string) bool {
-	now := r.now()
 	if l.items == nil || !inOverview(collection) {
 		l.marks = nil
 		return false
 	}
+	now, group, since := r.now(), arm.GroupOf(collection), r.now().Add(-resting*r.ttl)
+	if !r.touched(collection).Before(since) {
+		since = now.Add(-r.ttl)
+	}
 	before := l.marks
-	o := r.overview(ctx, arm.GroupOf(collection))
-	marks := o.marks[strings.ToLower(arm.TypeOf(collection+"/x"))]
-	l.marks = marks // of the list that is read next, or as they were
-	if o.marks == nil {
-		return false
+	o := r.overview(ctx, group, since)
+	items, as, same := r.unchanged(l, before, o, collection)
+	if fresh := now.Add(-r.ttl); !same && o.at.Before(fresh) {
+		o = r.overview(ctx, group, fresh)
+		items, as, same = r.unchanged(l, before, o, collection)
 	}
-	items, as := l.items, ages{read: l.read}
-	if l.read.IsZero() {
-		items, as = r.written(collection, o.at)
-	}
-	switch {
-	case !complete(marks, items), r.partial(items, as), before != nil && !maps.Equal(marks, before), before == nil && !older(marks, as):
-		return false
-	case now.Sub(as.read) > trusted && r.rereads(arm.GroupOf(collection)):
+	l.marks = o.of(collection) // of the list that is read next, or as they were
+	if !same || now.Sub(as.read) > trusted && r.rereads(group) {
 		return false
 	}
 	l.at, l.read, l.items = o.at, as.read, items
 	return true
+}
+
+// unchanged reports whether an overview confirms a list, given the marks of the overview before.
+// It returns the resources that it confirms, and when each was seen.
+func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collection string) (map[string]json.RawMessage, ages, bool) {
+	items, as := l.items, ages{read: l.read}
+	if l.read.IsZero() {
+		items, as = r.written(collection, o.at)
+	}
+	marks := o.of(collection)
+	switch {
+	case o.marks == nil, !complete(marks, items), r.partial(items, as):
+		return nil, ages{}, false
+	case before != nil:
+		return items, as, maps.Equal(marks, before)
+	}
+	return items, as, older(marks, as)
+}
+
+// touched returns when casement last wrote or read a resource of a collection by itself.
+func (r *reader) touched(collection string) (last time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, e := range r.own {
+		if collectionOf(key) == arm.Key(collection) {
+			for _, at := range []time.Time{e.at, r.children[key]} {
+				if at.After(last) {
+					last = at
+				}
+			}
+		}
+	}
+	return last
 }
 
 // confirmedGroup returns what is known of a resource group, own, whose overview can still be
@@ -133,7 +168,7 @@ func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entr
 	if own.body == nil || own.stale || !isGroup(id) || age > trusted {
 		return entry{}, false
 	}
-	o := r.overview(ctx, id)
+	o := r.overview(ctx, id, r.now().Add(-resting*r.ttl))
 	return entry{at: o.at, body: own.body}, o.marks != nil
 }
 
@@ -175,7 +210,7 @@ func (r *reader) rereads(group string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.overviews[arm.Key(group)]
-	if o == nil || r.now().Sub(o.reread) < rereadPause {
+	if o == nil || r.now().Sub(o.reread) < resting*r.ttl {
 		return false
 	}
 	o.reread = r.now()

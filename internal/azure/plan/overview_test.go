@@ -110,6 +110,41 @@ func overviewOfNewGroup(t *testing.T, pause time.Duration) {
 	}
 }
 
+// TestOverviewServesEvents: looks that events trigger share an overview for five minutes, unless
+// casement itself has changed something meanwhile.
+func TestOverviewServesEvents(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{
+			managed(group, nil), managed(nets+"publicIPAddresses/a", nil, group), managed(nets+"loadBalancers/lb", nil, group),
+		}}
+		look := func(after time.Duration) string {
+			later(after)
+			if out := p.Apply(t.Context(), in); out.State != Done {
+				t.Fatalf("%+v", out)
+			}
+			return a.took()
+		}
+		look(0)
+		expect(t, "the first look", look(10*time.Minute), "GET resources")
+		expect(t, "an event", look(90*time.Second), "")
+		expect(t, "another", look(2*time.Minute), "")
+		expect(t, "one after five minutes", look(2*time.Minute), "GET resources")
+		a.touch(nets + "publicIPAddresses/a")
+		expect(t, "somebody's change is not seen at once", look(2*time.Minute), "")
+		expect(t, "but soon", look(4*time.Minute), "GET publicIPAddresses, GET resources")
+		in.Resources = append(in.Resources, managed(nets+"publicIPAddresses/b", nil, group))
+		if calls := look(2 * time.Minute); !strings.Contains(calls, "PUT b") {
+			t.Errorf("casement does not write: %s", calls)
+		}
+		if calls := look(2 * time.Minute); !strings.Contains(calls, "GET resources") || strings.Contains(calls, "PUT") {
+			t.Errorf("its own change is confirmed by an overview from before it: %s", calls)
+		}
+		expect(t, "all rests again", look(10*time.Minute), "GET resources")
+	})
+}
+
 // TestOverviewReadsListsInTurn: lists that are read again without need are not all read with
 // one look.
 func TestOverviewReadsListsInTurn(t *testing.T) {
