@@ -132,7 +132,7 @@ func TestOverviewServesEvents(t *testing.T) {
 		expect(t, "another", look(2*time.Minute), "")
 		expect(t, "one after five minutes", look(2*time.Minute), "GET resources")
 		a.touch(nets + "publicIPAddresses/a")
-		expect(t, "somebody's change is not seen at once", look(2*time.Minute), "")
+		expect(t, "a change of another is not seen at once", look(2*time.Minute), "")
 		expect(t, "but soon", look(4*time.Minute), "GET publicIPAddresses, GET resources")
 		in.Resources = append(in.Resources, managed(nets+"publicIPAddresses/b", nil, group))
 		if calls := look(2 * time.Minute); !strings.Contains(calls, "PUT b") {
