@@ -322,7 +322,7 @@ func management() []failure {
 		{"API server gone", "NoRouteToAPI", "Cluster/demo", "127.0.0.1:1", func(s *scene) {
 			s.kubeconfig.Data["value"] = []byte(strings.Replace(string(s.kubeconfig.Data["value"]), s.host(), "https://127.0.0.1:1", 1))
 		}},
-		{"boots for hours", "BootstrapInProgress", "AzureMachine/md-0", "", func(s *scene) {
+		{"boots for hours", "BootstrapInProgress", "guest of Machine/md-0", "", func(s *scene) {
 			boots()(s)
 			s.vm.SetConditions([]metav1.Condition{is(clusterv1.ReadyCondition, metav1.ConditionFalse, "BootstrapInProgress", "x"),
 				{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionFalse,
