@@ -27,17 +27,17 @@ var manifests embed.FS
 // Addon is a set of manifests.
 type Addon struct {
 	Name string
-	// Version is that of the addon's software.
+	// Version is the version of the addon's software.
 	Version string
 	// Selectors are the label sets of a Cluster that ask for the addon; any one of
 	// them is enough.
 	Selectors []map[string]string
-	// Charts are the names of the Helm charts that bring the same.
+	// Charts are the names of the Helm charts that install the same software.
 	Charts []string
-	// About says in a few words what it is.
+	// About describes the addon in a few words.
 	About string
-	// manifest is the file in manifests that it is rendered from, without extension; ""
-	// for one with its name.
+	// manifest is the name, without extension, of the file in manifests/ that the addon is
+	// rendered from; "" means the addon's own name.
 	manifest string
 }
 
@@ -152,7 +152,7 @@ func cloudProvider(kubernetes string) (registry, version string) {
 	}
 }
 
-// values are what the manifests see.
+// values are the data of the manifests' templates.
 type values struct {
 	Params
 	// IPv4 and IPv6 are the families of Calico's pods.

@@ -21,8 +21,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// decode reads a YAML stream strictly; what has no Go type here (Calico's own
-// objects) comes back in others.
+// decode reads a YAML stream strictly. Objects whose kind has no Go type here (Calico's own) are
+// returned in others.
 func decode(t *testing.T, data []byte) (typed []runtime.Object, others []string) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -167,7 +167,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestNamedAddons: names choose addons, and one that is not there is an error.
+// TestNamedAddons: addons are chosen by name, and an unknown name is an error.
 func TestNamedAddons(t *testing.T) {
 	objs, err := ClusterResourceSets("team", Params{}, "csi-proxy", "calico")
 	if err != nil {

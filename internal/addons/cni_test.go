@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// rangesOfTest are those that manifests of these tests are rendered with.
+// rangesOfTest are the address ranges that the manifests of these tests are rendered with.
 var rangesOfTest = windows.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/12", Nodes: "10.1.0.0/16", DNS: "10.96.0.10"}
 
-// policy is one of a CNI configuration for Windows.
+// policy is one policy of a CNI configuration for Windows.
 type policy struct {
 	Name  string
 	Value struct {
@@ -25,7 +25,7 @@ type policy struct {
 	}
 }
 
-// cniConfig is what these tests read of a CNI configuration.
+// cniConfig has the fields of a CNI configuration that these tests check.
 type cniConfig struct {
 	Name, Type, Mode string
 	VXLANVNI         int `json:"vxlan_vni"`
@@ -56,7 +56,7 @@ func (c cniConfig) exceptions() []string {
 	return nil
 }
 
-// data are the ConfigMaps' texts of an addon, by key.
+// data returns the values of an addon's ConfigMaps, by key.
 func data(t *testing.T, name string) map[string]string {
 	t.Helper()
 	a, err := Find(name)
@@ -162,7 +162,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworkRules: the checks that rows name are there.
+// TestNetworkRules: each lint rule that a row of the table of networks names exists.
 func TestNetworkRules(t *testing.T) {
 	for _, n := range windows.Networks() {
 		for _, rule := range n.Rules {

@@ -23,7 +23,7 @@ func (a Addon) Images(p Params) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// pinned are manifests whose images have their digests behind their tags.
+// pinned returns manifests with each image's digest appended to its tag.
 func pinned(text []byte, digests map[string]string) []byte {
 	if len(digests) == 0 {
 		return text

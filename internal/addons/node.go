@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// indented is a file of manifests as a block of YAML, indented by some spaces.
+// indented returns a file of manifests as a YAML block, indented by the number of spaces.
 func indented(name string, spaces int) (string, error) {
 	data, err := manifests.ReadFile("manifests/" + name)
 	if err != nil {
@@ -17,9 +17,10 @@ func indented(name string, spaces int) (string, error) {
 
 // csiDriver is a CSI driver of Azure.
 type csiDriver struct {
-	// Name is that of its objects, Driver the one that storage classes name.
+	// Name is the name of the driver's objects; Driver is the name that storage classes refer to.
 	Name, Driver, Title string
-	// Image and Program are those of the driver, Registry the folder of all images.
+	// Image and Program are the driver's image and executable; Registry is the folder of all its
+	// images.
 	Image, Program, Registry string
 	// Attach says that volumes are attached to a machine before they are mounted.
 	Attach bool
@@ -28,15 +29,15 @@ type csiDriver struct {
 	port int
 }
 
-// Port is one of the ports that the driver's manifests keep for it, by its last digit.
+// Port returns one of the ports that are reserved for the driver, by its last digit.
 func (d csiDriver) Port(digit int) int { return d.port + digit }
 
 // csiImages is where Microsoft publishes the drivers and their sidecars.
 const csiImages = "mcr.microsoft.com/oss/v2/kubernetes-csi"
 
-// csiDrivers are those that are addons, by the addon's name; a driver's sidecars are those of
-// its release.
-// Source: github.com/kubernetes-sigs/azuredisk-csi-driver and azurefile-csi-driver, charts.
+// csiDrivers are the CSI drivers by the name of their addon; the versions of the sidecars are
+// those of the driver's release. Source: github.com/kubernetes-sigs/azuredisk-csi-driver and
+// azurefile-csi-driver, charts.
 var csiDrivers = map[string]csiDriver{
 	"azuredisk-csi": {
 		Name: "csi-azuredisk", Driver: "disk.csi.azure.com", Title: "disks", Attach: true, port: 29600, Registry: csiImages,
@@ -50,7 +51,7 @@ var csiDrivers = map[string]csiDriver{
 	},
 }
 
-// problem is what node-problem-detector watches on a Windows node.
+// problem is a condition that node-problem-detector monitors on a Windows node.
 type problem struct {
 	Name, Condition, Healthy, Unhealthy, Message string
 	// Path is a program on the node and Args are its arguments, both as JSON has them.

@@ -64,7 +64,8 @@ func TestAPIServerAcceptsAddons(t *testing.T) {
 	}
 }
 
-// apply waits for the kind, which the addon itself may have brought.
+// apply creates an object, and first waits until its kind is served, as the addon itself may
+// define it.
 func apply(t *testing.T, c client.Client, u *unstructured.Unstructured) error {
 	var err error
 	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -26,12 +26,13 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// pausedHere marks a Cluster that adopt has paused, so that only such a one is let go on.
+// pausedHere marks a Cluster that adopt has paused, so that adopt unpauses no Cluster that the
+// user paused.
 const pausedHere = "casement.dev/paused-by-adopt"
 
-// adopted marks what was CAPZ's, with the time of it. The manager looks at an
-// object whose annotations change, and then sees its status as it is now: that of the
-// Cluster going on may reach it earlier.
+// adopted marks an object that CAPZ managed, with the time of its adoption. The changed annotation
+// makes the manager reconcile the object with its tidied status, even if it saw the unpaused
+// Cluster earlier.
 const adopted = "casement.dev/adopted"
 
 // Change is one change that Apply makes to an object.
@@ -43,7 +44,7 @@ type Change struct {
 	apply func(context.Context) error
 }
 
-// Plan is what taking a cluster over takes.
+// Plan lists the changes that taking over a cluster needs.
 type Plan struct {
 	Cluster string   `json:"cluster"`
 	Changes []Change `json:"changes"`
@@ -119,7 +120,7 @@ func (p *Plan) Apply(ctx context.Context, said func(Change)) error {
 // capzImage is part of the name of CAPZ's manager image.
 const capzImage = "cluster-api-azure-controller"
 
-// refuse finds out what forbids taking a cluster over.
+// refuse returns the reasons why a cluster must not be taken over.
 func (a Adopter) refuse(ctx context.Context, cluster *clusterv1.Cluster, p *Plan) error {
 	ref := cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "AzureCluster" {
@@ -156,7 +157,8 @@ func kinds() []string {
 	return []string{"AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"}
 }
 
-// objects are the cluster's, as they are stored: what our types do not know stays.
+// objects returns the cluster's objects as they are stored: unstructured, so that fields that
+// casement's types lack are kept.
 func (a Adopter) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range kinds() {
@@ -176,7 +178,7 @@ func (a Adopter) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]*un
 	return out, nil
 }
 
-// pause stops Cluster API and us from looking at the cluster.
+// pause stops the controllers of Cluster API and casement from reconciling the cluster.
 func (a Adopter) pause(cluster *clusterv1.Cluster) []Change {
 	if cluster.Spec.Paused != nil && *cluster.Spec.Paused {
 		return nil
@@ -185,7 +187,7 @@ func (a Adopter) pause(cluster *clusterv1.Cluster) []Change {
 		apply: func(ctx context.Context) error { return a.setPaused(ctx, cluster, true) }}}
 }
 
-// goOn ends the pause, unless the cluster was paused before.
+// goOn unpauses the cluster, unless it was paused before adopt began.
 func (a Adopter) goOn(cluster *clusterv1.Cluster) []Change {
 	if cluster.Spec.Paused != nil && *cluster.Spec.Paused && cluster.Annotations[pausedHere] == "" {
 		return nil

@@ -89,15 +89,15 @@ func (a Adopter) operatorKinds(ctx context.Context) ([]gvk, error) {
 	return out, nil
 }
 
-// ownedBy says whether an object belongs to the cluster's AzureCluster.
+// ownedBy reports whether an object is owned by the cluster's AzureCluster.
 func ownedBy(o client.Object, cluster *clusterv1.Cluster) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
 		return r.Kind == "AzureCluster" && r.Name == cluster.Spec.InfrastructureRef.Name
 	})
 }
 
-// release asks the operator to leave Azure alone, and only then deletes the object; it
-// need not run for that.
+// release sets the operator's skip policy on the object and only then deletes it, so that the
+// Azure resource stays. The operator need not run for that.
 func (a Adopter) release(ctx context.Context, o *unstructured.Unstructured) error {
 	err := a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 		annotate(live, operatorPolicy, operatorSkip)

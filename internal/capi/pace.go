@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An object rests restFactor times as long as its last pass took, and longestRest at most.
+// After a pass an object waits restFactor times as long as the pass took, and longestRest at most.
 const (
 	restFactor  = 5
 	longestRest = time.Second
@@ -41,8 +41,8 @@ func newPacedQueue(name string,
 	}
 }
 
-// pacedQueue holds back what had its turn a moment ago. A retry after an error waits for
-// its back-off and the rest: at once it would meet the cache that made it fail.
+// pacedQueue delays an object that was reconciled a moment ago. A retry after an error waits for
+// its back-off and that delay: at once it would read the same stale cache that made it fail.
 type pacedQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
@@ -54,11 +54,11 @@ type pacedQueue struct {
 
 // turn is the last pass of one object.
 type turn struct {
-	// begun is when the pass began that goes on; zero while none does.
+	// begun is when the running pass began; zero while none runs.
 	begun time.Time
-	// rested is when the next one may begin.
+	// rested is when the next pass may begin.
 	rested time.Time
-	// asked are the wishes for another pass that came during this one.
+	// asked are the requests for another pass that arrived during this one.
 	asked []priorityqueue.AddOpts
 }
 
@@ -125,7 +125,7 @@ func (q *pacedQueue) Done(r reconcile.Request) {
 	}
 }
 
-// end notes that a pass has ended, and returns what was asked for during it.
+// end records that a pass has ended, and returns the requests that arrived during it.
 func (q *pacedQueue) end(r reconcile.Request) []priorityqueue.AddOpts {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported is returned where the kernel has no such wall.
+// ErrUnsupported is returned where the kernel lacks Landlock or seccomp.
 var ErrUnsupported = errors.New("the kernel does not support it")
 
 // Marker is the environment variable that makes casement-kube call NoPrograms
@@ -92,7 +92,8 @@ func (f Folders) Thread() error {
 	return nil
 }
 
-// allow adds a rule; of a file that is no directory only the rights of files hold.
+// allow adds a rule for a path; for a file that is no directory it grants the rights of files
+// only.
 func allow(ruleset int, p string, access, file uint64) error {
 	info, err := os.Stat(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,8 +140,8 @@ func NoPrograms() error {
 	return fmt.Errorf("start no programs: %w", errno)
 }
 
-// noExec is the filter: on this machine's own calling convention everything but
-// execve and execveat, on others nothing.
+// noExec is the seccomp filter: with the native calling convention it allows every system call but
+// execve and execveat, and with any other convention none.
 func noExec() []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

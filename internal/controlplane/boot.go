@@ -79,7 +79,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// path is where a guest's path is on this machine; dots do not lead out.
+// path returns where a guest's path is on this machine; ".." cannot leave the root directory.
 func (o options) path(guest string) string { return filepath.Join(o.root, path.Clean("/"+guest)) }
 
 func (o options) say(phase, format string, args ...any) {
@@ -108,7 +108,7 @@ func (o options) init(ctx context.Context) error {
 	return o.upload(ctx, cfg, asked, client)
 }
 
-// load reads the configuration and fills what only this machine knows.
+// load reads the configuration and fills in the values that only this machine knows.
 func (o options) load(data []byte) (*kubeadmapi.InitConfiguration, error) {
 	data, dropped, err := dropLostGates(data)
 	if err != nil {
@@ -202,7 +202,7 @@ func (o options) manifests(cfg *kubeadmapi.InitConfiguration) error {
 	return nil
 }
 
-// stagedEtcd points the data directory into the root while kubeadm makes it.
+// stagedEtcd prefixes etcd's data directory with the guest's root while kubeadm creates it.
 func stagedEtcd(cfg *kubeadmapi.InitConfiguration, root string) *kubeadmapi.InitConfiguration {
 	cfg.Etcd.Local.DataDir = options{root: root}.path(cfg.Etcd.Local.DataDir)
 	return cfg
@@ -217,9 +217,9 @@ func unroot(file, root string) error {
 	return os.WriteFile(file, []byte(strings.ReplaceAll(string(data), root, "")), 0o600)
 }
 
-// kubeconfigs writes those of the components that are named. In the guest they name the
-// control plane endpoint or the VM's own address; who runs the components on this
-// machine translates them.
+// kubeconfigs writes the kubeconfigs of the named components. They name the control plane endpoint
+// or the VM's own address, as in a real guest; the program that runs the components on this
+// machine translates the addresses.
 func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration, names ...string) error {
 	for _, name := range names {
 		file := filepath.Join(o.path(constants.KubernetesDir), name)
@@ -249,8 +249,8 @@ func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error 
 	return clientcmd.WriteToFile(*c, file)
 }
 
-// kubeconfig reads one of the machine's kubeconfigs. The guest may have written it,
-// so that only its known parts count: it is read by this machine's own client.
+// kubeconfig reads one of the machine's kubeconfigs. It keeps only the known fields, as the guest
+// may have written the file and this machine's own client uses it.
 func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
 	root, err := os.OpenRoot(o.root)
 	if err != nil {
@@ -271,8 +271,8 @@ func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
 	return clientcmd.Load(made)
 }
 
-// local is a client with one of the machine's kubeconfigs, for the API server that
-// the file names.
+// local returns a client with one of the machine's kubeconfigs, for the API server that the file
+// names.
 func (o options) local(name string) (clientset.Interface, error) {
 	config, err := o.kubeconfig(name)
 	if err != nil {

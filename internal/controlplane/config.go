@@ -55,13 +55,13 @@ func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) 
 	return bytes.Join(out, []byte("---\n")), nil
 }
 
-// lostGates are kubeadm's feature gates that went before the embedded release, each
-// after it had become what kubeadm always does.
+// lostGates are kubeadm's feature gates that were removed before the embedded release, each after
+// its behaviour had become unconditional.
 var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack",
 	"UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
 
-// dropLostGates takes them out of a ClusterConfiguration of an older release and
-// names what it took. Any other unknown gate fails, as it would in a real cluster.
+// dropLostGates removes lostGates from a ClusterConfiguration of an older release and returns the
+// names that it removed. Any other unknown gate fails, as it would in a real cluster.
 func dropLostGates(data []byte) (out []byte, dropped []string, err error) {
 	var docs [][]byte
 	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(data), -1) {

@@ -66,8 +66,8 @@ func (o options) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the components are up, as kubeadm does: Cluster API looks at the marks
-	// when they are, and not again for minutes.
+	// The node is marked before the components are up, as kubeadm does: Cluster API reads the
+	// marks when the components are up, and not again for minutes.
 	if err := markNode(ctx, cfg, client); err != nil {
 		return fmt.Errorf("mark-control-plane: %w", err)
 	}
@@ -113,8 +113,8 @@ func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfi
 	return o.load(whole)
 }
 
-// client speaks from inside the machine with the credentials of one of its
-// kubeconfigs, to the API server that its kubelet joined.
+// client returns a client that connects from inside the machine, with the credentials of one of
+// its kubeconfigs, to the API server that its kubelet joined.
 func (o options) client(name string) (clientset.Interface, error) {
 	c, err := o.kubeconfig(name)
 	if err != nil {

@@ -55,8 +55,8 @@ func (f flavor) PodsPerNode() int {
 	return 0
 }
 
-// Addresses are those of a node's interface: its own and one for each pod. 0 leaves the
-// interface to its defaults.
+// Addresses is the number of IP addresses of a node's interface: its own and one for each pod. 0
+// leaves the interface to its defaults.
 func (f flavor) Addresses() int {
 	if f.AzureCNI {
 		return podsPerNode + 1
@@ -68,16 +68,17 @@ func (f flavor) Addresses() int {
 type workers struct {
 	Suffix, Replicas, Size string
 	Windows                bool
-	// Joined is whether the machines join a domain, Plugin whether they fetch passwords of it by
-	// a plug-in of their image.
+	// Joined is whether the machines join a domain; Plugin is whether they fetch the gMSA
+	// passwords with a plug-in of their image.
 	Joined, Plugin bool
-	// Class is the group's in the ClusterClass, SizeVariable what chooses its VM size.
+	// Class is the group's worker class in the ClusterClass; SizeVariable is the variable that
+	// sets its VM size.
 	Class, SizeVariable string
-	// PodsPerNode and Addresses are the flavor's.
+	// PodsPerNode and Addresses are copied from the flavor.
 	PodsPerNode, Addresses int
 }
 
-// variable is one of the ClusterClass.
+// variable is a variable of the ClusterClass.
 type variable struct {
 	Name, About, Default, Enum string
 	Required                   bool

@@ -37,7 +37,7 @@ func Defined(cluster *unstructured.Unstructured) bool {
 	return found
 }
 
-// Rendered is what a Cluster with a topology comes to.
+// Rendered is the result of rendering a Cluster with a topology.
 type Rendered struct {
 	// Class is the name of the ClusterClass.
 	Class string
@@ -45,7 +45,7 @@ type Rendered struct {
 	// control plane, groups of machines and their templates. Where Cluster API makes up the
 	// last five characters of a name, they are xx000, xx001 and so on.
 	Objects []*unstructured.Unstructured
-	// Refused is what admission has against the topology; there are no Objects then.
+	// Refused lists the errors that admission reports for the topology; there are no Objects then.
 	Refused field.ErrorList
 }
 
@@ -59,7 +59,7 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 	if err != nil {
 		return Rendered{}, err
 	}
-	// Admission takes the v as said.
+	// Admission accepts a version without the leading v and adds it.
 	typed.Spec.Topology.Version = "v" + strings.TrimPrefix(typed.Spec.Topology.Version, "v")
 	key := typed.GetClassKey()
 	out := Rendered{Class: key.Name}
@@ -239,8 +239,8 @@ func flatten(state *scope.ClusterState) ([]*unstructured.Unstructured, error) {
 	return out, errors.Join(failed...)
 }
 
-// placeholders puts ends that are always the same where two renderings have names with
-// different ones. No two are alike, as those that Cluster API makes up are not either.
+// placeholders replaces the generated ends of names by the same ones in two renderings, so that
+// they can be compared. No two ends are alike, as with those that Cluster API generates.
 func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var names []string
 	for i, o := range one {
@@ -283,5 +283,6 @@ func (contractReader) Get(_ context.Context, key client.ObjectKey, into client.O
 	return nil
 }
 
-// noClusters is never asked: a cluster that is yet to be has no nodes.
+// noClusters is a cluster cache that is never called: a cluster that does not exist yet has no
+// nodes.
 type noClusters struct{ clustercache.ClusterCache }

@@ -23,13 +23,14 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// flavor is one of casement's with its class, filled in, after replacements.
+// flavor returns the objects of one of casement's flavors with its ClusterClass, filled in, after
+// text replacements.
 func flavor(t testing.TB, name string, edits ...string) (cluster *unstructured.Unstructured, all []*unstructured.Unstructured) {
 	t.Helper()
 	return parse(t, filled(t, name, edits...))
 }
 
-// filled is the text of a flavor.
+// filled returns the text of a flavor with its variables filled in.
 func filled(t testing.TB, name string, edits ...string) string {
 	t.Helper()
 	template, err := flavors.WithClass(name)
@@ -97,7 +98,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestOlderVersion: the kinds of API version v1beta1 come to the same.
+// TestOlderVersion: objects of API version v1beta1 render to the same result as those of v1beta2.
 func TestOlderVersion(t *testing.T) {
 	cluster, all := flavor(t, "topology-windows")
 	want, err := Render(t.Context(), cluster, all)
@@ -121,7 +122,7 @@ func TestOlderVersion(t *testing.T) {
 	}
 }
 
-// older makes an object one of v1beta1.
+// older converts an object to API version v1beta1.
 func older[Hub, Old client.Object](t *testing.T, o *unstructured.Unstructured, hub Hub, old Old,
 	convert func(context.Context, Hub, Old) error) {
 	t.Helper()
