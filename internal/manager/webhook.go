@@ -36,7 +36,8 @@ func tlsOptions(o Options) []func(*tls.Config) {
 	return []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 }
 
-// certificateKeeper keeps the certificate that o asks for; nil when somebody else does.
+// certificateKeeper returns the keeper of the self-signed webhook certificate that o asks for; nil
+// when the certificate is provided from outside.
 func certificateKeeper(cfg *rest.Config, o Options, scheme *runtime.Scheme) (*certificate.Keeper, error) {
 	if o.WebhookSelfSigned == "" || o.WebhookPort == 0 {
 		return nil, nil

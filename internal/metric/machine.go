@@ -62,10 +62,10 @@ func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
 	return err
 }
 
-// phaseJoined is the end of a boot whose bootstrap reports nothing: the node has come.
+// phaseJoined is the end of a boot whose bootstrap reports nothing: the node has registered.
 const phaseJoined = "node-joined"
 
-// joins says whether a machine's node came between two states of it.
+// joins reports whether a machine's node appeared between two states of the machine.
 func joins(before, after *clusterv1.Machine) bool {
 	return after.Spec.InfrastructureRef.Kind == "AzureMachine" && !before.Status.NodeRef.IsDefined() && after.Status.NodeRef.IsDefined()
 }
@@ -98,8 +98,8 @@ func (m *Metrics) transition(before, after *infrav1.AzureMachine) {
 	}
 }
 
-// wasSettled says whether the condition is true already, or was: a virtual machine
-// that was up before has only lost it.
+// wasSettled reports whether a condition is true now or was true before: a virtual machine that
+// was up has only lost it.
 func wasSettled(m *infrav1.AzureMachine, condition string) bool {
 	return meta.IsStatusConditionTrue(m.GetConditions(), condition) || m.Status.Ready && condition != infrav1.BootstrapSucceededCondition
 }

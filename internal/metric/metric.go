@@ -107,7 +107,7 @@ func registered(c prometheus.Collector, registry prometheus.Registerer, begin fu
 	}
 }
 
-// everywhere is a runnable of leaders and others.
+// everywhere is a runnable that runs on every replica, not on the leader alone.
 type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.

@@ -33,7 +33,7 @@ func vm(status metav1.ConditionStatus, reason string) func(*infrav1.AzureMachine
 	}
 }
 
-// TestTally: what the objects say is what is reported.
+// TestTally: the counts that are reported match the states of the objects.
 func TestTally(t *testing.T) {
 	begun := func(verb plan.Verb, id string) []infrav1.LongRunningOperationState {
 		failed := plan.Token{Verb: verb, ID: id + "2"} // has failed and is no operation any more

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/windows/bootstrap"
 )
 
-// bootstrap is the check of what machines get as custom data.
+// bootstrap returns the check of the custom data that machines receive.
 func (c checker) bootstrap() []lint.Rule {
 	return []lint.Rule{{
 		ID: "PRE601", Severity: lint.Error, Title: "Bootstrap data that the guest chokes on", Oracle: lint.Unit,
@@ -49,7 +49,7 @@ func (c checker) bootstrap() []lint.Rule {
 	}}
 }
 
-// kubeadm is where an object has its KubeadmConfig.
+// kubeadm returns the place of the KubeadmConfig in an object.
 func kubeadm(o *lint.Object) lint.Value {
 	switch o.Kind {
 	case "KubeadmConfigTemplate":
@@ -60,10 +60,11 @@ func kubeadm(o *lint.Object) lint.Value {
 	return o.Root.At("spec")
 }
 
-// field of cloud-config, and of the KubeadmConfig that it comes from.
+// renderedFields matches a field of the cloud-config, which comes from a field of the
+// KubeadmConfig.
 var renderedFields = regexp.MustCompile(`^(users|write_files|runcmd|ntp|mounts|disk_setup|fs_setup)(\[\d+\])?`)
 
-// place is the field of the KubeadmConfig that a field of the data comes from, or one
+// place returns the field of the KubeadmConfig that a field of the cloud-config comes from, or one
 // above it.
 func place(config lint.Value, rendered string) lint.Value {
 	m := renderedFields.FindStringSubmatch(rendered)
@@ -159,12 +160,12 @@ func set(m map[string]any) map[string]any {
 	return m
 }
 
-// encoding is as the bootstrap provider writes it.
+// encoding returns the encoding of a file as the bootstrap provider writes it.
 func encoding(of string) string {
 	return strings.ReplaceAll(of, "gzip+base64", "gz+b64")
 }
 
-// joinConfiguration is kubeadm's, with discovery in place of the real one.
+// joinConfiguration is kubeadm's JoinConfiguration, with placeholder discovery data.
 func joinConfiguration(registration map[string]any) map[string]any {
 	args, listed := registration["kubeletExtraArgs"].([]any)
 	if listed { // v1beta2 of the API; kubeadm's v1beta3 has a map

@@ -96,7 +96,7 @@ func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// need is how many cores are wanted of a quota, and by whom.
+// need is how many cores of a quota the machines need, and which machines need them.
 type need struct {
 	cores int64
 	by    *Machines
@@ -136,7 +136,7 @@ func (c checker) quota(p *lint.Pass) {
 	}
 }
 
-// quotas are those that a machine's cores count in, in lower case.
+// quotas returns the names, in lower case, of the quotas that a machine's cores count against.
 func quotas(m *Machines, sku catalog.SKU) []string {
 	if m.Spec.SpotVMOptions != nil {
 		return []string{"lowprioritycores"}

@@ -37,12 +37,12 @@ func (c checker) cni() []lint.Rule {
 	}
 }
 
-// windowsMachines are those of a cluster.
+// windowsMachines returns a cluster's groups of machines with Windows.
 func (c *Cluster) windowsMachines() []*Machines {
 	return slices.DeleteFunc(slices.Clone(c.Machines), func(m *Machines) bool { return !m.Windows() })
 }
 
-// network is the one that the Cluster's labels ask for.
+// network returns the pod network that the Cluster's labels ask for.
 func (c *Cluster) network() (windows.Network, bool) {
 	labels := map[string]string{}
 	for _, f := range c.Object.Root.At("metadata", "labels").Fields() {
@@ -117,7 +117,7 @@ func securityGroups(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// decides says whether a rule is about a port between nodes.
+// decides reports whether a security rule applies to a port between nodes.
 func decides(r infrav1.SecurityRule, port windows.Port, nodes []block) bool {
 	if r.Protocol != "*" && !strings.EqualFold(string(r.Protocol), port.Protocol) ||
 		!hasPort(r.DestinationPorts, port.Number) || !hasPort(r.SourcePorts, port.Number) {
@@ -130,7 +130,7 @@ func decides(r infrav1.SecurityRule, port windows.Port, nodes []block) bool {
 	return hasNodes(sources, nodes) && (r.Destination == nil || hasNodes([]*string{r.Destination}, nodes))
 }
 
-// hasPort says whether ports of a rule (a port, a range, or * for all) have one.
+// hasPort reports whether a rule's ports (a port, a range, or * for all) include the port.
 func hasPort(ports *string, number int) bool {
 	if ports == nil || *ports == "*" || *ports == "" {
 		return true
@@ -149,7 +149,8 @@ func hasPort(ports *string, number int) bool {
 	return false
 }
 
-// hasNodes says whether addresses of a rule have some of the nodes'; none are all.
+// hasNodes reports whether a rule's addresses include some of the nodes'; an empty list includes
+// all.
 func hasNodes(addresses []*string, nodes []block) bool {
 	return len(addresses) == 0 || slices.ContainsFunc(addresses, func(address *string) bool {
 		if *address == "*" || strings.EqualFold(*address, "VirtualNetwork") {

@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// API versions of what is read here.
+// API versions of the resources that are read here.
 const (
 	subscriptionsAPIVersion = "2022-12-01"
 	providersAPIVersion     = "2021-04-01"
@@ -22,17 +22,17 @@ const (
 	identityAPIVersion      = "2023-01-31"
 )
 
-// Facts are what Azure said.
+// Facts are the answers of Azure that the checks use.
 type Facts struct {
-	// Name is what to call that Azure.
+	// Name is the name of that Azure for messages.
 	Name          string
 	subscriptions map[string]*Subscription
 }
 
-// Subscription is what a subscription has.
+// Subscription is the state of a subscription and of the resources in it.
 type Subscription struct {
 	ID string
-	// Err is why it cannot be used at all.
+	// Err is why the subscription cannot be used at all.
 	Err error
 	// State is Enabled, Warned, PastDue, Disabled or Deleted.
 	State string
@@ -40,17 +40,16 @@ type Subscription struct {
 	Unregistered map[string]string
 	// Locations are the locations that the subscription may use; empty when they are unknown.
 	Locations []string
-	// Unasked are questions that Azure did not answer, and why.
+	// Unasked are the errors of the requests that Azure did not answer.
 	Unasked []error
 
 	regions map[string]*region
 	vnets   []vnet
-	// identities says by ID in lower case of those that machines name whether they are
-	// there.
+	// identities says of each identity that machines name, by ID in lower case, whether it exists.
 	identities map[string]bool
 }
 
-// region is what a location has.
+// region has the facts about one location.
 type region struct {
 	sizes  map[string]catalog.SKU // by name in lower case
 	usages map[string]catalog.Usage
@@ -66,7 +65,7 @@ type vnet struct {
 	}
 }
 
-// of is what is known of a cluster's subscription; nil when Azure was not asked.
+// of returns the facts about a cluster's subscription; nil when Azure was not asked.
 func (f *Facts) of(c *Cluster) *Subscription {
 	if f == nil || c.Azure == nil {
 		return nil
@@ -74,7 +73,7 @@ func (f *Facts) of(c *Cluster) *Subscription {
 	return f.subscriptions[strings.ToLower(c.Azure.Spec.SubscriptionID)]
 }
 
-// region is nil when the location could not be asked about.
+// region returns the facts about a cluster's location; nil when it could not be asked about.
 func (s *Subscription) region(c *Cluster) *region { return s.regions[normal(c.Azure.Spec.Location)] }
 
 func normal(location string) string {
@@ -165,7 +164,7 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 	}
 }
 
-// identities asks for those that a cluster's machines name in this subscription.
+// identities asks for the identities that a cluster's machines name in this subscription.
 func (r reader) identities(ctx context.Context, c *Cluster) {
 	for _, m := range c.Machines {
 		for _, i := range m.Spec.UserAssignedIdentities {
@@ -228,8 +227,8 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 	}
 }
 
-// imageOf is what a group's machines boot; not ok where that is not known, which
-// PRE501 and WIN810 do.
+// imageOf returns the image that a group's machines boot; ok is false where it is not known, which
+// PRE501 and WIN810 report.
 func imageOf(m *Machines, c *Cluster) (catalog.Image, bool) {
 	if m.Infra == nil {
 		return catalog.Image{}, false
@@ -246,7 +245,8 @@ func (r reader) get(ctx context.Context, id, apiVersion string, into any) error 
 	return json.Unmarshal(body, into)
 }
 
-// unasked keeps an error. One that says the same for each resource is kept once.
+// unasked records the error of a request that Azure did not answer. An error with the same message
+// is recorded once.
 func (r reader) unasked(err error) {
 	if err == nil {
 		return

@@ -21,7 +21,7 @@ type block struct {
 	at   lint.Value
 }
 
-// blocks reads ranges; those that are none, PRE201 reports.
+// blocks parses ranges and skips the invalid ones, which PRE201 reports.
 func blocks(what string, list lint.Value) []block {
 	var out []block
 	for _, v := range list.Items() {
@@ -75,8 +75,8 @@ func prefixes(what string, list []string, at lint.Value) []block {
 // Source: --node-cidr-mask-size of kube-controller-manager.
 const nodeMask = 24
 
-// most bits that a range of Services may have for hosts.
-// Source: kubernetes cmd/kube-apiserver/app/options/validation.go.
+// serviceBits is the most host bits that a range of Services may have. Source: kubernetes
+// cmd/kube-apiserver/app/options/validation.go.
 const serviceBits = 20
 
 // networks are the checks of ranges of addresses.
@@ -175,7 +175,7 @@ func (c checker) networks() []lint.Rule {
 	}
 }
 
-// machineSubnets finds interfaces in subnets that there are not.
+// machineSubnets reports interfaces that refer to subnets that do not exist.
 func machineSubnets(p *lint.Pass, c *Cluster) {
 	if c.Azure == nil {
 		return
@@ -190,7 +190,7 @@ func machineSubnets(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// ownMask says that a control plane has ideas of its own about nodes' ranges.
+// ownMask reports whether a control plane sets its own size of the nodes' ranges.
 func ownMask(m *Machines) bool {
 	args, err := m.Owner.Root.At("spec", "kubeadmConfigSpec", "clusterConfiguration", "controllerManager", "extraArgs").JSON()
 	return err == nil && (strings.Contains(string(args), "node-cidr-mask-size") || strings.Contains(string(args), "allocate-node-cidrs"))
@@ -211,7 +211,7 @@ func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others 
 	return false
 }
 
-// live finds a virtual network that exists.
+// live returns a virtual network that exists in the subscription.
 func (s *Subscription) live(group, name string) (vnet, bool) {
 	id := "/subscriptions/" + s.ID + "/resourceGroups/" + group + "/providers/Microsoft.Network/virtualNetworks/" + name
 	i := slices.IndexFunc(s.vnets, func(v vnet) bool { return arm.Key(v.ID) == arm.Key(id) })
@@ -272,7 +272,7 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 				"own", v.Name, subnet.Name), say("create it first"))
 		}
 	}
-	// The ranges of such a network are Azure's to say, unless the manifest does.
+	// Azure has the ranges of such a network, unless the manifest declares them.
 	if at := in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
 		for _, b := range blocks("", at) {
 			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {

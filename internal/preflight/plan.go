@@ -15,10 +15,10 @@ import (
 	"casement.dev/casement/internal/webhook"
 )
 
-// Plan is what manifests will make.
+// Plan is the set of clusters and machines that manifests declare.
 type Plan struct {
 	Clusters []*Cluster
-	// Refused is what Cluster API's admission has against the topologies of Clusters.
+	// Refused are the errors that Cluster API's admission reports for the topologies of Clusters.
 	Refused map[*lint.Object]field.ErrorList
 	// Server is why the management cluster would not create objects, in its words; nil
 	// where it was not asked.
@@ -56,15 +56,15 @@ type Machines struct {
 	Spec infrav1.AzureMachineSpec
 	// At is the place of Spec; Version where the Kubernetes version does.
 	At, Version lint.Value
-	// Replicas is how many there are at first.
+	// Replicas is the initial number of machines.
 	Replicas int
-	// Zones are asked for by name.
+	// Zones are the availability zones that the group names.
 	Zones []string
 	// ControlPlane and Pool say what kind of owner it is.
 	ControlPlane, Pool bool
 }
 
-// Windows says whether the machines are ones with Windows.
+// Windows reports whether the machines run Windows.
 func (m *Machines) Windows() bool { return m.Spec.OSDisk.OSType == "Windows" }
 
 // Annotations are the annotations that the infrastructure machines will have.
@@ -158,7 +158,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 	p.created = append(p.created, o)
 }
 
-// place is a part of what the schema filled in.
+// place returns the part at a path of the object with its schema defaults.
 func (a admitted) place(path []string) any {
 	var at any = a.content
 	for _, key := range path {
@@ -168,7 +168,7 @@ func (a admitted) place(path []string) any {
 	return at
 }
 
-// refer finds what an object refers to.
+// refer returns the object that a reference names.
 func (p *Plan) refer(from *lint.Object, ref lint.Value) *lint.Object {
 	return p.objects[key(ref.At("kind").Str(), cmp.Or(ref.At("namespace").Str(), from.Namespace), ref.At("name").Str())]
 }

@@ -20,7 +20,7 @@ func Run(set *lint.Set, plan *Plan, facts *Facts) []lint.Finding {
 	return lint.Run(set, All(plan, facts), lint.Target{})
 }
 
-// All are the rules of lint and those of Rules.
+// All returns the rules of package lint and those of Rules.
 func All(plan *Plan, facts *Facts) []lint.Rule {
 	return slices.Concat(rules.All(), Rules(plan, facts))
 }
@@ -36,7 +36,7 @@ func Rules(plan *Plan, facts *Facts) []lint.Rule {
 		checks.names(), checks.domains(), checks.admission(), checks.bootstrap())
 }
 
-// checker is what the rules look at.
+// checker holds the plan and the facts that the rules check.
 type checker struct {
 	plan  *Plan
 	facts *Facts

@@ -77,7 +77,7 @@ func read(t *testing.T, set *lint.Set) *Plan {
 	return plan
 }
 
-// found are the findings of this package's own checks, as rule, object and path.
+// found returns the findings of this package's own checks, as rule, object and path.
 func found(t *testing.T, client *arm.Client, set *lint.Set) []string {
 	t.Helper()
 	plan := read(t, set)
@@ -95,7 +95,7 @@ func found(t *testing.T, client *arm.Client, set *lint.Set) []string {
 	return slices.Compact(out)
 }
 
-// sshKey spares admission to make one up.
+// sshKey is set in manifests so that admission generates none.
 const sshKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUNxZFliTHpuKytGSXVuRzFndkJCUTduSkNWNVZHRDJ5cjFJWXliQ1ZBcDE="
 
 func windowsMachine(name string) string {
@@ -431,7 +431,7 @@ func TestFlavors(t *testing.T) {
 	}
 }
 
-// TestStates are those that the local Azure is never in.
+// TestStates covers states of a subscription that the local Azure never has.
 func TestStates(t *testing.T) {
 	for _, tc := range []struct{ name, state, provider, want string }{
 		{"enabled", "Enabled", "", ""},

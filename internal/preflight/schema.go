@@ -57,7 +57,7 @@ func (s schema) fill(content map[string]any) {
 	}
 }
 
-// refuses are what the schema has against an object.
+// refuses returns the errors that the schema reports for an object.
 func (s schema) refuses(content map[string]any) field.ErrorList {
 	if s.validator == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// controlPlane is the cluster's, or nil.
+// controlPlane returns the cluster's control plane machines, or nil.
 func (c *Cluster) controlPlane() *Machines {
 	for _, m := range c.Machines {
 		if m.ControlPlane {
@@ -159,8 +159,8 @@ func (c checker) versions() []lint.Rule {
 	}
 }
 
-// contents is what is on the image of machines, as far as its name says. A version in a gallery of
-// one's own is numbered as its owner likes.
+// contents returns the software on the image of machines, as far as the image's name says. A
+// version in a user's own gallery has no meaning here, as its owner chooses the number.
 func contents(m *Machines, c *Cluster) (windows.Contents, bool) {
 	image, ok := imageOf(m, c)
 	if !ok {

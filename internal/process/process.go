@@ -91,7 +91,7 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Name is the spec's.
+// Name returns the name in the Spec.
 func (p *Process) Name() string { return p.spec.Name }
 
 // State returns the state of the process now.

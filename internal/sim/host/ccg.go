@@ -35,7 +35,7 @@ type credentialSpec struct {
 	}
 }
 
-// parseCredentialSpec reads a credential spec as far as CCG wants it.
+// parseCredentialSpec parses the fields of a credential spec that CCG uses.
 func parseCredentialSpec(text string) (spec credentialSpec, err error) {
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		return spec, errors.New("the credential spec is no JSON object")
@@ -46,7 +46,7 @@ func parseCredentialSpec(text string) (spec credentialSpec, err error) {
 	return spec, nil
 }
 
-// pluginInput are the values of a plug-in's input NAME=VALUE;NAME=VALUE, by names in lower case.
+// pluginInput parses a plug-in's input NAME=VALUE;NAME=VALUE into values by lower-case name.
 func pluginInput(input string) map[string]string {
 	values := map[string]string{}
 	for part := range strings.SplitSeq(input, ";") {
@@ -84,7 +84,7 @@ func (n *node) containerIdentity(ctx context.Context, container, text string) (s
 	return cmp.Or(join.NetBiosName, join.DnsName) + `\` + strings.TrimSuffix(join.MachineAccountName, "$") + "$", nil
 }
 
-// refusedIdentity is what containerd says of a container that has no identity.
+// refusedIdentity returns containerd's error for a container whose identity is refused.
 func refusedIdentity(container, why string) error {
 	return fmt.Errorf("failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem "+
 		"%s: %s: unknown", container, why)
@@ -138,7 +138,7 @@ func (n *node) readSecret(ctx context.Context, address, objectID string) (string
 	return secret.Value, nil
 }
 
-// ask makes a GET request as a program of the machine and reads the answer's JSON.
+// ask sends a GET request as a program of the machine and decodes the JSON answer.
 func (n *node) ask(ctx context.Context, address, header, value string, into any) error {
 	if !n.body.Machine().Pulse.Get().Network {
 		return errors.New("i/o timeout")

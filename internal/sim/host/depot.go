@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/sim/artifact"
 )
 
-// artifactFor is the answer to a guest that downloads a simulated artifact, nil for all
-// else. No connection is made.
+// artifactFor returns the response to a guest's download of a simulated artifact, nil for any
+// other request. No connection is made.
 func artifactFor(r *http.Request) *http.Response {
 	if r.Method != http.MethodGet {
 		return nil
@@ -24,7 +24,8 @@ func artifactFor(r *http.Request) *http.Response {
 		Body:   io.NopCloser(bytes.NewReader(data))}
 }
 
-// depot answers the downloads of simulated artifacts, and lets all else pass.
+// depot is a RoundTripper that answers the downloads of simulated artifacts and forwards all other
+// requests.
 type depot struct{ corrupting }
 
 // RoundTrip implements http.RoundTripper.

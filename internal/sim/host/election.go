@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// election says of the components that elect a leader which instances run in a cluster.
-// One that is alone runs without an election, so that it has no lease to lose when the
-// machine is busy, and after a crash none of a dead process to wait for.
+// election records, for each component that elects a leader, the instances that run in a cluster.
+// A single instance runs without leader election, so that it cannot lose a lease while the machine
+// is busy and need not wait for a dead process's lease after a crash.
 type election struct {
 	mu      sync.Mutex
 	running map[string][]candidate // by program
@@ -22,7 +22,7 @@ type candidate struct {
 	alone   bool
 }
 
-// yieldTimeout bounds the end of one that was alone, after which it is killed.
+// yieldTimeout bounds the stop of an instance that ran alone, after which it is killed.
 const yieldTimeout = 3 * time.Second
 
 func elects(program string) bool {

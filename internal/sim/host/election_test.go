@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// commandLine is what a process was started with.
+// commandLine returns the command line that a process was started with.
 func commandLine(t *testing.T, p kubelet.Process) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/" + pidOf(p) + "/cmdline")
@@ -19,8 +19,7 @@ func commandLine(t *testing.T, p kubelet.Process) string {
 	return strings.ReplaceAll(string(data), "\x00", " ")
 }
 
-// A scheduler that is the only one has no lease to lose; a second one makes both
-// candidates of an election.
+// A single scheduler runs without a lease; a second one makes both candidates of an election.
 func TestElection(t *testing.T) {
 	const command = "kube-scheduler --leader-elect=true --bind-address=127.0.0.1"
 	e := &election{}

@@ -15,17 +15,17 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// GuestFault is something that a guest can be made to have.
+// GuestFault is a fault that can be injected into a guest.
 type GuestFault struct {
 	Name string `json:"name"`
 	// OS is Windows, or any.
 	OS string `json:"os"`
-	// Comes is boot or at once.
+	// Comes is when the fault is injected: boot or at once.
 	Comes string `json:"comes"`
 	Does  string `json:"does"`
 }
 
-// GuestFaults lists what guests can be made to have.
+// GuestFaults lists the faults that can be injected into guests.
 func GuestFaults() []GuestFault {
 	var out []GuestFault
 	for _, a := range guest.Faults() {
@@ -60,7 +60,7 @@ func faultTarget(vm host.VM) fault.Target {
 	return fault.Target{Type: kind, Group: vm.ResourceGroup, Name: vm.Name}
 }
 
-// bootFaults are the guest faults that a VM's first boot has by the rules in force.
+// bootFaults returns the guest faults that the rules in force inject into a VM's first boot.
 func (m *Host) bootFaults(g *machine) []guest.Fault {
 	var out []guest.Fault
 	for _, r := range m.azure.Faults.List() {
@@ -81,8 +81,8 @@ type corrupting struct {
 	faults []guest.Fault
 }
 
-// WithTLS is the same way for a program that chooses whom it trusts, or whom it is
-// itself; without roots of its own it trusts those of the guest.
+// WithTLS returns the same transport with a program's own TLS configuration; without roots of its
+// own the program trusts those of the guest.
 func (s corrupting) WithTLS(c *tls.Config) http.RoundTripper {
 	c = c.Clone()
 	c.MinVersion = tls.VersionTLS12
@@ -121,8 +121,7 @@ func (s corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// inject brings the guest faults of the rules in force upon a running guest, each rule
-// once.
+// inject injects the guest faults of the rules in force into a running guest, each rule once.
 func (m *Host) inject(g *machine, rules ...fault.Rule) {
 	for _, r := range rules {
 		a, known := guest.FindFault(r.GuestFault)
@@ -183,7 +182,7 @@ func (m *Host) all() []*machine {
 	return out
 }
 
-// look lets the kubelet see at once what has changed.
+// look makes the kubelet check its machine's state at once.
 func (n *node) look() {
 	n.mu.Lock()
 	k := n.kubelet
@@ -197,7 +196,7 @@ func (n *node) look() {
 // nodefs.available<10%.
 const evictionShare = 0.1
 
-// health is what the kubelet finds wrong with its machine.
+// health returns the problems that the kubelet finds on its machine.
 func (n *node) health() kubelet.Health {
 	m := n.body.Machine()
 	v := m.Pulse.Get()
@@ -218,5 +217,5 @@ func (n *node) health() kubelet.Health {
 	return h
 }
 
-// maxEndpoints is what a node's overlay of one /24 can have.
+// maxEndpoints is the number of HNS endpoints that a node's overlay network of one /24 can have.
 const maxEndpoints = 256

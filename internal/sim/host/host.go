@@ -54,12 +54,12 @@ type Host struct {
 	folders  *kubelet.Folders // of the static pods of all machines; set before ready is closed
 	pools    map[string]*podPool
 
-	// suspects has one place, for the guest that boots with the mark of a process that
-	// died from within.
+	// suspects has capacity one: the guest in it boots although its last boot ended with the death
+	// of a supervisor.
 	suspects chan struct{}
 
-	// elections are by cluster, waiting the guests of an earlier run whose turn has not
-	// come.
+	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
+	// have not started yet.
 	elections map[string]*election
 	waiting   []*machine
 }
@@ -79,12 +79,12 @@ type Config struct {
 	Route func(address string) string
 	// Directory has the simulated domains that machines may join; nil has none.
 	Directory *domain.Directory
-	// Records are of the processes that machines run.
+	// Records is where the processes of the machines are recorded.
 	Records process.Records
 	Log     logr.Logger
 }
 
-// Azure is what machines meet of the local Azure and its network.
+// Azure has the parts of the local Azure and its network that machines use.
 type Azure struct {
 	Network *fabric.Fabric
 	// Faults are the rules by which guests fail.
@@ -142,7 +142,7 @@ func (m *Host) home(id string) string {
 	return filepath.Join(m.config.Dir, "vms", parts[3], name)
 }
 
-// find is the machine of a VM, nil for none.
+// find returns the machine of a VM, nil for none.
 func (m *Host) find(id string) *machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +152,7 @@ func (m *Host) find(id string) *machine {
 // Has reports whether a VM has a machine here.
 func (m *Host) Has(id string) bool { return m.find(id) != nil }
 
-// body is the guest of a VM that has one by now.
+// body returns the guest of a VM, or an error while the VM has none.
 func (m *Host) body(id string) (*guest.Guest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,7 +195,7 @@ func (m *Host) Start(vm host.VM) {
 	})
 }
 
-// election returns that of a cluster.
+// election returns the leader election of a cluster.
 func (m *Host) election(key string) *election {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,8 +308,8 @@ func (m *Host) restarted(id, out, errOut string) (int, string, string, error) {
 	return -1, out, errOut, errors.New("the machine restarted while the script ran")
 }
 
-// SetPassword implements host.PasswordSetter. What it says on the console is who
-// had a password set, and not which.
+// SetPassword implements host.PasswordSetter. It writes the user's name to the console, and not
+// the password.
 func (m *Host) SetPassword(_ context.Context, id, user, password string) error {
 	body, err := m.body(id)
 	if err != nil {

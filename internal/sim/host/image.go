@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Capture implements host.Imager: an image holds the files and the services of its machine. That of
-// a Linux node is what its publisher's image is.
+// Capture implements host.Imager: an image holds the files and the services of its machine. The
+// image of a Linux node has the contents of its publisher's image.
 func (m *Host) Capture(id string) (string, error) {
 	g := m.find(id)
 	if g == nil {
@@ -27,7 +27,7 @@ func (m *Host) Capture(id string) (string, error) {
 	return base64.StdEncoding.EncodeToString(disk), nil
 }
 
-// contents are what is on the disk of a VM: the image of a publisher, and what was captured.
+// contents returns the software on the disk of a VM, from its publisher's image or a captured one.
 func contents(vm host.VM) (c windows.Contents, captured []byte, plain bool, err error) {
 	if vm.Image.Holds != "" {
 		if captured, err = base64.StdEncoding.DecodeString(vm.Image.Holds); err != nil {

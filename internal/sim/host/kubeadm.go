@@ -66,7 +66,7 @@ const (
 	windowsKubelet = `C:\k\kubelet.exe`
 )
 
-// Where a Linux node has them.
+// Paths of the Kubernetes programs on a Linux node.
 const (
 	linuxKubeadm = "/usr/bin/kubeadm"
 	linuxKubelet = "/usr/bin/kubelet"
@@ -166,11 +166,11 @@ const (
 	bootPause    = time.Second
 )
 
-// killed is the exit code of what a signal ended.
+// killed is the exit code of a process that a signal ended.
 const killed = -1
 
-// lacking returns what of the real machine a program's output says it ran out of, "" for
-// nothing. A guest's own disk is never full by these words.
+// lacking returns the resource of the real machine that a program's output says was exhausted, ""
+// for none. A guest's own full disk is reported in other words.
 func lacking(output []byte) string {
 	for _, e := range exhaustion {
 		if bytes.Contains(output, []byte(e.Error())) {
@@ -257,7 +257,8 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 	return n.boot(ctx, "join", config, out)
 }
 
-// lacks is what of a node a machine has not: an image of one's own may hold anything.
+// lacks returns the parts that a node needs and the machine's image lacks: a custom image may hold
+// anything.
 func (n *node) lacks() []kubeadm.Lack {
 	m := n.body.Machine()
 	if n.vm.OS != guest.Windows && !m.Image.Plain {

@@ -106,8 +106,8 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	return nil
 }
 
-// serve begins what a machine answers on: SSH, Remote Desktop on Windows, and the egress
-// that its API server would dial through. All of it ends with ctx.
+// serve starts a machine's servers: SSH, Remote Desktop on Windows, and the egress socket that its
+// API server dials through. All of them end with ctx.
 func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
 		services.Go(func() {
@@ -136,7 +136,7 @@ func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) err
 	return nil
 }
 
-// web carries what a guest asks by HTTP.
+// web returns the transport of a guest's HTTP requests.
 func (m *Host) web(from fabric.Origin) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
