@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// left starts a process that no supervisor knows, as one whose owner was killed.
+// left starts a process without a supervisor, like one whose owner was killed.
 func left(t *testing.T) (*exec.Cmd, Identity) {
 	t.Helper()
 	self, err := os.Executable()

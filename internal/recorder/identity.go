@@ -31,7 +31,8 @@ func newScrubber() *scrubber {
 	return &scrubber{ids: map[string]string{}, names: map[string]string{}}
 }
 
-// claims say in a token who calls. It is read and not checked.
+// claims are the claims of an access token that identify the caller. The token is decoded and not
+// verified.
 type claims struct {
 	Tenant  string `json:"tid"`
 	Object  string `json:"oid"`
@@ -91,7 +92,8 @@ func (s *scrubber) caller(token string) {
 	}
 }
 
-// id notes what replaces an identifier. The first to say so is right.
+// id records the replacement of an identifier. The first replacement that is recorded for it
+// stays.
 func (s *scrubber) id(id, instead string) {
 	if key := plainID(id); guid.MatchString(id) && s.ids[key] == "" {
 		s.ids[key] = instead

@@ -40,7 +40,7 @@ type Recorder struct {
 	err   error
 }
 
-// interaction is a call as it is written.
+// interaction is one call in the format of the file.
 type interaction struct {
 	Request  request  `yaml:"request"`
 	Response response `yaml:"response"`
@@ -135,7 +135,7 @@ func (r *Recorder) reply(w http.ResponseWriter, host string, resp *http.Response
 	_, _ = w.Write(r.next.ReplaceAll(body, []byte("${1}"+host+"/"))) // a client that is gone needs no answer
 }
 
-// record writes a call without what is secret.
+// record writes a call without its secrets.
 func (r *Recorder) record(req *http.Request, asked []byte, resp *http.Response, answered []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// canaries are what no recording may hold.
+// canaries are secrets that no recording may hold.
 var canaries = map[string]string{
 	"subscription":         "5ab5c41b-0000-4000-8000-00000000c0de",
 	"another subscription": "5ab5c41b-1111-4000-8000-00000000c0de",
@@ -35,7 +35,7 @@ var canaries = map[string]string{
 	"connection string": "canary-connection-string", "bearer in text": "eyJhbGciOiJSUzI1NiJ9.eyJjYW5hcnkiOiJ5ZXMifQ.Y2FuYXJ5c2lnbmF0dXJl",
 }
 
-// speech are calls that hold canaries: request, and what Azure answers.
+// speech returns calls that hold canaries: each a request and the response of Azure.
 func speech() []struct{ method, path, body, answer string } {
 	c := canaries
 	sub := "/subscriptions/" + c["subscription"]
@@ -154,7 +154,7 @@ func TestNoCanary(t *testing.T) {
 	}
 }
 
-// TestScrub holds bodies to what is left of them.
+// TestScrub compares bodies with their scrubbed form.
 func TestScrub(t *testing.T) {
 	for name, tc := range map[string]struct{ body, want string }{
 		"ordinary": {`{"location":"westeurope","properties":{"n":1.50,"on":true,"none":null,"list":["a"]}}`,

@@ -13,12 +13,12 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// parameters are those of addresses that are kept. Others sign the address of an
-// operation, or are a page's token, which names what is in it.
+// parameters are the query parameters that are kept. Others sign the address of an operation, or
+// are the token of a list's page, which contains names of resources.
 var parameters = []string{"api-version", "$filter", "$expand", "$top", "$select", "$orderby", "statusonly",
 	"monitor", "forcedeletion", "hibernate", "skipshutdown"}
 
-// address is an URL without what is secret.
+// address returns a URL without its secrets.
 func (s *scrubber) address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *scrubber) address(raw string) string {
 	return s.text(u.String())
 }
 
-// headers are those that are named, without what is secret.
+// headers returns the named headers without their secrets.
 func (s *scrubber) headers(h http.Header, names ...string) map[string][]string {
 	out := map[string][]string{}
 	for _, name := range names {
@@ -48,10 +48,10 @@ func (s *scrubber) headers(h http.Header, names ...string) map[string][]string {
 	return out
 }
 
-// text is a text without tokens, keys and names.
+// text returns a text without tokens, keys and names.
 func (s *scrubber) text(t string) string { return s.anonymous(redact.Text(t)) }
 
-// body is a JSON body without what is secret; another body is left out.
+// body returns a JSON body without its secrets; any other body is left out.
 func (s *scrubber) body(address string, body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return ""
@@ -131,7 +131,7 @@ func (w walker) value(name string, v any) any {
 	return v
 }
 
-// object is an object without what is secret.
+// object returns an object without its secrets.
 func (w walker) object(o map[string]any) any {
 	secure := secureParameters(o)
 	out := make(map[string]any, len(o))
@@ -219,7 +219,7 @@ func hidden(name string, v any) any {
 	return v
 }
 
-// publicKey is an SSH key without the comment that names its owner.
+// publicKey returns an SSH key without the comment that names its owner.
 func publicKey(key string) string {
 	fields := strings.Fields(key)
 	return strings.Join(fields[:min(2, len(fields))], " ")

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultWidth and defaultHeight are those of a terminal that does not say.
+// defaultWidth and defaultHeight are the size of a terminal that reports none.
 const defaultWidth, defaultHeight = 80, 24
 
-// Screen is where progress is shown: a terminal, or a file or pipe.
+// Screen is the output that progress is shown on: a terminal, or a file or pipe.
 type Screen struct {
-	// Out gets what is shown.
+	// Out receives the text that is shown.
 	Out io.Writer
-	// Size returns the columns and rows of the terminal; nil for what is none.
+	// Size returns the columns and rows of the terminal; nil when the output is no terminal.
 	Size func() (width, height int)
 	// Color says that lines may be coloured.
 	Color bool
 }
 
-// NewScreen returns the screen that out is. A terminal is coloured unless NO_COLOR is set
-// to something or TERM is dumb (https://no-color.org).
+// NewScreen returns the Screen for an output. A terminal is coloured unless NO_COLOR is set to
+// something or TERM is dumb (https://no-color.org).
 func NewScreen(out io.Writer) Screen {
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -67,8 +67,8 @@ func (p *Progress) Show(v View) {
 	p.drawn = len(lines)
 }
 
-// End removes what was drawn of a view, and shows what is left of it: the steps that are
-// over, a sentence, and the next command.
+// End removes what was drawn of a view, and writes the finished steps, a sentence, and the next
+// command.
 func (p *Progress) End(v View, sentence, next string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *Progress) End(v View, sentence, next string) {
 	p.drawn = 0
 }
 
-// Clear removes what was drawn.
+// Clear removes the view that was drawn last.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *Progress) over(lines []string) string {
 	return out.String()
 }
 
-// log writes a line for each step that is over or says something else, and for a new cause.
+// log writes a line for each step that has ended or whose detail has changed, and for a new cause.
 func (p *Progress) log(v View) {
 	var out strings.Builder
 	for _, s := range v.Steps {

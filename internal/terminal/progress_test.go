@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// views are what up and wait show, one after another.
+// views are the views that `up` and `wait` show, one after another.
 func views() map[string][]View {
 	starting := func(elapsed time.Duration, steps ...Step) View {
 		return View{Title: "Starting the local plane", Elapsed: elapsed, Steps: steps}
@@ -70,7 +70,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestPipe holds what is shown where there is no terminal.
+// TestPipe checks the lines that are written where there is no terminal.
 func TestPipe(t *testing.T) {
 	for name, shown := range views() {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ const (
 	// leastProse is the room that a last column of sentences is broken into lines in;
 	// with less the columns become narrower instead.
 	leastProse = 24
-	// leastColumn is what a column is shortened to at most. With less room columns go, the
-	// last ones first.
+	// leastColumn is the width below which no column is shortened. With less room whole columns
+	// are left out, the last ones first.
 	leastColumn = 16
 )
 
@@ -47,7 +47,7 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// aligned lays rows out at whatever width they take.
+// aligned lays rows out without a limit on the width.
 func aligned(text string) string {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 4, gap, ' ', 0)
@@ -123,8 +123,7 @@ func join(rows [][]string) string {
 	return out.String()
 }
 
-// first returns the rows with their first columns. What a row has instead of columns, in
-// its last cell, stays.
+// first returns the rows with their first columns. A last cell that follows the columns is kept.
 func first(rows [][]string, keep int) [][]string {
 	out := make([][]string, len(rows))
 	for i, row := range rows {
@@ -133,7 +132,7 @@ func first(rows [][]string, keep int) [][]string {
 	return out
 }
 
-// widths are those of the columns; the last cell of a row that has fewer is in no column.
+// widths returns the widths of the columns; the last cell of a row that has fewer is in no column.
 func widths(rows [][]string, columns int) []int {
 	out := make([]int, columns)
 	for _, row := range rows {
@@ -146,7 +145,7 @@ func widths(rows [][]string, columns int) []int {
 	return out
 }
 
-// offset is where a column begins.
+// offset returns the position at which a column begins.
 func offset(widths []int, column int) (n int) {
 	for _, width := range widths[:column] {
 		n += width + gap

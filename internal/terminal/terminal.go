@@ -92,7 +92,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// unfinished is how many bytes at the end need what comes next.
+// unfinished returns how many bytes at the end cannot be escaped before the next bytes are known.
 func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1

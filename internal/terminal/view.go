@@ -21,7 +21,7 @@ const (
 	Failed
 )
 
-// Step is one step of what a View shows.
+// Step is one step of a View.
 type Step struct {
 	Name  string
 	State State
@@ -31,17 +31,17 @@ type Step struct {
 	Took time.Duration
 }
 
-// View is what is to be seen of something that goes on, at one time.
+// View is a snapshot of an operation's progress.
 type View struct {
-	// Title says what goes on, Elapsed since when.
+	// Title names the operation, Elapsed is the time since it began.
 	Title   string
 	Elapsed time.Duration
 	Steps   []Step
-	// Waits says what is waited for, Cause why nothing moves; each may be empty.
+	// Waits names what the operation waits for, Cause why it makes no progress; each may be empty.
 	Waits, Cause string
 }
 
-// marks are what a line begins with, by the state of its step.
+// marks are the prefixes of lines, by the state of the step.
 var marks = map[State]string{Ahead: "  ", Now: "… ", Done: "✓ ", Failed: "✗ "}
 
 // paint is the colour of a line, by the state of its step.
@@ -124,7 +124,7 @@ func indented(label, text string, width int) []string {
 	return lines
 }
 
-// seconds is a duration as progress shows it.
+// seconds formats a duration as progress shows it.
 func seconds(d time.Duration) string {
 	if d >= 2*time.Minute {
 		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
@@ -147,8 +147,8 @@ func Cut(text string, width int) string {
 	return text
 }
 
-// Fold is a line as it is where it has at most width characters, and otherwise its words
-// in lines of so many, with the indentation of the first.
+// Fold returns a line unchanged where it has at most width characters, and otherwise breaks it
+// between words into lines of that width, with the indentation of the first.
 func Fold(line string, width int) string {
 	if len([]rune(line)) <= width {
 		return line

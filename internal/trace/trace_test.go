@@ -130,7 +130,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// seen keeps a header of what is sent to Azure.
+// seen is a transport that records a header of the requests to Azure.
 type seen struct{ id chan string }
 
 func (s seen) Do(r *http.Request) (*http.Response, error) {

@@ -53,8 +53,8 @@ func bundle() string {
 	return out.String()
 }
 
-// view is what the page's template needs. A page that is served loads its style and its
-// script; one that is saved holds them, and what it shows.
+// view is the data of the page's template. A served page loads its style and script; a saved page
+// contains them, and the model that it shows.
 type view struct {
 	Saved  bool
 	Nonce  string

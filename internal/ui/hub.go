@@ -33,7 +33,7 @@ func newHub(read func(context.Context) model.Model) *hub {
 	return &hub{read: read, changed: make(chan struct{})}
 }
 
-// join counts a page, until leave is called. It refuses one too many.
+// join counts a page that is connected, until leave is called. It refuses a page beyond the limit.
 func (h *hub) join(ctx context.Context) (leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

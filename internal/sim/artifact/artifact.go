@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// Program is what a file takes the place of.
+// Program is a program that a simulated file replaces.
 type Program struct {
-	// Name is the program's, without .exe; Version as its publisher writes it, such as v1.36.3.
+	// Name is the program's name without .exe; Version is written as its publisher writes it, such
+	// as v1.36.3.
 	Name, Version string
 	// Signer is the subject of the certificate that its file is signed with; empty where its
 	// publisher does not sign it.
@@ -63,7 +64,8 @@ func Read(data []byte) (p Program, ok bool) {
 	return p, p.Name != ""
 }
 
-// download is a row: the address without its scheme, whose groups are what contents gets.
+// download is a row of the table: the address without its scheme, as a pattern whose groups are
+// the arguments of contents.
 type download struct {
 	address  *regexp.Regexp
 	contents func(group []string) []byte
@@ -106,7 +108,8 @@ const CloudbaseSigner = "CN=Cloudbase Solutions (simulated by casement)"
 // CloudbaseSetup is the program that the installer of cloudbase-init is for.
 const CloudbaseSetup = "cloudbase-init-setup"
 
-// Download is the simulated file at an address; ok is false for what is in no row.
+// Download returns the simulated file at an address; ok is false for an address that matches no
+// row.
 func Download(address string) (contents []byte, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.RawQuery != "" {

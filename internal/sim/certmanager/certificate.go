@@ -27,7 +27,7 @@ const (
 	renewAt = life / 3 * 2
 )
 
-// certificate issues what Certificates ask for.
+// certificate is the reconciler of Certificates: it issues them into Secrets.
 type certificate struct{ client client.Client }
 
 func (c *certificate) setUp(mgr ctrl.Manager) error {
@@ -150,7 +150,8 @@ func sign(s spec, now time.Time) (map[string][]byte, *x509.Certificate, error) {
 	return map[string][]byte{corev1.TLSCertKey: cert, "ca.crt": cert, corev1.TLSPrivateKeyKey: key}, pair.Leaf, err
 }
 
-// issuer says of issuers whether they are of the type that is known here.
+// issuer is the reconciler of issuers: its condition says whether an issuer is of the supported
+// type.
 type issuer struct{ client client.Client }
 
 func (i *issuer) setUp(mgr ctrl.Manager) error {

@@ -1,5 +1,5 @@
-// Package corpus is input for casement lint that means it ill: too large, too deep, too
-// much by a few words, or no text at all. The bench and tests import it.
+// Package corpus is malicious input for casement lint: too large, too deep, expanding by aliases,
+// or no text at all. The bench and tests import it.
 package corpus
 
 import (
@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// Input is one of them.
+// Input is one malicious input.
 type Input struct {
 	Name string
 	// Code is the exit code that casement lint ends with, and Says a part of what it
 	// prints on either stream.
 	Code int
 	Says string
-	// files is their content, more than one for a directory.
+	// files are functions that return the contents of the input's files, more than one for a
+	// directory.
 	files []func() []byte
 }
 
@@ -33,7 +34,7 @@ const (
 	found      = 1
 )
 
-// Inputs are all of them.
+// Inputs returns all inputs of the corpus.
 func Inputs() []Input {
 	text := func(make func() string) []func() []byte {
 		return []func() []byte{func() []byte { return []byte(make()) }}
@@ -113,7 +114,7 @@ func many(n int, format string) string {
 	return out.String()
 }
 
-// laughs double at each of 40 levels.
+// laughs returns YAML whose aliases double at each of 40 levels ("billion laughs").
 func laughs() string { return head + "data:\n  a0: &a0 [lol, lol]\n" + levels(40) }
 
 func levels(n int) string {
@@ -124,7 +125,7 @@ func levels(n int) string {
 	return out.String()
 }
 
-// podLaughs hides one where rules look: among containers.
+// podLaughs returns such YAML where rules look: among a pod's containers.
 func podLaughs() string {
 	return podHead + "  a0: &a0 [{name: c, image: x}, {name: d, image: x}]\n" + levels(40) + "  containers: *a40\n"
 }

@@ -15,7 +15,7 @@ import (
 // Azure is a local Azure that is served.
 type Azure struct {
 	*azuresim.Azure
-	// Cloud says where it is, and what vouches for it.
+	// Cloud has the endpoints of the local Azure and the CA that clients trust it by.
 	Cloud identity.Cloud
 	stop  context.CancelFunc
 	ended chan error
@@ -41,14 +41,14 @@ func Start(cfg azuresim.Config) (*Azure, error) {
 	return a, nil
 }
 
-// Close ends it.
+// Close stops the server.
 func (a *Azure) Close() error {
 	a.stop()
 	<-a.ended
 	return a.Azure.Close()
 }
 
-// Client is a client of one subscription, as the owner of the local Azure.
+// Client returns a client of one subscription, as the owner of the local Azure.
 func (a *Azure) Client(tenant, subscription string) (*arm.Client, error) {
 	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: a.Cloud}})
 	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant,
@@ -71,8 +71,8 @@ func Serve(t *testing.T, cfg azuresim.Config) *Azure {
 	return a
 }
 
-// Client is a client of the default subscription of a local Azure that is served until
-// the test ends.
+// Client returns a client of the default subscription of a local Azure that is served until the
+// test ends.
 func Client(t *testing.T, cfg azuresim.Config) *arm.Client {
 	t.Helper()
 	client, err := Serve(t, cfg).Client(azuresim.DefaultTenant, azuresim.DefaultSubscription)

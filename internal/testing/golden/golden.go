@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write golden files and generated pages")
 
-// Update says whether files are to be written.
+// Update reports whether the test was run with -update, which writes the files.
 func Update() bool { return *update }
 
-// Compare fails the test where a file is not what the test got.
+// Compare fails the test where a file's contents differ from what the test got.
 func Compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {

@@ -1,4 +1,5 @@
-// Package measure runs a program and says what it took. The bench and tests import it.
+// Package measure runs a program and reports the time and memory that it used. The bench and tests
+// import it.
 package measure
 
 import (
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// Usage is what a program took, and how it ended.
+// Usage is the time and memory that a program used, and how it ended.
 type Usage struct {
 	Wall, CPU time.Duration
 	// Peak is the most memory that was resident, in bytes.

@@ -29,7 +29,7 @@ type Plane struct {
 	Home string
 	bin  string
 	env  []string
-	// files is for what is not the plane's own.
+	// files is a directory for files that are not in the plane's state directory.
 	files string
 }
 
@@ -112,7 +112,7 @@ func (p *Plane) Run(stdin []byte, args ...string) string {
 	return out
 }
 
-// Fatal ends the test.
+// Fatal ends the test with the error.
 func (p *Plane) Fatal(err error) {
 	p.t.Helper()
 	p.t.Fatal(err)
@@ -155,7 +155,7 @@ func (p *Plane) Create(name, flavor string) []byte {
 	return manifest
 }
 
-// Workload returns kubectl of a cluster.
+// Workload returns a function that runs kubectl against a cluster.
 func (p *Plane) Workload(cluster string) func(args ...string) string {
 	p.t.Helper()
 	kubeconfig := p.Kubeconfig(cluster)
@@ -175,7 +175,7 @@ func (p *Plane) Kubeconfig(cluster string) string {
 	return path
 }
 
-// ClientSecret is the secret of the local Azure's own application.
+// ClientSecret returns the client secret of the local Azure's own application.
 func (p *Plane) ClientSecret() string {
 	p.t.Helper()
 	data, err := os.ReadFile(p.status().Azure.SecretFile)
@@ -185,10 +185,10 @@ func (p *Plane) ClientSecret() string {
 	return string(data)
 }
 
-// Subscription is the ID of the local Azure's subscription.
+// Subscription returns the ID of the local Azure's subscription.
 func (p *Plane) Subscription() string { return p.status().Azure.SubscriptionID }
 
-// status is what the test needs of `casement status`.
+// status has the fields of `casement status` that the tests use.
 type status struct {
 	PID   int
 	Azure struct {
@@ -244,15 +244,14 @@ func (p *Plane) ARM(path, apiVersion string, into any) {
 	p.Azure(http.MethodGet, path, apiVersion, into)
 }
 
-// Azure sends a call about a path of the subscription to the local Azure, as somebody
-// other than casement. into may be nil.
+// Azure sends a call about a path of the subscription to the local Azure, as a client other than
+// casement. into may be nil.
 func (p *Plane) Azure(method, path, apiVersion string, into any) {
 	p.t.Helper()
 	p.send(method, path, apiVersion, nil, into)
 }
 
-// Put makes a resource of the subscription in the local Azure, as somebody other than
-// casement.
+// Put makes a resource of the subscription in the local Azure, as a client other than casement.
 func (p *Plane) Put(path, apiVersion string, body any) {
 	p.t.Helper()
 	data, err := json.Marshal(body)
@@ -312,7 +311,7 @@ func (p *Plane) decode(resp *http.Response, into any) {
 	}
 }
 
-// logState prints what one needs to find out why.
+// logState prints the state of the plane for the diagnosis of a failed test.
 func (p *Plane) logState() {
 	consoles, _ := filepath.Glob(filepath.Join(p.Home, "vms", "*", "*", "console.log"))
 	for _, file := range append(consoles, filepath.Join(p.Home, "casement.log")) {

@@ -17,16 +17,16 @@ import (
 
 // Provider is a provider of the repository.
 type Provider struct {
-	// Label is its name in the repository.
+	// Label is the provider's name in the repository.
 	Label string
-	// File has its components.
+	// File is the name of the file with the provider's components.
 	File string
 
 	name, kind string // in the configuration of clusterctl
 	source     string // their kustomization in the cluster-api module, "" for Azure's
 }
 
-// Providers are those of the repository.
+// Providers returns the providers of the repository.
 func Providers() []Provider {
 	return []Provider{
 		{"cluster-api", "core-components.yaml", "cluster-api", "CoreProvider", "core"},
@@ -77,7 +77,7 @@ func New(t *testing.T) Repository {
 	return r
 }
 
-// Azure is the directory of a release of the provider for Azure.
+// Azure returns the directory of a release of the provider for Azure.
 func (r Repository) Azure(version string) string { return filepath.Join(r.Dir, azure, version) }
 
 // Release publishes casement as a release of the provider for Azure.

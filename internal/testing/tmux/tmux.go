@@ -54,7 +54,7 @@ func Run(t *testing.T, width int, env []string, command string) string {
 	return Stable(shown)
 }
 
-// varies is what differs from run to run.
+// varies matches the text that differs from run to run.
 var varies = regexp.MustCompile(` *\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
 
 // Stable makes a screen comparable: without what varies and without blank ends.

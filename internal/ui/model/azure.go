@@ -79,7 +79,7 @@ type vm struct {
 	OS        string   `json:"os,omitempty"`
 	Size      string   `json:"size,omitempty"`
 	Address   string   `json:"address,omitempty"`
-	// Phase is what Azure or the guest says, Message why.
+	// Phase is the state that Azure or the guest reports, Message the reason.
 	Phase   string   `json:"phase,omitempty"`
 	Message string   `json:"message,omitempty"`
 	State   State    `json:"state"`
@@ -226,7 +226,7 @@ func (b *builder) poolSet(c *Cluster, name string, p *infrav1.AzureMachinePool) 
 		OS: string(p.Spec.Template.OSDisk.OSType), Capacity: int(p.Status.Replicas), Subnet: subnetOf(ac, in, false)})
 }
 
-// subnetOf is the key of a subnet by its name, or where none is named by its role.
+// subnetOf returns the key of a subnet by its name, or by its role where no name is given.
 func subnetOf(ac *infrav1.AzureCluster, name string, control bool) string {
 	if ac == nil {
 		return ""
@@ -273,7 +273,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// guest adds what a guest says of its boot to its VM.
+// guest adds the phase and message of a guest's boot to its VM.
 func (v *vm) guest(g Guest) {
 	v.Phase, v.Message = g.Phase, redact.Line(g.Message, 300)
 	if g.Phase == "Failed" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Minute is what the local Azure was asked in one minute.
+// Minute counts the calls that the local Azure received in one minute.
 type Minute struct {
 	At time.Time `json:"at"`
 	// Kinds counts calls: read, write, delete, poll, refused and throttled.
@@ -22,7 +22,7 @@ type Call struct {
 	Status       int
 }
 
-// kind is what sort of call it is.
+// kind returns the key of Minute.Kinds that a call is counted under.
 func (c Call) kind() string {
 	switch {
 	case c.Status == 429:

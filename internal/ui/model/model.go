@@ -20,7 +20,7 @@ import (
 // calls. A row never changes; a model with another row is another model.
 type Model map[string]json.RawMessage
 
-// Change is what makes one model of another.
+// Change is the difference that turns one model into another.
 type Change struct {
 	// Full says that the rows replace all rows.
 	Full bool `json:"full,omitempty"`
@@ -77,11 +77,11 @@ type Meta struct {
 type Cluster struct {
 	Snapshot    *facts.Snapshot
 	Deployments []clusterv1.MachineDeployment
-	// Answer is the first thing that is wrong.
+	// Answer is the first problem of the cluster.
 	Answer walk.Answer
 }
 
-// Azure is what was read of the local Azure.
+// Azure is the state that was read from the local Azure.
 type Azure struct {
 	// Documents are resources as ARM's clients see them, by resource type.
 	Documents map[string][]json.RawMessage
@@ -90,7 +90,7 @@ type Azure struct {
 	Calls []Minute
 }
 
-// Guest is a VM of the local Azure that boots.
+// Guest is a VM of the local Azure that is booting.
 type Guest struct {
 	// ID is the VM's resource ID.
 	ID string

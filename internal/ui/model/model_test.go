@@ -44,7 +44,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// cluster is one with a control plane's machine that is ready, and one that is not.
+// testCluster returns a cluster with one control plane machine that is ready and one machine that
+// is not.
 func testCluster() Cluster {
 	meta := func(name string, age time.Duration) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}
