@@ -21,7 +21,7 @@ type Copied struct {
 	Bytes int64
 }
 
-// ErrDirectory says that a directory is to be copied and that was not asked for.
+// ErrDirectory is returned for the copy of a directory where recursive was not set.
 var ErrDirectory = errors.New("it is a directory: copy it with --recursive")
 
 // Copier copies files to and from one machine over SFTP. A path there is the
@@ -189,7 +189,7 @@ func (c *Copier) getFile(root *os.Root, from, to string, info fs.FileInfo) error
 	return nil
 }
 
-// there says that it is the machine which failed.
+// there wraps an error to say that it occurred on the machine.
 func there(verb, name string, err error) error {
 	if err == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 // handshakeTimeout bounds connecting and logging in to one SSH server.
 const handshakeTimeout = 30 * time.Second
 
-// Access is how to log in on the way.
+// Access has the credentials and files for logging in along a route.
 type Access struct {
 	User string
 	Keys Keys
@@ -71,8 +71,8 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	return e, nil
 }
 
-// To is the same way in to another machine of the cluster. It ends with e and is not
-// closed by itself.
+// To returns an Entrance to another machine of the cluster through the same login. It ends with e
+// and is not closed by itself.
 func (e *Entrance) To(r Route) *Entrance {
 	other := *e
 	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine,
@@ -105,7 +105,8 @@ func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
 	return conn, nil
 }
 
-// lost returns when the way in has ended, with why; without a jump never.
+// lost returns the error with which the login at the jump ended, once it has; without a jump it
+// waits until ctx ends.
 func (e *Entrance) lost(ctx context.Context) error {
 	if e.jump == nil {
 		<-ctx.Done()

@@ -22,7 +22,7 @@ func (r Route) KnownHosts(dir string) string {
 // it has not seen.
 type hostKeys struct {
 	file string
-	// notes is where it says that it has added a key.
+	// notes receives a line for each key that is added.
 	notes io.Writer
 }
 
@@ -80,8 +80,8 @@ func (h hostKeys) add(name string, key ssh.PublicKey) error {
 	return nil
 }
 
-// algorithms are those of the keys remembered for name, so that a server with
-// several keys shows one of them; none when name is new.
+// algorithms returns the algorithms of the keys remembered for name, so that a server with several
+// keys presents one of them; none when name is new.
 func (h hostKeys) algorithms(name string) ([]string, error) {
 	known, err := h.known()
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// User is who the cluster templates make on every machine, with the SSH key that
-// they are given.
+// User is the user that the cluster templates create on every machine, with the SSH key that they
+// are given.
 const User = "capi"
 
 // Ports of a machine.
@@ -44,7 +44,7 @@ type Route struct {
 	Machine, Node string
 	// VM is the ARM resource ID of the machine's VM, empty until there is one.
 	VM string
-	// Windows says which of the two systems the machine runs.
+	// Windows reports whether the machine runs Windows, not Linux.
 	Windows bool
 	// Address is the machine's private address, or its public one where there is no
 	// jump.
@@ -53,9 +53,9 @@ type Route struct {
 	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
 	// the machine is reached straight.
 	Jump string
-	// Door is what the host key of the jump is remembered by: the control plane
-	// machines, one of which answers at the endpoint. When one of them is replaced,
-	// another key is no surprise.
+	// Door is the name under which the jump's host keys are remembered. It is made of the control
+	// plane machines, one of which answers at the endpoint, so that a replaced machine's new key
+	// is accepted.
 	Door string
 	// Pool says that the machine is an instance of a scale set, whose address only
 	// its node has.
@@ -64,7 +64,7 @@ type Route struct {
 	Blocked error
 }
 
-// Name is the node's, or the machine's until there is a node.
+// Name returns the node's name, or the machine's until there is a node.
 func (r Route) Name() string { return cmp.Or(r.Node, r.Machine) }
 
 // Straight is the jump of a user whose network leads to the machine itself: one in
@@ -145,7 +145,7 @@ func Routes(cluster *clusterv1.Cluster, machines []clusterv1.Machine, vms map[st
 	return out
 }
 
-// between is the route to a machine, from what the management cluster says of it.
+// between returns the route to a machine, from the objects of the management cluster.
 func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump, door string) Route {
 	r := Route{
 		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
@@ -176,7 +176,7 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	return r
 }
 
-// At is the route with the addresses of the machine's node, where it had none.
+// At returns the route with the addresses of the machine's node, where it had none.
 func (r Route) At(node *corev1.Node) Route {
 	var found []clusterv1.MachineAddress
 	for _, a := range node.Status.Addresses {

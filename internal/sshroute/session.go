@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Terminal is what a session with a terminal needs to know of it.
+// Terminal describes the user's terminal to a session.
 type Terminal struct {
 	// Kind is the terminal's type, as TERM has it.
 	Kind string
@@ -18,7 +18,7 @@ type Terminal struct {
 	Resized <-chan Size
 }
 
-// Size is that of a terminal, in characters.
+// Size is the size of a terminal, in characters.
 type Size struct{ Width, Height int }
 
 // Run runs command on the machine, or a shell if it is empty, and returns its

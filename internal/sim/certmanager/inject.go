@@ -88,7 +88,7 @@ func crdBundles(o client.Object) []*[]byte {
 	return []*[]byte{&c.Spec.Conversion.Webhook.ClientConfig.CABundle}
 }
 
-// askers are the objects that ask for a Certificate's authority.
+// askers returns the objects that are annotated with a Certificate, to get its CA certificate.
 func (i *injector) askers(ctx context.Context, certificate client.Object) []ctrl.Request {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(i.kind)
@@ -104,7 +104,7 @@ func (i *injector) askers(ctx context.Context, certificate client.Object) []ctrl
 	return out
 }
 
-// lookAgain is how soon a renewed certificate's authority is found.
+// lookAgain is the interval at which a renewed certificate's CA is looked for.
 const lookAgain = time.Hour
 
 // Reconcile implements reconcile.Reconciler.
@@ -133,7 +133,8 @@ func (i *injector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if !changed {
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
-	// The write, or that of whoever was first, brings the object back.
+	// This update, or the conflicting one of another writer, triggers the next reconcile of the
+	// object.
 	err = i.client.Update(ctx, o)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: retry}, nil
@@ -141,7 +142,7 @@ func (i *injector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// authority is what a Certificate's Secret says; nil before it is issued.
+// authority returns the CA certificate in a Certificate's Secret; nil before it is issued.
 func (i *injector) authority(ctx context.Context, namespace, name string) ([]byte, error) {
 	u, secret := object("Certificate"), &corev1.Secret{}
 	if err := i.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {

@@ -27,13 +27,14 @@ import (
 
 // Domain is one domain.
 type Domain struct {
-	// Name is its DNS name, NetBIOS the short one.
+	// Name is the domain's DNS name, NetBIOS its short name.
 	Name    string `json:"name"`
 	NetBIOS string `json:"netbios"`
-	// SID and GUID identify it. They follow from the name.
+	// SID and GUID identify the domain. They are derived from its name.
 	SID  string `json:"sid"`
 	GUID string `json:"guid"`
-	// DNS are the addresses of its DNS servers: who asks others does not find it.
+	// DNS are the addresses of the domain's DNS servers: a machine that uses other servers does
+	// not find the domain.
 	DNS       []string   `json:"dns"`
 	Users     []User     `json:"users,omitempty"`
 	Accounts  []Account  `json:"accounts,omitempty"`
@@ -51,14 +52,15 @@ type User struct {
 // Account is a group managed service account.
 type Account struct {
 	Name string `json:"name"`
-	// Allowed may have its password (PrincipalsAllowedToRetrieveManagedPassword): names of
-	// computers or users, or DomainComputers.
+	// Allowed are the principals that may retrieve the account's password
+	// (PrincipalsAllowedToRetrieveManagedPassword): names of computers or users, or
+	// DomainComputers.
 	Allowed []string `json:"allowed"`
-	// Expired says that its password has expired.
+	// Expired reports whether the account's password has expired.
 	Expired bool `json:"expired,omitempty"`
 }
 
-// Computer is one that joined. Owner distinguishes a machine from another of the same name.
+// Computer is a computer that joined. Owner distinguishes a machine from another of the same name.
 type Computer struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
@@ -78,10 +80,10 @@ type Error struct {
 	Message string
 }
 
-// Error is the message of Windows.
+// Error returns the message of Windows.
 func (e *Error) Error() string { return e.Message }
 
-// The errors that joining and CCG meet.
+// Errors of joining a domain and of CCG.
 var (
 	ErrAccessDenied    = &Error{5, "Access is denied."}
 	ErrLogonFailure    = &Error{1326, "The user name or password is incorrect."}
@@ -91,8 +93,8 @@ var (
 	ErrTrust           = &Error{1789, "The trust relationship between this workstation and the primary domain failed."}
 )
 
-// Directory is all domains of a plane, kept in a file. A nil one has none. Its methods may
-// be called at the same time.
+// Directory holds all domains of a plane, and stores them in a file. A nil Directory has no
+// domains. Its methods may be called concurrently.
 type Directory struct {
 	file string
 
@@ -121,7 +123,7 @@ var (
 	accountName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
-// check refuses what Active Directory refuses.
+// check returns an error for a domain that Active Directory refuses.
 func (d Domain) check() error {
 	if !dnsName.MatchString(d.Name) {
 		return fmt.Errorf("domain %q: its name is no DNS name of two parts or more, such as corp.example", d.Name)
@@ -152,7 +154,7 @@ func (d Domain) check() error {
 	return nil
 }
 
-// identify fills what follows from the name.
+// identify sets the fields that are derived from the name.
 func (d *Domain) identify() {
 	d.Name = strings.ToLower(d.Name)
 	if d.NetBIOS == "" {
@@ -230,7 +232,7 @@ func (s *Directory) List() []Domain {
 	return out
 }
 
-// named is the domain of a DNS or NetBIOS name, nil for none. The caller holds the lock.
+// named returns the domain of a DNS or NetBIOS name, nil for none. The caller holds the lock.
 func (s *Directory) named(name string) *Domain {
 	for i := range s.domains {
 		if d := &s.domains[i]; strings.EqualFold(d.Name, name) || strings.EqualFold(d.NetBIOS, name) {
@@ -240,7 +242,7 @@ func (s *Directory) named(name string) *Domain {
 	return nil
 }
 
-// edit changes the domains and keeps them.
+// edit applies a change to the domains and saves them.
 func (s *Directory) edit(change func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +280,7 @@ func (s *Directory) save() error {
 	return err
 }
 
-// find is the domain that a client with these DNS servers finds.
+// find returns the domain that a client with these DNS servers finds.
 func (s *Directory) find(name string, dns []string) (*Domain, error) {
 	d := s.named(name)
 	if d == nil || !slices.ContainsFunc(dns, func(server string) bool { return slices.Contains(d.DNS, server) }) {
@@ -293,7 +295,7 @@ type Credential struct {
 	User, Password string
 }
 
-// user checks a credential.
+// user returns the user of a credential after checking the password.
 func (d *Domain) user(c Credential) (User, error) {
 	name := c.User
 	if of, rest, ok := strings.Cut(name, `\`); ok {
@@ -364,13 +366,13 @@ func (d *Domain) trusts(c Computer) error {
 	return ErrTrust
 }
 
-// AsComputer asks for a gMSA's password as a computer that joined. The password is simulated:
-// that there is no error is all there is of it.
+// AsComputer requests a gMSA's password as a computer that joined. No password is returned: the
+// absence of an error is the simulated result.
 func (s *Directory) AsComputer(domain string, dns []string, c Computer, account string) error {
 	return s.retrieve(domain, dns, account, func(d *Domain) (string, error) { return c.Name, d.trusts(c) }, true)
 }
 
-// AsUser asks for it as a user.
+// AsUser requests a gMSA's password as a user, as AsComputer does for a computer.
 func (s *Directory) AsUser(domain string, dns []string, by Credential, account string) error {
 	return s.retrieve(domain, dns, account, func(d *Domain) (string, error) {
 		u, err := d.user(by)

@@ -21,8 +21,8 @@ const claimPort = 61999
 // publicRange is where public addresses come from.
 var publicRange = netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 20, 0, 0}), 16)
 
-// reserved are loopback addresses that others are known to use: the host itself
-// and systemd-resolved.
+// reserved reports whether other programs are known to use a loopback address: the host itself and
+// systemd-resolved.
 func reserved(a netip.Addr) bool {
 	b := a.As4()
 	switch b {
@@ -177,7 +177,7 @@ func (a *addresses) release(key string) error {
 	return a.save()
 }
 
-// sync releases what the last model had and this one has not.
+// sync releases the addresses of keys that the last model had and this one lacks.
 func (a *addresses) sync(keys map[string]bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,7 +205,7 @@ func (a *addresses) forget(key string) {
 	}
 }
 
-// lookup returns the address that a key has, and gives out none.
+// lookup returns the address that a key already has, and allocates none.
 func (a *addresses) lookup(key string) (netip.Addr, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

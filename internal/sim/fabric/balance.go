@@ -220,7 +220,7 @@ func shortID(id string) string {
 	return parts[len(parts)-3] + "/" + parts[len(parts)-1]
 }
 
-// refresh opens or closes a binding's listener by what could answer there.
+// refresh opens a binding's listener if a backend could answer there, and closes it otherwise.
 func (f *Fabric) refresh(b *binding) {
 	usable, reason := f.usable(b, f.sourceFor(b))
 	b.healthy = len(usable)
@@ -246,7 +246,7 @@ func (f *Fabric) refresh(b *binding) {
 	}
 }
 
-// sourceFor is the address from which the host reaches a frontend.
+// sourceFor returns the address from which the host reaches a frontend.
 func (f *Fabric) sourceFor(b *binding) netip.Addr {
 	if b.public {
 		return internetSource

@@ -94,7 +94,7 @@ func (c *Cluster) AddPod(namespace, name string, ip netip.Addr, ports []int32, s
 	c.pods[ip.Unmap()] = p
 }
 
-// RemovePod takes the address away, if it is still that pod's; its connections end.
+// RemovePod removes the address, if it is still that pod's, and ends its connections.
 func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	c.mu.Lock()
 	p := c.pods[ip.Unmap()]
@@ -113,7 +113,7 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	}
 }
 
-// SetResolver installs the cluster's DNS; nil takes it away.
+// SetResolver installs the cluster's DNS; nil removes it.
 func (c *Cluster) SetResolver(resolve func(name string) (netip.Addr, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// ErrUnreachable says that an address is none of the local plane's. Nothing was sent.
+// ErrUnreachable is returned for an address outside of the local plane. Nothing was sent.
 var ErrUnreachable = errors.New("no route: not an address of the local plane")
 
 // timeoutError is a flow that a security rule drops. A real one would time out;

@@ -80,7 +80,7 @@ func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password stri
 	})
 }
 
-// originOf is the frontend itself in the first network that knows a private name.
+// originOf returns the Origin in the first network that knows a private name.
 func (f *Fabric) originOf(name string) Origin {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +157,7 @@ func answer(c net.Conn, status int, text string, headers ...string) {
 	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\n%s\r\n\r\n%s", status, http.StatusText(status), strings.Join(headers, "\r\n"), text)
 }
 
-// buffered reads what came with the request first.
+// buffered is a connection that first returns the bytes that were read together with the request.
 type buffered struct {
 	net.Conn
 	r *bufio.Reader

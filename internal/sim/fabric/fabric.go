@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// Dir keeps the address mapping across restarts; it is made when missing.
 	Dir string
-	// Log takes changes of health and of listeners; nil discards them.
+	// Log receives changes of health and of listeners; nil discards them.
 	Log *slog.Logger
 	// Probe is the interval at which an unhealthy backend is probed; 250 ms when
 	// zero. A healthy one is probed at 16 times that. The intervals of the load
@@ -28,8 +28,8 @@ type Config struct {
 	// up to an interval of the probe, 15 s for an API server: programs rely on
 	// kubeadm being done with its first writes by then.
 	Settle time.Duration
-	// External dials what is neither a machine, a frontend, a pod nor a service:
-	// the metadata service, the cloud's API. Nil refuses all of it.
+	// External dials addresses that are no machine, frontend, pod or service: the metadata
+	// service, the cloud's API. Nil refuses all of them.
 	External func(ctx context.Context, from Origin, network, address string) (net.Conn, error)
 	// Listen opens a TCP listener; nil is net.Listen. A test denies ports with it.
 	Listen func(address string) (net.Listener, error)
@@ -187,5 +187,5 @@ func (f *Fabric) spawnLocked(fn func()) bool {
 
 var errClosed = errors.New("the fabric is closed")
 
-// fold makes ARM IDs comparable.
+// fold lowers the case of an ARM ID, so that IDs can be compared.
 func fold(id string) string { return strings.ToLower(id) }

@@ -50,8 +50,8 @@ func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 	return w.changed
 }
 
-// watched is what was read of a cloud. A change of an interface, of which there are as
-// many as machines, costs one document; a change of anything else costs its type's.
+// watched is the copy of a cloud's documents. A change of an interface, of which there are as many
+// as machines, costs one read; a change of another resource costs a list of its type.
 type watched struct {
 	cloud      Cloud
 	lists      map[string][]json.RawMessage // by type; not of interfaces
@@ -63,7 +63,7 @@ type watched struct {
 	ids   map[string]bool // of interfaces, changed since the last read
 }
 
-// changed notes what to read again, and wakes who reads.
+// changed records which resource to read again, and wakes the reader.
 func (w *watched) changed(resourceType, id string) {
 	i := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, resourceType) })
 	if i < 0 {
@@ -125,7 +125,7 @@ func (w *watched) addInterface(raw json.RawMessage) {
 	}
 }
 
-// model is what was read, with the interfaces in the order of their IDs.
+// model builds the model of the copied documents, with the interfaces in the order of their IDs.
 func (w *watched) model() Model {
 	m := Read(func(resourceType string) []json.RawMessage { return w.lists[resourceType] })
 	m.Interfaces = slices.SortedFunc(maps.Values(w.interfaces), func(a, b Interface) int { return cmp.Compare(a.ID, b.ID) })

@@ -124,7 +124,7 @@ type place struct {
 	ip   netip.Addr
 }
 
-// index is a model, ready to be asked.
+// index is a model with maps for lookups.
 type index struct {
 	Model
 	configs   map[place]*IPConfig

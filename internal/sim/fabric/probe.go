@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// probeKey is what is probed. Rules that ask the same of the same machine share
-// one prober.
+// probeKey identifies a probe by its target. Equal probes of the same machine by several rules
+// share one prober.
 type probeKey struct {
 	at             place
 	protocol, path string
@@ -32,9 +32,8 @@ type prober struct {
 	last    string    // why the last answer was no
 }
 
-// probeTimeout bounds one probe. What answers late on a machine that has much to do
-// is slow and not gone: slowThreshold such answers in a row are a no, however few the
-// probe itself asks for.
+// probeTimeout bounds one probe. A late answer on a busy machine means slow and not down:
+// slowThreshold late answers in a row count as unhealthy, however few the probe itself asks for.
 const (
 	probeTimeout  = 10 * time.Second
 	slowThreshold = 3
@@ -138,7 +137,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
 }
 
-// needs is how many equal answers in a row change the verdict.
+// needs returns how many equal answers in a row change the verdict.
 func (k probeKey) needs(err error) int {
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return max(k.threshold, slowThreshold)
@@ -155,7 +154,7 @@ func (b *binding) probedBy(key probeKey) bool {
 	return false
 }
 
-// probe asks once.
+// probe sends one probe.
 func (f *Fabric) probe(ctx context.Context, key probeKey, session tls.ClientSessionCache) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

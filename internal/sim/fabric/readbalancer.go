@@ -170,7 +170,7 @@ func (d nsgDoc) model() SecurityGroup {
 	return g
 }
 
-// both joins the singular and the plural form of a rule's field.
+// both joins the values of the singular and the plural form of a rule's field.
 func both(one string, many []string) []string {
 	if one == "" {
 		return many

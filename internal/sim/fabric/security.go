@@ -58,8 +58,8 @@ var probeSource = netip.AddrFrom4([4]byte{168, 63, 129, 16})
 // internetSource is the host, as a rule sees it: "*", Internet and 0.0.0.0/0 match.
 var internetSource = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// defaultRules are those that Azure puts into each group.
-// Source: learn.microsoft.com/azure/virtual-network/network-security-groups-overview#default-security-rules.
+// defaultRules are the rules that Azure adds to each group. Source:
+// learn.microsoft.com/azure/virtual-network/network-security-groups-overview#default-security-rules.
 func defaultRules() []SecurityRule {
 	rule := func(name string, priority int, inbound, allow bool, source, destination string) SecurityRule {
 		return SecurityRule{
@@ -78,8 +78,8 @@ func defaultRules() []SecurityRule {
 	}
 }
 
-// Evaluate finds the rule of lowest priority number that matches the flow. space
-// is what the service tag VirtualNetwork means.
+// Evaluate finds the rule of lowest priority number that matches the flow. space has the prefixes
+// of the service tag VirtualNetwork.
 func (g SecurityGroup) Evaluate(inbound bool, f Flow, space []netip.Prefix) Verdict {
 	best := SecurityRule{Priority: 1 << 30, Name: "none"}
 	for _, r := range slices.Concat(g.Rules, defaultRules()) {

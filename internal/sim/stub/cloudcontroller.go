@@ -244,8 +244,7 @@ func (k *controller) ours(providerID string) bool {
 
 const scaleSetsType = "virtualmachinescalesets/"
 
-// compute is what the provider IDs of the group's machines begin with, in lower
-// case.
+// compute returns the prefix, in lower case, of the provider IDs of the group's machines.
 func (k *controller) compute() string {
 	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/",
 		k.Config.SubscriptionID, k.Config.ResourceGroup))
@@ -270,7 +269,7 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// backend says whether a node takes part in load balancing.
+// backend reports whether a node takes part in load balancing.
 func backend(n *corev1.Node) bool {
 	_, excluded := n.Labels[corev1.LabelNodeExcludeBalancers]
 	return !excluded && n.DeletionTimestamp == nil && !slices.ContainsFunc(n.Spec.Taints, isCloudTaint)

@@ -141,7 +141,7 @@ func annotate(ctx context.Context, env Env, annotations map[string]string) error
 	return err
 }
 
-// core connects as the pod.
+// core returns a client with the pod's service account.
 func (e Env) core(ctx context.Context) (corev1client.CoreV1Interface, error) {
 	config, err := e.Config(ctx)
 	if err != nil {
@@ -223,8 +223,8 @@ const flannelWindows = `{
 }
 `
 
-// azureCNI drops programs, and with a container that names it the configuration: the
-// real image is asked for each file.
+// azureCNI writes the files of Azure's CNI to the node: the programs, and the configuration where
+// the container names it. The real image is asked for each file as well.
 func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
 	if !env.init() {
 		<-ctx.Done()

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// admission is the webhook before the two answers of an API server that it asks for: a credential
-// spec webapp1 that the service account shop/web may use, one without contents, and no other.
+// admission returns the webhook with an API server that knows two credential specs: webapp1, which
+// the service account shop/web may use, and one without contents.
 func admission(t testing.TB) *gmsaAdmission {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func admission(t testing.TB) *gmsaAdmission {
 	return &gmsaAdmission{client: client, env: Env{Out: io.Discard}}
 }
 
-// pod has Windows options of its own and of its first container.
+// gmsaPod returns a pod with Windows options of its own and of its first container.
 func gmsaPod(account string, own, container *corev1.WindowsSecurityContextOptions) *corev1.Pod {
 	p := &corev1.Pod{Spec: corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "c"}}}}
 	if own != nil {
@@ -84,7 +84,8 @@ func TestGMSAAdmission(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path     string
 		now, old *corev1.Pod
-		// patch is a part of the patch, refused one of the message; "" for none.
+		// patch is a part of the expected patch, refused a part of the refusal's message; "" for
+		// none.
 		patch, refused string
 	}{
 		"no options": {path: "/mutate", now: gmsaPod("web", nil, nil)},
@@ -152,7 +153,7 @@ func raw(t *testing.T, p *corev1.Pod) runtime.RawExtension {
 	return runtime.RawExtension{Raw: data}
 }
 
-// TestGMSAPaths: what is no review is refused, and the health of the webhook is answered.
+// TestGMSAPaths: a body that is no review is refused, and the health endpoint answers.
 func TestGMSAPaths(t *testing.T) {
 	for at, want := range map[string]int{"/health": http.StatusNoContent, "/mutate": http.StatusBadRequest,
 		"/validate": http.StatusBadRequest, "/": 404} {

@@ -40,9 +40,9 @@ func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 	return nil
 }
 
-// proxyArguments refuses what kube-proxy on Windows would end with: no name of its
-// node, whose endpoints it then takes for remote ones, or a source VIP that it has
-// cached and cannot read.
+// proxyArguments returns an error for arguments with which kube-proxy on Windows fails: no node
+// name, without which it takes local endpoints for remote ones, or a cached source VIP that it
+// cannot read.
 func proxyArguments(env Env) error {
 	if env.Vars["NODE_NAME"] == "" && env.Vars["NODENAME"] == "" && env.flag("hostname-override") == "" {
 		return errors.New("invalid configuration: --hostname-override= is empty: the environment has no NODE_NAME")
@@ -60,7 +60,7 @@ func proxyArguments(env Env) error {
 // confDir is where a node keeps its CNI configuration, on C: on Windows.
 const confDir = "/etc/cni/net.d"
 
-// networkReady says whether a CNI configuration is on the node.
+// networkReady reports whether the node has a CNI configuration.
 func networkReady(env Env) bool {
 	dir, err := env.Path(confDir)
 	if err != nil {

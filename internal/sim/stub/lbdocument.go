@@ -10,9 +10,9 @@ import (
 var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules"}
 
-// balancer is the document to put: what lives there and belongs to no service here,
-// and one frontend with rules and probes per service. The pool lists nodes by
-// address and is named after the cluster, as the real one's is.
+// balancer returns the load balancer's document for the PUT: the existing children that belong to
+// no service, and one frontend with rules and probes per service. The pool lists nodes by address
+// and is named after the cluster, as the real provider's is.
 func (k *controller) balancer(path string, live document, services []*corev1.Service) document {
 	parts := map[string][]any{}
 	old, _ := live["properties"].(document)
@@ -78,8 +78,8 @@ func (k *controller) frontend(s *corev1.Service) document {
 	return document{"name": name, "properties": properties}
 }
 
-// probeOf probes the node port, or where only nodes with an endpoint may answer
-// the health check of the service.
+// probeOf returns the probe of a service's port: of the node port, or of the service's health
+// check where only nodes with an endpoint may answer.
 func probeOf(s *corev1.Service, p corev1.ServicePort) document {
 	probe := document{"protocol": "Tcp", "port": p.NodePort, "intervalInSeconds": 5, "numberOfProbes": 2, "probeThreshold": 2}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && s.Spec.HealthCheckNodePort != 0 {
@@ -94,7 +94,7 @@ var readOnly = [...]string{
 	"backendIPConfigurations", "outboundRule", "backendIPConfiguration",
 }
 
-// bare is a child without what the cloud fills.
+// bare returns a child without its read-only properties.
 func bare(child document) document {
 	out := document{"name": child["name"]}
 	if child["zones"] != nil {
@@ -111,7 +111,7 @@ func bare(child document) document {
 	return out
 }
 
-// empty says whether nothing is left in a load balancer.
+// empty reports whether a load balancer has no children left.
 func empty(body document) bool {
 	properties, _ := body["properties"].(document)
 	for _, list := range lists {
@@ -133,7 +133,7 @@ func asList(v any) []document {
 	return out
 }
 
-// privateAddress is the address that an internal frontend was given.
+// privateAddress returns the address of an internal frontend.
 func privateAddress(balancer document, name string) string {
 	properties, _ := balancer["properties"].(document)
 	for _, f := range asList(properties["frontendIPConfigurations"]) {

@@ -34,7 +34,7 @@ func frontendName(s *corev1.Service) string {
 	return name[:min(len(name), 32)]
 }
 
-// mine matches the names of what belongs to some service.
+// mine matches the names of resources that belong to a service.
 var mine = regexp.MustCompile(`^a[0-9a-f]{31}(-|$)`)
 
 func wantsBalancer(s *corev1.Service) bool {
@@ -43,9 +43,8 @@ func wantsBalancer(s *corev1.Service) bool {
 
 func isInternal(s *corev1.Service) bool { return s.Annotations[internalAnnotation] == "true" }
 
-// reconcileServices makes the load balancers, public addresses and security rules
-// that the services of the cluster ask for, and takes away those of services that
-// went.
+// reconcileServices makes the load balancers, public addresses and security rules that the
+// services of the cluster ask for, and deletes those of deleted services.
 func (k *controller) reconcileServices(ctx context.Context) error {
 	all, err := k.services.List(labels.Everything())
 	if err != nil {
@@ -156,8 +155,8 @@ func (k *controller) balancerPath(internal bool) string {
 	return k.arm.network(k.Config.ResourceGroup, "loadBalancers", name)
 }
 
-// ensureBalancer brings one load balancer to what its services ask for, keeps what
-// is not ours in it, and publishes the addresses.
+// ensureBalancer updates one load balancer to match its services, keeps its children that belong
+// to no service, and publishes the addresses.
 func (k *controller) ensureBalancer(ctx context.Context, internal bool, wanted, leaving []*corev1.Service, public map[string]string) error {
 	services := slices.DeleteFunc(slices.Clone(wanted), func(s *corev1.Service) bool { return isInternal(s) != internal })
 	path := k.balancerPath(internal)
@@ -221,7 +220,7 @@ func (k *controller) publish(ctx context.Context, s *corev1.Service, ip string) 
 	return nil
 }
 
-// release takes the public address of a service away, and then its finalizer.
+// release deletes the public address of a service, and then removes the service's finalizer.
 func (k *controller) release(ctx context.Context, s *corev1.Service) error {
 	if err := k.arm.delete(ctx, k.publicIPPath(frontendName(s))); err != nil {
 		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)

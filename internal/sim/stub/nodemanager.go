@@ -158,7 +158,7 @@ func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	})
 }
 
-// labels are those of the cloud, in their stable and their old names.
+// labels are the labels that the cloud sets on a node, under their stable and their old names.
 func (i Instance) labels() map[string]string {
 	out := map[string]string{}
 	for value, keys := range map[*string][]string{
@@ -186,8 +186,8 @@ func mergeAddresses(node *corev1.Node, cloud []corev1.NodeAddress) []corev1.Node
 	return out
 }
 
-// metadata asks the instance metadata service.
-// Source: learn.microsoft.com/azure/virtual-machines/instance-metadata-service.
+// metadata reads the instance from the instance metadata service. Source:
+// learn.microsoft.com/azure/virtual-machines/instance-metadata-service.
 func (e Env) metadata(ctx context.Context) (Instance, error) {
 	var doc struct {
 		Compute struct {

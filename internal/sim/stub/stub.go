@@ -110,9 +110,9 @@ type Config struct {
 	// network that its nodes are in.
 	Key, VNetID string
 	Fabric      *fabric.Fabric
-	// Azure is the cloud as azure.json's identity reaches it.
+	// Azure connects to the local Azure with the identity in azure.json.
 	Azure Azure
-	// Log takes what is not a container's own log; nil discards it.
+	// Log receives messages that belong to no container's log; nil discards them.
 	Log *slog.Logger
 }
 

@@ -49,8 +49,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What the addons run has a stub, or the local plane would show pages of
-// simulated containers in place of a CNI.
+// Each image that the addons use has a stub; otherwise the node would run no CNI in its place.
 func TestEveryAddonImageHasAStub(t *testing.T) {
 	for _, a := range addons.All() {
 		data, err := a.Render(addons.Params{})

@@ -138,7 +138,7 @@ func (w *serviceWatch) resolve(name string) (netip.Addr, bool) {
 	return ip, ok
 }
 
-// slim drops what is not read.
+// slim drops the fields of an object that are not read here.
 func slim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)
@@ -146,7 +146,7 @@ func slim(obj any) (any, error) {
 	return obj, nil
 }
 
-// pause waits and says whether ctx still goes on.
+// pause waits and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
