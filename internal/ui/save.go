@@ -24,7 +24,7 @@ const (
 	maxConsole   = 32 << 10
 )
 
-// saved is what a saved page holds in place of a server.
+// saved is the data that a saved page contains in place of a server.
 type saved struct {
 	At       time.Time              `json:"at"`
 	Model    model.Model            `json:"model"`

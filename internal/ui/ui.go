@@ -36,7 +36,7 @@ const (
 	maxStreams  = 16
 	maxConsoles = 16
 	maxAnswers  = 2
-	// heartbeat is how often an idle stream says that it is still there.
+	// heartbeat is the interval of the messages that keep an idle stream open.
 	heartbeat = 15 * time.Second
 	// writeTimeout bounds one write to a page, readTimeout the header of a request.
 	writeTimeout = 10 * time.Second
@@ -84,8 +84,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. It refuses with 403 whoever does not have the token,
-// calls the server by another name, or asks for another page's sake.
+// ServeHTTP implements http.Handler. It answers 403 to a request without the token, with another
+// Host than the server's, or from another origin.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "+
@@ -161,7 +161,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// why answers what is wrong with the object of a row.
+// why answers with the first problem of the object of a row.
 func (s *Server) why(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -192,7 +192,7 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take waits for a place.
+// take waits for a free place in places.
 func take(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -202,7 +202,7 @@ func take(ctx context.Context, places chan struct{}) bool {
 	}
 }
 
-// flushed sends what is written at once.
+// flushed is a writer that flushes after each write.
 type flushed struct {
 	w     io.Writer
 	out   *http.ResponseController

@@ -92,8 +92,8 @@ func isWindowsToken(token string) bool {
 	return token == "windows" || token == "nanoserver" || token == "windowsservercore" || token == "servercore"
 }
 
-// isWindowsRepository knows Microsoft's own base images and what is named after
-// them.
+// isWindowsRepository reports whether a repository is one of Microsoft's base images or is named
+// like one.
 func isWindowsRepository(repository string) bool {
 	return strings.HasPrefix(repository, "mcr.microsoft.com/windows") ||
 		slices.ContainsFunc(strings.FieldsFunc(repository, func(r rune) bool { return r == '/' || r == '-' }), func(s string) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Contents is what a reference image has on it.
+// Contents is the software on a reference image.
 type Contents struct {
 	// OS is OSWindows or OSLinux.
 	OS string
@@ -167,8 +167,8 @@ func ubuntu(distribution string) (pointRelease, kernel string) {
 // reports it.
 const dockerVersion = "19.3.12"
 
-// containerdVersion is one that image-builder shipped at the time of a Kubernetes
-// minor version. Image names do not show it; a patch level may differ.
+// containerdVersion returns a containerd version that image-builder shipped at the time of a
+// Kubernetes minor version. Image names do not show it; a patch level may differ.
 func containerdVersion(v version) string {
 	switch {
 	case v.minor < 23:

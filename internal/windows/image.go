@@ -90,8 +90,8 @@ func defaultLinux(v version) Image {
 	return Image{Gallery: CommunityGallery, Name: linuxDefinition, Version: v.String()}
 }
 
-// oldUbuntu is the Ubuntu of old images: 20.04 since a patch release of each
-// minor version.
+// oldUbuntu returns the Ubuntu release of old images: 20.04 since a patch release of each minor
+// version.
 func oldUbuntu(v version) string {
 	first := map[int]int{18: 20, 19: 12, 20: 8, 21: 2}
 	if patch, ok := first[v.minor]; v.minor < 18 || ok && v.patch < patch {

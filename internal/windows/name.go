@@ -61,9 +61,9 @@ func ScaleSetName(poolName string, taken func(name string) bool) string {
 
 func tailOf(name string) string { return name[len(name)-nameTail:] }
 
-// usable says whether Windows accepts a name and no object has it. Windows refuses
-// dots and names of digits alone.
-// Source: https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
+// usable reports whether Windows accepts a name and no object has it. Windows refuses dots and
+// names of digits alone. Source:
+// https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
 func usable(name string, taken func(string) bool) bool {
 	if strings.Contains(name, ".") || strings.Trim(name, "0123456789") == "" {
 		return false

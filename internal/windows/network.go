@@ -8,31 +8,31 @@ import (
 // Network is a way in which the pods of Windows nodes on Azure are connected, or one that is
 // refused.
 type Network struct {
-	// Name is what users call it, Mode the type of its HNS network.
+	// Name is the network's common name, Mode the type of its HNS network.
 	Name, Mode string
 	// Plugin and IPAM are the CNI plug-ins of a Windows node.
 	Plugin, IPAM string
-	// Labels are those of a Cluster that ask for its addons, which are in Addons.
+	// Labels are the Cluster labels that ask for the network's addons, which are in Addons.
 	Labels map[string]string
 	Addons []string
-	// VNI and VXLANPort are of its overlay; 0 where it is none.
+	// VNI and VXLANPort are the settings of its overlay; 0 for a network without one.
 	VNI, VXLANPort int
-	// MTU is that of a pod's interface; 0 is that of the node's.
+	// MTU is the MTU of a pod's interface; 0 means the node's MTU.
 	MTU int
 	// Exceptions are the networks whose addresses are not translated, by their names in
 	// Ranges; the plug-in itself adds those of OwnExceptions.
 	Exceptions    []string
 	OwnExceptions []string
-	// Ports are those that nodes reach at nodes beside the kubelet's.
+	// Ports are the ports that nodes must reach on each other, besides the kubelet's.
 	Ports []Port
-	// Releases are the Windows releases that it is for; nil is all.
+	// Releases are the Windows releases that the network supports; nil is all.
 	Releases []string
 	// From is the first Kubernetes minor that its addons are for, Until the first that they are
 	// not for; 0 is none.
 	From, Until int
-	// Refused is why there is no addon for it, empty where there is one.
+	// Refused is the reason why there is no addon for the network, empty where there is one.
 	Refused string
-	// Rules are the checks of lint and preflight that are about it.
+	// Rules are the IDs of the checks of lint and preflight that concern the network.
 	Rules []string
 }
 

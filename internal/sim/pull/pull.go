@@ -50,15 +50,15 @@ func New(mode string, patterns []string) (Policy, error) {
 	return p, nil
 }
 
-// Refusal is why an image cannot be pulled.
+// Refusal is the error of an image that cannot be pulled.
 type Refusal struct {
-	// Reason is the kubelet's: InvalidImageName or ErrImagePull.
+	// Reason is the kubelet's reason: InvalidImageName or ErrImagePull.
 	Reason string
-	// Message is that of the kubelet or of containerd.
+	// Message is the error message of the kubelet or of containerd.
 	Message string
 }
 
-// Refuse says why an image cannot be pulled; nil is that it can.
+// Refuse returns the refusal of an image that cannot be pulled, and nil for any other.
 func (p Policy) Refuse(image string) *Refusal {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -98,7 +98,7 @@ func notFound(full, what string) *Refusal {
 	return &Refusal{"ErrImagePull", fmt.Sprintf(text, full, full, full, what, full)}
 }
 
-// version is the tag of a reference, or its digest.
+// version returns the tag of a reference, or its digest.
 func version(named reference.Named) string {
 	if d, ok := named.(reference.Digested); ok {
 		return d.Digest().String()

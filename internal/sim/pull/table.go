@@ -22,7 +22,7 @@ const (
 		`testing|rc|fpm|apache|cli|management|` +
 		`bookworm|bullseye|buster|trixie|sid|jammy|focal|noble|bionic|musl|glibc|uclibc|dind|rootless|linux|` +
 		`nanoserver|windowsservercore)[\w.-]*`
-	// numbered are tags with a number somewhere.
+	// numbered are tags with a digit somewhere.
 	numbered = `latest|[\w.-]*\d[\w.-]*`
 )
 
@@ -94,11 +94,11 @@ var table = []row{
 	{"docker.io/library", "traefik|ubuntu|unit|valkey|varnish|vault|websphere-liberty|wordpress|xwiki|yourls|znc|zookeeper", official},
 }
 
-// namespaces are those of which the table has every repository that is in use.
+// namespaces are the namespaces whose repositories in use are all in the table.
 var namespaces = []string{"registry.k8s.io/", "docker.io/library/", "mcr.microsoft.com/windows", "mcr.microsoft.com/containernetworking/"}
 
-// complete says whether a repository that the table does not have cannot exist. A
-// registry's sub-namespaces beside the listed ones stay open.
+// complete reports whether a repository that the table lacks is known not to exist. Sub-namespaces
+// beside the listed ones are not complete.
 func complete(repository string) bool {
 	for _, n := range namespaces {
 		rest, ok := strings.CutPrefix(repository, n)

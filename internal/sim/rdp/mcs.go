@@ -39,17 +39,17 @@ const (
 	serverCore     = 0x0c01
 	serverSecurity = 0x0c02
 	serverNetwork  = 0x0c03
-	// version5 is that of RDP 5.0 to 8.1.
+	// version5 is the version number of RDP 5.0 to 8.1.
 	version5 = 0x00080004
 )
 
 // t124 begins the data of a GCC conference: the key of T.124 as an object identifier.
 var t124 = []byte{0, 5, 0, 0x14, 0x7c, 0, 1}
 
-// wanted is what a client says of itself in MCS Connect Initial.
+// wanted has the settings that a client requests in MCS Connect Initial.
 type wanted struct {
 	width, height int
-	// channels is how many virtual channels it asks for.
+	// channels is how many virtual channels the client asks for.
 	channels int
 }
 

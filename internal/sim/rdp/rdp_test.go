@@ -46,7 +46,7 @@ func shares(kind byte, value ...byte) []byte {
 	return fromClient(ioChannel, append(head, value...))
 }
 
-// serve starts a server for one client; ended has what it ended with.
+// serve starts a server for one client; ended receives the error that Serve returns.
 func serve(t *testing.T, picture func(int, int) image.Image) (client net.Conn, ended chan error) {
 	t.Helper()
 	cert, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "win"}}, time.Hour, nil)
@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzSession feeds what a client sends after TLS.
+// FuzzSession sends arbitrary bytes to a session in the place of a client's messages after TLS.
 func FuzzSession(f *testing.F) {
 	f.Add(tpktData(connectInitial(640, 480, 2)))
 	f.Add(slices.Concat(tpktData(connectInitial(64, 48, 1)), tpktData([]byte{mcsAttachUser}),
@@ -196,7 +196,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// tape is a connection that plays what a client has sent.
+// tape is a connection whose reads return recorded bytes of a client.
 type tape struct {
 	net.Conn
 	io.Reader

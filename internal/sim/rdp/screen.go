@@ -61,7 +61,7 @@ func double(on *image.RGBA, at image.Point, from *image.RGBA) {
 	}
 }
 
-// over is a colour with alpha above one without.
+// over blends a colour with alpha onto an opaque one.
 func over(c, under color.RGBA) color.RGBA {
 	mix := func(a, b uint8) uint8 { return a + uint8(int(b)*(0xff-int(c.A))/0xff) }
 	return color.RGBA{mix(c.R, under.R), mix(c.G, under.G), mix(c.B, under.B), 0xff}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errLeft says that the client has ended the session.
+// errLeft is returned when the client has ended the session.
 var errLeft = errors.New("it left")
 
 // session is a connection with a client after TLS.
@@ -170,7 +170,7 @@ func (s *session) draw() error {
 	return s.conn.SetDeadline(time.Now().Add(idle))
 }
 
-// licensed says that the client needs no license: [MS-RDPBCGR] 2.2.1.12.
+// licensed returns the message that the client needs no license: [MS-RDPBCGR] 2.2.1.12.
 func licensed() []byte {
 	const errorAlert, version3, validClient, noTransition, errorBlob = 0xff, 3, 7, 2, 4
 	return sendTo(ioChannel, le(securityLicense, 0, version3<<8|errorAlert, 16, validClient, 0, noTransition, 0, errorBlob, 0))
@@ -195,8 +195,8 @@ func demand(w wanted) []byte {
 	return sendTo(ioChannel, append(le(uint16(len(body)+6), demandActive, serverChannel), body...))
 }
 
-// capabilities are the least that a server has: [MS-RDPBCGR] 2.2.7. Nothing in them offers
-// compression, drawing orders or fast-path output.
+// capabilities are the minimal capability sets of a server: [MS-RDPBCGR] 2.2.7. None of them
+// offers compression, drawing orders or fast-path output.
 func capabilities(w wanted) [][]byte {
 	set := func(kind uint16, value []byte) []byte { return append(le(kind, uint16(len(value)+4)), value...) }
 	const windows, protocol = 1, 0x0200

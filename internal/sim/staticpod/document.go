@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents read a configuration file and rewrite in place what it names.
+// documents has a function for each kind of configuration file, which rewrites in place the paths
+// that the file names.
 var documents = map[string]func(t *translation, folder string, d map[string]any) error{
 	"config":                        (*translation).schedulerConfig,
 	"admission-control-config-file": (*translation).admission,
@@ -19,8 +20,8 @@ var documents = map[string]func(t *translation, folder string, d map[string]any)
 	"encryption-provider-config":    (*translation).encryption,
 }
 
-// remake reads a configuration and returns the path of what it made of it, so that
-// what was checked is what the program reads.
+// remake reads a configuration file, writes a checked copy and returns the copy's path, so that
+// the program reads only what was checked.
 func (t *translation) remake(flag, guest string) (string, error) {
 	guest = guestPath(guest)
 	data, err := t.Files.ReadFile(guest)
@@ -44,8 +45,8 @@ func (t *translation) remake(flag, guest string) (string, error) {
 	return t.keep(flag+".yaml", made), nil
 }
 
-// naming are the fields that are looked for here. A program that takes a field in
-// another spelling would read what was not checked.
+// naming are the fields that this package checks. A program that accepts another spelling of a
+// field would read an unchecked value.
 var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile",
 	"plugins", "name", "path",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
@@ -73,7 +74,7 @@ func spelled(v any) error {
 	return nil
 }
 
-// keep notes a file to write and returns its path.
+// keep records a file that is to be written and returns its path.
 func (t *translation) keep(name string, data []byte) string {
 	p := filepath.Join(t.Private, fmt.Sprintf("%d-%s", len(t.command.Made), name))
 	t.command.Made[p] = data
@@ -103,10 +104,10 @@ func (t *translation) schedulerConfig(folder string, d map[string]any) error {
 	return nil
 }
 
-// admissionPlugins are those whose configuration names no file.
+// admissionPlugins are the plugins whose configuration names no file.
 var admissionPlugins = []string{"EventRateLimit", "PodNodeSelector", "PodSecurity", "PodTolerationRestriction", "ResourceQuota"}
 
-// admission is an AdmissionConfiguration; the files of its plugins go into it.
+// admission rewrites an AdmissionConfiguration; the files of its plugins are inlined.
 func (t *translation) admission(folder string, d map[string]any) error {
 	for i, p := range list(d, "plugins") {
 		if name := text(p, "name"); !slices.Contains(admissionPlugins, name) {
@@ -152,7 +153,7 @@ func (t *translation) encryption(_ string, d map[string]any) error {
 	return nil
 }
 
-// field puts a kubeconfig of ours where a document names the guest's.
+// field replaces the guest's kubeconfig that a document names by a checked copy.
 func (t *translation) field(folder string, d map[string]any, name string) error {
 	value, some := d[name]
 	if !some || value == "" {

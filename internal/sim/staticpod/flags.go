@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// how says what becomes of a flag's value.
+// how is the way in which a flag's value is translated.
 type how int
 
 const (
@@ -21,22 +21,22 @@ const (
 	output
 	// folder is a directory that is written to.
 	folder
-	// kubeconfig is a kubeconfig: it is written again with the fields that are known.
+	// kubeconfig is the path of a kubeconfig file: a copy is written with the known fields only.
 	kubeconfig
-	// document is a configuration file with a reader of its own in documents.
+	// document is the path of a configuration file that a function of documents rewrites.
 	document
 	// sni is CERT,KEY or CERT,KEY:DOMAINS.
 	sni
 	// addresses are URLs, members NAME=URL pairs.
 	addresses
 	members
-	// ours has a value of this machine's, whatever the guest's is.
+	// ours is a flag whose value this machine sets, whatever the guest's value is.
 	ours
-	// logs names where etcd logs to.
+	// logs is the destination of etcd's logs.
 	logs
 	// token is etcd's --auth-token.
 	token
-	// refused does not run; the rule says why.
+	// refused is a flag with which the program does not run; the rule has the reason.
 	refused
 )
 
@@ -46,7 +46,7 @@ type rule struct {
 	why string
 }
 
-// slashes are the flags whose value may begin with a slash and names no file.
+// slashes are the flags whose value may begin with a slash although it names no file.
 const slashes = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer " +
 	"service-account-jwks-uri oidc-username-prefix oidc-groups-prefix " +
 	"etcd-servers-overrides pprof-path"
@@ -137,14 +137,14 @@ func (t ruleTable) with(name string, how how, why string) ruleTable {
 	return t
 }
 
-// Decided says whether the table of a program decides on a flag; of every other
-// flag nothing is known but that its value must not look like a path.
+// Decided reports whether the table of a program has a rule for a flag. The value of any other
+// flag must not look like a path.
 func Decided(program, flag string) bool {
 	_, known := rules[program][flag]
 	return known
 }
 
-// value translates what a flag carries; keep is false for a flag that is left out.
+// value translates a flag's value; keep is false for a flag that is left out.
 func (t *translation) value(f flag) (value string, keep bool, err error) {
 	r := rules[t.program][f.name]
 	if r.how == refused {
@@ -193,7 +193,7 @@ func (t *translation) value(f flag) (value string, keep bool, err error) {
 	return value, true, err
 }
 
-// own is the value of a flag that this machine decides.
+// own returns the value of a flag that this machine sets.
 func (t *translation) own(f flag) (value string, keep bool, err error) {
 	switch f.name {
 	case "flex-volume-plugin-dir":
@@ -207,7 +207,7 @@ func (t *translation) own(f flag) (value string, keep bool, err error) {
 // noPlugins is a directory that the guest cannot write to and that has no plugins.
 func (t *translation) noPlugins() string { return filepath.Join(t.Private, "no-plugins") }
 
-// plainValue refuses a path where none is known.
+// plainValue refuses a path in a flag that is not known to name one.
 func (t *translation) plainValue(f flag) (string, error) {
 	v := f.value
 	socket := strings.Contains(v, "unix:") || strings.Contains(v, "unixs:")
@@ -251,8 +251,8 @@ func (t *translation) path(guest string) (string, error) {
 // guestPath makes a path absolute; dots cannot lead above the guest's root.
 func guestPath(p string) string { return path.Clean("/" + p) }
 
-// inside is the place of a directory of this package's own choice. One that leads
-// out fails when the program starts: nothing can be made below it.
+// inside returns the path on this machine of a directory that this package chooses. A directory
+// that leads out of the root fails when the program starts: nothing can be made below it.
 func (t *translation) inside(guest string) string {
 	host, err := t.path(guest)
 	if err != nil {

@@ -40,7 +40,7 @@ type reader struct {
 	read   func(name string) ([]byte, error)
 }
 
-// content is a value or, without one, what is in the file that holds it.
+// content returns a value, or if it is empty the contents of the file that the field names.
 func (r reader) content(field string, value []byte, name string) ([]byte, error) {
 	if len(value) > 0 || name == "" {
 		return value, nil
@@ -92,7 +92,7 @@ func (r reader) user(name string, u *api.AuthInfo) (*api.AuthInfo, error) {
 	return made, err
 }
 
-// remakeKubeconfig is Remake for a flag; it returns the path of what it made.
+// remakeKubeconfig is Remake for a flag; it returns the path of the copy.
 func (t *translation) remakeKubeconfig(flag, guest string) (string, error) {
 	guest = guestPath(guest)
 	data, err := t.Files.ReadFile(guest)

@@ -95,15 +95,15 @@ func LostFeatureGates() []string { return strings.Fields(lostFeatureGates) }
 // server dropped.
 func LostAdmissionPlugins() []string { return strings.Fields(lostAdmissionPlugins) }
 
-// withoutLost takes away what the program no longer knows of a flag; a flag of
-// which nothing is left has no name. gone is what was taken, for a message.
+// withoutLost removes from a flag the items that the embedded program no longer knows; a flag of
+// which nothing is left has no name. gone is the removed text, for a message.
 func withoutLost(program string, f flag) (kept flag, gone string) {
 	if slices.Contains(LostFlags(program), f.name) {
 		return flag{}, f.String()
 	}
 	switch {
 	case program == controllerManager && f.name == "cloud-provider" && f.value != "external" && f.value != "":
-		// Providers inside Kubernetes ended with 1.31 (KEP-2395).
+		// The in-tree cloud providers were removed in 1.31 (KEP-2395).
 		return flag{}, f.String()
 	case program != etcd && f.name == "feature-gates":
 		return without(f, LostFeatureGates(), "feature gates")

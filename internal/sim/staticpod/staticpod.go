@@ -38,7 +38,7 @@ type Files interface {
 	ReadFile(guest string) ([]byte, error)
 }
 
-// Mapping says where a guest's things are on this machine.
+// Mapping says where a guest's files and addresses are on this machine.
 type Mapping struct {
 	// Files is the guest's file tree.
 	Files Files
@@ -66,8 +66,8 @@ type Mapping struct {
 type Command struct {
 	// Argv is the command line, program first.
 	Argv []string
-	// Dropped says what was left out because the embedded Kubernetes has lost it,
-	// or because it has no meaning on this machine.
+	// Dropped lists the flags and items that were left out because the embedded Kubernetes has
+	// lost them, or because they have no meaning on this machine.
 	Dropped []string
 	// Made are the files that the command line names and that have to be written
 	// before it runs, by path on this machine. They hold keys and tokens.
@@ -235,8 +235,8 @@ func (m Mapping) url(value string) (string, error) {
 	return u.String(), nil
 }
 
-// lease are the flags of a lease for a machine whose processor others use too: a
-// component ends when it cannot renew its own in time. A single one has none.
+// lease returns the flags for a longer lease on a machine whose processor others use too: a
+// component ends when it cannot renew its lease in time. A single instance has no lease.
 func (t *translation) lease() []flag {
 	if t.Alone {
 		return []flag{{name: "leader-elect", value: "false"}}

@@ -154,7 +154,7 @@ func TestTranslate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// See TestLease for what all of them have.
+			// TestLease checks the flags of the lease, which every program has.
 			argv := slices.DeleteFunc(got.Argv, func(a string) bool {
 				return strings.HasPrefix(a, "--leader-elect-") && !strings.Contains(tc.command, a)
 			})
@@ -189,8 +189,8 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestTranslateRefuses holds what a static pod may not do, each with what its
-// message names.
+// TestTranslateRefuses holds the command lines that are refused, each with a part of its error
+// message.
 func TestTranslateRefuses(t *testing.T) {
 	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +

@@ -57,7 +57,7 @@ func ReadAzureConfig(data []byte) (AzureConfig, error) {
 	return c, nil
 }
 
-// arm is a session with one identity.
+// arm is a client of the resource manager with one identity.
 type arm struct {
 	azure Azure
 	c     AzureConfig
@@ -69,7 +69,7 @@ type arm struct {
 	expires time.Time
 }
 
-// armError is a refusal.
+// armError is an error response of the resource manager.
 type armError struct {
 	status        int
 	code, message string
@@ -189,7 +189,7 @@ func (a *arm) delete(ctx context.Context, path string) error {
 	return fmt.Errorf("delete %s: %w", path, err)
 }
 
-// authorize returns a token that is good for a while.
+// authorize returns a valid access token, and keeps it for later calls.
 func (a *arm) authorize(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,7 +245,7 @@ func (a *arm) login(ctx context.Context, into any) error {
 	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
-// path builds the ID of a network resource.
+// network returns the ID of a network resource.
 func (a *arm) network(group, kind, name string) string {
 	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/%s/%s", a.c.SubscriptionID, group, kind, name)
 }
@@ -279,12 +279,12 @@ func (a *arm) scaleSets(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// compute is what the IDs of the resource group's machines begin with.
+// compute returns the prefix of the IDs of the resource group's machines.
 func (a *arm) compute() string {
 	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", a.c.SubscriptionID, a.c.ResourceGroup)
 }
 
-// machine is what is read of a virtual machine, an instance or a scale set.
+// machine has the fields that are read of a virtual machine, an instance or a scale set.
 type machine struct {
 	ID, Name   string
 	Properties struct {

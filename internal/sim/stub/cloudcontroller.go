@@ -34,8 +34,8 @@ type CloudController struct {
 	// Azure and Config reach the cloud; Config is azure.json, read.
 	Azure  Azure
 	Config AzureConfig
-	// Metadata asks the metadata service of the machine for the token of its
-	// identity (see the function of that name); nil where Config has a secret.
+	// Metadata gets the token of the machine's identity from the metadata service (see the
+	// function Metadata); nil where Config has a secret.
 	Metadata func(ctx context.Context, path string, into any) error
 	// ClusterName is --cluster-name, after which load balancers are named.
 	ClusterName string
@@ -164,7 +164,7 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	}
 }
 
-// matters says whether a change of a node may change what the cloud should have.
+// matters reports whether a change of a node may require a change in the cloud.
 func matters(old, new *corev1.Node) bool {
 	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) ||
 		old.Spec.ProviderID != new.Spec.ProviderID
@@ -176,7 +176,7 @@ const (
 	retryAfterError = time.Second
 )
 
-// pass reconciles everything once and says when to come again.
+// pass reconciles everything once and returns the time until the next pass.
 func (k *controller) pass(ctx context.Context) time.Duration {
 	err := errors.Join(k.reconcileNodes(ctx), k.reconcileServices(ctx))
 	if ctx.Err() != nil {
@@ -196,8 +196,8 @@ func (k *controller) pass(ctx context.Context) time.Duration {
 	return lifecyclePeriod
 }
 
-// reconcileNodes deletes the nodes that are not ready and whose machine is gone.
-// Only then the cloud is asked, by one list.
+// reconcileNodes deletes the nodes that are not ready and whose machine is gone. It lists the
+// cloud's machines only where a node is not ready.
 func (k *controller) reconcileNodes(ctx context.Context) error {
 	nodes, err := k.nodes.List(labels.Everything())
 	if err != nil {
@@ -222,7 +222,7 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 		return err
 	}
 	for _, n := range nodes {
-		// One that was never initialised is known by its name, as in the real one.
+		// A node that was never initialised is identified by its name, as in the real provider.
 		if machines[strings.ToLower(cmp.Or(n.Spec.ProviderID, n.Name))] {
 			continue
 		}
@@ -235,8 +235,8 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 	return nil
 }
 
-// ours says whether a provider ID is a virtual machine of the cluster's resource
-// group, one of its own or one of a scale set.
+// ours reports whether a provider ID is of a virtual machine in the cluster's resource group, or
+// of an instance of a scale set in it.
 func (k *controller) ours(providerID string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(providerID), k.compute())
 	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))

@@ -110,7 +110,8 @@ type Config struct {
 	// network that its nodes are in.
 	Key, VNetID string
 	Fabric      *fabric.Fabric
-	// Azure connects to the local Azure with the identity in azure.json.
+	// Azure has the endpoints of the local Azure, which programs call with the identity in
+	// azure.json.
 	Azure Azure
 	// Log receives messages that belong to no container's log; nil discards them.
 	Log *slog.Logger

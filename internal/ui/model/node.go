@@ -97,7 +97,7 @@ func nodeState(n *corev1.Node, now time.Time) (State, string) {
 	return Waiting, "NoStatus"
 }
 
-// podState is how a pod is doing, and why.
+// podState returns the state of a pod and the reason for it.
 func podState(p *corev1.Pod, now time.Time) (State, string, string) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -145,14 +145,15 @@ type stage struct {
 	After float64 `json:"after"`
 }
 
-// progress is how far a machine's boot is.
+// progress is the number of completed stages of a machine's boot.
 type progress struct {
 	Done int    `json:"done"`
 	Of   int    `json:"of"`
 	Now  string `json:"now,omitempty"`
 }
 
-// fleet is where the time of the boots of a cluster's machines went, and what would save some.
+// fleet sums up how long the stages of the boots of a cluster's machines took, with advice on what
+// would shorten them.
 type fleet struct {
 	Cluster string       `json:"cluster"`
 	Stages  []fleetStage `json:"stages"`
@@ -199,7 +200,7 @@ func (b *builder) boots(c *Cluster) {
 	}
 }
 
-// progressOf is how many stages of a machine's boot have happened. The last one, a first
+// progressOf returns how many stages of a machine's boot have completed. The last one, a first
 // pod, is not part of the boot.
 func progressOf(c *Cluster, m *clusterv1.Machine) progress {
 	t := timeline.Of(c.Snapshot, m)

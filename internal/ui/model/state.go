@@ -9,7 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// State is how an object is doing.
+// State is the health of an object.
 type State string
 
 // The states, from the worst on.

@@ -33,7 +33,8 @@ type object struct {
 	First bool `json:"first,omitempty"`
 }
 
-// cluster is a row of its own beside that of the tree: what is wrong, and counts.
+// cluster is a row beside the cluster's row of the tree: it has the cluster's problem and counts
+// of its objects.
 type cluster struct {
 	Name        string      `json:"name"`
 	Namespace   string      `json:"ns"`
@@ -114,8 +115,8 @@ func (b *builder) cluster(c *Cluster) {
 		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes)})
 }
 
-// settle lets an owner that is not well be only as bad as what is below it, when something
-// there is not well either.
+// settle limits the state of an unhealthy owner to the worst state of its children, when one of
+// them is unhealthy too.
 func (o *object) settle(below tally) {
 	switch {
 	case o.State == Leaving:
@@ -184,8 +185,8 @@ func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool
 	return object{State: Waiting}, false
 }
 
-// state is the state of a machine. One where the cluster's trouble begins is in trouble,
-// however young it is.
+// state returns the state of a machine. A machine in which the cluster's trouble begins is in
+// trouble, however young it is.
 func (b *builder) state(c *Cluster, m *clusterv1.Machine) State {
 	infra, ok := b.infrastructure(c, m)
 	state := machineState(m, infra.State, b.in.Now)
@@ -218,7 +219,7 @@ func (b *builder) first(c *Cluster, o object) bool {
 	return !c.Answer.Healthy && !c.Answer.Waiting && at != "" && (o.Kind+"/"+o.Name == at || isNode && o.Detail == "node "+node)
 }
 
-// Redacted is an answer without secrets.
+// Redacted returns a copy of an answer without secrets.
 func Redacted(a walk.Answer) walk.Answer {
 	a.Says, a.Fix, a.Next, a.Cause = redact.Text(a.Says), redact.Text(a.Fix), redact.Text(a.Next), redact.Text(a.Cause)
 	a.Evidence, a.NotExamined = slices.Clone(a.Evidence), slices.Clone(a.NotExamined)

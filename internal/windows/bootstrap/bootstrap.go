@@ -21,7 +21,7 @@ import (
 // Source: OSProfile.customData, https://learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update.
 const MaxSize = 65535
 
-// Problem is something that the guest will choke on.
+// Problem is a part of the bootstrap data that the guest cannot process.
 type Problem struct {
 	// Field is what part of the data is wrong, such as "users[0].passwd"; empty
 	// for the data as a whole.
@@ -109,7 +109,7 @@ func (c *checker) check() {
 	c.cloudConfig(text)
 }
 
-// encoding says whether the data is text that the agent takes as it is.
+// encoding reports whether the data is text in an encoding that the agent accepts.
 func (c *checker) encoding() bool {
 	switch {
 	case bytes.HasPrefix(c.data, []byte{0x1f, 0x8b}):
@@ -163,12 +163,12 @@ func (c *checker) header() (body []byte, templated bool) {
 	return nil, false
 }
 
-// templateMarker knows the first line that has a document rendered.
+// templateMarker reports whether a line is the first line of a template.
 func templateMarker(line []byte) bool {
 	return regexp.MustCompile(`(?i)^##\s*template:\s*jinja\s*$`).Match(line)
 }
 
-// script knows what the agents run as it is.
+// script reports whether the data is a script that the agents run unchanged.
 func script(data []byte) bool {
 	return regexp.MustCompile(`(?i)\A(#!|rem cmd\s|#ps1(_sysnative|_x86)?\s|<script>|<powershell>)`).Match(data)
 }
@@ -182,7 +182,7 @@ func isMIME(data []byte) bool {
 	return strings.Contains(strings.ToLower(head), "content-type: multipart")
 }
 
-// mime looks for what does not work inside parts.
+// mime checks the parts of a MIME document.
 func (c *checker) mime() {
 	if !c.windows() {
 		return

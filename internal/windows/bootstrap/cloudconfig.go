@@ -42,8 +42,7 @@ func (c *checker) cloudConfig(text string) {
 	}
 }
 
-// parse reads the document; YAML's own words on an error are kept only as far as
-// they quote nothing of it.
+// parse parses the document; a YAML error is shortened so that it quotes nothing of the document.
 func (c *checker) parse(text string) (*yaml.Node, bool) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -164,7 +163,7 @@ func pairs(m *yaml.Node) func(func(key, value *yaml.Node) bool) {
 	}
 }
 
-// value is what a map has under a key, or nil.
+// value returns the value of a key in a map, or nil.
 func value(m *yaml.Node, name string) *yaml.Node {
 	for k, v := range pairs(m) {
 		if k.Value == name {
@@ -174,8 +173,8 @@ func value(m *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// itemsOf are the elements of a list; a map means a list of itself, as the
-// agents have it.
+// itemsOf returns the elements of a list; a map counts as a list with itself as the one element,
+// as the agents treat it.
 func itemsOf(n *yaml.Node) []*yaml.Node {
 	switch {
 	case n == nil:
@@ -188,7 +187,7 @@ func itemsOf(n *yaml.Node) []*yaml.Node {
 	return nil
 }
 
-// commandsOf are the commands as text.
+// commandsOf returns the commands as text.
 func commandsOf(n *yaml.Node) []string {
 	var commands []string
 	for _, item := range itemsOf(n) {

@@ -72,8 +72,8 @@ func (c *checker) unclosed(tag string, line int) {
 	c.fail("", line, reason, "wrap the text in {% raw %} and {% endraw %}, or write the file base64-encoded")
 }
 
-// statement checks a {% %} tag. Text after a raw tag is copied up to its end; what
-// is returned has been dealt with and what is left to do.
+// statement checks a {% %} tag. Text after a raw tag is copied up to its end. It returns the text
+// that is finished and the text that remains.
 func (c *checker) statement(body, after string, line int) (done, rest string) {
 	word, _, _ := strings.Cut(strings.TrimSpace(strings.Trim(body, "-+")), " ")
 	switch word {
