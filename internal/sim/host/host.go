@@ -54,8 +54,8 @@ type Host struct {
 	folders  *kubelet.Folders // of the static pods of all machines; set before ready is closed
 	pools    map[string]*podPool
 
-	// suspects has capacity one: the guest in it boots although its last boot ended with the death
-	// of a supervisor.
+	// suspects is a semaphore of one place: a guest that may have ended an earlier supervisor
+	// takes it for suspectLead when it boots, so that such guests start one after the other.
 	suspects chan struct{}
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that

@@ -223,8 +223,9 @@ const flannelWindows = `{
 }
 `
 
-// azureCNI writes the files of Azure's CNI to the node: the programs, and the configuration where
-// the container names it. The real image is asked for each file as well.
+// azureCNI writes Azure's CNI configuration when it runs as an init container whose arguments name
+// a .conflist file. An init container without one does nothing, and any other container waits
+// until ctx ends.
 func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
 	if !env.init() {
 		<-ctx.Done()

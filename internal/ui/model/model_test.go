@@ -44,8 +44,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// testCluster returns a cluster with one control plane machine that is ready and one machine that
-// is not.
+// testCluster returns a cluster with one MachineDeployment of three machines: one that is ready,
+// an old one that is not, and a young one that is not.
 func testCluster() Cluster {
 	meta := func(name string, age time.Duration) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}

@@ -115,8 +115,8 @@ func (b *builder) cluster(c *Cluster) {
 		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes)})
 }
 
-// settle limits the state of an unhealthy owner to the worst state of its children, when one of
-// them is unhealthy too.
+// settle adjusts an owner's state to those of its children: a bad child makes it bad; without one,
+// a bad owner with a waiting child becomes waiting. An owner that is leaving stays so.
 func (o *object) settle(below tally) {
 	switch {
 	case o.State == Leaving:
