@@ -13,13 +13,13 @@ type block struct {
 	// begin, process and end are the named blocks; what has no name is in end.
 	begin, process, end []node
 	traps               []trapStatement
-	// streams says that the block has a process block.
+	// streams is set for script blocks with a process block.
 	streams bool
 }
 
 type parameters struct {
 	list []parameter
-	// binding says that the function is an advanced one: unknown arguments fail.
+	// binding is set for advanced functions, which refuse unknown arguments.
 	binding bool
 }
 
@@ -29,7 +29,7 @@ type parameter struct {
 	initial   node
 	mandatory bool
 	pipeline  bool
-	// property says that the pipeline's objects fill it by a property of its name.
+	// property is set for parameters with ValueFromPipelineByPropertyName.
 	property bool
 	position int
 	remains  bool
@@ -150,14 +150,14 @@ type (
 	constant struct {
 		position
 		value any
-		// text is how it is written, which is what a program gets.
+		// text is the source text of the word, which a native program gets as its argument.
 		text string
 	}
 	// interpolated is a text with values in it.
 	interpolated struct {
 		position
 		parts []node
-		// bare says that no quotes are around it.
+		// bare is set for words without quotes.
 		bare bool
 	}
 	hashLiteral struct {

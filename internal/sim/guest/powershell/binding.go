@@ -2,7 +2,7 @@ package powershell
 
 import "strings"
 
-// parameterOf finds a parameter by its name, the start of it or an alias.
+// parameterOf finds a parameter by its name, an unambiguous prefix of the name, or an alias.
 func parameterOf(p *parameters, name, command string) (*parameter, error) {
 	low := strings.ToLower(name)
 	var found *parameter

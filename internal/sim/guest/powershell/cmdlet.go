@@ -40,7 +40,7 @@ type call struct {
 	input []any
 	piped bool
 	emit  sink
-	// state is what a streaming cmdlet keeps.
+	// state is the data that a streaming cmdlet keeps between the items of its pipeline.
 	state any
 	stage *cmdletStage
 

@@ -18,7 +18,7 @@ func init() { //nolint:gochecknoinits // the functions of the tables call what l
 	}
 }
 
-// aliases are those of Windows PowerShell 5.1.
+// aliases are the command aliases of Windows PowerShell 5.1.
 var aliases = map[string]string{
 	"%": "ForEach-Object", "foreach": "ForEach-Object", "?": "Where-Object", "where": "Where-Object",
 	"ac": "Add-Content", "cat": "Get-Content", "gc": "Get-Content", "type": "Get-Content", "cd": "Set-Location",

@@ -249,7 +249,7 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 	return c.writeFile(file, encode(b.String(), encoding, !adding || c.isEmpty(file)), adding)
 }
 
-// encodingOfFile is that of the mark that a file begins with.
+// encodingOfFile returns the encoding that the byte order mark of a file names.
 func (r *run) encodingOfFile(file string) string {
 	head, err := r.readFrom(file, 0)
 	switch {

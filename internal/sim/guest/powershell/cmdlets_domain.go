@@ -24,7 +24,7 @@ var domainCmdlets = []cmdlet{
 // netBIOSName is how many characters a computer's NetBIOS name has.
 const netBIOSName = 15
 
-// joinError says why a computer did not join, with the message of a system error.
+// joinError returns the failure of a domain join, with the message of the Windows system error.
 func (c *call) joinError(err error) error {
 	var e *domain.Error
 	if !errors.As(err, &e) {

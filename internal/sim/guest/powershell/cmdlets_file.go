@@ -403,7 +403,8 @@ func (c *call) removeFile(at string) error {
 	}
 	if info.IsDir() && !c.is("recurse") {
 		if entries, err := c.m.Root.ReadDir(at); err == nil && len(entries) > 0 {
-			// A console asks; without one it is an error.
+			// Windows asks for confirmation on a console; a script without a console gets an
+			// error.
 			return broken("PSInvalidOperationException", "RemoveItemNonInteractive", "Windows PowerShell is in "+
 				"NonInteractive mode. Read and Prompt functionality is not available. The item at %s has "+
 				"children and the Recurse parameter was not specified.", at)

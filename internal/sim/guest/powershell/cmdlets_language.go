@@ -315,7 +315,7 @@ func startSleep(c *call) error {
 	return err
 }
 
-// needInput takes a parameter from the pipeline where it is not given.
+// needInput binds a parameter to the pipeline's objects unless the command line sets it.
 func (c *call) needInput(name string) error {
 	if !c.has(name) && len(c.input) > 0 {
 		c.given[name] = single(c.input)
@@ -323,7 +323,7 @@ func (c *call) needInput(name string) error {
 	return c.need(name)
 }
 
-// knownModules are those of the image whose cmdlets the simulation answers for, in part.
+// knownModules are the modules of the Windows image of which the simulation has some cmdlets.
 var knownModules = map[string]bool{
 	"microsoft.powershell.management": true, "microsoft.powershell.utility": true,
 	"microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true,

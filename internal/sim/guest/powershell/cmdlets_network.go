@@ -68,8 +68,8 @@ func getAdapter(c *call) error {
 	}, "MSFT_NetAdapter")
 }
 
-// pickInstances emits those that the parameters name, by patterns. One that is named and
-// not there is an error.
+// pickInstances emits the instances whose properties match the parameters, which may be patterns.
+// A name without a pattern that matches no instance is an error.
 func (c *call) pickInstances(all []*object, by map[string]string, class string) error {
 	found := 0
 	for _, o := range all {

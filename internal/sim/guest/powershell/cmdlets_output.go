@@ -28,7 +28,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Format-Wide", parameters: "Property:0 AutoSize?~ Column~", run: func(*call) error { return lacking("Format-Wide") }},
 }
 
-// given are the objects of the pipeline, or those of a parameter.
+// objects returns the objects of the pipeline, or the values of a parameter if it is set.
 func (c *call) objects(name string) []any {
 	if !c.piped && c.has(name) {
 		return list(c.given[name])
@@ -410,7 +410,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 	return name, value, err
 }
 
-// apply is what a script block gives for an item.
+// apply returns the output of a script block for one item.
 func (r *run) apply(f function, v any) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.item1(f, v, out) })
 	return plain(single(items)), err

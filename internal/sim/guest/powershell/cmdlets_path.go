@@ -271,7 +271,7 @@ func (c *call) there(name string) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// glob resolves wildcards, folder by folder; what has none is itself where it is there.
+// glob resolves wildcards, folder by folder. A path without wildcards is returned if it exists.
 func (r *run) glob(pattern string) []string {
 	at := r.path(pattern)
 	if !strings.ContainsAny(pattern, "*?[") {

@@ -176,7 +176,7 @@ func whereEach(c *call, v any) error {
 	return nil
 }
 
-// selectState is what Select-Object has seen.
+// selectState is the state of Select-Object between the items of its pipeline.
 type selectState struct {
 	kept       []any
 	seen, sent int

@@ -39,7 +39,8 @@ func serviceObject(s machine.Service) *object {
 		s.Running, "MachineName", ".")
 }
 
-// services are those that a cmdlet is given, by patterns, or from the pipeline.
+// services returns the services that a cmdlet's parameters name, by patterns, or those of the
+// pipeline.
 func (c *call) services() ([]machine.Service, error) {
 	names := c.textsOf("name")
 	for _, v := range append(list(c.given["inputobject"]), c.input...) {

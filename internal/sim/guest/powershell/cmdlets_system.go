@@ -145,7 +145,7 @@ func getDrive(c *call) error {
 // featuresKey keeps the features that scripts have installed.
 const featuresKey = `HKLM\SOFTWARE\Microsoft\casement\Features`
 
-// imageFeatures are those of the image; the others are not installed.
+// imageFeatures are the Windows features of the image and whether each is installed.
 var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telnet-client": false,
 	"web-server": false, "rsat-ad-powershell": false, "fs-smb1": false, "windows-defender": true,
 	"powershell": true, "net-framework-45-core": true, "wow64-support": true, "snmp-service": false,
@@ -154,7 +154,7 @@ var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telne
 	"web-webserver": false, "rsat": false, "rsat-hyper-v-tools": false, "hyper-v-powershell": false,
 	"hypervisorplatform": false, "microsoft-hyper-v": false, "virtualmachineplatform": false, "smb1protocol": false}
 
-// feature says whether the image knows a feature and whether it is installed.
+// feature reports whether the image has a Windows feature, and whether it is installed.
 func (r *run) feature(name string) (known, installed bool) {
 	installed, known = imageFeatures[strings.ToLower(name)]
 	installed = installed && !(r.m.Image.Plain && strings.EqualFold(name, "Containers"))
@@ -244,7 +244,7 @@ func installFeature(c *call) error {
 		"ExitCode", exit, "FeatureResult", newArray()))
 }
 
-// capabilities are those of the image.
+// capabilities are the Windows capabilities of the image and whether each is installed.
 var capabilities = map[string]bool{"openssh.server~~~~0.0.1.0": true, "openssh.client~~~~0.0.1.0": true}
 
 func getCapability(c *call) error {

@@ -31,7 +31,8 @@ var taskCmdlets = []cmdlet{
 	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList Name", run: func(*call) error { return lacking("jobs (Start-Job)") }},
 }
 
-// taskPart makes a part of a task with the parameters that are kept of it.
+// taskPart returns a cmdlet that makes a part of a scheduled task, such as its trigger, from the
+// named parameters.
 func taskPart(kept ...string) func(*call) error {
 	return func(c *call) error {
 		o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Task", nil)
@@ -45,7 +46,7 @@ func taskPart(kept ...string) func(*call) error {
 
 const tasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
 
-// task is what is kept of a scheduled task.
+// task is a scheduled task as it is stored.
 type task struct {
 	Execute, Argument string
 	AtStartup         bool

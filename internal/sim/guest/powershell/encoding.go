@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// encode is text in an encoding of Windows PowerShell; start says that the file begins
-// with it, where some have a mark.
+// encode encodes text as Windows PowerShell does. start adds the byte order mark of the encodings
+// that have one.
 func encode(s, encoding string, start bool) []byte {
 	switch strings.ToLower(encoding) {
 	case "unicode", "string", "unknown", "utf-16", "utf-16le":
@@ -116,7 +116,7 @@ func decodeAs(b []byte, encoding string) string {
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// encodings are those that -Encoding takes.
+// encodingOf returns the encoding that the value of -Encoding names.
 func encodingOf(v any, otherwise string) (string, error) {
 	if v == nil {
 		return otherwise, nil

@@ -289,7 +289,8 @@ func (r *run) put(target node, v any) error {
 	return broken("RuntimeException", "InvalidLeftHandSide", "The assignment expression is not valid.")
 }
 
-// spread gives each target an item, and the last one the rest.
+// spread assigns the items of a list to the targets in order; the last target gets all remaining
+// items.
 func (r *run) spread(t arrayLiteral, v any) error {
 	items := list(v)
 	for i, target := range t.items {

@@ -17,10 +17,10 @@ type failure struct {
 	line    int
 	column  int
 	script  string
-	// ends says that it ends the script unless something catches it: throw, or
-	// ErrorAction Stop.
+	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
+	// unless it catches them.
 	ends bool
-	// quiet says that it has been reported.
+	// quiet is set once the failure has been printed.
 	quiet bool
 }
 
@@ -34,7 +34,7 @@ func (e exception) String() string { return e.kind + ": " + e.message }
 // Error is the message alone.
 func (f *failure) Error() string { return f.exception.message }
 
-// String is what a record is as text.
+// String returns the message of the error record.
 func (f *failure) String() string {
 	return f.exception.message
 }
@@ -68,8 +68,8 @@ func broken(kind, id, format string, a ...any) *failure {
 	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
 }
 
-// unsimulated is what PowerShell has and casement has not. Nothing catches it: the
-// script ends, and its exit code is 1.
+// unsimulated is the error of a feature of PowerShell that casement does not simulate. Nothing
+// catches it: the script ends with exit code 1.
 type unsimulated struct {
 	what   string
 	line   int

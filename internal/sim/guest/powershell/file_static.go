@@ -12,8 +12,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// fileStatics are those of System.IO. Their relative paths are of the process, not of
-// Set-Location, as in .NET.
+// fileStatics are the simulated static methods of System.IO. Relative paths start at the directory
+// of the process and not at Set-Location's, as in .NET.
 var fileStatics = map[string]staticMethod{
 	"io.file::exists": func(r *run, a []any) (any, error) {
 		n := r.own(a, 0)

@@ -14,7 +14,8 @@ type functionStage struct {
 	piped bool
 	dot   bool
 	input []any
-	// scope is that of one with a process block, which runs for each item.
+	// scope is the scope of a function with a process block, which runs once for each item and
+	// keeps its variables.
 	scope *scope
 }
 
@@ -357,7 +358,7 @@ func (r *run) initial(f function, one parameter, to *scope, piped bool) error {
 	return nil
 }
 
-// zero is what a parameter of a type is without a value.
+// zero returns the value of a parameter that the caller does not set, by the parameter's type.
 func zero(one parameter) any {
 	for _, kind := range one.kinds {
 		switch kind {

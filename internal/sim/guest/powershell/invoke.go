@@ -11,13 +11,13 @@ import (
 type argumentValue struct {
 	parameter string
 	value     any
-	// has says that there is a value; joined that it came as -Name:value.
+	// has is set for parameters with a value, joined for those in the form -Name:value.
 	has, joined bool
 	// text is how the argument is written, which a program gets.
 	text string
-	// bare says that it was written without quotes.
+	// bare is set for values without quotes.
 	bare bool
-	// glued says that it follows its parameter without a blank.
+	// glued is set for values that follow their parameter without a blank.
 	glued bool
 }
 
@@ -337,8 +337,8 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	}, nil
 }
 
-// outwards is the sink for what a command gives: while it runs, the streams are those
-// of the outside.
+// outwards returns the sink for a command's output. It restores the outer streams while the sink
+// runs.
 func (to *redirection) outwards(r *run) sink {
 	return func(v any) error {
 		inner := r.redirected

@@ -14,13 +14,13 @@ const (
 	maxDepth = 100
 )
 
-// ParseError says where and why a script cannot be read. Nothing of it runs.
+// ParseError is a syntax error with its position. No part of such a script runs.
 type ParseError struct {
 	Line, Column int
 	Message      string
-	// Missing says that PowerShell has the construct and the simulation does not.
+	// Missing is set for constructs of PowerShell that the simulation does not have.
 	Missing bool
-	// Incomplete says that the script ends before the construct does.
+	// Incomplete is set where the script ends within a construct.
 	Incomplete bool
 }
 

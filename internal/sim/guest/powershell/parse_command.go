@@ -61,7 +61,7 @@ func (p *parser) command() (node, error) {
 	}
 }
 
-// verbatim takes the rest of a line behind --% as words for a program.
+// verbatim reads the rest of the line after --% as arguments of a native program.
 func (p *parser) verbatim(c *command) {
 	p.pos += 3
 	from := p.pos

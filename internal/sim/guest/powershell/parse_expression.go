@@ -2,7 +2,7 @@ package powershell
 
 import "strings"
 
-// levels are the binary operators, from those that bind least.
+// levels are the binary operators by precedence, lowest first.
 var levels = [][]string{
 	{"-and", "-or", "-xor"},
 	{"-band", "-bor", "-bxor"},

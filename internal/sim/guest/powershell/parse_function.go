@@ -84,7 +84,7 @@ type attribute struct {
 	named map[string]node
 }
 
-// attribute reads one; nil is what is no attribute but a type.
+// attribute reads an attribute in brackets; it returns nil for a type.
 func (p *parser) attribute() (*attribute, error) {
 	from := p.pos
 	p.pos++

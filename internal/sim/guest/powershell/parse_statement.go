@@ -340,7 +340,7 @@ func (p *parser) jump(from position, word string) (node, error) {
 	return j, err
 }
 
-// assignment reads a pipeline, or a target with what it is given.
+// assignment reads a pipeline, or a target, an assignment operator and the assigned statement.
 func (p *parser) assignment() (node, error) {
 	from := position(p.pos)
 	if !p.startsExpression() {

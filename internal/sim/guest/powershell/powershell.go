@@ -36,22 +36,20 @@ type Request struct {
 	Body        []byte
 }
 
-// Answer is what a server said.
+// Answer is the response to an HTTP request.
 type Answer struct {
 	Status  int
 	Headers map[string]string
 	Body    []byte
 }
 
-// Host is what a script needs beyond the machine.
+// Host gives a script access to programs and the network of the guest.
 type Host interface {
-	// Start runs a program to its end; found is false where the guest has none of that
-	// name.
+	// Start runs a program until it ends; found is false if the guest has no program of that name.
 	Start(ctx context.Context, p *Program) (code int, found bool)
 	// Has says whether the guest has a program of a name, and by which path.
 	Has(name string) (path string, ok bool)
-	// Ask makes an HTTP request in the guest's network. An error says that no server
-	// answered.
+	// Ask sends an HTTP request in the guest's network. It returns an error if no server answers.
 	Ask(ctx context.Context, r Request) (Answer, error)
 	// Sleep waits for a time of the guest. It returns how long the guest believes that it
 	// was, beyond what its clock shows.
@@ -62,7 +60,7 @@ type Host interface {
 	Overrun(reason string)
 }
 
-// Session is what a script runs with. Streams and Env are not nil.
+// Session is the environment of a script. Streams and Env are not nil.
 type Session struct {
 	Stdin  io.Reader
 	Stdout io.Writer

@@ -156,7 +156,7 @@ func cellText(v any) string {
 
 func listOf(v any) []any { return list(v) }
 
-// columnWidths are those of the system's own tables.
+// columnWidths are the column widths of PowerShell's built-in table formats.
 var columnWidths = map[string]int{kindService + ".Status": 8, kindService + ".Name": 18, kindFile + ".Mode": 6, kindFile + ".Length": 14}
 
 func asTable(list []*object, names []string, heads bool) string {

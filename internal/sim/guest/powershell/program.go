@@ -113,7 +113,7 @@ func (w *lineWriter) flush() {
 	}
 }
 
-// words are arguments as a program gets them, each as it is.
+// words converts arguments to the words of a native program's command line.
 func words(args []argumentValue) []string {
 	var out []string
 	for _, a := range args {

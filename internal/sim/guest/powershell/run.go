@@ -76,7 +76,7 @@ func (r *run) step() error {
 	return r.ctx.Err()
 }
 
-// take counts what is about to be made.
+// take counts values that are about to be allocated, and fails once the script exceeds its bound.
 func (r *run) take(size int) error {
 	r.made += size
 	if size > maxValue {
@@ -175,7 +175,8 @@ func (r *run) preference(name string) string {
 	return strings.ToLower(text(v))
 }
 
-// scopeOf resolves script:name and its like; drive is what is no scope.
+// scopeOf resolves names with a scope such as script:name; drive is the prefix if it names no
+// scope, as in env:PATH.
 func (r *run) scopeOf(name string) (s *scope, rest, drive string) {
 	prefix, rest, ok := strings.Cut(name, ":")
 	if !ok {

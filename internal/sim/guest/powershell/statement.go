@@ -149,8 +149,8 @@ func single(items []any) any {
 	return newArray(items...)
 }
 
-// value is what a statement is worth: that of an expression as it is, that of a
-// pipeline collected.
+// value returns the value of a statement: an expression's value, or the collected output of a
+// pipeline.
 func (r *run) value(s node) (any, error) {
 	switch s := s.(type) {
 	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:

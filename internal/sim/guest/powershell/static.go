@@ -13,7 +13,7 @@ import (
 // staticMethod is a method or property of a type. A property is called without arguments.
 type staticMethod func(r *run, args []any) (any, error)
 
-// statics are those that the simulation has, as type::name in lower case.
+// statics are the simulated static methods, as type::name in lower case.
 var statics map[string]staticMethod
 
 func init() { //nolint:gochecknoinits // the functions of the table look into it

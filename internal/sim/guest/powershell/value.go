@@ -11,7 +11,7 @@ import (
 // A value is nil, a string, an int64, a float64, a bool, a char, a time.Time, a
 // time.Duration, a []byte, or one of the types here.
 type (
-	// void is what a command gives that gives nothing.
+	// void is the value of a command without output.
 	void struct{}
 	char rune
 	// array is a list; kind is its type as PowerShell names it.
@@ -26,7 +26,7 @@ type (
 	// guid and version print themselves.
 	guid    string
 	version string
-	// function is what has a name and a body, or a body alone.
+	// function is a function or script block; a script block has no name.
 	function struct {
 		name string
 		body *block
@@ -179,7 +179,7 @@ func truth(v any) bool {
 	return true
 }
 
-// list is a value as the items that a loop has of it.
+// list returns the items over which a loop over the value iterates.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil, void:

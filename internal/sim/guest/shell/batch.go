@@ -23,7 +23,7 @@ const notRecognized = 9009
 type batch struct {
 	shell *Shell
 	o     Session
-	// cmd is what all scripts of one cmd.exe share.
+	// cmd is the state that all batch files of one cmd.exe share.
 	cmd   *cmdProcess
 	lines []string
 	at    int
@@ -32,7 +32,7 @@ type batch struct {
 	// saved are the states that setlocal keeps.
 	saved []cmdState
 	depth int
-	// typed says that the lines are of a command line and not of a file.
+	// typed is set for lines of a command line (cmd /c), which differ from those of a file.
 	typed bool
 	// watch gets which lines fail; nil watches nothing.
 	watch *watch
@@ -49,7 +49,7 @@ type cmdProcess struct {
 	stack  []string
 }
 
-// cmdState is what setlocal keeps.
+// cmdState is the state that setlocal saves and endlocal restores.
 type cmdState struct {
 	dir     string
 	env     map[string]string

@@ -50,7 +50,7 @@ func (b *batch) subroutine(ctx context.Context, label string, args []string) int
 	return b.cmd.level
 }
 
-// script runs a batch file, whose errorlevel becomes ours.
+// script runs a batch file with call; its errorlevel becomes that of the caller.
 func (b *batch) script(ctx context.Context, file string, words []string) int {
 	data, err := b.shell.guest.Root.ReadFile(file)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *batch) external(ctx context.Context, text string) int {
 	return b.cmd.level
 }
 
-// cmdArgs keeps the text behind /c as it is written.
+// cmdArgs returns the text after /c with its quotes and blanks unchanged.
 func cmdArgs(text string, args []string) []string {
 	low := strings.ToLower(text)
 	for _, flag := range []string{"/c", "/k"} {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// firstWord is the first word of a line; a blank where there is none.
+// firstWord returns the first word of a line, or a blank for an empty line.
 func firstWord(line string) string {
 	line = strings.TrimLeft(line, " \t")
 	if i := strings.IndexAny(line, " \t"); i >= 0 {

@@ -179,7 +179,7 @@ func replaceFold(s, old, with string) string {
 	}
 }
 
-// substring is START[,LENGTH], each from the end where it is negative.
+// substring evaluates START[,LENGTH] of %NAME:~START,LENGTH%; negative numbers count from the end.
 func substring(v, spec string) (string, error) {
 	from, size, hasSize := strings.Cut(spec, ",")
 	start, err := strconv.Atoi(strings.TrimSpace(from))
@@ -230,8 +230,8 @@ func (b *batch) variable(name string) (string, bool) {
 	return "", false
 }
 
-// late puts in what is known when a command runs: for variables, and !NAME! where it is
-// enabled.
+// late expands the variables of for, and !NAME! if delayed expansion is enabled, when a command
+// runs.
 func (b *batch) late(s string) (string, error) {
 	if len(b.loops) > 0 && strings.Contains(s, "%") {
 		s = b.loopVariables(s)

@@ -125,13 +125,13 @@ func (b *batch) walk(dir string, words []string, each func(string) bool, depth i
 	return true
 }
 
-// fileOptions are those of for /f.
+// fileOptions are the options of for /f.
 type fileOptions struct {
 	eol    byte
 	skip   int
 	delims string
 	tokens []int
-	// rest says that one more token has the remaining text of the line.
+	// rest is set by tokens=...*: one more variable gets the remaining text of the line.
 	rest, backquote bool
 }
 
@@ -156,7 +156,7 @@ func parseFileOptions(text string) (fileOptions, error) {
 			}
 			o.skip = int(n)
 		case strings.HasPrefix(low, "delims="):
-			// A blank is a delimiter where it is the last of all.
+			// A blank is a delimiter only as the last character of delims=.
 			set := text[len("delims="):]
 			end := len(set)
 			for _, next := range []string{" tokens=", " skip=", " eol=", " usebackq"} {
@@ -240,7 +240,7 @@ func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 	return b.forLines(ctx, n, o, content)
 }
 
-// capture is what a command prints, in a process of its own.
+// capture runs a command in a cmd.exe of its own and returns its output.
 func (b *batch) capture(ctx context.Context, text string) string {
 	text = strings.NewReplacer("^|", "|", "^>", ">", "^<", "<", "^&", "&", "^^", "^", "^(", "(", "^)", ")", "^=",
 		"=", "^,", ",").Replace(text)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cmdNode is a command of cmd.exe as it is parsed.
+// cmdNode is a parsed command of cmd.exe.
 type cmdNode interface{}
 
 type (
@@ -59,7 +59,8 @@ type cmdParser struct {
 	pos   int
 	depth int
 	level int
-	// open says that more lines are needed, caret that a caret asks for them.
+	// open is set if the command continues on the next line, caret if it does so because of a
+	// caret.
 	open, caret, final bool
 }
 

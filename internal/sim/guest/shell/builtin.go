@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// own marks a builtin of the shells that is a command of ours: the interpreter's
-// differs from dash's or bash's.
+// own marks a builtin that is implemented here, because the interpreter's differs from that of
+// dash or bash.
 const own = "\x01"
 
-// ours are the builtins that are commands of ours.
+// builtinCommands returns the builtins of the shells that are implemented here.
 func builtinCommands() Table {
 	return Table{
 		"test": test, "[": test, "printf": printf, "echo": echo,

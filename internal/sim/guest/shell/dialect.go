@@ -26,7 +26,7 @@ type dialect struct {
 	checked   map[*syntax.CallExpr]bool
 }
 
-// scriptRun is what one run of a script keeps beside the interpreter.
+// scriptRun is the state of one run of a script that the interpreter does not keep.
 type scriptRun struct {
 	posix bool
 	// main is set while the script itself is adapted, and not a text that it evaluates.
@@ -231,8 +231,8 @@ func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
 	return expr
 }
 
-// lookAtCall refuses a trap on the end of a subshell, and makes return what it is
-// outside of functions of dash.
+// lookAtCall refuses a trap on the exit of a subshell, and gives return outside of functions the
+// meaning that it has in dash.
 func (d *dialect) lookAtCall(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
@@ -265,7 +265,7 @@ func (d *dialect) lookAtCall(n *syntax.CallExpr) {
 	}
 }
 
-// literalStart is what a word starts with as it is.
+// literalStart returns the literal text at the start of a word, before any expansion.
 func literalStart(w *syntax.Word) string {
 	if lit, ok := w.Parts[0].(*syntax.Lit); ok {
 		return lit.Value
@@ -353,7 +353,7 @@ func escapePattern(text string) string {
 	return b.String()
 }
 
-// notZero makes a divisor that ends the script where it is 0, as shells do.
+// notZero wraps a divisor so that the script ends if it is 0, as in real shells.
 func notZero(y syntax.ArithmExpr) syntax.ArithmExpr {
 	if w, ok := y.(*syntax.Word); ok && strings.Trim(w.Lit(), "0") != "" && strings.Trim(w.Lit(), "0123456789") == "" {
 		return y

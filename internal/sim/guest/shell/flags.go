@@ -26,7 +26,7 @@ func (o options) has(names ...string) bool {
 	return false
 }
 
-// value is that of a flag as it was given last, or "".
+// value returns the last value of a flag, or "".
 func (o options) value(name string) (last string) {
 	for _, g := range o.given {
 		if g.name == name {
@@ -36,7 +36,7 @@ func (o options) value(name string) (last string) {
 	return last
 }
 
-// values are those of a flag, in their order.
+// values returns all values of a flag, in order.
 func (o options) values(name string) (all []string) {
 	for _, g := range o.given {
 		if g.name == name {
@@ -46,7 +46,7 @@ func (o options) values(name string) (all []string) {
 	return all
 }
 
-// last is that of the flags which was given last, or "".
+// last returns the name of the flag that comes last on the command line, or "".
 func (o options) last(names ...string) (last string) {
 	for _, g := range o.given {
 		for _, n := range names {
@@ -123,7 +123,7 @@ func flagged(flags string, run func(ctx context.Context, p *Process, o options) 
 	}
 }
 
-// usageCode is what a program returns for a wrong command line.
+// usageCode returns the exit code of a program for a wrong command line.
 func usageCode(name string) int {
 	switch name {
 	case "grep", "egrep", "fgrep", "sort", "ls", "awk":

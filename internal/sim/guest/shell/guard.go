@@ -22,7 +22,8 @@ import (
 const (
 	// maxVariables bounds all variables together.
 	maxVariables = 256 << 10
-	// maxFactor bounds them in a script that replaces parts of one by another.
+	// maxFactor bounds the length of variables in a script that replaces parts of variables, since
+	// replacements multiply it.
 	maxFactor = 16 << 10
 	// maxArguments bounds the words of one command; Linux has 2 MiB.
 	maxArguments = 1 << 20
@@ -70,7 +71,7 @@ func (s *Shell) measure(ctx context.Context, args []string) error {
 	return nil
 }
 
-// bounds are those of variables, and of the arguments of a command.
+// bounds returns the largest total size of variables, and of the arguments of a command, in bytes.
 func (u *usage) bounds() (variables, arguments int64) {
 	if u.factor.Load() {
 		return maxFactor, maxFactor

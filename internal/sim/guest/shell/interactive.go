@@ -42,7 +42,7 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 	return i, nil
 }
 
-// Prompt is what the shell shows before it reads.
+// Prompt returns the prompt of the shell.
 func (i *Interactive) Prompt() string {
 	switch {
 	case i.ps != nil:

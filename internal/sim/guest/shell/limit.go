@@ -27,8 +27,8 @@ const (
 	maxScript = 4 << 20
 )
 
-// limits are what is left of the bounds. They go with the context, so that all that
-// a script starts shares them.
+// limits are the remaining amounts of the bounds. They are part of the context, so that all
+// programs of a script share them.
 type limits struct {
 	used   *usage
 	nested int
@@ -38,7 +38,7 @@ type usage struct {
 	calls, written atomic.Int64
 	// skipped is the time that was slept through without waiting.
 	skipped atomic.Int64
-	// factor says that a script replaces parts of variables by others.
+	// factor is set for scripts that replace parts of variables.
 	factor atomic.Bool
 	// marks takes what is said of commands without effect: the standard error of the
 	// outermost script, which no redirection of the script changes.

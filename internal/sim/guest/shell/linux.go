@@ -165,8 +165,8 @@ func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	return s.launch(ctx, &c, p.name())
 }
 
-// runSh is sh, dash and bash: -c SCRIPT, a file, or standard input. Options before
-// them are those of set.
+// runSh implements sh, dash and bash with -c SCRIPT, a file, or standard input. Options before
+// these are options of set.
 func runSh(ctx context.Context, p *Process) int {
 	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.name()}
 	run := p.shell.Sh

@@ -143,7 +143,7 @@ func (p *Process) read(name string) ([]byte, error) {
 	}
 }
 
-// deviceSize is what a device without an end gives.
+// deviceSize is the number of bytes that a read of an endless device such as /dev/zero returns.
 const deviceSize = 1 << 20
 
 const errIsDirectory = saying("Is a directory")

@@ -40,7 +40,7 @@ func linuxFile(s *Shell, name string) string {
 	return ""
 }
 
-// versionedLinux answers for the version of a node's program, which is that of its file.
+// versionedLinux implements --version of a node's program; the version is the one of its file.
 func versionedLinux(name string) Command {
 	return func(ctx context.Context, p *Process) int {
 		if !p.Guest.Image.Plain && (name == "containerd" || name == "runc") {

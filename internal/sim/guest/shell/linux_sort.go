@@ -93,7 +93,7 @@ func sortLines(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// field is what a key compares of a line.
+// field returns the part of a line that a sort key compares.
 func (k sortKey) field(line, sep string) string {
 	if k.from == 1 && k.fromLetter == 0 && k.to == 0 {
 		return line
@@ -195,7 +195,7 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// leading are the digits, or the others, that s starts with.
+// leading returns the digits at the start of s, or the characters that are no digits.
 func leading(s string, digits bool) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return (r >= '0' && r <= '9') != digits })
 	if i < 0 {

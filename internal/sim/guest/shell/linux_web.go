@@ -33,7 +33,7 @@ var curlFlags = declare(
 	no-keepalive stderr: g|globoff q|disable R|remote-time
 	ssl-no-revoke ssl-revoke-best-effort`)
 
-// curlRequest is what a command line of curl asks for.
+// curlRequest is the request that a command line of curl describes.
 type curlRequest struct {
 	method, url string
 	headers     http.Header
@@ -300,7 +300,7 @@ func (p *Process) curlTLS(o options, r *curlRequest) int {
 	return 0
 }
 
-// curlAnswer is what came back.
+// curlAnswer is the response to a request of curl.
 type curlAnswer struct {
 	status     int
 	kind, head string

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// refusedCode is the exit code of what is not simulated: that of a program that the
-// image has not.
+// refusedCode is the exit code of programs and options that are not simulated, the one of a
+// command that does not exist.
 const refusedCode = 127
 
 // Refuse says that something of the image is not simulated, and returns the exit code
@@ -50,8 +50,8 @@ func marksOf(ctx context.Context, other io.Writer) io.Writer {
 	return other
 }
 
-// asking are the words by which programs without effect only ask; alone says that a
-// program without arguments does.
+// asking are the subcommands with which programs without effect only print information; alone is
+// set where the program does so without arguments.
 var asking = map[string]struct {
 	words string
 	alone bool

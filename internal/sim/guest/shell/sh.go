@@ -183,7 +183,7 @@ const noTemp = "/dev/null/none"
 // forget hides noTemp from scripts.
 func forget(r *interp.Runner) error { return execute(context.Background(), r, "unset TMPDIR") }
 
-// shellVariables are those that a shell sets for itself.
+// shellVariables returns the variables that a shell sets when it starts.
 func (s *Shell) shellVariables(o Session, posix bool) []string {
 	uid := "0"
 	if account, ok := s.guest.Account(o.Env["USER"]); ok {

@@ -17,8 +17,8 @@ import (
 var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfile readarray dirs builtin " +
 	"enable caller complete compgen compopt help disown suspend bind history logout")
 
-// call turns a builtin into what does as the real shell's: a command of ours, or
-// another text for the interpreter.
+// call replaces a builtin by an implementation that behaves as the real shell's: a command of this
+// package, or other text for the interpreter.
 func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
 	name := args[0]
 	switch name {
@@ -102,7 +102,8 @@ func failing(code int, message string) []string {
 	return []string{own + "fail", strconv.Itoa(code), message}
 }
 
-// fatal is a failure that ends the shell, as those of dash's special builtins do.
+// fatal returns a command that ends the shell with a message, as failures of dash's special
+// builtins do.
 func fatal(code int, message string) []string {
 	return []string{"eval", fmt.Sprintf("%sfail %d %s; exit %d", own, code, single(message), code)}
 }
@@ -110,7 +111,7 @@ func fatal(code int, message string) []string {
 // single quotes a text for the interpreter.
 func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// evaluated runs a builtin by a command of ours; printf -v sets a variable.
+// evaluated runs a builtin that is implemented here; printf -v sets a variable.
 func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []string {
 	if args[0] == "printf" && len(args) > 1 && strings.HasPrefix(args[1], "-") && args[1] != "--" {
 		if posix && len(args[1]) > 1 {
@@ -130,7 +131,7 @@ func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []stri
 	return append([]string{own + args[0]}, args[1:]...)
 }
 
-// lookup says what a name is to a shell: a word for its kind, and where it is.
+// lookup returns the kind of a name, such as function or builtin, and the path of a program.
 func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where string) {
 	switch {
 	case syntax.IsKeyword(name) &&
@@ -312,7 +313,8 @@ func trapCall(args []string, posix bool) []string {
 	return out
 }
 
-// setCall drops options that change nothing here, and refuses those that would.
+// setCall removes options of set that have no effect here, and refuses those that are not
+// simulated.
 func setCall(args []string, posix bool) []string {
 	out := []string{"set"}
 	for i := 1; i < len(args); i++ {
@@ -385,7 +387,7 @@ func longOption(name string, posix bool) (kept string, known bool) {
 	return "", false
 }
 
-// shiftCall fails where there are not as many arguments.
+// shiftCall fails if there are fewer arguments than shift removes.
 func shiftCall(args []string, posix bool) []string {
 	n := "1"
 	if len(args) > 1 {

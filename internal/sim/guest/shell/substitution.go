@@ -18,7 +18,7 @@ type sink struct {
 	done chan struct{}
 }
 
-// outPath is what >( ) expands to.
+// outPath is the path to which >( ) expands.
 const outPath = noTemp + "/out/"
 
 var substituted atomic.Int64

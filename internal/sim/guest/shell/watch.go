@@ -14,11 +14,11 @@ type Failure struct {
 	Line int
 	Text string
 	Code int
-	// Says is what the command said last, empty where it said nothing.
+	// Says is the last line of the command's output, "" without output.
 	Says string
 }
 
-// String says what failed in a line.
+// String formats the failure as one line.
 func (f Failure) String() string {
 	text := fmt.Sprintf("line %d failed with code %d: %s", f.Line, f.Code, f.Text)
 	if f.Says != "" {

@@ -161,7 +161,7 @@ func makeDir(_ context.Context, p *Process) int {
 	}
 	code := 0
 	for _, d := range p.Args[1:] {
-		// A forward slash starts an option, which mkdir has none of.
+		// mkdir has no options, so a forward slash, which starts one, is refused.
 		if strings.HasPrefix(d, "/") || (strings.Contains(d, "/") && !strings.Contains(d, ":")) {
 			return p.Fail(1, "The syntax of the command is incorrect.\r")
 		}
@@ -176,8 +176,8 @@ func makeDir(_ context.Context, p *Process) int {
 	return code
 }
 
-// del removes files, never folders: of a folder it removes the files. What is not there
-// leaves the errorlevel as it is.
+// del removes files and no folders: given a folder, it removes the files in it. A missing file
+// does not change the errorlevel.
 func del(_ context.Context, p *Process) int {
 	given, names, code := p.switches("q f s a p")
 	if code != 0 {

@@ -41,7 +41,7 @@ func (s *Shell) onPath(p *Process) bool {
 	})
 }
 
-// versioned answers for the version of a node's program, which is that of its file.
+// versioned implements --version of a node's program; the version is the one of its file.
 func versioned(name string) Command {
 	return func(ctx context.Context, p *Process) int {
 		if !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version" {

@@ -62,7 +62,7 @@ func findstr(_ context.Context, p *Process) int {
 	return f.search(p, files, re)
 }
 
-// finder is what findstr and find are asked for.
+// finder is a search of findstr or find, read from its command line.
 type finder struct {
 	fold, invert, regular, literal, whole, begins, ends, number, names, count bool
 }

@@ -18,7 +18,7 @@ func (p *Process) edit(change func(*machine.Vitals)) int {
 	return 0
 }
 
-// netsh knows the dynamic port range, and nothing else.
+// netsh shows and sets the dynamic port range; other contexts of netsh are not simulated.
 func netsh(ctx context.Context, p *Process) int {
 	line := strings.ToLower(strings.Join(p.Args[1:], " "))
 	v := p.Guest.Pulse.Get()
