@@ -77,7 +77,7 @@ func (c *certificate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: max(retry, time.Until(expires.Add(renewAt-life)))}, nil
 }
 
-// issuerProblem says why the issuer cannot sign; "" when it can.
+// issuerProblem returns why the issuer cannot sign, or "".
 func (c *certificate) issuerProblem(ctx context.Context, namespace string, s spec) (string, error) {
 	kind := s.IssuerRef.Kind
 	if kind == "" {

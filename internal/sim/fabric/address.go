@@ -44,8 +44,8 @@ type addresses struct {
 	byKey  map[string]netip.Addr
 	byAddr map[netip.Addr]string
 	claims map[netip.Addr]net.Listener
-	// synced are the keys of the last model; all those of an earlier run until
-	// there is one.
+	// synced are the keys of the last model; before the first one, the keys that an earlier run
+	// has stored.
 	synced map[string]bool
 }
 

@@ -33,8 +33,7 @@ egressSelections:
 `, socketPath)
 }
 
-// maxSocketPath is what Linux allows for the path of a unix socket, without its
-// closing zero.
+// maxSocketPath is the longest path of a unix socket on Linux, without the terminating zero byte.
 const maxSocketPath = 107
 
 // maxHead bounds the head of a request, as net/http does by default.
@@ -92,7 +91,7 @@ func (f *Fabric) originOf(name string) Origin {
 	return Origin{}
 }
 
-// connect serves CONNECT on a listener, to those with the password if there is one.
+// connect serves HTTP CONNECT on a listener, to clients with the password if one is set.
 func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, from func(target string) Origin) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Config says how to run a fabric.
+// Config configures a fabric.
 type Config struct {
-	// Dir keeps the address mapping across restarts; it is made when missing.
+	// Dir stores the address mapping across restarts; it is created if missing.
 	Dir string
 	// Log receives changes of health and of listeners; nil discards them.
 	Log *slog.Logger

@@ -51,7 +51,8 @@ type PublicIP struct {
 	ID   string
 	IP   netip.Addr
 	FQDN string
-	// Basic addresses are open without a security group; the others are not.
+	// Basic is the SKU: Basic addresses are open without a security group, Standard ones are
+	// closed.
 	Basic bool
 }
 

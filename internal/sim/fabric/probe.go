@@ -46,8 +46,7 @@ const healthyFactor = 16
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50
 
-// syncProbes starts and ends probers, and makes those of machines that are down look
-// at once.
+// syncProbes starts and ends probers, and lets the probers of unhealthy machines probe at once.
 func (f *Fabric) syncProbes() {
 	want := map[probeKey]bool{}
 	for _, b := range f.bindings {

@@ -31,12 +31,11 @@ type SecurityRule struct {
 type Flow struct {
 	Protocol            string // tcp, udp, icmp
 	Source, Destination netip.Addr
-	// SourcePort is 0 where it is not known; it then counts as one that the
-	// system picked, 49152.
+	// SourcePort is 0 if it is unknown; rules then see 49152, a port that the system would pick.
 	SourcePort, DestinationPort uint16
 }
 
-// Verdict is what a security group says to a flow, and by which rule.
+// Verdict is the decision of a security group about a flow, with the rule that made it.
 type Verdict struct {
 	Allow bool
 	Group string // ID; "" where no group was asked
@@ -177,7 +176,7 @@ func (ix *index) outbound(from place, f Flow) Verdict {
 	return Verdict{Allow: true, Rule: "allowed"}
 }
 
-// groupsOf returns the group of the subnet, then that of the interface.
+// groupsOf returns the security group of the subnet, then that of the interface.
 func (ix *index) groupsOf(c *IPConfig) []string {
 	var out []string
 	if s := ix.subnets[c.Subnet]; s != nil && s.SecurityGroup != "" {

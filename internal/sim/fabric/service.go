@@ -34,8 +34,7 @@ type ServicePort struct {
 	Endpoints      []Endpoint
 }
 
-// Endpoint is an endpoint that answers and the node that it is on, where that is
-// known.
+// Endpoint is a ready endpoint of a service, with its node if that is known.
 type Endpoint struct {
 	Addr netip.AddrPort
 	Node string

@@ -34,7 +34,8 @@ func output(t *testing.T, g *Guest, script string) string {
 	return out.String()
 }
 
-// TestCapture: what scripts install on a machine is on the machines of its image, and nothing else.
+// TestCapture: the machines of an image have exactly what scripts installed on the machine that it
+// was captured from.
 func TestCapture(t *testing.T) {
 	builder, dir := plain(t, "builder", nil)
 	if s := builder.Status(); s.Provisioned != ProvisionedReady || !builder.Machine().Root.Exists(`C:\AzureData\CustomData.bin`) {

@@ -21,13 +21,14 @@ import (
 // guest too.
 type Fault struct {
 	Name string
-	// Does says what is wrong, in a few words.
+	// Does describes the fault in a few words.
 	Does string
-	// OS is Windows for those that Linux does not know.
+	// OS is Windows for faults that Linux guests cannot have.
 	OS string
 
 	corrupt func(customData string) string
-	// fetched says that corrupt works as well on what a machine fetches from a vault.
+	// fetched is set if corrupt also works on bootstrap data that a machine fetches from a key
+	// vault.
 	fetched bool
 	inject  func(*machine.Machine) error
 	heal    func(*machine.Machine) error
@@ -106,7 +107,7 @@ var (
 	nameValue  = regexp.MustCompile(`ds\.meta_data(\["local_hostname"\]|\.local_hostname)`)
 )
 
-// Faults lists them all, those of the first boot first.
+// Faults returns all faults, those of the first boot before those of a running machine.
 func Faults() []Fault {
 	vital := func(name, does, os string, sick func(*machine.Vitals)) Fault {
 		return Fault{Name: name, Does: does, OS: os,

@@ -28,9 +28,9 @@ import (
 
 // The parts of the seam that the packages below define.
 type (
-	// Machine is what the host knows about the VM.
+	// Machine is the description of the VM that the host passes to the guest.
 	Machine = machine.Spec
-	// Image says what the VM's image holds.
+	// Image describes the contents of the VM's image.
 	Image = machine.Image
 	// DataDisk is an attached empty disk.
 	DataDisk = machine.DataDisk
@@ -38,7 +38,7 @@ type (
 	Process = shell.Process
 	// Command is a program of the guest.
 	Command = shell.Command
-	// Action is what happened to a service.
+	// Action is a change of a service's state.
 	Action = machine.Action
 	// Service is a row of the service table.
 	Service = machine.Service
@@ -54,7 +54,7 @@ const (
 	Stopped        = machine.Stopped
 )
 
-// Sentinel is the file, in both OSes' spelling, that says that kubeadm succeeded.
+// Sentinel is the file whose existence reports that kubeadm succeeded, on both systems.
 const Sentinel = machine.Sentinel
 
 // ErrDamaged is returned for a guest whose state on the host's disk is damaged.
@@ -76,7 +76,7 @@ const (
 	PhaseFailed  Phase = "Failed"
 )
 
-// Provisioned is what the guest's agent has reported to Azure.
+// Provisioned is the provisioning state that the guest's agent has reported to Azure.
 type Provisioned string
 
 // States that an agent reports.
@@ -92,7 +92,7 @@ type Status struct {
 	Provisioned Provisioned
 	// Message says in a sentence what went wrong, or nothing.
 	Message string
-	// ExitCode is that of the user's script, runcmd's or another.
+	// ExitCode is the exit code of the user's script, of runcmd or another.
 	ExitCode int
 	// LastLines are the console's last lines, without secrets.
 	LastLines []string
@@ -134,7 +134,7 @@ type Guest struct {
 	status Status
 }
 
-// Capture reads the disk of a guest that is off, for images that are made of it.
+// Capture reads the disk of a guest that is off, to make an image of it.
 func Capture(dir string) ([]byte, error) { return machine.Capture(dir) }
 
 // New makes a guest, or resumes the one in the machine's directory. A guest

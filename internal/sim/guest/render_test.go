@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// base is what a KubeadmConfig of the documented templates asks for.
+// base returns the cloud-init data of a KubeadmConfig as the documented templates have it.
 func base(pre, post []string) cloudinit.BaseUserData {
 	return cloudinit.BaseUserData{
 		PreKubeadmCommands: pre, PostKubeadmCommands: post,

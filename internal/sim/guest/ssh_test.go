@@ -286,7 +286,7 @@ func TestSFTP(t *testing.T) {
 	}
 }
 
-// TestSFTPEndsWithAStatus is what scp looks at.
+// TestSFTPEndsWithAStatus: an SFTP session ends with an exit status, which scp checks.
 func TestSFTPEndsWithAStatus(t *testing.T) {
 	key, line := identity(t)
 	g, _ := boot(t, withKey(linux(t, nil), line))

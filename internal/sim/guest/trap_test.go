@@ -35,7 +35,7 @@ func zip(s string) string {
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// want is what a test expects of a booted guest. Empty fields are not looked at.
+// want is the expected state of a booted guest. Empty fields are not compared.
 type want struct {
 	provisioned guest.Provisioned
 	sentinel    bool

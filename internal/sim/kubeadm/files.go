@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// settings are what the cluster keeps for its kubelets.
+// settings is the configuration that the cluster stores for its kubelets.
 type settings struct {
 	kubelet map[string]any
 }

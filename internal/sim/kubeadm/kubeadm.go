@@ -39,7 +39,7 @@ const (
 // Dial opens a connection from inside the machine.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Options is what a join needs to know of its machine.
+// Options are the inputs of a join: its configuration and access to its machine.
 type Options struct {
 	// Config is the content of the file that --config names.
 	Config []byte
@@ -47,7 +47,7 @@ type Options struct {
 	Path func(guest string) (string, error)
 	// OS is "linux" or "windows".
 	OS string
-	// Hostname is what the machine calls itself.
+	// Hostname is the machine's host name.
 	Hostname string
 	// Lacks are checks that the machine fails because its image has not what a node needs.
 	Lacks []Lack

@@ -28,8 +28,8 @@ const (
 	podIdle = 10 * time.Second
 )
 
-// podConnection is what all pods of the node connect with: each request has its pod's
-// token.
+// podConnection is the HTTP connection that all pods of the node share: each request has the token
+// of its pod.
 type podConnection struct {
 	mu        sync.Mutex
 	server    string

@@ -50,7 +50,7 @@ func hostProcess(pod *corev1.Pod) bool {
 	return false
 }
 
-// refuseSandbox is what the runtime of Windows cannot give a pod.
+// refuseSandbox returns why the runtime of Windows cannot run a pod, or nil.
 func refuseSandbox(pod *corev1.Pod, os, _ string) error {
 	if os == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC) {
 		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
@@ -94,7 +94,7 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 		func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
 }
 
-// page is what a simulated container says on its ports and first in its log.
+// page is the text that a simulated container serves on its ports and writes first to its log.
 func (w *worker) page(c *container) string {
 	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name,
 		c.spec.Name, c.spec.Image, w.k.nodeName)

@@ -23,7 +23,7 @@ const (
 	keptDecisions = 256
 )
 
-// alwaysAllow is the authorization mode that asks no server; the other one is Webhook.
+// alwaysAllow is the authorization mode that allows all requests; the other mode is Webhook.
 const alwaysAllow = "AlwaysAllow"
 
 // guarded lets in who has a client certificate of the cluster's CA and may do what is
@@ -61,8 +61,9 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// asked is what a request does to the node, in the API server's terms.
-// Source: https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/.
+// asked returns the verb and subresource of nodes that a request to the kubelet needs in a
+// SubjectAccessReview. Source:
+// https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/.
 func asked(r *http.Request) (verb, subresource string) {
 	verb = map[string]string{
 		http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",

@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// container is one container of a pod and what became of it.
+// container is one container of a pod with its state.
 type container struct {
 	spec corev1.Container
 	init bool
@@ -53,7 +53,7 @@ type execution struct {
 	stop    func(ctx context.Context)
 }
 
-// listening is what answers on a port.
+// listening is the server of a container's port.
 type listening struct {
 	secure  *tls.Config
 	handler http.Handler

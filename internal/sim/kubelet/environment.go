@@ -47,7 +47,7 @@ func (w *worker) source(ctx context.Context, pod *corev1.Pod, from corev1.EnvFro
 	return nil, nil
 }
 
-// value is that of one variable; found is false for one that is left out.
+// value returns the value of one variable; found is false for optional ones without a value.
 func (w *worker) value(ctx context.Context, pod *corev1.Pod, e corev1.EnvVar) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
 		return e.Value, true, nil

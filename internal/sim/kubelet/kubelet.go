@@ -41,7 +41,7 @@ type Config struct {
 	Path func(guest string) (string, error)
 	// OS is "linux" or "windows".
 	OS string
-	// Release is what the node's info says of the operating system.
+	// Release is the operating system that the node's info shows.
 	Release Release
 	// Hostname is the computer name. The node is named after it in lower case,
 	// unless NodeName or --hostname-override says otherwise.
@@ -56,14 +56,14 @@ type Config struct {
 	// ("containerd://2.1.4", "docker://20.10.14").
 	Version        string
 	RuntimeVersion string
-	// Args are the service's arguments, without those of the image's fixed
-	// command line. See EnvArgs for kubeadm-flags.env.
+	// Args are the service's arguments that are not part of the image's fixed command line. See
+	// EnvArgs for kubeadm-flags.env.
 	Args []string
-	// Cores, MemoryMiB and DiskGiB are what the machine has.
+	// Cores, MemoryMiB and DiskGiB are the resources of the machine.
 	Cores, MemoryMiB, DiskGiB int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
-	// Cloud is what the in-tree Azure provider of old kubelets writes.
+	// Cloud are the values that the in-tree Azure provider of old kubelets writes to the Node.
 	Cloud Cloud
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -96,7 +96,7 @@ type Config struct {
 	Stages Stages
 	// Clock paces everything; nil is the real one.
 	Clock clock.WithTicker
-	// Log takes the kubelet's log; nil discards it. No secret is written to it.
+	// Log receives the kubelet's log; nil discards it. No secret is written to it.
 	Log io.Writer
 }
 
@@ -113,15 +113,15 @@ type Cloud struct {
 	ProviderID, InstanceType, Region, Zone string
 }
 
-// Health is what a kubelet finds wrong with its machine.
+// Health are the faults of its machine that a kubelet detects.
 type Health struct {
-	// RuntimeDown says that the container runtime does not answer.
+	// RuntimeDown is set if the container runtime does not answer.
 	RuntimeDown bool
-	// DiskFull says that the eviction threshold of the disk is crossed.
+	// DiskFull is set if the disk is fuller than the eviction threshold.
 	DiskFull bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
-	// PodsCutOff says that no pod with an address of its own is reached.
+	// PodsCutOff is set if no pod with an address of its own can be reached.
 	PodsCutOff bool
 }
 
@@ -303,8 +303,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Look asks the kubelet to look at its machine at once, because something of it
-// has changed.
+// Look makes the kubelet examine its machine at once, after a change of the machine.
 func (k *Kubelet) Look() {
 	k.touched()
 	k.pods.wakeAll()

@@ -81,7 +81,7 @@ func (k *Kubelet) sandboxProblem() string {
 	return ""
 }
 
-// subnetEnv is what flanneld writes and its CNI plugin reads.
+// subnetEnv is the file that flanneld writes and its CNI plugin reads.
 const subnetEnv = "/run/flannel/subnet.env"
 
 func (k *Kubelet) guestFile(guest string) bool {

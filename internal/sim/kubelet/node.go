@@ -30,10 +30,10 @@ const (
 	providedIP        = "alpha.kubernetes.io/provided-node-ip"
 	attachDetach      = "volumes.kubernetes.io/controller-managed-attach-detach"
 	windowsBuildLabel = "node.kubernetes.io/windows-build"
-	// networkNotReady is what kubelet relays from containerd without a CNI.
+	// networkNotReady is the message of a kubelet whose containerd has no CNI.
 	networkNotReady = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
 		"message:Network plugin returns error: cni plugin not initialized"
-	// runtimeDown is what kubelet says of a runtime that does not answer.
+	// runtimeDown is the message of a kubelet whose container runtime does not answer.
 	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
 
@@ -76,7 +76,7 @@ func registersCloudTaint(s *settings) bool {
 // inTree says whether the kubelet's own Azure provider is on.
 func inTree(f nodeFacts) bool { return f.flags.CloudProvider == "azure" }
 
-// defaultLabels are those that a restarted kubelet writes again.
+// defaultLabels are the labels that a kubelet writes again when it restarts.
 func defaultLabels(f nodeFacts) map[string]string {
 	l := map[string]string{
 		corev1.LabelHostname: strings.ToLower(f.config.Hostname),

@@ -244,7 +244,8 @@ func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr,
 	return ip, nil
 }
 
-// podCIDR is the Node's range; it is assigned some time after registration.
+// podCIDR returns the pod range of the Node, which the controller manager assigns some time after
+// registration.
 func (m *podManager) podCIDR(ctx context.Context) netip.Prefix {
 	node := m.k.node.get()
 	if node == nil || node.Spec.PodCIDR == "" {

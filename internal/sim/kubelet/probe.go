@@ -25,7 +25,7 @@ import (
 // counts as passed, and the container's log says so. Static pods are processes and are
 // not probed.
 
-// answer is what one question of a probe brought.
+// answer is the result of one attempt of a probe.
 type answer struct {
 	failure string // in the kubelet's words; empty when the probe passed
 	errored bool   // the probe could not be asked, which changes nothing
@@ -83,7 +83,7 @@ func (p *prober) take(a answer, now time.Time) (again time.Duration, failed bool
 	return p.period(), failed
 }
 
-// probers are those of one run; nil ones are not set.
+// probers are the probes of one run of a container; missing ones are nil.
 type probers struct{ startup, liveness, readiness *prober }
 
 func newProbers(c *corev1.Container, started time.Time) probers {
@@ -94,7 +94,7 @@ func newProbers(c *corev1.Container, started time.Time) probers {
 	}
 }
 
-// asked are the probes that run now: the startup probe alone until it has passed.
+// asked returns the probes that run now: the startup probe alone until it has succeeded.
 func (p probers) asked() []*prober {
 	if p.startup != nil && !p.startup.ok {
 		return []*prober{p.startup}
@@ -304,7 +304,7 @@ func (w *worker) listening() map[int32]*container {
 	return ports
 }
 
-// opens are the TCP ports of a container: the declared ones and those of its stub.
+// opens returns the TCP ports of a container: the declared ones, and those that its stub opens.
 func (w *worker) opens(c *container) []int32 {
 	var ports []int32
 	for _, p := range c.spec.Ports {

@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/sim/limit"
 )
 
-// Limits of a port forward, those of the real kubelet.
+// Limits of a port forward, as in the real kubelet.
 const (
 	streamIdle     = 4 * time.Hour
 	streamCreation = 30 * time.Second
@@ -186,8 +186,8 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 		streamCreation, portforward.SupportedProtocols)
 }
 
-// forwarder connects a forwarded port: static pods listen on the machine's
-// loopback address, the others in the network.
+// forwarder connects a forwarded port: static pods listen on the machine's loopback address, other
+// pods in the simulated network.
 type forwarder struct {
 	k *Kubelet
 	w *worker

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// publish computes the pod's status and writes it where it has changed.
+// publish computes the pod's status and writes it if it has changed.
 func (w *worker) publish(ctx context.Context) {
 	pod, gone := w.current()
 	w.status = podStatus(pod, w)
@@ -149,7 +149,8 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 	return corev1.PodRunning
 }
 
-// podConditions are the kubelet's five conditions; those of others stay.
+// podConditions returns the kubelet's five conditions together with the conditions of other
+// controllers.
 func podConditions(pod *corev1.Pod, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {

@@ -50,7 +50,7 @@ type sandbox struct {
 	exposed bool
 }
 
-// snapshot is what the HTTPS API may see of a worker.
+// snapshot is the state of a worker that the kubelet's HTTPS API shows.
 type snapshot struct {
 	pod        *corev1.Pod
 	status     corev1.PodStatus
@@ -113,7 +113,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// rest waits for a change, or until it is time to look again.
+// rest waits for a change, at most for d.
 func (w *worker) rest(ctx context.Context, d time.Duration) bool {
 	var due <-chan time.Time
 	if d > 0 {

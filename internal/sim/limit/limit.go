@@ -64,7 +64,7 @@ var guests atomic.Int64
 // those of all others: there are thousands of them in one process.
 func Guests(inner net.Listener) net.Listener { return shared{inner, int64(quarter())} }
 
-// shared is a listener whose connections are counted with those of others.
+// shared is a listener whose connections count together with those of other listeners.
 type shared struct {
 	net.Listener
 	bound int64
@@ -86,7 +86,7 @@ func (l shared) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection that counts until it is closed.
+// counted is a connection that occupies a slot until it is closed.
 type counted struct {
 	net.Conn
 	release func()
@@ -114,7 +114,7 @@ func (l Limits) Handler(h http.Handler) http.Handler {
 	})
 }
 
-// body calls end when it has been read.
+// body calls a function when the response body has been read.
 type body struct {
 	io.ReadCloser
 	end  func()

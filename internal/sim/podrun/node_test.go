@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// manage is a manager with a webhook that refuses everything, and says who it is to
-// the API server.
+// manage runs a manager whose webhook refuses every request, and identifies itself to the API
+// server.
 func manage() error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	health, host, port, certs := flags.String("health-addr", "", ""), flags.String("webhook-host", "", ""),
@@ -150,7 +150,7 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// TestUnknownImage: what cannot run says why.
+// TestUnknownImage: a pod that cannot run has a status with the reason.
 func TestUnknownImage(t *testing.T) {
 	n := start(t, t.TempDir())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"},

@@ -31,10 +31,10 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// Config says what the node is.
+// Config configures the node.
 type Config struct {
-	// REST reaches the API server as an administrator. Its host and CA are what
-	// the pods' kubeconfigs say too.
+	// REST connects to the API server as an administrator. The pods' kubeconfigs have the same
+	// host and CA.
 	REST *rest.Config
 	// Dir keeps the pods' directories and logs.
 	Dir string
@@ -180,5 +180,5 @@ func (r *Runner) bind(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// tokenLife is what kubelets ask for.
+// tokenLife is the lifetime of service account tokens that kubelets request.
 const tokenLife = time.Hour

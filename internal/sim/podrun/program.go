@@ -17,7 +17,7 @@ import (
 // certificate, and so where manifests mount it.
 const certMount = "/tmp/k8s-webhook-server/serving-certs"
 
-// program is what runs for an image.
+// program is the program of this machine that runs in place of an image.
 type program struct {
 	// ports are the flags that move a container port to a port of this machine.
 	ports map[int32]func(port uint16) []string

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// status is what a kubelet would say of the pod.
+// status returns the status that a kubelet would write for the pod.
 func (w *worker) status(now time.Time) corev1.PodStatus {
 	s := corev1.PodStatus{
 		Phase: corev1.PodRunning, HostIP: nodeIP.String(), HostIPs: []corev1.HostIP{{IP: nodeIP.String()}},

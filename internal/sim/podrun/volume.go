@@ -210,7 +210,7 @@ func (w *worker) writeKubeconfig() (string, error) {
 	return path, writeChanged(path, data)
 }
 
-// environment is what the container's env says, in order.
+// environment returns the variables of a container's env, in order.
 func (w *worker) environment(ctx context.Context, c corev1.Container) ([]string, map[string]string, error) {
 	values := map[string]string{}
 	out := []string{}

@@ -22,8 +22,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// Paces of a worker. A kubelet's own are ten times longer, because it has a
-// hundred pods.
+// Intervals of a worker. Those of a kubelet are ten times longer, as it runs a hundred pods.
 const (
 	step        = 250 * time.Millisecond
 	volumeEvery = 10 * time.Second
@@ -40,8 +39,7 @@ type worker struct {
 	node context.Context // ends with the node
 	stop context.CancelFunc
 
-	// ports are the ports of this machine by those of the containers; set before
-	// the worker runs.
+	// ports maps the container ports to ports of this machine. It is set before the worker runs.
 	ports      map[int32]uint16
 	tokens     map[string]heldToken // of volumes, by audience and path
 	containers []*container
@@ -222,7 +220,7 @@ func (w *worker) answers(c *container) bool {
 	return resp.StatusCode < http.StatusBadRequest
 }
 
-// report writes the pod's status when it has changed.
+// report writes the pod's status if it has changed.
 func (w *worker) report() {
 	status := w.status(time.Now())
 	if equality.Semantic.DeepEqual(status, w.reported) {

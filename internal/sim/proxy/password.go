@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// user is the name that clients present with the password; it is not looked at.
+// user is the user name that clients present with the password; it is not checked.
 const user = "casement"
 
 // Challenge is the Proxy-Authenticate header of a refusal.

@@ -38,7 +38,7 @@ type Config struct {
 	// Plain returns who answers a request in plain HTTP, nil for no one; without it
 	// none is answered.
 	Plain func(*http.Request) http.Handler
-	// Password is what clients present in Proxy-Authorization (see URL).
+	// Password is the password that clients present in Proxy-Authorization (see URL).
 	Password string
 	// Refused, when set, hears of each target that was refused.
 	Refused func(target string)

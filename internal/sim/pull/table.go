@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// shapes are what tags look like. A number of the right shape counts as published.
+// shapes are the forms of tags. A version number of the right form counts as published.
 const (
 	kubernetes = `v1\.(\d|[123]\d)\.\d{1,2}(-(alpha|beta|rc)\.\d+)?`
 	semver     = `v?\d{1,2}\.\d{1,3}(\.\d{1,3})?([-.][a-z0-9][\w.-]*)?`

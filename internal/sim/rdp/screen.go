@@ -67,8 +67,8 @@ func over(c, under color.RGBA) color.RGBA {
 	return color.RGBA{mix(c.R, under.R), mix(c.G, under.G), mix(c.B, under.B), 0xff}
 }
 
-// wrap breaks a line into ones of at most width letters, at spaces where there are any. An
-// empty line is one.
+// wrap breaks a line into lines of at most width letters, at spaces if possible. An empty line
+// stays one line.
 func wrap(line string, width int) (out []string) {
 	width = max(width, 1)
 	for len(line) > width {

@@ -51,7 +51,7 @@ var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig"
 	"plugins", "name", "path",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
 
-// spelled refuses fields that differ from those of naming in case alone.
+// spelled refuses fields whose names differ from a name in naming only in case.
 func spelled(v any) error {
 	switch v := v.(type) {
 	case map[string]any:

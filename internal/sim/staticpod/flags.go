@@ -13,7 +13,7 @@ import (
 type how int
 
 const (
-	// plain names no file: it stays as it is.
+	// plain values name no file and stay unchanged.
 	plain how = iota
 	// file is a file or a list of files that is read.
 	file

@@ -35,7 +35,7 @@ const (
 	lostAdmissionPlugins = "DenyEscalatingExec DenyExecOnPrivileged Initializers PersistentVolumeLabel " +
 		"PodSecurityPolicy SecurityContextDeny"
 
-	// lostFeatureGates are those that graduated or were given up.
+	// lostFeatureGates are feature gates that have graduated or were removed.
 	lostFeatureGates = `
 		APIListChunking APIPriorityAndFairness APISelfSubjectReview AdmissionWebhookMatchConditions AdvancedAuditing
 		AggregatedDiscoveryEndpoint AllowInsecureBackendProxy AllowServiceLBStatusOnNonLB AppArmor AppArmorFields AttachVolumeLimit

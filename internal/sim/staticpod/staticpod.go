@@ -42,8 +42,8 @@ type Files interface {
 type Mapping struct {
 	// Files is the guest's file tree.
 	Files Files
-	// Private is a directory on this machine that the guest cannot reach, for the
-	// files that are made of the guest's.
+	// Private is a directory on this machine, outside of the guest's reach, for translated copies
+	// of the guest's files.
 	Private string
 	// Address is the guest's address in its network, Loopback the one of
 	// 127.0.0.0/8 that its sockets are on.

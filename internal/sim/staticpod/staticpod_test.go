@@ -16,7 +16,7 @@ func mapping() Mapping {
 	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml"}
 }
 
-// tree is a guest's files below /vm; what begins with /out leads out of it.
+// tree are the files of a guest below /vm; paths below /out are outside of the guest.
 type tree map[string]string
 
 func (t tree) Host(guest string) (string, error) {

@@ -18,13 +18,13 @@ import (
 // Azure reaches a cloud. It is a client of its own on purpose: the stubs see
 // the local Azure as any other program does.
 type Azure struct {
-	// Endpoint is the resource manager's base URL, Authority that of the login service.
+	// Endpoint is the base URL of the resource manager, Authority that of the login service.
 	Endpoint, Authority string
 	// HTTP makes the calls; nil is http.DefaultClient.
 	HTTP *http.Client
 }
 
-// AzureConfig is what the cloud provider reads of azure.json.
+// AzureConfig are the fields of azure.json that the cloud provider reads.
 type AzureConfig struct {
 	TenantID               string `json:"tenantId"`
 	SubscriptionID         string `json:"subscriptionId"`
@@ -42,7 +42,7 @@ type AzureConfig struct {
 	UserAssignedIdentityID string `json:"userAssignedIdentityID"`
 }
 
-// ReadAzureConfig parses azure.json and fills what may be left out of it.
+// ReadAzureConfig parses azure.json and sets defaults.
 func ReadAzureConfig(data []byte) (AzureConfig, error) {
 	var c AzureConfig
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -151,7 +151,7 @@ type document = map[string]any
 // operationPoll is the pause between looks at a resource that changes.
 const operationPoll = 100 * time.Millisecond
 
-// put writes a resource and waits until it has settled.
+// put writes a resource and waits until the operation has ended.
 func (a *arm) put(ctx context.Context, path string, body document) (document, error) {
 	var doc document
 	if err := a.call(ctx, http.MethodPut, path, body, &doc); err != nil {

@@ -78,7 +78,8 @@ func options(name, contents string) *corev1.WindowsSecurityContextOptions {
 	return o
 }
 
-// TestGMSAAdmission is what the webhook answers to pods, before and after their contents are written.
+// TestGMSAAdmission: the webhook's answers to pods, before and after the contents of their
+// credential spec are filled in.
 func TestGMSAAdmission(t *testing.T) {
 	const contents = `{"CmsPlugins": ["ActiveDirectory"]}`
 	for name, tc := range map[string]struct {

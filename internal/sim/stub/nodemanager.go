@@ -263,8 +263,8 @@ func Metadata(dial func(ctx context.Context,
 	}
 }
 
-// ProviderID is how Kubernetes names a virtual machine: its resource group is in
-// lower case, the rest as ARM has it.
+// ProviderID returns the provider ID of a virtual machine: its resource ID with the resource group
+// in lower case.
 func ProviderID(resourceID string) string {
 	parts := strings.Split(resourceID, "/")
 	for i := range parts {

@@ -144,7 +144,7 @@ func answer(f *fabric.Fabric, from fabric.Origin, to string) string {
 	return string(data)
 }
 
-// TestProblemDetector: the conditions come beside those of the kubelet.
+// TestProblemDetector: its conditions are added to those of the kubelet.
 func TestProblemDetector(t *testing.T) {
 	c, _ := newCluster(t)
 	makeNode(t, "problems")

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// windowsConditions are what node-problem-detector says of a Windows node that has no problem.
-// Source: github.com/kubernetes/node-problem-detector, config/windows-health-checker-*.json.
+// windowsConditions are the conditions that node-problem-detector sets on a Windows node without
+// problems. Source: github.com/kubernetes/node-problem-detector,
+// config/windows-health-checker-*.json.
 var windowsConditions = []corev1.NodeCondition{
 	{Type: "KubeletUnhealthy", Reason: "KubeletIsHealthy"},
 	{Type: "ContainerRuntimeUnhealthy", Reason: "ContainerRuntimeIsHealthy"},
@@ -47,7 +48,7 @@ func (c *Cluster) problemDetector(ctx context.Context, env Env) error {
 	}
 }
 
-// setConditions adds conditions to the node's, or replaces those of their types.
+// setConditions adds conditions to the node's, replacing those of the same type.
 func setConditions(ctx context.Context, env Env, list []corev1.NodeCondition) error {
 	core, err := env.core(ctx)
 	if err != nil {

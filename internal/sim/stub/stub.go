@@ -39,7 +39,7 @@ type Program interface {
 	Ports() []int32
 }
 
-// Env is what a program finds in its container.
+// Env is the environment of a program in its container.
 type Env struct {
 	Pod       *corev1.Pod
 	Container *corev1.Container
@@ -104,7 +104,7 @@ func (e Env) flag(name string) string {
 	return ""
 }
 
-// Config is what the programs of one cluster share.
+// Config is shared by the programs of one cluster.
 type Config struct {
 	// Key is the cluster's key in the fabric, VNetID the ARM ID of the virtual
 	// network that its nodes are in.
@@ -153,7 +153,7 @@ type Description struct {
 type entry struct {
 	Description
 	run func(*Cluster, context.Context, Env) error
-	// ports are those that the real program opens and its manifests do not declare.
+	// ports are ports that the real program opens without declaring them in its manifest.
 	ports []int32
 }
 

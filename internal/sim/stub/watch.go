@@ -249,7 +249,7 @@ func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) m
 	return out
 }
 
-// addresses parses what is an IPv4 address and leaves the rest out.
+// addresses parses IPv4 addresses and skips all other strings.
 func addresses(in []string) []netip.Addr {
 	var out []netip.Addr
 	for _, s := range in {

@@ -154,7 +154,7 @@ type matching interface {
 	Split(string, int) []string
 }
 
-// pattern is what is used as a regular expression: itself, or a text that holds one.
+// pattern returns a node as a regular expression: a literal, or one that its text contains.
 func (r *run) pattern(n *node) matching {
 	if n.op == "pattern" {
 		return r.compile(n.text)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// node is an expression or a statement: what it is, a text and its parts.
+// node is an expression or a statement, with its kind, text and operands.
 type node struct {
 	op    string
 	text  string

@@ -31,7 +31,7 @@ type Result struct {
 	Reboot bool
 	// Ran is set when user data was looked at in this boot.
 	Ran bool
-	// ExitCode is what the user's script returned, runcmd's batch or another.
+	// ExitCode is the exit code of the user's script, of runcmd or another.
 	ExitCode int
 	// Problems say in order what of the custom data could not be used.
 	Problems []string

@@ -73,7 +73,7 @@ func (a *agent) cloudConfig(ctx context.Context, data []byte) (outcome, error) {
 	return outcome{}, nil
 }
 
-// unknown logs each key that the agent has no plugin for; it is skipped.
+// unknown logs and skips keys for which the agent has no plugin.
 func (a *agent) unknown(config map[string]any) {
 	known := keyPlugins()
 	for _, k := range slices.Sorted(maps.Keys(config)) {

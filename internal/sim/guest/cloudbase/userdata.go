@@ -136,7 +136,8 @@ func (a *agent) script(ctx context.Context, text string) (int, bool) {
 	return a.blocks(ctx, text), true
 }
 
-// blocks runs those of batch and then those of PowerShell, and adds their codes up.
+// blocks runs the batch blocks of a script and then its PowerShell blocks, and adds up their exit
+// codes.
 func (a *agent) blocks(ctx context.Context, text string) int {
 	sum := 0
 	for _, b := range ec2Script.FindAllStringSubmatch(text, -1) {

@@ -31,7 +31,7 @@ const (
 type Result struct {
 	// Ran is set when the user's scripts were not done before this boot.
 	Ran bool
-	// ExitCode is that of the first user script that failed.
+	// ExitCode is the exit code of the first user script that failed.
 	ExitCode int
 	// Problems say in order what of the custom data could not be used.
 	Problems []string
@@ -46,7 +46,7 @@ type agent struct {
 	scripts []script
 	boot    []string // boothooks
 	res     Result
-	// templates counts those that were rendered.
+	// templates is the number of rendered templates.
 	templates int
 }
 

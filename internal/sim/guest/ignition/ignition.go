@@ -38,7 +38,7 @@ type Result struct {
 	// Failed is set when Ignition failed, which leaves a real machine in its emergency
 	// shell: Azure then reports that provisioning timed out.
 	Failed bool
-	// ExitCode is that of the first unit that failed.
+	// ExitCode is the exit code of the first unit that failed.
 	ExitCode int
 	// Problems say in order what failed.
 	Problems []string

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Where systemd looks for units and the marks of those that are enabled.
+// Directories in which systemd looks for units and for the links of enabled ones.
 const (
 	unitDir   = "/etc/systemd/system"
 	wantedDir = unitDir + "/multi-user.target.wants"
@@ -71,7 +71,7 @@ func (a *agent) unit(u types.Unit) error {
 	return nil
 }
 
-// started is a unit with its drop-ins, as far as it is simulated.
+// started is the simulated part of a unit with its drop-ins.
 type started struct {
 	name    string
 	options []*unit.UnitOption

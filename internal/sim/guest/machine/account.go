@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// AddUser makes an account and its home, if it is not there. Reports whether it
-// was made.
+// AddUser adds a user account and its home directory. It returns false if the account exists
+// already.
 func (m *Machine) AddUser(name, gecos, shell string) (bool, error) {
 	if !validUser(name) {
 		return false, fmt.Errorf("%q is no user name", name)
@@ -112,7 +112,7 @@ func (m *Machine) GroupsOf(user string) []Group {
 	return append([]Group{own}, more...)
 }
 
-// AddGroup makes a group of Linux, if it is not there, and adds members to it.
+// AddGroup adds a Linux group unless it exists, and adds members to it.
 func (m *Machine) AddGroup(name string, members ...string) error {
 	data, err := m.Root.ReadFile("/etc/group")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -182,8 +182,7 @@ func (m *Machine) SetAuthorizedKeys(user string, keys []string) error {
 	return nil
 }
 
-// account is what the guest keeps of a password, as an OS does: enough to know it
-// again.
+// account is the salted hash of a password, by which the guest recognises it.
 type account struct{ Salt, Hash []byte }
 
 // passwordRounds makes guessing slow and a test quick.
@@ -227,7 +226,7 @@ func (m *Machine) SetPassword(user, password string) error {
 	return os.WriteFile(m.accountsFile(), data, 0o600)
 }
 
-// PasswordIs says whether it is the user's password.
+// PasswordIs reports whether password is the user's.
 func (m *Machine) PasswordIs(user, password string) bool {
 	accounts, err := m.accounts()
 	a, ok := accounts[strings.ToLower(user)]

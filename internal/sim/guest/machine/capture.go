@@ -84,7 +84,7 @@ func isLeftOut(name string) bool {
 	return false
 }
 
-// pack adds a folder, a file or a link; what is none of them is not of an image.
+// pack adds a folder, a file or a link to the archive and skips all other kinds of files.
 func pack(w *tar.Writer, root *os.Root, name string, d fs.DirEntry) error {
 	if d.IsDir() {
 		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
@@ -284,7 +284,7 @@ func (m *Machine) inspect() {
 	}
 }
 
-// Program says which program a file is for; ok is false where there is none.
+// Program returns the program that a file stands for; ok is false if there is none.
 func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {

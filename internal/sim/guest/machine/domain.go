@@ -17,7 +17,7 @@ const (
 	azurePlatDNS = "168.63.129.16"
 )
 
-// DNSServers are those that the guest asks: its own setting, those of its interface or its
+// DNSServers are the servers that the guest asks: its own setting, those of its interface or its
 // virtual network, or Azure's.
 func (m *Machine) DNSServers() []string {
 	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {
@@ -40,7 +40,7 @@ func (m *Machine) Domain() string {
 	return v.Text
 }
 
-// JoinedDomain is the domain that it will be in once it has restarted.
+// JoinedDomain is the domain of the computer after its next restart.
 func (m *Machine) JoinedDomain() string {
 	v, _ := m.Registry().Value(tcpipKey, domainLater)
 	return v.Text
@@ -71,8 +71,8 @@ func (m *Machine) Join(name string, by domain.Credential) error {
 // Trusted says whether the machine's domain answers and knows it.
 func (m *Machine) Trusted() error { return m.Directory.Trusts(m.Domain(), m.names(), m.Computer()) }
 
-// ManagedPassword asks for the password of a gMSA of a domain: as the machine, or as a user
-// where there is one.
+// ManagedPassword asks the domain for the password of a gMSA, as the machine, or as the user by if
+// it is not nil.
 func (m *Machine) ManagedPassword(name, account string, by *domain.Credential) error {
 	if by != nil {
 		return m.Directory.AsUser(name, m.names(), *by, account)

@@ -27,8 +27,8 @@ type journalData struct {
 	Finished bool `json:"finished"`
 	// Complete means all steps, in a journal that was made again.
 	Complete bool `json:"complete,omitempty"`
-	// Damage says what is wrong with a journal that could not be read and of whose
-	// bootstrap nothing is known.
+	// Damage is why the journal could not be read; the guest then does not know what its bootstrap
+	// has done.
 	Damage string `json:"damage,omitempty"`
 	// Boots counts.
 	Boots int `json:"boots"`
@@ -97,7 +97,7 @@ const (
 	provisionedFailed = "failed"
 )
 
-// Damage says why it is not known what the guest has done, or nothing.
+// Damage returns why the journal could not be read, or "".
 func (j *Journal) Damage() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -36,10 +36,10 @@ const (
 	WindowsService = "windows_service"
 )
 
-// Sentinel is the file, in both OSes' spelling, that says that kubeadm succeeded.
+// Sentinel is the file whose existence reports that kubeadm succeeded, on both systems.
 const Sentinel = "/run/cluster-api/bootstrap-success.complete"
 
-// Spec is what the host knows about a VM.
+// Spec is the description of a VM that the host passes to the guest.
 type Spec struct {
 	// ID is the VM's ARM resource ID.
 	ID string
@@ -71,7 +71,7 @@ type Spec struct {
 	Speed float64
 }
 
-// Image says what the VM's image holds.
+// Image describes the contents of the VM's image.
 type Image struct {
 	// Name is the product as the OS prints it ("Windows Server 2022 Datacenter",
 	// "Ubuntu 24.04.2 LTS").
@@ -205,8 +205,8 @@ func (m *Machine) IP() netip.Addr {
 	return m.IPs[0]
 }
 
-// Hostname is the name the OS has: that of /etc/hostname on Linux, the one last
-// set on Windows, or the computer name.
+// Hostname returns the host name of the OS: from /etc/hostname on Linux, the last one that was set
+// on Windows, or else the computer name.
 func (m *Machine) Hostname() string {
 	data, err := m.readHostname()
 	if name := strings.TrimSpace(string(data)); err == nil && name != "" {

@@ -84,7 +84,7 @@ func (r *Root) Abs(cwd, p string) string {
 	return string(drive) + ":" + strings.ReplaceAll(path.Clean("/"+rest), "/", `\`)
 }
 
-// splitDrive takes c:\a\b apart into 'C' and /a/b; without a drive it is 0.
+// splitDrive splits c:\a\b into 'C' and /a/b; the drive is 0 if the path has none.
 func splitDrive(p string) (byte, string) {
 	p = strings.ReplaceAll(p, `\`, "/")
 	p = strings.TrimPrefix(p, "//?/")

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Action is what happened to a service.
+// Action is a change of a service's state.
 type Action string
 
 // Actions that a service hook is called with.
@@ -44,7 +44,7 @@ type Service struct {
 	Start string `json:"start"`
 	// Path is the command line that the service runs, as the image has it.
 	Path string `json:"path,omitempty"`
-	// Settings are what nssm set, by parameter name.
+	// Settings are the parameters that nssm has set, by name.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type Vitals struct {
 	Free float64 `json:"free"`
 	// StaleEndpoints counts HNS endpoints that crashed pods have left.
 	StaleEndpoints int `json:"staleEndpoints"`
-	// MTU is that of the network adapter, in bytes.
+	// MTU is the MTU of the network adapter, in bytes.
 	MTU int `json:"mtu"`
 	// DynamicPorts is how many ports outbound connections may use, Connections how
 	// many do.

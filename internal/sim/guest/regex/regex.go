@@ -192,7 +192,7 @@ func (t *translator) repeat(op string) {
 	t.out.WriteString(op)
 }
 
-// operator is one of + ? { } ( ) | where it has its meaning.
+// operator translates one of + ? { } ( ) | that has its special meaning.
 func (t *translator) operator(c byte, start bool) {
 	switch c {
 	case '(', '|':
@@ -234,7 +234,7 @@ func (t *translator) operator(c byte, start bool) {
 	}
 }
 
-// escaped is what follows a backslash.
+// escaped translates the character after a backslash.
 func (t *translator) escaped(start bool) error {
 	if t.at == len(t.in) {
 		return errors.New("trailing backslash")

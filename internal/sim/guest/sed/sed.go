@@ -18,7 +18,7 @@ const (
 	maxSpace = 16 << 20
 )
 
-// Files are what r and w name.
+// Files gives access to the files that the commands r and w name.
 type Files interface {
 	// ReadFile returns a file's content.
 	ReadFile(name string) ([]byte, error)
