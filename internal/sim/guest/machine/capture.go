@@ -284,7 +284,7 @@ func (m *Machine) inspect() {
 	}
 }
 
-// Program returns the program that a file stands for; ok is false if there is none.
+// Program returns the program that a file is a simulation of; ok is false if there is none.
 func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {
