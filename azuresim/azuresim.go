@@ -169,7 +169,8 @@ func open(cfg Config) (*engine.Server, error) {
 	}, providers(cfg)...)
 }
 
-// providers are those of the local Azure. Lists show their types in this order.
+// providers returns the resource providers of the local Azure. Lists of providers show
+// their types in this order.
 func providers(cfg Config) []engine.Provider {
 	return []engine.Provider{
 		entra.New(entra.Config{Clients: cfg.Clients, Issuer: cfg.Issuer}),
@@ -183,7 +184,7 @@ func providers(cfg Config) []engine.Provider {
 	}
 }
 
-// Intercepts says whether the local Azure can answer for a public host, as an
+// Intercepts reports whether the local Azure can answer for a public host, as an
 // intercepting proxy or a hosts file leads it there.
 func Intercepts(name string) bool { return engine.AnswersFor(name, providers(Config{})...) }
 
@@ -199,16 +200,16 @@ func (a *Azure) Do(r *http.Request) (*http.Response, error) { return a.server.Do
 // TLS holds the certificate of the names that Intercepts knows.
 func (a *Azure) TLS() *tls.Config { return a.server.TLS() }
 
-// CAPEM is the certificate that clients have to trust.
+// CAPEM returns the certificate that clients have to trust.
 func (a *Azure) CAPEM() []byte { return a.server.CAPEM() }
 
-// CAFile is where that certificate is kept, "" in memory.
+// CAFile returns the path of the CA certificate, or "" for a server in memory.
 func (a *Azure) CAFile() string { return a.server.CAFile() }
 
 // List returns the documents of a resource type as clients see them.
 func (a *Azure) List(resourceType string) []json.RawMessage { return a.server.List(resourceType) }
 
-// Get returns one document as clients see it.
+// Get returns one document in the form that clients see.
 func (a *Azure) Get(id string) (json.RawMessage, bool) { return a.server.Get(id) }
 
 // Resources returns the IDs of all resources, sorted.
@@ -224,10 +225,10 @@ func (a *Azure) Subscribe(fn func(Change)) { a.server.Subscribe(fn) }
 // GuestChanged reports that View of a machine answers something new.
 func (a *Azure) GuestChanged(string) { a.server.Broadcast() }
 
-// Faults are the rules by which it fails on purpose.
+// Faults returns the rules by which it fails on purpose.
 func (a *Azure) Faults() *fault.Set { return a.server.Faults() }
 
-// CallLog returns what was asked so far.
+// CallLog returns the summary of all calls so far.
 func (a *Azure) CallLog() CallLog { return a.server.CallLog() }
 
 // CallsAfter returns the remembered calls with a higher number than after.

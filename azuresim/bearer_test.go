@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// minted is a token of the server with some claims changed, signed with key.
+// minted returns a token of the server with some claims changed, signed with key.
 func (a *azure) minted(key any, method jwt.SigningMethod, change jwt.MapClaims) string {
 	a.t.Helper()
 	now := a.Clock.Now()

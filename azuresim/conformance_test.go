@@ -90,7 +90,7 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 	return b.String()
 }
 
-// readOnly says whether a kind refuses a verb always.
+// readOnly reports whether a kind refuses a verb always.
 func readOnly(k *engine.Type, verb string) bool {
 	return k.Name == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces" && verb != http.MethodGet ||
 		k.Name == "Microsoft.Resources/deployments" && verb == http.MethodPatch ||

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// filled is the directory of a local Azure that was closed, and what it had.
+// filled returns the directory of a local Azure that was closed, and what it had.
 func filled(t *testing.T) (dir string, resources []string) {
 	t.Helper()
 	dir = t.TempDir()

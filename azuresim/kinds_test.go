@@ -16,7 +16,7 @@ func (a *azure) group() {
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 }
 
-// refusal is the code of the error that a request gets.
+// refusal returns the code of the error that a request gets.
 func (a *azure) refusal(method, path, body string) string {
 	a.t.Helper()
 	_, answer, _ := a.speak(method, path, body)

@@ -16,15 +16,16 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// Endpoint is the URL of the resource manager and the token service: where Start
+// Endpoint returns the URL of the resource manager and the token service: where Start
 // listens, else one that only a client in process reaches.
 func (a *Azure) Endpoint() string { return a.endpoint }
 
-// Client is the application of the one who runs this Azure: with its secret one
-// may do everything.
+// Client returns the application of the one who runs this Azure: with its secret one may do
+// everything.
 func (a *Azure) Client() Client { return entra.Owner(a.server) }
 
-// SecretFile is where that secret is kept, with mode 0600; "" in memory.
+// SecretFile returns the path of the file with DefaultClient's secret, which has mode 0600;
+// "" for a server in memory.
 func (a *Azure) SecretFile() string { return entra.SecretFile(a.server) }
 
 // Admit lets an application log in from now on, until the server ends; it replaces

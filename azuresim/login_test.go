@@ -29,7 +29,7 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// keyPair is a certificate, its PEM and its RSA key.
+// keyPair returns a certificate, its PEM and its RSA key.
 func keyPair(t *testing.T) (*x509.Certificate, string, *rsa.PrivateKey) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -48,7 +48,7 @@ func keyPair(t *testing.T) (*x509.Certificate, string, *rsa.PrivateKey) {
 	return cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), key
 }
 
-// federatedToken is a token as a Kubernetes API server issues it.
+// federatedToken returns a token as a Kubernetes API server issues it.
 func federatedToken(key *rsa.PrivateKey, subject, audience string, life time.Duration) string {
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
 		"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix(),
@@ -155,7 +155,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// unsigned is a token with the algorithm "none" and no signature.
+// unsigned returns a token with the algorithm "none" and no signature.
 func unsigned(token string) string {
 	parts := strings.Split(token, ".")
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + "."

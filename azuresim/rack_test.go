@@ -145,7 +145,7 @@ func (a *azure) nics() *armnetwork.InterfacesClient {
 	return c
 }
 
-// imageID is a community image for a Windows release and a Kubernetes version.
+// imageID returns a community image for a Windows release and a Kubernetes version.
 func imageID(release, version string) *string {
 	return new("/CommunityGalleries/" + compute.CommunityGallery + "/Images/capi-win-" + release + "-containerd/Versions/" + version)
 }
@@ -191,7 +191,7 @@ func (a *azure) putSet(set armcompute.VirtualMachineScaleSet) armcompute.Virtual
 	return must(a.t, p, err).VirtualMachineScaleSet
 }
 
-// listed are the instances of the set, by number, with their states.
+// listed returns the instances of the set, by number, with their states.
 func (a *azure) listed() map[string]*armcompute.VirtualMachineScaleSetVM {
 	a.t.Helper()
 	out := map[string]*armcompute.VirtualMachineScaleSetVM{}

@@ -22,7 +22,7 @@ machinePools: true
 args: []
 `
 
-// Chart is a Helm chart of the same objects that Components and SelfSignedComponents
+// Chart returns a Helm chart of the same objects that Components and SelfSignedComponents
 // have, by the names of its files. version is a release's, such as v0.1.0.
 func Chart(image, version string) (map[string][]byte, error) {
 	kinds, err := components(image, func(object map[string]any) bool {

@@ -75,7 +75,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// render is what Helm makes of the chart; its templates use nothing that Go's lack.
+// render renders the chart with Go's templates, whose functions suffice for it.
 func render(t *testing.T, chart map[string][]byte, namespace string, set map[string]any) map[string]map[string]any {
 	t.Helper()
 	values := map[string]any{}

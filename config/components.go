@@ -75,7 +75,7 @@ func podOf(deployment map[string]any) map[string]any {
 	return child(child(child(deployment, "spec"), "template"), "spec")
 }
 
-// containers are those of a Deployment; other objects have none.
+// containers returns the containers of a Deployment; nil for other objects.
 func containers(object map[string]any) []map[string]any {
 	if object["kind"] != "Deployment" {
 		return nil
@@ -90,7 +90,7 @@ func containers(object map[string]any) []map[string]any {
 	return out
 }
 
-// components are the manifests, and those in more, each object as adapt leaves it and
+// components returns the manifests, and those in more, each object as adapt leaves it and
 // where it says that it is wanted.
 func components(image string, adapt func(map[string]any) bool, more ...string) ([]byte, error) {
 	var out bytes.Buffer

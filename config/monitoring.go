@@ -10,7 +10,7 @@ import (
 // Monitoring returns the names of the files for Prometheus and Grafana.
 func Monitoring() []string { return []string{"dashboard.json", "rules.yaml"} }
 
-// MonitoringFile returns one of them.
+// MonitoringFile returns the content of a file of the monitoring configuration.
 func MonitoringFile(name string) ([]byte, error) {
 	data, err := files.ReadFile("monitoring/" + name)
 	if err != nil {
@@ -25,7 +25,7 @@ type Rule struct {
 	Labels, Annotations      map[string]string
 }
 
-// Rules are those of the file for Prometheus.
+// Rules returns the alerting and recording rules in the file for Prometheus.
 func Rules() ([]Rule, error) {
 	data, err := MonitoringFile("rules.yaml")
 	if err != nil {
@@ -47,7 +47,7 @@ func Rules() ([]Rule, error) {
 	return out, nil
 }
 
-// Queries are all that rules and dashboard ask Prometheus, in PromQL.
+// Queries returns all PromQL queries of the rules and the dashboard.
 func Queries() ([]string, error) {
 	rules, err := Rules()
 	if err != nil {

@@ -15,8 +15,8 @@ const OverlayName = "casement-namespaced"
 // exampleNamespace is the one that the overlay is written for.
 const exampleNamespace = "team-a"
 
-// NamespacedOverlay is a kustomize directory, by the names of its files: the manager for
-// some namespaces alone, with rights in those and, of what has no namespace, to read
+// NamespacedOverlay returns a kustomize directory, by the names of its files: the manager
+// for some namespaces alone, with rights in those and, of what has no namespace, to read
 // Namespaces and to ask the API server about users. Another namespace is another directory
 // like that of the example, and another argument.
 func NamespacedOverlay(image string) (map[string][]byte, error) {

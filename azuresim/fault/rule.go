@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kind is what a rule does.
+// Kind is the kind of fault that a rule causes.
 type Kind string
 
-// The kinds, by where they act. The first five answer a request, the next
-// two refuse a write as the platform does, the last three corrupt an operation.
+// The kinds of faults, by where they act. The first five replace the answer to a request,
+// the next two refuse a write as the platform does, the last three make an operation fail.
 const (
 	// Throttle answers 429 TooManyRequests with Retry-After.
 	Throttle Kind = "throttle"
@@ -30,16 +30,16 @@ const (
 	Quota Kind = "quota"
 	// SKU refuses a virtual machine because its size is not available.
 	SKU Kind = "sku"
-	// Operation lets the long-running operation of a call fail.
+	// Operation makes the long-running operation of a call fail.
 	Operation Kind = "operation"
-	// BootFailure lets a virtual machine never report from its guest
+	// BootFailure keeps a virtual machine's guest from ever reporting its provisioning
 	// (OSProvisioningTimedOut).
 	BootFailure Kind = "boot-failure"
 	// SlowBoot delays the boot of a virtual machine by Delay.
 	SlowBoot Kind = "slow-boot"
-	// Eviction takes a spot virtual machine away, Delay after it came up.
+	// Eviction evicts a spot virtual machine; Delay is counted from its boot.
 	Eviction Kind = "eviction"
-	// Guest brings a guest fault upon a virtual machine's guest.
+	// Guest injects a guest fault into a virtual machine.
 	Guest Kind = "guest"
 )
 
@@ -61,52 +61,52 @@ func Kinds() [][2]string {
 	}
 }
 
-// Rule is one fault. The first group of fields says which calls it is for (an
-// empty field is for all), the second how often it matches, the third what it
-// does beyond its kind.
+// Rule is one fault. The first group of fields selects calls (an empty field selects all),
+// the second limits how often the rule matches, the third changes the fault that its kind
+// causes.
 type Rule struct {
-	// ID is given by the Set.
+	// ID is set by the Set.
 	ID   string `json:"id,omitempty"`
 	Kind Kind   `json:"kind"`
 
 	// Verbs are HTTP methods.
 	Verbs []string `json:"verbs,omitempty"`
-	// Type is a pattern (path.Match with * over slashes too) of the resource type,
-	// Group of the resource group, Name of the resource. Case does not matter.
+	// Type, Group and Name are patterns (path.Match, with * also matching slashes) of the
+	// resource type, the resource group and the resource's name, without case.
 	Type  string `json:"type,omitempty"`
 	Group string `json:"group,omitempty"`
 	Name  string `json:"name,omitempty"`
 
-	// After lets the first calls that match pass; Count ends the rule when it has
-	// matched that often (0: never); Probability is the chance of each call, 0 and
-	// 1 both meaning always.
+	// After is how many matching calls pass before the rule acts; Count is how often it
+	// acts (0: without limit); Probability is the chance that it acts on a call, where 0
+	// and 1 both mean always.
 	After       int     `json:"after,omitempty"`
 	Count       int     `json:"count,omitempty"`
 	Probability float64 `json:"probability,omitempty"`
-	// Seed makes the rule's chances repeatable; of a rule in a file it is added to the
-	// file's.
+	// Seed makes the rule's random choices repeatable; for a rule in a file it is added to
+	// the file's seed.
 	Seed uint64 `json:"seed,omitempty"`
 
-	// Status, Code and Message replace the answer that the kind of fault gives.
+	// Status, Code and Message replace those of the kind's error.
 	Status  int    `json:"status,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	// RetryAfter is in seconds.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// Delay is a duration as time.ParseDuration reads it; for SlowBoot and
-	// Eviction.
+	// Delay is a duration in the form of time.ParseDuration, for SlowBoot and Eviction.
 	Delay string `json:"delay,omitempty"`
-	// GuestFault is what the guest has; for Guest.
+	// GuestFault is the name of the guest fault to inject, for Guest.
 	GuestFault string `json:"ailment,omitempty"`
 
-	// Seen and Matched are counted by the Set.
+	// Seen is how many calls the rule selected, Matched on how many it acted; the Set
+	// counts both.
 	Seen    int `json:"seen,omitempty"`
 	Matched int `json:"struck,omitempty"`
 }
 
-// File is the form of a file of rules.
+// File is a file of rules.
 type File struct {
-	// Seed makes the chances of a run repeatable.
+	// Seed makes the random choices of a run repeatable.
 	Seed  uint64 `json:"seed,omitempty"`
 	Rules []Rule `json:"faults"`
 }
@@ -125,7 +125,7 @@ func Parse(data []byte) (File, error) {
 	return f, nil
 }
 
-// Validate says what is wrong with a rule.
+// Validate returns an error that says what is wrong with a rule.
 func (r Rule) Validate() error {
 	known := slices.ContainsFunc(Kinds(), func(k [2]string) bool { return k[0] == string(r.Kind) })
 	if !known {
@@ -165,7 +165,7 @@ func (r Rule) delay() (time.Duration, error) {
 	return time.ParseDuration(r.Delay)
 }
 
-// Wait is the rule's delay; 0 when it has none.
+// Wait returns the rule's delay, or 0 if it has none.
 func (r Rule) Wait() time.Duration {
 	d, err := r.delay()
 	if err != nil {
@@ -174,12 +174,12 @@ func (r Rule) Wait() time.Duration {
 	return d
 }
 
-// Target is what a rule is matched against. Empty fields are unknown.
+// Target describes a call that rules are matched against. Empty fields are unknown.
 type Target struct {
 	Verb, Type, Group, Name string
 }
 
-// matches says whether a rule is for a target.
+// matches reports whether a rule selects a target.
 func (r Rule) matches(t Target) bool {
 	if len(r.Verbs) > 0 && !slices.ContainsFunc(r.Verbs, func(v string) bool { return strings.EqualFold(v, t.Verb) }) {
 		return false
@@ -187,7 +187,7 @@ func (r Rule) matches(t Target) bool {
 	return like(r.Type, t.Type) && like(r.Group, t.Group) && like(r.Name, t.Name)
 }
 
-// like matches without case; * reaches over slashes.
+// like matches a pattern without case; * also matches slashes.
 func like(pattern, text string) bool {
 	if pattern == "" {
 		return true

@@ -8,16 +8,15 @@ import (
 	"sync"
 )
 
-// Set holds the rules in force. It is safe for concurrent use; the zero value is
-// an empty Set.
+// Set has the active rules. It is safe for concurrent use; the zero value is an empty Set.
 type Set struct {
 	mu    sync.Mutex
 	rules []*active
 	next  int
 }
 
-// active is a rule in force. It draws its chances from a source of its own, so that what
-// it does to the calls that it is for does not depend on other rules.
+// active is an active rule. It has a random source of its own, so that its choices do not
+// depend on other rules.
 type active struct {
 	Rule
 	draw *rand.Rand
@@ -35,7 +34,7 @@ func New(f File) (*Set, error) {
 	return s, nil
 }
 
-// Add files a rule, counted from nothing, and returns it with its ID.
+// Add adds a rule with its counters at zero and returns it with its ID.
 func (s *Set) Add(r Rule) (Rule, error) {
 	if err := r.Validate(); err != nil {
 		return r, err
@@ -59,7 +58,7 @@ func (s *Set) List() []Rule {
 	return out
 }
 
-// Clear removes the rules with these IDs, or all when none is named.
+// Clear removes the rules with these IDs, or all rules if no ID is given.
 func (s *Set) Clear(ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *Set) Clear(ids ...string) error {
 	return nil
 }
 
-// Match counts a target and returns the first rule of these kinds that is for it now.
+// Match counts a call and returns the first rule of these kinds that acts on it.
 func (s *Set) Match(t Target, kinds ...Kind) (Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +83,7 @@ func (s *Set) Match(t Target, kinds ...Kind) (Rule, bool) {
 	return Rule{}, false
 }
 
-// MatchBy says whether the rule with that ID is for a target now.
+// MatchBy reports whether the rule with an ID acts on a call.
 func (s *Set) MatchBy(id string, t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func (s *Set) MatchBy(id string, t Target) bool {
 	return i >= 0 && s.rules[i].due(t)
 }
 
-// due counts a call that a rule is for and says whether the rule matches this one.
+// due counts a call that the rule selects and reports whether the rule acts on it.
 func (r *active) due(t Target) bool {
 	if !r.matches(t) || r.Count > 0 && r.Matched >= r.Count {
 		return false

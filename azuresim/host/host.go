@@ -1,5 +1,6 @@
-// Package host is the seam between the local Azure and what runs its machines: the
-// Host that azuresim.Config takes, and the machines as values. It imports nothing.
+// Package host is the interface between the local Azure and the program that runs its
+// virtual machines: the Host that azuresim.Config takes, and the types that describe
+// machines. It imports nothing.
 package host
 
 import "context"
@@ -18,10 +19,10 @@ type Host interface {
 	Start(vm VM)
 	// Stop powers the VM off and keeps its disks.
 	Stop(id string)
-	// Delete powers the VM off and discards its disks. It returns once nothing
-	// of the guest is left.
+	// Delete powers the VM off and discards its disks. It returns after the guest is
+	// removed completely.
 	Delete(ctx context.Context, id string) error
-	// View says what state the guest is in.
+	// View returns the state of the guest.
 	View(id string) View
 	// Run executes a script in the guest, as Run Command and the custom script
 	// extension do, and returns its exit code and output.
@@ -30,15 +31,15 @@ type Host interface {
 	Console(id string) []byte
 }
 
-// Breaker is a Host that knows of guests which cannot run any more until they are
-// started again or deleted.
+// Breaker is implemented by a Host that can find guests broken: such a guest cannot run
+// until it is started again or deleted.
 type Breaker interface {
-	// Broken says why a VM's guest cannot run, or nothing. It is asked for each VM
-	// that is read, and must be quick.
+	// Broken returns why a VM's guest cannot run, or "". It is called for each VM that is
+	// read and must be quick.
 	Broken(id string) string
 }
 
-// View is what the platform can see of a guest.
+// View is the state of a guest as far as the platform can see it.
 type View struct {
 	// Provisioned is what the guest agent reported about its provisioning.
 	Provisioned Provisioning
@@ -58,7 +59,7 @@ const (
 	ProvisioningFailed  Provisioning = "Failed"
 )
 
-// VM is a virtual machine as the platform hands it to the host that runs it.
+// VM describes a virtual machine to the Host that runs it.
 type VM struct {
 	// ID is the VM's ARM resource ID, with the casing of its creation.
 	ID   string
@@ -70,7 +71,7 @@ type VM struct {
 	Location      string
 	Zone          string // "" when regional
 	Size          string
-	// Cores and MemoryMiB are what the size has.
+	// Cores and MemoryMiB are those of the VM's size.
 	Cores, MemoryMiB int
 	// OS is "Windows" or "Linux".
 	OS            string
@@ -79,7 +80,7 @@ type VM struct {
 	AdminUsername string
 	SSHPublicKeys []string
 	NICs          []NIC
-	// OSDiskGiB and DataDisks are sizes in GiB; data disks by LUN order.
+	// OSDiskGiB and DataDisks are sizes in GiB; data disks are ordered by LUN.
 	OSDiskGiB int
 	DataDisks []DataDisk
 	// Identities are resource IDs of user-assigned identities.
@@ -87,35 +88,34 @@ type VM struct {
 	Tags       map[string]string
 }
 
-// Image names what a VM was created from. ID is set for gallery and community
-// images, the other four for marketplace ones.
+// Image identifies the image that a VM was created from. ID is set for gallery and
+// community images, the other four fields for marketplace images.
 type Image struct {
 	ID, Publisher, Offer, SKU, Version, ExactVersion string
-	// Source is the published image that an image of one's own was captured from,
-	// or the exact version of "latest": an ID, or publisher:offer:sku:version. It
-	// is empty where ID itself is all that is known.
+	// Source is the published image that a custom image was captured from, or the exact
+	// version of "latest": an ID, or publisher:offer:sku:version. It is empty if only ID is
+	// known.
 	Source string
-	// Holds is what an Imager answered of the machine that the image was captured
-	// from; empty for all others.
+	// Holds is the description that an Imager gave of the machine that the image was
+	// captured from; empty for other images.
 	Holds string
 }
 
-// Imager is what a Host implements whose guests' disks become images.
+// Imager is implemented by a Host that can capture its guests' disks as images.
 type Imager interface {
-	// Capture describes the disk of a VM that is off, at the time that it is
-	// generalized. It comes back as Image.Holds of each VM that is made from an image
-	// of it. It must be quick.
+	// Capture returns a description of the disk of a stopped VM when the VM is generalized.
+	// Each VM created from an image of that disk gets it as Image.Holds. It must be quick.
 	Capture(id string) (string, error)
 }
 
-// NIC is one network interface, the primary one first.
+// NIC is one network interface of a VM; the first one is the primary interface.
 type NIC struct {
 	ID         string
 	SubnetID   string
 	PrivateIPs []string
 	PublicIPID string
-	// DNSServers are those that the interface or its virtual network names for the machine to
-	// ask; none leaves it to Azure's.
+	// DNSServers are the servers that the interface or its virtual network sets; none means
+	// Azure's own.
 	DNSServers []string
 }
 
@@ -126,9 +126,8 @@ type DataDisk struct {
 	SizeGiB int
 }
 
-// PasswordSetter is what a Host implements when its guests have accounts: it
-// is how the VMAccess extension reaches them. An account that is not there is made,
-// with administrator's rights.
+// PasswordSetter is implemented by a Host whose guests have accounts; the VMAccess
+// extension calls it. An account that does not exist is created as an administrator.
 type PasswordSetter interface {
 	SetPassword(ctx context.Context, id, user, password string) error
 }

@@ -82,7 +82,7 @@ func TestEveryFlagIsDecided(t *testing.T) {
 	}
 }
 
-// textFlags are the flags of each program that take more than a number, hidden ones
+// textFlags returns the flags of each program that take more than a number, hidden ones
 // too.
 func textFlags() map[string][]string {
 	out := map[string][]string{}

@@ -103,7 +103,7 @@ func one(o options, arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// files is the image's file system: the program, the names of its user, and a place
+// files returns the image's file system: the program, the names of its user, and a place
 // for temporary files.
 func files(o options, program []byte) ([]byte, error) {
 	var out bytes.Buffer

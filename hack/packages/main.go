@@ -52,7 +52,7 @@ func run(out io.Writer) error {
 	}
 }
 
-// sentence is the first sentence of a package's documentation without "Package name".
+// sentence returns the first sentence of a package's documentation without "Package name".
 func sentence(text string) string {
 	text = new(doc.Package).Synopsis(text)
 	kind, rest, _ := strings.Cut(text, " ")

@@ -150,7 +150,7 @@ func write(dir, image, version string) error {
 	return nil
 }
 
-// addonSets are the addons of our flavors for clusters of the namespace default.
+// addonSets returns the addons of our flavors for clusters of the namespace default.
 func addonSets() ([]byte, error) {
 	objects, err := addons.ClusterResourceSets("default", addons.Params{KubernetesVersion: kuberelease.Default})
 	if err != nil {

@@ -108,5 +108,5 @@ func library(m *debug.Module) (component, error) {
 	return c, nil
 }
 
-// purl is a package URL. Source: github.com/package-url/purl-spec, type golang.
+// purl returns a package URL. Source: github.com/package-url/purl-spec, type golang.
 func purl(path, version string) string { return "pkg:golang/" + path + "@" + version }

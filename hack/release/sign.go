@@ -126,7 +126,7 @@ func verifyEnvelope(dir string, public crypto.PublicKey) error {
 	return nil
 }
 
-// digests are the SHA-256 sums of a release's files, without those that seal writes.
+// digests returns the SHA-256 sums of a release's files, without those that seal writes.
 func digests(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -159,7 +159,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// list is the form that sha256sum writes and checks.
+// list returns the form that sha256sum writes and checks.
 func list(sums map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range names(sums) {
@@ -180,7 +180,7 @@ func names(sums map[string]string) []string {
 // source is what a release is made from.
 type source struct{ Version, Repository, Commit, Builder string }
 
-// statement is the provenance of the files.
+// statement returns the provenance of the files.
 func (s source) statement(sums map[string]string) map[string]any {
 	var subject []map[string]any
 	for _, name := range names(sums) {
@@ -226,7 +226,8 @@ func envelope(statement []byte, key crypto.Signer) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// preAuthentication is what of an envelope is signed.
+// preAuthentication returns the bytes of an envelope that are signed (DSSE's
+// pre-authentication encoding).
 func preAuthentication(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }

@@ -127,10 +127,10 @@ func All() []Addon {
 	}
 }
 
-// cloudProvider is the registry and the newest release of cloud-provider-azure
-// that was checked for a Kubernetes version; their minors go together. From 1.34 on
-// they are published under oss/v2.
-// Source: github.com/kubernetes-sigs/cloud-provider-azure, version matrix.
+// cloudProvider returns the registry and the newest release of cloud-provider-azure that
+// was checked for a Kubernetes version; their minors go together. From 1.34 on they are
+// published under oss/v2. Source: github.com/kubernetes-sigs/cloud-provider-azure, version
+// matrix.
 func cloudProvider(kubernetes string) (registry, version string) {
 	const v1, v2 = "mcr.microsoft.com/oss/kubernetes", "mcr.microsoft.com/oss/v2/kubernetes"
 	_, rest, _ := strings.Cut(kubernetes, ".")
@@ -205,8 +205,8 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	return pinned(out.Bytes(), p.Digests), nil
 }
 
-// serviceDNS is the tenth address of the service range, which kubeadm gives to
-// the cluster's DNS.
+// serviceDNS returns the tenth address of the service range, which kubeadm gives to the
+// cluster's DNS.
 func serviceDNS(cidr string) (string, error) {
 	first, _, _ := strings.Cut(cidr, ",")
 	p, err := netip.ParsePrefix(first)
@@ -226,9 +226,8 @@ func serviceDNS(cidr string) (string, error) {
 // crd is a custom resource definition of Calico, in short.
 type crd struct{ Kind, Plural, Scope string }
 
-// calicoCRDs are the kinds that Calico's Kubernetes datastore keeps. Their schemas
-// are left open here.
-// Source: github.com/projectcalico/calico, manifests/crds.yaml.
+// calicoCRDs returns the kinds that Calico's Kubernetes datastore keeps. Their schemas are
+// left open here. Source: github.com/projectcalico/calico, manifests/crds.yaml.
 func calicoCRDs() []crd {
 	kinds := []string{
 		"BGPConfiguration", "BGPFilter", "BGPPeer", "BlockAffinity", "CalicoNodeStatus", "ClusterInformation",

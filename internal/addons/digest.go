@@ -8,7 +8,7 @@ import (
 // imageLine is a line of a manifest that names an image.
 var imageLine = regexp.MustCompile(`(?m)^(\s*(?:- )?image: )(\S+)$`)
 
-// Images are the images of an addon, by tag, each once.
+// Images returns the images of an addon, by tag, each once.
 func (a Addon) Images(p Params) ([]string, error) {
 	p.Digests = nil
 	text, err := a.Render(p)

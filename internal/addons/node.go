@@ -29,7 +29,7 @@ type csiDriver struct {
 	port int
 }
 
-// Port returns one of the ports that are reserved for the driver, by its last digit.
+// Port returns the driver's reserved port with a last digit.
 func (d csiDriver) Port(digit int) int { return d.port + digit }
 
 // csiImages is where Microsoft publishes the drivers and their sidecars.
@@ -58,8 +58,9 @@ type problem struct {
 	Path, Args string
 }
 
-// problems are the conditions of Windows nodes. The health checker is in the image.
-// Source: github.com/kubernetes/node-problem-detector, Dockerfile.windows and config/windows-*.json.
+// problems returns the conditions of Windows nodes. The health checker is in the image.
+// Source: github.com/kubernetes/node-problem-detector, Dockerfile.windows and
+// config/windows-*.json.
 func problems() []problem {
 	const checker = `C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe`
 	check := func(component string) string {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configMaps are the ConfigMaps of an addon, by name.
+// configMaps returns the ConfigMaps of an addon, by name.
 func configMaps(t *testing.T, name string) map[string]map[string]string {
 	t.Helper()
 	a, err := Find(name)

@@ -152,7 +152,7 @@ func (a Adopter) refuse(ctx context.Context, cluster *clusterv1.Cluster, p *Plan
 	return nil
 }
 
-// kinds are those of a cluster whose objects CAPZ has written.
+// kinds returns the kinds of objects that CAPZ writes for a cluster.
 func kinds() []string {
 	return []string{"AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"}
 }

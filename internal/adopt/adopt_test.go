@@ -15,7 +15,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// stored is an object as CAPZ left it, of a kind and with a status in YAML.
+// stored returns an object as CAPZ left it, of a kind and with a status in YAML.
 func stored(t *testing.T, kind, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}

@@ -62,7 +62,7 @@ func (a Adopter) operatorObjects(ctx context.Context, cluster *clusterv1.Cluster
 	return out, nil
 }
 
-// operatorKinds are the kinds of Azure Service Operator that are installed.
+// operatorKinds returns the kinds of Azure Service Operator that are installed.
 func (a Adopter) operatorKinds(ctx context.Context) ([]gvk, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))

@@ -81,7 +81,7 @@ func (a Adopter) patch(ctx context.Context, o *unstructured.Unstructured, status
 	return a.Client.Patch(ctx, live, client.MergeFrom(before))
 }
 
-// isOld says whether a condition is none of the v1beta2 contract: a reason is required
+// isOld reports whether a condition is none of the v1beta2 contract: a reason is required
 // there, and severity is not known.
 func isOld(c any) bool {
 	m, ok := c.(map[string]any)

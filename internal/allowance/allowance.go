@@ -33,8 +33,8 @@ func New(limit time.Duration) *Allowance {
 	return &Allowance{limit: limit, now: time.Now, share: share}
 }
 
-// Over says whether the allowance is used up. It counts the time since the last
-// call, so a wait calls it each time it looks.
+// Over reports whether the allowance is used up. It counts the time since the last call, so
+// a wait calls it each time it looks.
 func (a *Allowance) Over() bool {
 	now := a.now()
 	if a.last.IsZero() {
@@ -64,8 +64,8 @@ func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// share is the part of the processors that each program which wants one has, by
-// the load of the last minute.
+// share returns the part of the processors that each program which wants one has, by the
+// load of the last minute.
 func share() float64 {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -33,9 +33,8 @@ type Provider struct {
 	Validating []*admissionv1.ValidatingWebhookConfiguration
 }
 
-// Manifests returns what the API server must hold, with every webhook and
-// conversion pointed at https://host:port of its provider and trusted through
-// caBundle (PEM).
+// Manifests returns the objects that the API server needs, with every webhook and
+// conversion at https://host:port of its provider and with caBundle (PEM) as its CA.
 func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 	r, err := gzip.NewReader(bytes.NewReader(manifests))
 	if err != nil {
@@ -144,8 +143,8 @@ func newestVersion(label string) string {
 	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)
 }
 
-// ContractLabels are the labels of a CRD whose kinds follow both contracts in
-// the given API versions, oldest first.
+// ContractLabels returns the labels of a CRD whose kinds follow both contracts in the given
+// API versions, oldest first.
 func ContractLabels(provider string, v1beta1, v1beta2 []string) map[string]string {
 	labels := map[string]string{clusterv1.ProviderNameLabel: provider}
 	for contractVersion, served := range map[string][]string{"v1beta1": v1beta1, "v1beta2": v1beta2} {

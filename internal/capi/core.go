@@ -134,8 +134,8 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	return nil
 }
 
-// secretMetadataCache is a second cache with the metadata of all secrets, which
-// the ClusterResourceSet reconciler watches.
+// secretMetadataCache returns a second cache with the metadata of all secrets, which the
+// ClusterResourceSet reconciler watches.
 func secretMetadataCache(mgr ctrl.Manager) (cache.Cache, error) {
 	return cache.New(mgr.GetConfig(), cache.Options{
 		Scheme:           mgr.GetScheme(),

@@ -131,7 +131,7 @@ func (a *app) installAddons(ctx context.Context, c client.Client, key client.Obj
 	return nil
 }
 
-// labelText is a label set as a selector is written.
+// labelText returns a label set as a selector is written.
 func labelText(labels map[string]string) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

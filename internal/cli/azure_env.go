@@ -53,7 +53,7 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
 	return c
 }
 
-// azureStatus is the status of a plane whose local Azure answers.
+// azureStatus returns the status of a plane whose local Azure answers.
 func (a *app) azureStatus(ctx context.Context) (plane.Status, error) {
 	s, err := plane.NewClient(a.dir).Status(ctx)
 	if err == nil && s.Azure.Endpoint == "" {

@@ -36,7 +36,7 @@ upon running machines at once, and go when the rule is cleared.`,
 	return c
 }
 
-// guestFaultNames are the values of --guest-fault.
+// guestFaultNames returns the values of --guest-fault.
 func guestFaultNames() []string {
 	return names(host.GuestFaults(), func(f host.GuestFault) string { return f.Name })
 }

@@ -112,8 +112,8 @@ func (a *app) prepare(ctx context.Context, client *casementarm.Client, wanted []
 	return nil
 }
 
-// prerequisites returns what manifests expect to be there, each once: networks first, in the
-// subscription given where the manifest names none.
+// prerequisites returns the Azure resources that manifests expect to exist, each once:
+// networks first, in the given subscription if the manifest names none.
 func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	plan, err := preflight.Read(set)
 	if err != nil {

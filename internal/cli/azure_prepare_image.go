@@ -54,7 +54,7 @@ func imagesOf(machines []*preflight.Machines) (out []prerequisite) {
 	return out
 }
 
-// privateImage is the ID of an image that is in a subscription, or empty.
+// privateImage returns the ID of an image that is in a subscription, or empty.
 func privateImage(image *infrav1.Image) string {
 	switch {
 	case image == nil:

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// proxyHint is the line about the proxy, if there is one.
+// proxyHint returns the line about the proxy, if there is one.
 func proxyHint(z plane.Azure, state string) string {
 	if z.Proxy == "" {
 		return ""

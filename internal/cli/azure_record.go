@@ -85,7 +85,7 @@ func (a *app) record(cmd *cobra.Command, file, listen, upstream, trust string) e
 	return errors.Join(served, wrote, out.Close())
 }
 
-// trusting is a transport that trusts the system's certificates, and those of a file.
+// trusting returns a transport that trusts the system's certificates, and those of a file.
 func trusting(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {

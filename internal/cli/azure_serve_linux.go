@@ -77,7 +77,7 @@ that 'casement azure env --for proxy' prints has.`,
 // throttle is a limit of requests as users write it.
 type throttle string
 
-// factor is what Azure's limits are multiplied by, 0 for none.
+// factor returns the number that Azure's limits are multiplied by; 0 means no limits.
 func (t throttle) factor() (float64, error) {
 	switch t {
 	case "off":

@@ -19,8 +19,8 @@ import (
 // templates are the prefixes of the output formats that take a template, or a file with one.
 var templates = []string{"jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=", "custom-columns=", "custom-columns-file="}
 
-// templated is the printer of a format with a template, which may be in a file; nil for
-// another format.
+// templated returns the printer of a format with a template, which may be in a file; nil
+// for another format.
 func templated(format string) (printers.ResourcePrinter, error) {
 	kind, template, found := strings.Cut(format, "=")
 	if !found {

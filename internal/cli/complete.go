@@ -25,7 +25,7 @@ import (
 // Source: https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/.
 const pluginComplete = "kubectl_complete-casement"
 
-// pluginArgs are the arguments of a call, without the program's name; kubectl's call
+// pluginArgs returns the arguments of a call, without the program's name; kubectl's call
 // for completions becomes one of cobra's.
 func pluginArgs(args []string) []string {
 	if filepath.Base(args[0]) == pluginComplete {

@@ -43,7 +43,7 @@ func checkValues(template []byte, lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// problemOf returns what is wrong with the value of a variable, or "".
+// problemOf returns why a variable cannot have a value, or "".
 func problemOf(name, value string) string {
 	switch {
 	case name == "CLUSTER_NAME":

@@ -68,7 +68,7 @@ func (a *app) lintLive(ctx context.Context, l lintCluster, o lint.Options, confi
 	return contents.Set, contents.Facts.Complete(config), contents.Unread
 }
 
-// contextNamespace is the namespace of the kubeconfig's context, or default.
+// contextNamespace returns the namespace of the kubeconfig's context, or default.
 func (a *app) contextNamespace(t target) (string, error) {
 	namespace, _, err := a.clientConfig(t).Namespace()
 	return namespace, err

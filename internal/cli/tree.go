@@ -135,8 +135,8 @@ func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, 
 	return root, nil
 }
 
-// poolBranch is a machine pool with its scale set and machines. A MachinePool has no single summary condition, so the
-// Ready condition of its scale set is shown.
+// poolBranch returns a machine pool with its scale set and machines. A MachinePool has no
+// single summary condition, so the Ready condition of its scale set is shown.
 func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool,
 	machines []clusterv1.Machine, infra map[string]branch) branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
@@ -257,7 +257,7 @@ func cut(text string, width int) string {
 	return text
 }
 
-// sentence is a message of several lines and points in one.
+// sentence returns a message of several lines and points in one.
 func sentence(message string) string {
 	var out string
 	for line := range strings.Lines(message) {

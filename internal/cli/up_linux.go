@@ -171,7 +171,7 @@ func (k planeKind) args() ([]string, error) {
 	return append(args, "--azure-of", abs), err
 }
 
-// policy returns which container images simulated nodes can pull.
+// policy returns the rule for which container images simulated nodes can pull.
 func (k planeKind) policy() (pull.Policy, error) {
 	p, err := pull.New(k.images, k.admit)
 	if err != nil {
@@ -233,7 +233,7 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 	return nil
 }
 
-// starting is the terminal view of a plane that starts.
+// starting returns the terminal view of a plane that starts.
 func starting(s plane.Status, begun time.Time) terminal.View {
 	view := terminal.View{Title: "Starting the local plane", Elapsed: time.Since(begun)}
 	for _, step := range s.Steps {
@@ -327,7 +327,7 @@ func (a *app) down(ctx context.Context, purge bool) error {
 	return nil
 }
 
-// newConduct is the process that up leaves in the background.
+// newConduct returns the process that up leaves in the background.
 func newConduct(a *app) *cobra.Command {
 	var factor float64
 	var kind planeKind
@@ -378,5 +378,5 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 	return supervisor.Run(ctx, opts)
 }
 
-// imagePolicies are the values of --images.
+// imagePolicies returns the values of --images.
 func imagePolicies() []string { return []string{pull.Any, pull.Known, pull.Listed} }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the module's version.
+// version returns the module's version.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
@@ -41,7 +41,7 @@ func versionLine() string {
 		moduleVersion("sigs.k8s.io/cluster-api"))
 }
 
-// moduleVersion is the version of a module that this program was built with.
+// moduleVersion returns the version of a module that this program was built with.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -113,7 +113,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 	}
 }
 
-// named is a cluster as a command names it.
+// named returns a cluster as a command names it.
 func named(key client.ObjectKey) string {
 	if key.Namespace == "default" {
 		return key.Name

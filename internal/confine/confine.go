@@ -140,8 +140,8 @@ func NoPrograms() error {
 	return fmt.Errorf("start no programs: %w", errno)
 }
 
-// noExec is the seccomp filter: with the native calling convention it allows every system call but
-// execve and execveat, and with any other convention none.
+// noExec returns the seccomp filter: with the native calling convention it allows every
+// system call but execve and execveat, and with any other convention none.
 func noExec() []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

@@ -79,7 +79,8 @@ func Main(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// path returns where a guest's path is on this machine; ".." cannot leave the root directory.
+// path returns the path on this computer of a path in the guest; ".." cannot leave the root
+// directory.
 func (o options) path(guest string) string { return filepath.Join(o.root, path.Clean("/"+guest)) }
 
 func (o options) say(phase, format string, args ...any) {

@@ -66,7 +66,7 @@ func (o options) joinEtcd(ctx context.Context, guest *kubeadmapi.InitConfigurati
 	return promote(ctx, client, id)
 }
 
-// etcdEndpoints are the client URLs that the members' static pods announce.
+// etcdEndpoints returns the client URLs that the members' static pods announce.
 func (o options) etcdEndpoints(ctx context.Context) ([]string, error) {
 	api, err := o.client(constants.AdminKubeConfigFileName)
 	if err != nil {

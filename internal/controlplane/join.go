@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/allowance"
 )
 
-// join is the control plane's part of `kubeadm join --control-plane`, for a
-// machine whose kubelet has joined already. It is idempotent, as init is.
+// join returns the control plane's part of `kubeadm join --control-plane`, for a machine
+// whose kubelet has joined already. It is idempotent, as init is.
 func (o options) join(ctx context.Context) error {
 	data, err := os.ReadFile(o.path(o.config))
 	if err != nil {
@@ -83,8 +83,8 @@ func (o options) join(ctx context.Context) error {
 // calls of an API server (kubernetesAPICall of its timeouts).
 const configTimeout = time.Minute
 
-// joined is the configuration that init would have had: the cluster's part from
-// its ConfigMap, the machine's from the JoinConfiguration.
+// joined returns the configuration that init would have had: the cluster's part from its
+// ConfigMap, the machine's from the JoinConfiguration.
 func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfiguration, error) {
 	init, err := initConfiguration(data)
 	if err != nil {

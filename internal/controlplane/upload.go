@@ -27,9 +27,9 @@ import (
 // nodeTimeout bounds the wait for the kubelet to register this machine's node.
 const nodeTimeout = 2 * time.Minute
 
-// upload is what kubeadm does once the API server answers. The kubeadm-config
-// ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that
-// the control plane is initialized, and looks for it once the load balancer opens.
+// upload returns what kubeadm does once the API server answers. The kubeadm-config
+// ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that the control
+// plane is initialized, and looks for it once the load balancer opens.
 func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, super clientset.Interface) error {
 	admin, err := o.local(constants.AdminKubeConfigFileName)
 	if err != nil {

@@ -39,7 +39,7 @@ type flavor struct {
 // Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
 const podsPerNode = 30
 
-// CNI is the label of the add-on.
+// CNI returns the label of the add-on.
 func (f flavor) CNI() string {
 	if f.AzureCNI {
 		return "azure"
@@ -47,7 +47,7 @@ func (f flavor) CNI() string {
 	return "calico"
 }
 
-// PodsPerNode is the limit of Azure's CNI, 0 for another.
+// PodsPerNode returns the limit of Azure's CNI, 0 for another.
 func (f flavor) PodsPerNode() int {
 	if f.AzureCNI {
 		return podsPerNode
@@ -55,8 +55,8 @@ func (f flavor) PodsPerNode() int {
 	return 0
 }
 
-// Addresses is the number of IP addresses of a node's interface: its own and one for each pod. 0
-// leaves the interface to its defaults.
+// Addresses returns the number of IP addresses of a node's interface: its own and one for
+// each pod. 0 leaves the interface to its defaults.
 func (f flavor) Addresses() int {
 	if f.AzureCNI {
 		return podsPerNode + 1
@@ -84,7 +84,7 @@ type variable struct {
 	Required                   bool
 }
 
-// Variables are those of the ClusterClass.
+// Variables returns the variables of the ClusterClass.
 func (f flavor) Variables() []variable {
 	const size, windowsSize = "Standard_D2s_v3", "Standard_D4s_v3" // Windows wants 4 processors
 	return []variable{
@@ -103,7 +103,7 @@ func (f flavor) Variables() []variable {
 // Releases lists the values of the annotation windowsServerVersion.
 func (workers) Releases() string { return windows.ServerChoice("windows-") }
 
-// Workers are the flavor's groups.
+// Workers returns the flavor's groups.
 func (f flavor) Workers() []workers {
 	out := []workers{{Suffix: "0", Class: "linux", SizeVariable: "nodeSize", Replicas: "${WORKER_MACHINE_COUNT:=1}",
 		Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
@@ -189,7 +189,7 @@ func WithClass(name string) ([]byte, error) {
 	return slices.Concat(bytes.TrimRight(class, "\n"), []byte("\n---\n"), template), nil
 }
 
-// Topology says whether a flavor's clusters need the ClusterClass.
+// Topology reports whether a flavor's clusters need the ClusterClass.
 func Topology(name string) bool {
 	return slices.ContainsFunc(all(), func(f flavor) bool { return f.name == name && f.Topology })
 }
@@ -240,7 +240,7 @@ func render(file string, f flavor) ([]byte, error) {
 // ClassFileName is the name under which clusterctl looks for the ClusterClass.
 const ClassFileName = "clusterclass-" + ClassName + ".yaml"
 
-// FileName is the name under which clusterctl looks for a flavor's template.
+// FileName returns the name under which clusterctl looks for a flavor's template.
 func FileName(name string) string {
 	if name == "" || name == "default" {
 		return "cluster-template.yaml"

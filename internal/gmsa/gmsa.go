@@ -54,7 +54,7 @@ type User struct{ Namespace, Name string }
 // Name is that of the GMSACredentialSpec.
 func (s Spec) Name() string { return strings.ToLower(strings.ReplaceAll(s.Account, "_", "-")) }
 
-// Plugin is the plug-in's ID.
+// Plugin returns the plug-in's ID.
 func (Spec) Plugin() string { return KeyVaultPlugin }
 
 var (
@@ -69,7 +69,7 @@ var (
 // Source: learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount.
 const maxAccount = 15
 
-// check says which value is none of Active Directory's or Kubernetes'.
+// check returns which value is none of Active Directory's or Kubernetes'.
 func (s Spec) check() error {
 	switch {
 	case !accountText.MatchString(s.Account) || len(s.Account) > maxAccount:
@@ -101,7 +101,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Manifest is the GMSACredentialSpec, a ClusterRole to use it, and its bindings.
+// Manifest returns the GMSACredentialSpec, a ClusterRole to use it, and its bindings.
 func (s Spec) Manifest() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s Spec) Manifest() ([]byte, error) {
 // webhookLife is how long the webhook's certificate is good.
 const webhookLife = 10 * 365 * 24 * time.Hour
 
-// Webhook is the admission webhook with the CRD, in a namespace of its own. It has a
+// Webhook returns the admission webhook with the CRD, in a namespace of its own. It has a
 // certificate that no other has, so each call returns another manifest; its key is in it.
 func Webhook(namespace, image string) ([]byte, error) {
 	if !labelText.MatchString(namespace) {

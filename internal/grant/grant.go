@@ -44,20 +44,20 @@ const (
 	userKey     = "user"
 )
 
-// SecretOf is the Secret that an identity keeps its credentials in; the name is empty
+// SecretOf returns the Secret that an identity keeps its credentials in; the name is empty
 // when it has none.
 func SecretOf(i *infrav1.AzureClusterIdentity) types.NamespacedName {
 	ref := i.Spec.ClientSecret
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, i.Namespace), Name: ref.Name}
 }
 
-// Foreign says whether an identity keeps its credentials in another namespace.
+// Foreign reports whether an identity keeps its credentials in another namespace.
 func Foreign(i *infrav1.AzureClusterIdentity) bool {
 	secret := SecretOf(i)
 	return secret.Name != "" && secret.Namespace != i.Namespace
 }
 
-// Names says whether a Secret names an identity as one that may use it.
+// Names reports whether a Secret names an identity as one that may use it.
 func Names(secret *corev1.Secret, i *infrav1.AzureClusterIdentity) bool {
 	names := strings.Split(secret.Annotations[IdentitiesAnnotation], ",")
 	return slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == i.Namespace+"/"+i.Name })
@@ -100,7 +100,7 @@ func (b *Book) Write(ctx context.Context, i *infrav1.AzureClusterIdentity, user 
 	return nil
 }
 
-// Holds says whether there is a record for an identity as it is.
+// Holds reports whether there is a record for an identity as it is.
 func (b *Book) Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error) {
 	if b == nil {
 		return false, nil

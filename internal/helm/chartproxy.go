@@ -32,8 +32,8 @@ func (r *chartProxies) setUp(mgr ctrl.Manager) error {
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).Complete(r)
 }
 
-// ofCluster are the HelmChartProxies of a Cluster's namespace. One that does not select it
-// any more has to be asked too.
+// ofCluster returns the HelmChartProxies of a Cluster's namespace. One that does not select
+// it any more has to be asked too.
 func (r *chartProxies) ofCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	var all v1alpha1.HelmChartProxyList
 	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace())); err != nil {
@@ -170,7 +170,8 @@ func reference(c *clusterv1.Cluster) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: c.Namespace, Name: c.Name}
 }
 
-// unready says which releases are not ready and why; nothing where all are.
+// unready returns why releases are not ready, with their names; both are empty if all are
+// ready.
 func unready(releases []v1alpha1.HelmReleaseProxy) (reason, message string) {
 	var waits []string
 	for i := range releases {
@@ -195,8 +196,8 @@ func paused(o client.Object) bool {
 	return yes
 }
 
-// errorsOf is the first error that a later pass can repair: a conflict is only the next
-// event.
+// errorsOf returns the first error that a later pass can repair: a conflict is only the
+// next event.
 func errorsOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil && !apierrors.IsConflict(err) {

@@ -174,7 +174,7 @@ func install(ctx context.Context, w *workload, p *v1alpha1.HelmReleaseProxy) err
 	return nil
 }
 
-// isStub says whether a chart is one of casement's own.
+// isStub reports whether a chart is one of casement's own.
 func isStub(c *chart.Chart) bool {
 	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }

@@ -35,7 +35,7 @@ type stubInput struct {
 	values              map[string]any
 }
 
-// stubs are the charts that are not rendered.
+// stubs returns the charts that are not rendered.
 func stubs() []stub {
 	return []stub{
 		{[]string{"tigera-operator", "calico"}, calico},
@@ -146,8 +146,8 @@ func without(text string, names ...string) (string, error) {
 // configuration of their own.
 const calicoSystem = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: calico-system\n---\n"
 
-// calico is what Calico's operator makes of its Installation: Calico for the families of
-// its pools, and for Windows where the dataplane HNS is asked for with all that the
+// calico returns what Calico's operator makes of its Installation: Calico for the families
+// of its pools, and for Windows where the dataplane HNS is asked for with all that the
 // operator wants to know for it. It brings no kube-proxy.
 func calico(in stubInput) (string, string, error) {
 	if kind := cmp.Or(in.text("installation", "cni", "type"), "Calico"); kind != "Calico" || !in.on("installation", "enabled") {
@@ -193,7 +193,7 @@ func calico(in stubInput) (string, string, error) {
 	return calicoSystem + text, note, nil
 }
 
-// cloudProvider is the cloud controller manager and the node managers.
+// cloudProvider returns the cloud controller manager and the node managers.
 func cloudProvider(in stubInput) (string, string, error) {
 	text, err := render(addons.Params{KubernetesVersion: in.kubernetes, ClusterName: in.text("infra", "clusterName")},
 		"cloud-provider-azure")
@@ -217,7 +217,7 @@ func cloudProvider(in stubInput) (string, string, error) {
 //go:embed stubs/csi-driver.yaml
 var stubFiles embed.FS
 
-// csiDriver is a CSI driver of Azure whose containers run and do nothing.
+// csiDriver returns a CSI driver of Azure whose containers run and do nothing.
 func csiDriver(in stubInput) (string, string, error) {
 	t, err := template.New("csi-driver.yaml").Delims("[[", "]]").ParseFS(stubFiles, "stubs/csi-driver.yaml")
 	if err != nil {
@@ -239,7 +239,7 @@ func csiDriver(in stubInput) (string, string, error) {
 	return strings.TrimSpace(out.String()), "volumes are not provisioned", nil
 }
 
-// csiProxy is the proxy of CSI drivers on Windows nodes.
+// csiProxy returns the proxy of CSI drivers on Windows nodes.
 func csiProxy(in stubInput) (string, string, error) {
 	text, err := render(addons.Params{KubernetesVersion: in.kubernetes}, "csi-proxy")
 	return text, "", err

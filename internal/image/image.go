@@ -45,7 +45,7 @@ type Step struct {
 	run  func(*builder, context.Context) error
 }
 
-// Steps are the parts of every build, in order.
+// Steps returns the parts of every build, in order.
 func Steps() []Step {
 	return []Step{
 		{"resolve", "find the source image, the gallery and a SHA-256 of each download", (*builder).resolve},

@@ -155,7 +155,7 @@ func sample(t *testing.T) *ImageBuild {
 	return b
 }
 
-// sampleLinux is a build of Ubuntu with the depot's checksums.
+// sampleLinux returns a build of Ubuntu with the depot's checksums.
 func sampleLinux(t *testing.T) *ImageBuild {
 	t.Helper()
 	b, err := Read("testdata/ubuntu-24.04.yaml")

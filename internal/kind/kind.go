@@ -54,13 +54,13 @@ var All = []Kind{
 	{Name: "AzureManagedMachinePool", Group: Infrastructure, Resource: "azuremanagedmachinepools", VM: inSpec, AKS: true},
 }
 
-// Makers are the kinds that make machines, each with where it keeps their spec.
+// Makers returns the kinds that make machines, each with where it keeps their spec.
 func Makers() map[string][]string {
 	return paths(func(k Kind) []string { return k.Machine })
 }
 
-// VMs are the kinds of virtual machines, each with where it keeps their spec;
-// aks says whether those of managed clusters are among them.
+// VMs returns the kinds of virtual machines, each with where it keeps their spec; aks
+// reports whether those of managed clusters are among them.
 func VMs(aks bool) map[string][]string {
 	return paths(func(k Kind) []string {
 		if k.AKS && !aks {
@@ -70,7 +70,7 @@ func VMs(aks bool) map[string][]string {
 	})
 }
 
-// Matching are the kinds for which is holds, in the order of All.
+// Matching returns the kinds for which is holds, in the order of All.
 func Matching(is func(Kind) bool) []Kind {
 	var out []Kind
 	for _, k := range All {

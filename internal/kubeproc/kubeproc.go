@@ -206,7 +206,7 @@ func (p *Plane) run(name string, flags ...string) error {
 	return nil
 }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (p *Plane) Server() string {
 	return "https://" + net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.port))
 }
@@ -219,7 +219,7 @@ func (p *Plane) Config() *rest.Config {
 	}
 }
 
-// Kubeconfig is the same as a file.
+// Kubeconfig returns the same as a file.
 func (p *Plane) Kubeconfig() []byte {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["casement"] = &clientcmdapi.Cluster{Server: p.Server(), CertificateAuthorityData: p.keys.caCert}

@@ -26,8 +26,8 @@ func limit() int64 {
 	return int64(info.Totalram) * int64(info.Unit) / memoryShare
 }
 
-// collection is the environment of a process of the management plane that collects garbage
-// less often; it is empty where the environment of this process says how often.
+// collection returns the environment of a process of the management plane that collects
+// garbage less often; it is empty where the environment of this process says how often.
 func collection() []string {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" || limit() == 0 {
 		return nil

@@ -58,7 +58,7 @@ func (p *Plane) awaitReady(ctx context.Context) error {
 
 func (p *Plane) log(name string) string { return p.path("log", name+".log") }
 
-// stuck says why the start gets nowhere.
+// stuck returns why the start gets nowhere.
 func (p *Plane) stuck() error {
 	for _, c := range p.processes {
 		s := c.State()
@@ -77,7 +77,7 @@ func (p *Plane) stuck() error {
 	return nil
 }
 
-// progress says how far the start is.
+// progress returns how many parts of the control plane have started.
 func (p *Plane) progress() string {
 	var parts []string
 	for _, c := range p.processes {
@@ -91,7 +91,7 @@ func (p *Plane) progress() string {
 	return strings.Join(parts, ", ")
 }
 
-// lastLine is the last line of a log, cut off.
+// lastLine returns the last line of a log, cut off.
 func lastLine(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -22,7 +22,7 @@ func (p *Plane) ConfigFor(user string) (*rest.Config, error) {
 	return c, nil
 }
 
-// AuditLog is the file of audit.k8s.io/v1 Events, one a line, that Config.AuditOf asks
+// AuditLog returns the file of audit.k8s.io/v1 Events, one a line, that Config.AuditOf asks
 // for.
 func (p *Plane) AuditLog() string { return p.path("log", "audit.log") }
 

@@ -16,11 +16,11 @@ const (
 	Previous = "v1.35.2"
 )
 
-// Minor is the Default without its patch: 1.36.
+// Minor returns the Default without its patch: 1.36.
 func Minor() string {
 	version := strings.TrimPrefix(Default, "v")
 	return version[:strings.LastIndex(version, ".")]
 }
 
-// Choice is how one may write a release in a flag or a file: "1.36 or 1.36.3".
+// Choice returns the forms of a release in a flag or a file: "1.36 or 1.36.3".
 func Choice() string { return Minor() + " or " + strings.TrimPrefix(Default, "v") }

@@ -17,7 +17,7 @@ type Object struct {
 	source *document
 }
 
-// Stored says whether the object came from an API server, which has checked its fields
+// Stored reports whether the object came from an API server, which has checked its fields
 // and given it its defaults.
 func (o *Object) Stored() bool { return o.source == nil }
 
@@ -29,14 +29,14 @@ func (o *Object) String() string {
 	return o.Kind + "/" + o.Name
 }
 
-// OfClusterAPI says whether the object is of Cluster API or a provider of it; other
+// OfClusterAPI reports whether the object is of Cluster API or a provider of it; other
 // projects have kinds of the same names.
 func (o *Object) OfClusterAPI() bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	return OfClusterAPI(group)
 }
 
-// OfClusterAPI says whether an API group is one of Cluster API or a provider of it.
+// OfClusterAPI reports whether an API group is one of Cluster API or a provider of it.
 func OfClusterAPI(group string) bool {
 	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
 }
@@ -136,7 +136,7 @@ func (c Container) RunAsNonRoot() Value {
 	return c.Pod.Spec.At("securityContext", "runAsNonRoot")
 }
 
-// HostProcess says whether any container is a HostProcess one.
+// HostProcess reports whether any container is a HostProcess one.
 func (p *Pod) HostProcess() bool {
 	if p.Spec.At("securityContext", "windowsOptions", "hostProcess").True() {
 		return true

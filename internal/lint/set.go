@@ -96,7 +96,7 @@ func (s *Set) Named(kind, namespace, name string) []*Object {
 	return slices.Clip(s.lookup().named[named{kind, namespace, name}])
 }
 
-// Selected are the pods of a namespace whose labels match a Service's selector.
+// Selected returns the pods of a namespace whose labels match a Service's selector.
 func (s *Set) Selected(selector Value, namespace string) []*Pod {
 	fields := selector.Fields()
 	if len(fields) == 0 {

@@ -13,12 +13,12 @@ const IgnoreAnnotation = "casement.dev/ignore"
 // ReasonAnnotation says why, beside the one that names the rules.
 const ReasonAnnotation = "casement.dev/ignore-reason"
 
-// ignored says whether a finding's object asks for silence about its rule.
+// ignored reports whether a finding's object asks for silence about its rule.
 func ignored(f Finding) bool {
 	return slices.Contains(f.silent, f.Rule)
 }
 
-// silenced are the rules that an object or its pod template names.
+// silenced returns the rules that an object or its pod template names.
 func (o *Object) silenced() []string {
 	var out []string
 	at := [][]string{{}}
@@ -35,7 +35,7 @@ func (o *Object) silenced() []string {
 	return out
 }
 
-// reason is why an object or its pod template asks for silence.
+// reason returns why an object or its pod template asks for silence.
 func (o *Object) reason() string {
 	why := func(path ...string) string {
 		return o.Root.At(path...).At("metadata", "annotations", ReasonAnnotation).Str()

@@ -50,8 +50,8 @@ type Taint struct {
 // Release is a Kubernetes release: 1.Minor.Patch.
 type Release struct{ Minor, Patch int }
 
-// Lacks says whether the target's Kubernetes is older than all of the releases that
-// fix something, which are the first fixed one of each minor.
+// Lacks reports whether the target's Kubernetes is older than all of the releases that fix
+// something, which are the first fixed one of each minor.
 func (t Target) Lacks(fixes ...Release) bool {
 	if t.Minor == 0 {
 		return false
@@ -66,10 +66,10 @@ func (t Target) Lacks(fixes ...Release) bool {
 	return t.Minor < oldest
 }
 
-// AtLeast says whether the target's Kubernetes is 1.minor or newer.
+// AtLeast reports whether the target's Kubernetes is 1.minor or newer.
 func (t Target) AtLeast(minor int) bool { return t.Minor == 0 || t.Minor >= minor }
 
-// Startup is how long a Windows machine may take to become a node.
+// Startup returns how long a Windows machine may need to become a node.
 func (t Target) Startup() time.Duration {
 	return time.Duration(cmp.Or(t.StartupMinutes, 20)) * time.Minute
 }

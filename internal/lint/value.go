@@ -111,7 +111,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Items are the elements of a list.
+// Items returns the elements of a list.
 func (v Value) Items() []Value {
 	if v.node == nil || v.node.Kind != yaml.SequenceNode {
 		return nil
@@ -124,7 +124,7 @@ func (v Value) Items() []Value {
 	return out
 }
 
-// Fields are the entries of a mapping, in order, without merged ones.
+// Fields returns the entries of a mapping, in order, without merged ones.
 func (v Value) Fields() []Field {
 	if v.node == nil || v.node.Kind != yaml.MappingNode {
 		return nil
@@ -141,26 +141,26 @@ func (v Value) Fields() []Field {
 	return out
 }
 
-// merges says whether a mapping takes entries of another one.
+// merges reports whether a mapping takes entries of another one.
 func (v Value) merges() bool {
 	return v.IsMap() && slices.ContainsFunc(v.node.Content, func(n *yaml.Node) bool { return n.Tag == "!!merge" })
 }
 
-// Exists says whether something other than null is there.
+// Exists reports whether something other than null is there.
 func (v Value) Exists() bool { return v.node != nil && !v.IsNull() }
 
-// IsNull says whether an explicit null is there.
+// IsNull reports whether an explicit null is there.
 func (v Value) IsNull() bool {
 	return v.node != nil && v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!null"
 }
 
-// IsMap says whether a mapping is there.
+// IsMap reports whether a mapping is there.
 func (v Value) IsMap() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
 
-// IsList says whether a list is there.
+// IsList reports whether a list is there.
 func (v Value) IsList() bool { return v.node != nil && v.node.Kind == yaml.SequenceNode }
 
-// Str is the text of a scalar, or "".
+// Str returns the text of a scalar, or "".
 func (v Value) Str() string {
 	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.IsNull() {
 		return ""
@@ -168,7 +168,7 @@ func (v Value) Str() string {
 	return v.node.Value
 }
 
-// Strings are the texts of a list of scalars.
+// Strings returns the texts of a list of scalars.
 func (v Value) Strings() []string {
 	var out []string
 	for _, item := range v.Items() {
@@ -177,7 +177,7 @@ func (v Value) Strings() []string {
 	return out
 }
 
-// Bool is a boolean; ok says whether there is one.
+// Bool returns a boolean; ok reports whether there is one.
 func (v Value) Bool() (value, ok bool) {
 	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.node.Tag != "!!bool" {
 		return false, false
@@ -185,13 +185,13 @@ func (v Value) Bool() (value, ok bool) {
 	return strings.EqualFold(v.node.Value, "true"), true
 }
 
-// True says whether a boolean that is true is there.
+// True reports whether a boolean that is true is there.
 func (v Value) True() bool {
 	value, ok := v.Bool()
 	return value && ok
 }
 
-// Int is a whole number; ok says whether there is one.
+// Int returns a whole number; ok reports whether there is one.
 func (v Value) Int() (value int64, ok bool) {
 	if v.node == nil || v.node.Kind != yaml.ScalarNode {
 		return 0, false
@@ -200,7 +200,7 @@ func (v Value) Int() (value int64, ok bool) {
 	return value, err == nil
 }
 
-// Path is the field path, such as spec.containers[0].image.
+// Path returns the field path, such as spec.containers[0].image.
 func (v Value) Path() string {
 	switch {
 	case v.parent == nil:
@@ -211,8 +211,8 @@ func (v Value) Path() string {
 	return join(v.parent.Path(), v.name)
 }
 
-// position is where a finding points: the value, or what is nearest to where it
-// would be.
+// position returns the line and column of a finding: those of the value, or, if it is
+// missing, of its nearest parent.
 func (v Value) position() (line, column int) {
 	n := v.near
 	if v.node != nil && v.key == nil {

@@ -14,7 +14,7 @@ import (
 // its MachinePools: where one is off, the other may as well be.
 const MachinePool featuregate.Feature = "MachinePool"
 
-// idleGates are the gates of CAPZ v1.26 that change nothing here, and why. They are
+// idleGates returns the gates of CAPZ v1.26 that change nothing here, and why. They are
 // known so that an operator's flags go on working.
 func idleGates() map[featuregate.Feature]string {
 	return map[featuregate.Feature]string{
@@ -28,7 +28,7 @@ func idleGates() map[featuregate.Feature]string {
 	}
 }
 
-// gates are all gates, as FeatureGates sets them.
+// gates returns all feature gates with the values that FeatureGates sets.
 func (o *Options) gates() (featuregate.MutableVersionedFeatureGate, error) {
 	specs := map[featuregate.Feature]featuregate.FeatureSpec{MachinePool: {Default: true, PreRelease: featuregate.Beta}}
 	for gate := range idleGates() {

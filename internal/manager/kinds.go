@@ -22,7 +22,8 @@ import (
 // kindsRetry is how often an API server that lacks kinds is asked again.
 const kindsRetry = time.Second
 
-// needed are all kinds of our own, and what the controllers watch of Cluster API.
+// needed returns all kinds of casement, and the kinds of Cluster API that the controllers
+// watch.
 func needed() (map[schema.GroupVersion][]string, error) {
 	scheme := runtime.NewScheme()
 	if err := infrav1.AddToScheme(scheme); err != nil {
@@ -67,7 +68,7 @@ func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	}
 }
 
-// missingKinds are the needed kinds that an API server does not serve; served is what
+// missingKinds returns the needed kinds that an API server does not serve; served is what
 // it says of a version.
 func missingKinds(served func(string) (*metav1.APIResourceList, error)) ([]string, error) {
 	want, err := needed()

@@ -160,7 +160,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 	return options
 }
 
-// ownNamespace is where the manager runs.
+// ownNamespace returns the namespace that the manager runs in.
 func ownNamespace() string {
 	// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod.
 	data, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

@@ -91,7 +91,7 @@ type Concurrency struct {
 // envTraceEndpoint is OpenTelemetry's own variable.
 const envTraceEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-// Defaults are the options of a production manager.
+// Defaults returns the options of a production manager.
 func Defaults() Options {
 	return Options{
 		MetricsAddress:        ":8443",

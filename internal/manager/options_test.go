@@ -152,7 +152,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// parse is what a command line makes of the defaults.
+// parse returns the options after parsing a command line.
 func parse(args ...string) (Options, error) {
 	o := Defaults()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/trace"
 )
 
-// Run is the program casement-manager: it reads flags and the environment and
-// works until ctx ends. Its error has been printed on stderr already.
+// Run returns the program casement-manager: it reads flags and the environment and works
+// until ctx ends. Its error has been printed on stderr already.
 func Run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
 	o := Defaults()
 	logging := logsapi.NewLoggingConfiguration()

@@ -14,9 +14,8 @@ import (
 	"casement.dev/casement/internal/webhook/certificate"
 )
 
-// webhookServer is the admission server, nil when there is to be none. Its certificate
-// is the keeper's, or without one that of a directory, which is read again when it
-// changes.
+// webhookServer returns the admission server, nil when there is to be none. Its certificate
+// is the keeper's, or without one that of a directory, which is read again when it changes.
 func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil
@@ -28,7 +27,7 @@ func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	return ctrlwebhook.NewServer(options)
 }
 
-// tlsOptions are the TLS options of the webhook server and the metrics server.
+// tlsOptions returns the TLS options of the webhook server and the metrics server.
 func tlsOptions(o Options) []func(*tls.Config) {
 	if o.HTTP2 {
 		return nil

@@ -22,8 +22,8 @@ import (
 
 func code(status int) string { return strconv.Itoa(status) }
 
-// phases are the ends of a boot's phases: the conditions of an AzureMachine that
-// become true one after the other.
+// phases returns the ends of a boot's phases: the conditions of an AzureMachine that become
+// true one after the other.
 func phases() map[string]string {
 	return map[string]string{
 		infrav1.NetworkInterfaceReadyCondition: "network-interface",

@@ -87,7 +87,7 @@ func (m *Metrics) SetupWithManager(mgr ctrl.Manager, registry prometheus.Registe
 	return mgr.Add(registered(m, registry, func(ctx context.Context) error { return m.follow(ctx, mgr.GetCache()) }))
 }
 
-// registered is a runnable that has a collector registered while it runs. Another
+// registered returns a runnable that has a collector registered while it runs. Another
 // one's registration is left as it is.
 func registered(c prometheus.Collector, registry prometheus.Registerer, begin func(context.Context) error) everywhere {
 	return func(ctx context.Context) error {

@@ -54,7 +54,7 @@ func Issue(template x509.Certificate, life time.Duration, signer *tls.Certificat
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// PEM is what Issue made, as a certificate and a key (PKCS #8) for files and
+// PEM returns the certificate and the key (PKCS #8) of a pair in PEM, for files and
 // Secrets.
 func PEM(pair tls.Certificate) (cert, key []byte, err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)

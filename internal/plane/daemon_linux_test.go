@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// shortDir is a directory whose path leaves room for sockets.
+// shortDir returns a directory whose path leaves room for sockets.
 func shortDir(t *testing.T) Dir {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cas")

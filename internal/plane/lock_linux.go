@@ -118,7 +118,7 @@ func (d Dir) holder() (process.Identity, error) {
 	return now, nil
 }
 
-// holderPID is the process ID of the holder.
+// holderPID returns the process ID of the holder.
 func (d Dir) holderPID() (int, error) {
 	holder, err := d.holder()
 	return holder.PID, err

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Snapshot is the file of the status that a plane wrote last.
+// Snapshot returns the file of the status that a plane wrote last.
 func (d Dir) Snapshot() string { return d.Path("status.json") }
 
 func (d Dir) readSnapshot() (Status, error) {

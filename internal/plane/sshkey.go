@@ -13,7 +13,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSHKey is the private key for logins to machines whose templates were filled from the plane.
+// SSHKey returns the private key for logins to machines whose templates were filled from
+// the plane.
 func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
 
 // SSHPublicKey returns the authorized_keys line of the plane's key, which is made

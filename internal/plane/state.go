@@ -43,13 +43,13 @@ func (d Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// Kubeconfig is the admin kubeconfig of the management API server.
+// Kubeconfig returns the admin kubeconfig of the management API server.
 func (d Dir) Kubeconfig() string { return d.Path("kubeconfig") }
 
-// Socket is the control socket of the running plane.
+// Socket returns the control socket of the running plane.
 func (d Dir) Socket() string { return d.Path("control.sock") }
 
-// Log is the plane's own log.
+// Log returns the plane's own log.
 func (d Dir) Log() string { return d.Path("casement.log") }
 
 // BareMark is the file that marks the state of a bare plane and says whose Azure
@@ -140,7 +140,7 @@ func (d Dir) notOurs(names []string) error {
 	return fmt.Errorf("%s is not a plane's state: it has no %s and holds %s", d, markFile, Listed(names))
 }
 
-// Listed is a list of names for a message, cut off.
+// Listed returns a list of names for a message, cut off.
 func Listed(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -13,7 +13,7 @@ const (
 // Location is the region that a plane gives to templates.
 const Location = "westeurope"
 
-// TemplateVariables are the values of a running plane for cluster templates.
+// TemplateVariables returns the values of a running plane for cluster templates.
 func TemplateVariables(s Status) (map[string]string, error) {
 	secret, err := s.Azure.ClientSecret()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// access are the checks of the subscription itself.
+// access returns the checks of the subscription itself.
 func (c checker) access() []lint.Rule {
 	return []lint.Rule{
 		{

@@ -6,7 +6,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// admission are the checks of casement's own webhooks, and of Cluster API's where a
+// admission returns the checks of casement's own webhooks, and of Cluster API's where a
 // ClusterClass decides, made without a server.
 func (c checker) admission() []lint.Rule {
 	each := func(check func(o *lint.Object, a admitted)) {

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// capacity are the checks of sizes, zones, quota and images.
+// capacity returns the checks of sizes, zones, quota and images.
 func (c checker) capacity() []lint.Rule {
 	return []lint.Rule{
 		{

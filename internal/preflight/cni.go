@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// cni are the checks of the network that a cluster's pods have.
+// cni returns the checks of the network that a cluster's pods have.
 func (c checker) cni() []lint.Rule {
 	return []lint.Rule{
 		{

@@ -20,7 +20,7 @@ type joinText struct {
 	text string
 }
 
-// joining are the commands and files of a group's bootstrap data that join a domain.
+// joining returns the commands and files of a group's bootstrap data that join a domain.
 func (m *Machines) joining() []joinText {
 	if m.Bootstrap == nil {
 		return nil
@@ -44,7 +44,7 @@ func (m *Machines) joining() []joinText {
 	return out
 }
 
-// domains are the checks of machines that join a domain.
+// domains returns the checks of machines that join a domain.
 func (c checker) domains() []lint.Rule {
 	return []lint.Rule{
 		{
@@ -82,7 +82,8 @@ func (c checker) domains() []lint.Rule {
 	}
 }
 
-// ownNetwork says whether the virtual network is the user's, with DNS servers of its own.
+// ownNetwork reports whether the virtual network is the user's, with DNS servers of its
+// own.
 func (c *Cluster) ownNetwork() bool {
 	return c.Azure != nil && c.Azure.Spec.NetworkSpec.Vnet.ResourceGroup != "" &&
 		!strings.EqualFold(c.Azure.Spec.NetworkSpec.Vnet.ResourceGroup, c.Azure.Spec.ResourceGroup)

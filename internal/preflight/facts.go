@@ -80,10 +80,10 @@ func normal(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }
 
-// providers are the resource providers that every cluster needs.
+// providers returns the resource providers that every cluster needs.
 func providers() []string { return []string{"Microsoft.Compute", "Microsoft.Network"} }
 
-// Subscriptions are those that the clusters of a plan name, sorted.
+// Subscriptions returns the subscription IDs of a plan's clusters, sorted.
 func (p *Plan) Subscriptions() []string {
 	ids := map[string]bool{}
 	for _, c := range p.Clusters {
@@ -183,12 +183,12 @@ func (r reader) identities(ctx context.Context, c *Cluster) {
 	}
 }
 
-// identityID is the resource ID in the provider ID of a machine's identity.
+// identityID returns the resource ID in the provider ID of a machine's identity.
 func identityID(i infrav1.UserAssignedIdentity) string {
 	return strings.TrimPrefix(i.ProviderID, "azure://")
 }
 
-// offered says whether a location may be asked about.
+// offered reports whether a location may be asked about.
 func (r reader) offered(location string) bool {
 	return location != "" && (len(r.s.Locations) == 0 || slices.Contains(r.s.Locations, normal(location)))
 }

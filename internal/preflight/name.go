@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// names are the checks of names and references.
+// names returns the checks of names and references.
 func (c checker) names() []lint.Rule {
 	return []lint.Rule{
 		{

@@ -40,7 +40,7 @@ func (c *Cluster) services() lint.Value {
 	return c.Object.Root.At("spec", "clusterNetwork", "services", "cidrBlocks")
 }
 
-// subnets are the ranges of the nodes, defaults included.
+// subnets returns the ranges of the nodes, defaults included.
 func (c *Cluster) subnets() []block {
 	var out []block
 	if c.Azure == nil {
@@ -79,7 +79,7 @@ const nodeMask = 24
 // cmd/kube-apiserver/app/options/validation.go.
 const serviceBits = 20
 
-// networks are the checks of ranges of addresses.
+// networks returns the checks of ranges of addresses.
 func (c checker) networks() []lint.Rule {
 	return []lint.Rule{
 		{

@@ -67,7 +67,7 @@ type Machines struct {
 // Windows reports whether the machines run Windows.
 func (m *Machines) Windows() bool { return m.Spec.OSDisk.OSType == "Windows" }
 
-// Annotations are the annotations that the infrastructure machines will have.
+// Annotations returns the annotations that the infrastructure machines will have.
 func (m *Machines) Annotations() map[string]string {
 	all := map[string]string{}
 	if m.Infra == nil {
@@ -181,7 +181,7 @@ func (p *Plan) cluster(o *lint.Object) *Cluster {
 	return c
 }
 
-// clusterOf is the name of the cluster that machines belong to. A control plane is
+// clusterOf returns the name of the cluster that machines belong to. A control plane is
 // named by its cluster, and carries a label at most.
 func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	if o.Kind != "KubeadmControlPlane" {
@@ -195,7 +195,7 @@ func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	return o.Root.At("metadata", "labels", "cluster.x-k8s.io/cluster-name").Str()
 }
 
-// infraRef is the place of the reference to the infrastructure, which the versions of
+// infraRef returns the place of the reference to the infrastructure, which the versions of
 // KubeadmControlPlane have at three places.
 func infraRef(o *lint.Object, spec lint.Value) lint.Value {
 	if o.Kind != "KubeadmControlPlane" {
@@ -235,5 +235,5 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 	return m
 }
 
-// in is a place in an object by its path, for a finding.
+// in returns a place in an object by its path, for a finding.
 func in(o *lint.Object, path string) lint.Value { return o.Root.Find(path) }

@@ -25,8 +25,8 @@ func All(plan *Plan, facts *Facts) []lint.Rule {
 	return slices.Concat(rules.All(), Rules(plan, facts))
 }
 
-// Rules are the checks of this package. Their documentation and examples do not
-// depend on plan and facts.
+// Rules returns the checks of this package. Their documentation and examples do not depend
+// on plan and facts.
 func Rules(plan *Plan, facts *Facts) []lint.Rule {
 	checks := checker{plan: plan, facts: facts}
 	if plan == nil {
@@ -61,5 +61,5 @@ func (c checker) eachSubscription(check func(p *lint.Pass, c *Cluster, s *Subscr
 	})
 }
 
-// say is a fix that a person has to make.
+// say returns a fix that a person has to make.
 func say(text string) lint.Fix { return lint.Fix{Text: text} }

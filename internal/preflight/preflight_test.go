@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// emulated is a client of a local Azure with faults.
+// emulated returns a client of a local Azure with faults.
 func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	t.Helper()
 	set, err := fault.New(fault.File{Rules: faults})
@@ -43,7 +43,7 @@ func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR st
 	}
 }
 
-// manifest is the base with replacements, each of all places, and further objects.
+// manifest returns the base with replacements, each of all places, and further objects.
 func manifest(t *testing.T, edits []string, more string) *lint.Set {
 	t.Helper()
 	base, err := os.ReadFile("testdata/cluster.yaml")

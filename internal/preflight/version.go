@@ -21,7 +21,7 @@ func (c *Cluster) controlPlane() *Machines {
 	return nil
 }
 
-// versionOf is the Kubernetes version of machines: their own, else the control
+// versionOf returns the Kubernetes version of machines: their own, else the control
 // plane's.
 func versionOf(m *Machines, c *Cluster) lint.Value {
 	if plane := c.controlPlane(); !m.Version.Exists() && plane != nil {
@@ -38,7 +38,7 @@ func parsed(v lint.Value) *version.Version {
 	return out
 }
 
-// skew is how many minors a kubelet may be older than the API server: three since
+// skew returns how many minors a kubelet may be older than the API server: three since
 // 1.28. Source: kubernetes.io/releases/version-skew-policy.
 func skew(plane *version.Version) uint {
 	if plane.LessThan(version.MajorMinor(1, 28)) {
@@ -47,11 +47,11 @@ func skew(plane *version.Version) uint {
 	return 3
 }
 
-// hostProcessContainerd is the first containerd with HostProcess containers.
-// Source: kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
+// hostProcessContainerd returns the first containerd with HostProcess containers. Source:
+// kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
 func hostProcessContainerd() *version.Version { return version.MajorMinor(1, 6) }
 
-// versions are the checks of Kubernetes, images, Windows and containerd.
+// versions returns the checks of Kubernetes, images, Windows and containerd.
 func (c checker) versions() []lint.Rule {
 	eachGroup := func(check func(p *lint.Pass, c *Cluster, m *Machines)) func(*lint.Pass) {
 		return c.eachCluster(func(p *lint.Pass, c *Cluster) {

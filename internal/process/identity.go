@@ -35,7 +35,7 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start, Boot: strings.TrimSpace(string(boot))}, nil
 }
 
-// Alive says whether this very process still runs.
+// Alive reports whether this very process still runs.
 func (i Identity) Alive() bool {
 	now, err := Identify(i.PID)
 	return err == nil && now == i

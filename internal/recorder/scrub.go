@@ -106,7 +106,7 @@ var secretName = regexp.MustCompile(`(?i)^(.*(password|passwd|secret|token|crede
 // reference matches the names of fields that say where a secret is, and hold none.
 var reference = regexp.MustCompile(`(?i)(id|name|type|version)$`)
 
-// value is one value of a body, under the name of its field.
+// value returns a field of a body with secret parts replaced; name is the field's name.
 func (w walker) value(name string, v any) any {
 	if secretName.MatchString(name) && !reference.MatchString(name) {
 		return hidden(name, v)
@@ -152,13 +152,13 @@ func (w walker) object(o map[string]any) any {
 
 func isText(v any) bool { _, ok := v.(string); return ok }
 
-// isOutput says whether an object is what a script printed.
+// isOutput reports whether an object is what a script printed.
 func isOutput(o map[string]any) bool {
 	code, _ := o["code"].(string)
 	return strings.HasPrefix(code, "ComponentStatus/")
 }
 
-// isSecret says whether an object names the value in it as a secret.
+// isSecret reports whether an object names the value in it as a secret.
 func (w walker) isSecret(o map[string]any) bool {
 	for _, field := range []string{"name", "keyName"} {
 		if name, ok := o[field].(string); ok && secretName.MatchString(name) {
@@ -168,7 +168,7 @@ func (w walker) isSecret(o map[string]any) bool {
 	return o["keyName"] != nil
 }
 
-// secureParameters are the parameters of a deployment that its template declares
+// secureParameters returns the parameters of a deployment that its template declares
 // secret.
 func secureParameters(o map[string]any) (out []string) {
 	template, _ := o["template"].(map[string]any)
@@ -193,7 +193,8 @@ func hide(v any, names []string) any {
 	return v
 }
 
-// hidden is what replaces a secret value: of its kind, and of the form that is checked.
+// hidden returns the replacement of a secret value, with the same type and in a form that
+// passes validation.
 func hidden(name string, v any) any {
 	if known, ok := instead[strings.ToLower(name)]; ok && v != nil {
 		return known

@@ -29,7 +29,7 @@ func chance(random *rand.Rand, from string, n int) string {
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// utf16b64 is the form of powershell -EncodedCommand.
+// utf16b64 returns the form of powershell -EncodedCommand.
 func utf16b64(s string) string {
 	var data []byte
 	for _, unit := range utf16.Encode([]rune(s)) {

@@ -81,13 +81,13 @@ var commands = []rule{
 	command(`(\s-pass(?:in|out)?\s+["']?pass:)`+value, "pass:"),
 }
 
-// commandLike says whether a text may be a command line with a value, or a part of one:
+// commandLike reports whether a text may be a command line with a value, or a part of one:
 // most texts in objects are a name, a path or a number.
 func commandLike(s string) bool {
 	return strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \t\r\n\f\v\"'(")
 }
 
-// command is a rule that keeps what its groups match, whatever the case, and that has
+// command returns a rule that keeps what its groups match, whatever the case, and that has
 // one of some texts in lower case.
 func command(pattern string, parts ...string) rule {
 	find := regexp.MustCompile(`(?i)` + pattern)
@@ -98,8 +98,8 @@ func command(pattern string, parts ...string) rule {
 	return rule{find: find, with: with, may: holdsLower(parts...)}
 }
 
-// and is the rule for texts that have one of other texts in lower case as well; one with
-// ^ is at their beginning.
+// and returns the rule for texts that have one of other texts in lower case as well; one
+// with ^ is at their beginning.
 func (r rule) and(parts ...string) rule {
 	may := r.may
 	r.may = func(s, lower string) bool {
@@ -139,7 +139,7 @@ func quoted(arg string) string {
 	return arg
 }
 
-// allText says whether all of a list is text.
+// allText reports whether all of a list is text.
 func allText(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText })
 }

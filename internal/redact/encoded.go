@@ -40,7 +40,7 @@ func credentials(groups []string) bool {
 	return ok && strings.Contains(text, ":")
 }
 
-// decoded is the text that base64 holds: UTF-8, or UTF-16 as PowerShell takes it.
+// decoded returns the text that base64 holds: UTF-8, or UTF-16 as PowerShell takes it.
 func decoded(run string) (string, bool) {
 	run = alphabet.Replace(run)
 	data, err := base64.RawStdEncoding.DecodeString(run)

@@ -81,7 +81,7 @@ func TestGitleaksFindsNothing(t *testing.T) {
 	t.Logf("%d of %d rules, %d samples", found, len(rules), tried)
 }
 
-// secret is what the rule finds in a text, or nothing.
+// secret returns the secret that the rule finds in a text, or "".
 func (r leakRule) secret(text string) string {
 	if lower := strings.ToLower(text); !slices.ContainsFunc(r.keywords, func(k string) bool { return strings.Contains(lower, k) }) {
 		return ""
@@ -103,7 +103,7 @@ func (r leakRule) secret(text string) string {
 	return strings.TrimSpace(secret)
 }
 
-// bits is the entropy of a text per character.
+// bits returns the entropy of a text per character.
 func bits(s string) (sum float64) {
 	count := map[rune]float64{}
 	for _, r := range s {
@@ -190,7 +190,7 @@ func parseLeakRule(t *testing.T, part string) (r leakRule) {
 	return r
 }
 
-// sample is a random text that a regular expression may match.
+// sample returns a random text that a regular expression may match.
 func sample(re *syntax.Regexp, random *rand.Rand) string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -237,7 +237,7 @@ func repeat(re *syntax.Regexp, least, most int, random *rand.Rand) string {
 	return out.String()
 }
 
-// oneOf is a character of a class, one that can be seen where there is one.
+// oneOf returns a character of a class, one that can be seen where there is one.
 func oneOf(ranges []rune, random *rand.Rand) rune {
 	var from []rune
 	for i := 0; i < len(ranges); i += 2 {

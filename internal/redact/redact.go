@@ -67,8 +67,8 @@ func Object(v any) any {
 	}
 }
 
-// isFileContent says whether a field is the content of a file that bootstrap
-// data writes, which has a path beside it.
+// isFileContent reports whether a field is the content of a file that bootstrap data
+// writes, which has a path beside it.
 func isFileContent(object map[string]any, name string) bool {
 	_, hasPath := object["path"]
 	return name == "content" && hasPath

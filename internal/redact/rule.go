@@ -85,8 +85,8 @@ var squeezed = strings.Split(strings.ReplaceAll(strings.Join(secretNames, " "), 
 
 var squeeze = strings.NewReplacer("-", "", "_", "")
 
-// secretField says whether the value of a field is a secret by the field's name. A
-// name of one common word is one in an object, and not in a sentence.
+// secretField reports whether the value of a field is a secret by the field's name. A name
+// of one common word is one in an object, and not in a sentence.
 func secretField(name string) bool {
 	name = squeeze.Replace(strings.ToLower(name))
 	switch name {
@@ -111,7 +111,7 @@ func password(groups []string) bool {
 
 func named(s, lower string) bool { return strings.ContainsAny(s, ":=") && hasAny(lower, stems) }
 
-// dotted says whether a dot has room for a bootstrap token around it.
+// dotted reports whether a dot has room for a bootstrap token around it.
 func dotted(s, _ string) bool {
 	for i := 6; i+16 < len(s); i++ {
 		if s[i] == '.' && s[i-6] != '.' && s[i+16] != '.' {

@@ -99,7 +99,7 @@ var tokens = slices.Concat(shaped(), []rule{
 		`[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: longWord, when: random},
 })
 
-// shaped are the rules of the shapes.
+// shaped returns the rules of the shapes.
 func shaped() (rules []rule) {
 	for _, s := range shapes {
 		rules = append(rules, rule{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/-])` + s.pattern), with: "${1}" + Mark,

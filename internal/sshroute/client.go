@@ -2,9 +2,9 @@ package sshroute
 
 import "errors"
 
-// Desktop is the command line of an installed Remote Desktop client: find looks a
-// program up by name, as exec.LookPath does, address is the tunnel's and file its
-// Remote Desktop file. The client asks for the password itself.
+// Desktop returns the command line of an installed Remote Desktop client: find looks a
+// program up by name, as exec.LookPath does, address is the tunnel's and file its Remote
+// Desktop file. The client asks for the password itself.
 func Desktop(find func(string) (string, error), address, user, file string) ([]string, error) {
 	for _, program := range []string{"xfreerdp3", "xfreerdp", "sdl-freerdp3", "wlfreerdp"} {
 		if path, err := find(program); err == nil {

@@ -46,7 +46,7 @@ func NewCopier(ctx context.Context, c *ssh.Client, recursive bool) (*Copier, err
 // Close ends SFTP.
 func (c *Copier) Close() error { return c.sftp.Close() }
 
-// wire is how SFTP spells a path of the machine: the drive of Windows is its
+// wire returns a path of the machine in SFTP's form, in which the drive of Windows is the
 // first element.
 func wire(name string) string {
 	if len(name) >= 2 && name[1] == ':' {

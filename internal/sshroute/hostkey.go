@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// KnownHosts is the file below dir in which the host keys of the route's cluster
-// are remembered. A new cluster of the same name has another one.
+// KnownHosts returns the file below dir in which the host keys of the route's cluster are
+// remembered. A new cluster of the same name has another one.
 func (r Route) KnownHosts(dir string) string {
 	return filepath.Join(dir, "known_hosts", r.Cluster.Namespace+"_"+r.Cluster.Name+"_"+r.ClusterUID)
 }

@@ -238,7 +238,7 @@ func choose(machines []clusterv1.Machine, namespace, name string) (*clusterv1.Ma
 	return nil, fmt.Errorf("no machine or node is called %q in namespace %s; there are: %s", name, namespace, strings.Join(names, ", "))
 }
 
-// address is the first address of a kind, IPv4 if there is one.
+// address returns the first address of a kind, IPv4 if there is one.
 func address(addresses []clusterv1.MachineAddress, kind clusterv1.MachineAddressType) string {
 	first := ""
 	for _, m := range addresses {

@@ -61,7 +61,7 @@ func join(a, b net.Conn) {
 	wg.Wait()
 }
 
-// RDPFile is a Remote Desktop file for a tunnel at address (host:port).
+// RDPFile returns a Remote Desktop file for a tunnel at address (host:port).
 func RDPFile(address, user string) []byte {
 	return fmt.Appendf(nil,
 		"full address:s:%s\r\nusername:s:%s\r\nprompt for credentials:i:1\r\nauthentication level:i:2\r\n", address,

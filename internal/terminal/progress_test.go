@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// views are the views that `up` and `wait` show, one after another.
+// views returns the views that `up` and `wait` show, one after another.
 func views() map[string][]View {
 	starting := func(elapsed time.Duration, steps ...Step) View {
 		return View{Title: "Starting the local plane", Elapsed: elapsed, Steps: steps}
@@ -89,7 +89,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// screen is what a terminal shows that was sent text: lines that scroll, a cursor that
+// screen returns what a terminal shows that was sent text: lines that scroll, a cursor that
 // goes up, and clearing to the end. Any other control function fails the test. A line that
 // is longer than the terminal wraps.
 func screen(t *testing.T, text string, width, height int) string {

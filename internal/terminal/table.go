@@ -184,7 +184,7 @@ func (t *Table) broken(rows [][]string, columns int) [][]string {
 	return out
 }
 
-// heading is the row in a slice if it is one: of words in capital letters.
+// heading returns the row in a slice if it is one: of words in capital letters.
 func heading(row []string) [][]string {
 	if text := strings.Join(row, ""); text != strings.ToUpper(text) {
 		return nil

@@ -92,7 +92,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// unfinished returns how many bytes at the end cannot be escaped before the next bytes are known.
+// unfinished returns how many bytes at the end of a text depend on the bytes that follow
+// and cannot be escaped yet.
 func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1

@@ -111,7 +111,7 @@ func (s Step) line(name, width int, color bool) string {
 // maxTail is how many lines a text below the steps takes.
 const maxTail = 4
 
-// indented is a text in lines of a width, behind a label.
+// indented returns a text in lines of a width, behind a label.
 func indented(label, text string, width int) []string {
 	lines := Wrap(Escape(text), max(10, width-len(label)))
 	if len(lines) > maxTail {

@@ -69,7 +69,7 @@ func New(source Source, address net.Addr) *Server {
 	return s
 }
 
-// Address is where the page is; whoever has it can read what the page shows.
+// Address returns the URL of the page. Anyone who knows it can read the page.
 func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
 
 // Serve answers on a listener until ctx ends.

@@ -21,8 +21,9 @@ type Admission struct {
 // ErrNoAdmission is that there is no admission of a kind here.
 var ErrNoAdmission = errors.New("no admission of the kind")
 
-// Admit says what admission makes of the creation of an object, without a server.
-// raw is JSON. The error is that the object cannot be read, or ErrNoAdmission.
+// Admit returns the result of admission for a new object, without a server: the object with
+// defaults, and warnings or errors. raw is JSON. The error means that the object cannot be
+// parsed, or is ErrNoAdmission.
 func Admit(kindName string, raw []byte) (Admission, error) {
 	for _, k := range kinds() {
 		if k.name() == kindName {

@@ -43,7 +43,7 @@ func askIdentity(ctx context.Context, c Config, old, i *infrav1.AzureClusterIden
 	return nil, nil, c.Grants.Write(ctx, i, request.UserInfo.Username)
 }
 
-// mayRead says whether the user of a request may read a Secret.
+// mayRead reports whether the user of a request may read a Secret.
 func mayRead(ctx context.Context, c client.Client, request admission.Request, secret client.ObjectKey) (bool, error) {
 	user := request.UserInfo
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -106,7 +106,7 @@ func unknownSubnets(ctx context.Context, c client.Client, o client.Object, inter
 	return UnknownSubnets(&clusters.Items[0], interfaces, path), nil
 }
 
-// UnknownSubnets are the interfaces that name a subnet which a cluster does not have.
+// UnknownSubnets returns the interfaces that name a subnet which a cluster does not have.
 func UnknownSubnets(c *infrav1.AzureCluster, interfaces []infrav1.NetworkInterface, path *field.Path) field.ErrorList {
 	var names []string
 	for _, s := range c.Spec.NetworkSpec.Subnets {

@@ -129,7 +129,7 @@ func capzFields(t *testing.T) map[string]map[string]crdField {
 	return out
 }
 
-// crdFields are the fields of casement's CRDs.
+// crdFields returns the fields of casement's CRDs.
 func crdFields(t *testing.T) map[string]map[string]crdField {
 	t.Helper()
 	crds, err := config.CRDs()

@@ -49,8 +49,8 @@ func defaultCluster(c *infrav1.AzureCluster) error {
 	return nil
 }
 
-// clusterName is the name of the owning Cluster, which topology may have given
-// another one than the AzureCluster.
+// clusterName returns the name of the owning Cluster, which topology may have given another
+// one than the AzureCluster.
 func clusterName(c *infrav1.AzureCluster) string {
 	if name := c.Labels[clusterv1.ClusterNameLabel]; name != "" {
 		return name

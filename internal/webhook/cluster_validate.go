@@ -32,7 +32,7 @@ func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
 	return append(errs, added(validateClusterSpec(&was.Spec), validateClusterSpec(&c.Spec))...)
 }
 
-// added are the errors of after that are not in before.
+// added returns the errors of after that are not in before.
 func added(before, after field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(after, func(e *field.Error) bool {
 		return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == e.Error() })

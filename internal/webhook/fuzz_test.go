@@ -14,8 +14,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// words are what random fields are filled with, so that the rules meet each
-// other.
+// words returns the values of random fields; they are few, so that rules about equal values
+// take effect.
 func words() []string {
 	return []string{"", "", "a", "b", "nodes", "10.0.0.0/16", "10.1.0.0/16", "fd00::/64", "10.0.0.100", "x y",
 		"Public", "Internal", "node", "control-plane", "cluster", "bastion", "Windows", "Linux", "UltraSSD_LRS",
@@ -55,7 +55,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// random is a filled spec of an object called demo.
+// random returns a filled spec of an object called demo.
 func random[T any](seed uint64, spec func(*T) any) *T {
 	obj := new(T)
 	fill(rand.New(rand.NewPCG(seed, 1)), reflect.ValueOf(spec(obj)).Elem(), 3)

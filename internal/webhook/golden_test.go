@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// admit is one object's way through admission.
+// admit creates one object through admission and returns the result.
 func admit(t *testing.T, document string) (stored map[string]any, warnings []string) {
 	t.Helper()
 	var raw map[string]any

@@ -28,7 +28,7 @@ type Note struct {
 	OnChange bool
 }
 
-// Notes are all of them, for the documentation.
+// Notes returns the notes about the fields of all kinds, for the documentation.
 func Notes() []Note {
 	const byName = "casement finds resources by name and group, not by this ID"
 	const made = "the VM exists and is not changed; only machines that are made later have it"
@@ -56,7 +56,7 @@ func Notes() []Note {
 	}
 }
 
-// notes are those of a kind, with the paths that it has them under.
+// notes returns the notes about the fields of one kind, with their paths in it.
 func notes(kind string) []Note {
 	base := strings.TrimSuffix(kind, "Template")
 	var out []Note
@@ -72,7 +72,7 @@ func notes(kind string) []Note {
 	return out
 }
 
-// ignored are the warnings of an object's fields that do nothing.
+// ignored returns the warnings of an object's fields that do nothing.
 func ignored(kind string, obj any) []string {
 	root := document(obj)
 	var out []string
@@ -88,7 +88,7 @@ func ignored(kind string, obj any) []string {
 	return out
 }
 
-// withoutEffect are the warnings of changes that come too late.
+// withoutEffect returns the warnings of changes that come too late.
 func withoutEffect(kind string, old, obj any) []string {
 	if kind != "AzureMachine" { // a template cannot change, a cluster is compared again
 		return nil
@@ -106,7 +106,7 @@ func withoutEffect(kind string, old, obj any) []string {
 	return out
 }
 
-// document is an object as its JSON has it.
+// document returns an object as its JSON has it.
 func document(obj any) any {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -119,8 +119,8 @@ func document(obj any) any {
 	return root
 }
 
-// values are the values at a path, by the path with its indexes; empty values
-// are left out.
+// values returns the values at a path, by the path with its indexes; empty values are left
+// out.
 func values(root any, path string) map[string]any {
 	found := map[string]any{"": root}
 	for step := range strings.SplitSeq(path, ".") {

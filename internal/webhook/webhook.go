@@ -74,7 +74,7 @@ type kind interface {
 	admit(raw []byte) (Admission, error)
 }
 
-// kinds are all that there is admission of.
+// kinds returns all kinds with an admission webhook.
 func kinds() []kind {
 	return []kind{
 		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster},
@@ -100,7 +100,7 @@ func (h hook[T]) refusing(why string) kind {
 	return h
 }
 
-// object is a new, empty one of the kind.
+// object returns a new, empty one of the kind.
 func (h hook[T]) object() T {
 	obj, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return obj

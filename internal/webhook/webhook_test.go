@@ -13,7 +13,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// cluster is a valid one as a user would write it, defaulted.
+// cluster returns a valid one as a user would write it, defaulted.
 func cluster(t *testing.T, change func(*infrav1.AzureCluster)) *infrav1.AzureCluster {
 	t.Helper()
 	c := &infrav1.AzureCluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}

@@ -40,8 +40,7 @@ func CanRun(hostBuild, imageBuild string) bool {
 // of its container images say.
 func (r Release) longTerm() bool { return len(r.Tags) > 0 && strings.HasPrefix(r.Tags[0], "ltsc") }
 
-// buildNumber is the third part of a version, or a bare number; 0 when there is
-// none.
+// buildNumber returns the third part of a version, or a bare number; 0 when there is none.
 func buildNumber(build string) int {
 	parts := strings.Split(build, ".")
 	number := parts[0]
@@ -77,8 +76,8 @@ func ImageRelease(reference string) (Release, bool) {
 	return Release{}, false
 }
 
-// IsWindowsImage says whether a container image's reference shows that it is made
-// for Windows, of whatever release.
+// IsWindowsImage reports whether a container image's reference shows that it is made for
+// Windows, of whatever release.
 func IsWindowsImage(reference string) bool {
 	repository, tag := splitImage(reference)
 	if _, ok := ImageRelease(reference); ok {

@@ -27,11 +27,10 @@ type Contents struct {
 	KubeletService bool
 }
 
-// ParseImage says what is on a reference image from its name alone: a marketplace
-// publisher:offer:sku:version, or the ID of a version in a community or private
-// gallery whose definition is named as image-builder names them. It is not ok for
-// other images and for ones whose name does not show the Kubernetes version, such
-// as a bare Windows Server.
+// ParseImage returns what is on a reference image from its name alone: a marketplace
+// publisher:offer:sku:version, or the ID of a version in a community or private gallery
+// whose definition is named as image-builder names them. It is not ok for other images and
+// for ones whose name does not show the Kubernetes version, such as a bare Windows Server.
 func ParseImage(reference string) (Contents, bool) {
 	definition, imageVersion, ok := splitReference(reference)
 	if !ok {
@@ -140,7 +139,7 @@ func linuxContents(v version, definition, imageVersion string) (Contents, bool) 
 	}, true
 }
 
-// FlatcarContents is what is on Flatcar's own image, which has containerd and no
+// FlatcarContents returns what is on Flatcar's own image, which has containerd and no
 // Kubernetes. Source: the release notes of Flatcar 4230 (containerd 1.7, Linux 6.6); the
 // patch levels are of 4230.2.1.
 func FlatcarContents(release string) Contents {
@@ -150,7 +149,7 @@ func FlatcarContents(release string) Contents {
 	}
 }
 
-// ubuntu is the point release and Azure kernel of late images.
+// ubuntu returns the point release and Azure kernel of late images.
 func ubuntu(distribution string) (pointRelease, kernel string) {
 	switch distribution {
 	case "18.04":

@@ -46,8 +46,8 @@ type Image struct {
 	Version string
 }
 
-// Reference is the image as Azure's command line takes it: a community image ID,
-// or publisher:offer:sku:version.
+// Reference returns the image as Azure's command line takes it: a community image ID, or
+// publisher:offer:sku:version.
 func (i Image) Reference() string {
 	if i.Gallery != "" {
 		return "/CommunityGalleries/" + i.Gallery + "/Images/" + i.Name + "/Versions/" + i.Version
@@ -77,7 +77,8 @@ func DefaultImage(kubernetesVersion, osType string, annotations map[string]strin
 	return Image{}, fmt.Errorf("choose an image: spec.osDisk.osType is %q: use %s or %s", osType, OSLinux, OSWindows)
 }
 
-// firstGalleryVersion is where the community gallery and its exceptions begin.
+// firstGalleryVersion returns the first Kubernetes version with images in the community
+// gallery.
 func firstGalleryVersion() version { return version{1, 27, 0, ""} }
 
 func defaultLinux(v version) Image {
@@ -122,8 +123,8 @@ func defaultWindows(v version, annotations map[string]string) (Image, error) {
 	return Image{Gallery: CommunityGallery, Name: fmt.Sprintf(windowsDefinition, year), Version: v.String()}, nil
 }
 
-// oldWindows is a marketplace image of its own SKU. CAPZ refused containerd for
-// 1.22.0 when it was asked for and chose it when it was not; here both choose it.
+// oldWindows returns a marketplace image of its own SKU. CAPZ refused containerd for 1.22.0
+// when it was asked for and chose it when it was not; here both choose it.
 func oldWindows(v version, runtime, year string) (Image, error) {
 	firstContainerd, lastDockershim := version{1, 22, 0, ""}, version{1, 24, 0, ""}
 	switch {
@@ -160,8 +161,8 @@ func windowsYear(annotation string) (string, error) {
 	return year, nil
 }
 
-// keptLinux are the versions whose images stayed in the marketplace, so that
-// machines of running clusters are not replaced. CAPZ froze the list.
+// keptLinux returns the versions whose images stayed in the marketplace, so that machines
+// of running clusters are not replaced. CAPZ froze the list.
 func keptLinux() map[string]string {
 	return map[string]string{
 		"1.27.14": "127.14.20240517", "1.27.15": "127.15.20240612", "1.27.16": "127.16.20240717",

@@ -43,11 +43,10 @@ func ComputerName(machineName string, taken func(name string) bool) string {
 	return hashed(head, machineName, taken)
 }
 
-// ScaleSetName is the name of a Windows scale set and the prefix of its
-// computers' names: the pool's name up to nine characters, "win-" and the last
-// five of a longer one, as CAPZ has it. Where two pools would share a name, or
-// Windows would refuse it, the five characters are a hash of the pool's name.
-// taken is as for ComputerName.
+// ScaleSetName returns the name of a Windows scale set and the prefix of its computers'
+// names: the pool's name up to nine characters, "win-" and the last five of a longer one,
+// as CAPZ has it. Where two pools would share a name, or Windows would refuse it, the five
+// characters are a hash of the pool's name. taken is as for ComputerName.
 func ScaleSetName(poolName string, taken func(name string) bool) string {
 	name := poolName
 	if len(name) > MaxScaleSetName {

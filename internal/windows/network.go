@@ -64,9 +64,10 @@ const lastDocker = 24
 
 func vxlan() []Port { return []Port{{"Udp", WindowsVXLANPort, "VXLAN"}} }
 
-// Networks are the rows of the table of networks in Kubernetes' introduction to Windows, each as it
-// is on Azure.
-// Sources: https://kubernetes.io/docs/concepts/services-networking/windows-networking, network modes;
+// Networks returns the resource types of the table of networks in Kubernetes' introduction
+// to Windows, each as it is on Azure. Sources:
+// https://kubernetes.io/docs/concepts/services-networking/windows-networking, network
+// modes;
 // https://learn.microsoft.com/virtualization/windowscontainers/container-networking/network-drivers-topologies.
 func Networks() []Network {
 	return []Network{
@@ -96,7 +97,7 @@ func Networks() []Network {
 	}
 }
 
-// NetworkByLabels is the network that a Cluster with labels asks for.
+// NetworkByLabels returns the network that a Cluster with labels asks for.
 func NetworkByLabels(labels map[string]string) (Network, bool) {
 	all := Networks()
 	i := slices.IndexFunc(all, func(n Network) bool {
@@ -113,7 +114,7 @@ func NetworkByLabels(labels map[string]string) (Network, bool) {
 	return all[i], true
 }
 
-// NetworkByPlugin is the network of a CNI plug-in of Windows.
+// NetworkByPlugin returns the network of a CNI plug-in of Windows.
 func NetworkByPlugin(plugin string) (Network, bool) {
 	all := Networks()
 	i := slices.IndexFunc(all, func(n Network) bool { return n.Plugin == plugin })
@@ -135,7 +136,7 @@ func (r Ranges) of(name string) string {
 	return map[string]string{"pods": r.Pods, "services": r.Services, "nodes": r.Nodes}[name]
 }
 
-// ExceptionList are the networks that the CNI configuration does not translate.
+// ExceptionList returns the networks that the CNI configuration does not translate.
 func (n Network) ExceptionList(r Ranges) []string {
 	var out []string
 	for _, name := range n.Exceptions {
@@ -144,8 +145,8 @@ func (n Network) ExceptionList(r Ranges) []string {
 	return out
 }
 
-// CNIConfig is the CNI configuration of a Windows node, in its main parts; nil for a network whose
-// mode no plug-in of Kubernetes has.
+// CNIConfig returns the CNI configuration of a Windows node, in its main parts; nil for a
+// network whose mode no plug-in of Kubernetes has.
 func (n Network) CNIConfig(r Ranges) []byte {
 	type object = map[string]any
 	endpoint := func(value object) object { return object{"Name": "EndpointPolicy", "Value": value} }
@@ -177,12 +178,12 @@ func (n Network) CNIConfig(r Ranges) []byte {
 	return append(data, '\n')
 }
 
-// TakesKubernetes says whether the network's addons are for a minor of Kubernetes.
+// TakesKubernetes reports whether the network's addons are for a minor of Kubernetes.
 func (n Network) TakesKubernetes(minor int) bool {
 	return minor >= n.From && (n.Until == 0 || minor < n.Until)
 }
 
-// TakesRelease says whether the network is for a Windows release.
+// TakesRelease reports whether the network is for a Windows release.
 func (n Network) TakesRelease(name string) bool {
 	return len(n.Releases) == 0 || slices.Contains(n.Releases, name)
 }

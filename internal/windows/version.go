@@ -48,5 +48,5 @@ func (v version) String() string {
 	return v.core() + "-" + v.pre
 }
 
-// sku is the beginning of an old marketplace SKU; it has no pre-release.
+// sku returns the beginning of an old marketplace SKU; it has no pre-release.
 func (v version) sku() string { return fmt.Sprintf("k8s-%ddot%ddot%d", v.major, v.minor, v.patch) }

@@ -45,8 +45,8 @@ type Release struct {
 	// EndOfSupport is the last day of (extended) support.
 	// Source: https://learn.microsoft.com/lifecycle/products/export/.
 	EndOfSupport time.Time
-	// Node says whether Kubernetes nodes of this release are built; the others
-	// are only known as container images.
+	// Node reports whether Kubernetes nodes of this release are built; the others are only
+	// known as container images.
 	Node bool
 	// Pause is the oldest version of the image registry.k8s.io/pause that has one for
 	// the release; empty where every version of today has. Source: kubernetes
@@ -54,7 +54,7 @@ type Release struct {
 	Pause string
 }
 
-// KernelVersion is the four-part version that kubelet reports for a node.
+// KernelVersion returns the four-part version that kubelet reports for a node.
 func (r Release) KernelVersion() string { return fmt.Sprintf("%s.%d", r.Build, r.UBR) }
 
 // SupportedAt reports whether Microsoft still publishes fixes for the release at a time.
@@ -64,12 +64,12 @@ func (r Release) SupportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.
 // for.
 const DefaultRelease = "2022"
 
-// Releases are the releases that can be Kubernetes nodes, oldest first.
+// Releases returns the releases that can be Kubernetes nodes, oldest first.
 func Releases() []Release {
 	return slices.DeleteFunc(allReleases(), func(r Release) bool { return !r.Node })
 }
 
-// ServerReleases are the names of the releases that have a marketplace image and a
+// ServerReleases returns the names of the releases that have a marketplace image and a
 // reference image, which templates choose by, oldest first: 2019, 2022, 2025.
 func ServerReleases() []string {
 	var out []string
@@ -123,7 +123,7 @@ func AddForTest(r Release) (undo func()) {
 	return func() { added = added[:len(added)-1] }
 }
 
-// allReleases is the table. A new release is one row.
+// allReleases returns the table. A new release is one row.
 func allReleases() []Release {
 	const server = "MicrosoftWindowsServer"
 	return append([]Release{

@@ -291,7 +291,7 @@ func (l *load) many(during time.Duration, next func(*rand.Rand) (method, path, b
 	return all, time.Since(begun), err
 }
 
-// ms is a percentile in milliseconds.
+// ms returns a percentile in milliseconds.
 func ms(all []time.Duration, percent int) float64 {
 	if len(all) == 0 {
 		return 0

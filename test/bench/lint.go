@@ -67,14 +67,14 @@ func faster(a, b *measure.Usage) *measure.Usage {
 	return a
 }
 
-// found is the number of findings.
+// found returns the number of findings.
 func found(u *measure.Usage) (int, error) {
 	var out struct{ Findings []json.RawMessage }
 	err := json.Unmarshal(u.Out.Bytes(), &out)
 	return len(out.Findings), err
 }
 
-// conformed is an error unless kubeconform has looked at all documents and is content.
+// conformed returns an error unless kubeconform has looked at all documents and is content.
 func conformed(u *measure.Usage, documents int) error {
 	var out struct {
 		Resources []json.RawMessage

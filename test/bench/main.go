@@ -157,8 +157,8 @@ func cpu() string {
 	return runtime.GOARCH
 }
 
-// resident is the proportional set size of a process and its descendants, in
-// bytes: pages that several share count once.
+// resident returns the proportional set size of a process and its descendants, in bytes:
+// pages that several share count once.
 func resident(pid int) (total float64) {
 	for _, id := range tree(pid) {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))

@@ -73,7 +73,7 @@ var workloads = []struct{ kind, head, restart string }{
 	{"Job", "apiVersion: batch/v1\nkind: Job\n%s\nspec:\n  backoffLimit: 3\n  completions: 2 # of %s\n", "      restartPolicy: Never\n"},
 }
 
-// application is a workload with what is usually beside it.
+// application returns a workload with what is usually beside it.
 func application(random *rand.Rand, i int) []string {
 	name := fmt.Sprintf("app-%d", i)
 	meta := fmt.Sprintf("metadata:\n  name: %[1]s\n  namespace: team-%[2]d\n  labels:\n    app: %[1]s\n"+
@@ -106,7 +106,7 @@ func application(random *rand.Rand, i int) []string {
 	return out
 }
 
-// template is a pod template with one to three containers.
+// template returns a pod template with one to three containers.
 func template(random *rand.Rand, name, restart string) string {
 	var b strings.Builder
 	windows, faulty := random.IntN(2) == 0, random.IntN(10) == 0

@@ -229,8 +229,8 @@ func (c *copier) copyMachine(ctx context.Context, model string, i int, names []s
 	return nil
 }
 
-// renamed is a copy of an object with another cluster's name wherever the model's
-// is, which controllers leave alone.
+// renamed returns a copy of an object with another cluster's name wherever the model's is,
+// which controllers leave alone.
 func renamed(o *unstructured.Unstructured, model, to string) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	replace(o.Object, model, to)

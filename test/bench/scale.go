@@ -140,7 +140,7 @@ func (s scale) one(p *plane, kind string, size int) (point, error) {
 	return at, nil
 }
 
-// processes are the seconds that a process and its descendants have used, by program.
+// processes returns the seconds that a process and its descendants have used, by program.
 func processes(pid int) map[string]float64 {
 	out := map[string]float64{}
 	for _, id := range tree(pid) {
@@ -167,7 +167,8 @@ func less(after, before map[string]float64) map[string]float64 {
 	return out
 }
 
-// requests are what an API server has answered, by verb, and whom it asked itself.
+// requests returns how many requests an API server has answered, by verb, and how many it
+// sent itself.
 func (p *plane) requests(args ...string) (map[string]float64, error) {
 	text, err := p.casement(nil, append([]string{"kubectl", "get", "--raw", "/metrics"}, args...)...)
 	if err != nil {
@@ -218,7 +219,7 @@ func (p point) print() {
 	fmt.Println()
 }
 
-// byValue are the names, that of the greatest value first.
+// byValue returns the names, that of the greatest value first.
 func byValue(values map[string]float64) []string {
 	return slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[b], values[a]), cmp.Compare(a, b))

@@ -63,8 +63,8 @@ func schemas(dir, bin string) error {
 	return nil
 }
 
-// schemaFile is what kubeconform's {{.ResourceKind}}{{.KindSuffix}}.json means: of
-// the group only what is before its first dot.
+// schemaFile returns the file name that kubeconform forms from
+// {{.ResourceKind}}{{.KindSuffix}}.json; it contains the group only up to its first dot.
 func schemaFile(group, version, kind string) string {
 	name := strings.ToLower(kind)
 	if group, _, _ = strings.Cut(group, "."); group != "" {
@@ -100,7 +100,7 @@ func strict(name string, schema map[string]any) map[string]any {
 	return out
 }
 
-// reachable are the definitions that one refers to, over others too.
+// reachable returns the definitions that one refers to, over others too.
 func reachable(all map[string]map[string]any, name string) map[string]any {
 	out := map[string]any{}
 	var follow func(any)

@@ -14,7 +14,7 @@ type line struct {
 	r2 float64
 }
 
-// nearest is the line with the least squares of distances.
+// nearest returns the line with the least squares of distances.
 func nearest(points []point) line {
 	var n, x, y, xx, xy, yy float64
 	for _, p := range points {

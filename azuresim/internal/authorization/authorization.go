@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// New is Microsoft.Authorization: role assignments, roles of
-// one's own, and locks.
+// New returns the provider Microsoft.Authorization: role assignments, custom roles and
+// locks.
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Authorization",
@@ -35,7 +35,7 @@ func New() engine.Provider {
 	}
 }
 
-// notFound is the refusal of a role assignment or definition that is not there.
+// notFound returns the error for a role assignment or definition that does not exist.
 func notFound(id engine.ID) *engine.Error {
 	switch {
 	case strings.EqualFold(id.FullType(), typeAssignment):
@@ -47,7 +47,7 @@ func notFound(id engine.ID) *engine.Error {
 	return nil
 }
 
-// signRole notes who writes a role assignment or definition, and when.
+// signRole sets who created and who last changed a role assignment or definition, and when.
 func signRole(t *engine.Tx, p value.Object, old *engine.Doc) {
 	now := t.Now.Format("2006-01-02T15:04:05.0000000Z")
 	p["createdOn"], p["createdBy"] = now, t.Caller
@@ -58,8 +58,8 @@ func signRole(t *engine.Tx, p value.Object, old *engine.Doc) {
 	p["updatedOn"], p["updatedBy"] = now, t.Caller
 }
 
-// viewRole shows a role assignment or definition. The answer to the PUT that makes it
-// does not know yet who that was.
+// viewRole returns a role assignment or definition. As in Azure, the answer to the creating
+// PUT has no creator yet.
 func viewRole(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.MadeBy(t) {
 		value.Sub(body, "properties")["createdBy"] = nil
@@ -73,7 +73,7 @@ func restsRole(*engine.Tx, *engine.Record, string) bool { return true }
 // filterTerm is one term of a $filter.
 var filterTerm = regexp.MustCompile(`(?i)(roleName|type|principalId|assignedTo) ?(?:eq ?|\()'([^']*)'`)
 
-// filterValue is what a $filter asks of a field, "" for nothing.
+// filterValue returns the value that a $filter requires of a field, or "".
 func filterValue(c *engine.Request, field string) string {
 	for _, m := range filterTerm.FindAllStringSubmatch(c.Query.Get("$filter"), -1) {
 		if strings.EqualFold(m[1], field) {
@@ -92,8 +92,8 @@ func serveAssigned(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// assigned lists the role assignments or locks that are in force at a scope:
-// those above it, and those below unless atScope() is asked for.
+// assigned returns the role assignments or locks that apply at a scope, those at parent
+// scopes included, and those below the scope unless the filter is atScope().
 func assigned(c *engine.Request, typ string) []any {
 	scope := "/subscriptions/" + value.Lower(c.Id.Subscription)
 	if c.Id.Scope != nil {

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeLock keeps what it is on from being deleted or changed.
+// typeLock is the type of locks, which prevent deletes or changes of a scope.
 const typeLock = "Microsoft.Authorization/locks"
 
 // prepareLock checks a lock.
@@ -19,8 +19,8 @@ func prepareLock(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// locked refuses what a lock on the resource or above it forbids; a delete of a
-// group also what a lock inside of it does.
+// locked returns an error if a lock on the resource or on a parent scope forbids the
+// request; for the delete of a group also if a lock inside the group does.
 func locked(c *engine.Request) (e *engine.Error) {
 	method := c.HTTP.Method
 	if method == http.MethodGet || method == http.MethodHead || value.Lower(c.Id.Namespace) == "microsoft.authorization" {

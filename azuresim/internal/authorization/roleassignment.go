@@ -10,7 +10,8 @@ import (
 
 const typeAssignment = "Microsoft.Authorization/roleAssignments"
 
-// rolesOf are the roles that are assigned to a principal at a resource or above it.
+// rolesOf returns the roles that are assigned to a principal at a resource or at a parent
+// scope.
 func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 	var out []string
 	for _, d := range t.All(typeAssignment, "") {
@@ -26,11 +27,11 @@ func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 	return out
 }
 
-// replication is how long a new identity takes to be known in the whole directory.
-// Azure promises nothing; its own guide says to try again for some minutes.
+// replication is how long it takes until the whole directory knows a new identity. Azure
+// documents no figure; its own guide says to retry for some minutes.
 const replication = 20 * time.Second
 
-// prepareAssignment checks and completes a role assignment.
+// prepareAssignment validates a role assignment and sets its defaults.
 func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, field := range []string{"roleDefinitionId", "principalId"} {
@@ -68,15 +69,15 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// sameGrant says whether two role assignments give the same role to the same principal.
+// sameGrant reports whether two role assignments give the same role to the same principal.
 func sameGrant(a, b value.Object) bool {
 	return value.Str(a, "principalId") == value.Str(b, "principalId") &&
 		strings.EqualFold(value.Str(a, "roleDefinitionId"), value.Str(b, "roleDefinitionId"))
 }
 
-// principalThere refuses an assignment to an identity that the directory does not know
-// yet. Azure does not look where the request says what type of principal it is. Of
-// users, groups and applications nothing is modelled: they count as known.
+// principalThere refuses an assignment to an identity that the directory does not know yet.
+// Azure skips this check when the request contains the principal's type. Users, groups and
+// applications are not emulated and count as known.
 func principalThere(t *engine.Tx, p value.Object) *engine.Error {
 	object := value.Str(p, "principalId")
 	if value.Str(p, "principalType") != "" {

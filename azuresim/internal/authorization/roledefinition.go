@@ -22,7 +22,7 @@ type role struct {
 	actions, notActions, dataActions []string
 }
 
-// roles are the built-in ones that clusters use.
+// roles returns the built-in roles that clusters use.
 var roles = sync.OnceValue(func() []role {
 	list := func(cell string) []string {
 		if cell == "-" {
@@ -40,7 +40,7 @@ var roles = sync.OnceValue(func() []role {
 	return out
 })
 
-// view is a built-in role as clients see it at a scope: "" is the tenant.
+// view returns a built-in role in the form that clients see at a scope; "" is the tenant.
 func (r role) view(scope string) value.Object {
 	return value.Object{"id": scope + "/providers/" + typeDefinition + "/" +
 		r.id, "name": r.id, "type": typeDefinition, "properties": value.Object{
@@ -52,7 +52,7 @@ func (r role) view(scope string) value.Object {
 	}}
 }
 
-// builtIn finds a built-in role.
+// builtIn returns the built-in role with an ID.
 func builtIn(id string) (role, bool) {
 	i := slices.IndexFunc(roles(), func(r role) bool { return strings.EqualFold(r.id, id) })
 	if i < 0 {
@@ -61,7 +61,7 @@ func builtIn(id string) (role, bool) {
 	return roles()[i], true
 }
 
-// definitionThere refuses the reference to a role that does not exist.
+// definitionThere returns an error for a role that does not exist.
 func definitionThere(t *engine.Tx, definition string) *engine.Error {
 	id, err := engine.ParseID(definition)
 	if err == nil {
@@ -72,15 +72,15 @@ func definitionThere(t *engine.Tx, definition string) *engine.Error {
 	return engine.BadRequest("RoleDefinitionDoesNotExist", "The specified role definition with ID '%s' does not exist.", id.Name())
 }
 
-// canonical is the ID that a role definition has whatever scope it is asked at: that of
-// the subscription.
+// canonical returns the ID of a role definition at the subscription, whatever the scope of
+// the request.
 func canonical(id engine.ID) engine.ID {
 	id.Scope, id.Group = nil, ""
 	return id
 }
 
-// serveDefinition answers reads of roles, built-in ones included. It leaves the rest to
-// the engine, under the ID of the subscription.
+// serveDefinition answers reads of roles, including built-in ones. It leaves other requests
+// to the engine, under the ID at the subscription.
 func serveDefinition(c *engine.Request) (bool, *engine.Error) {
 	if len(c.Id.Names) > 0 {
 		c.Id = canonical(c.Id)
@@ -102,7 +102,7 @@ func serveTenant(c *engine.Request) (bool, *engine.Error) {
 	return true, notFound(c.Id)
 }
 
-// readDefinitions answers the list of the roles of a scope, or a built-in one.
+// readDefinitions answers the list of the roles at a scope, or one built-in role.
 func readDefinitions(c *engine.Request, scope string) (bool, *engine.Error) {
 	if len(c.Id.Names) == 0 {
 		c.Reply(http.StatusOK, value.Object{"value": definitions(c, scope)})
@@ -115,7 +115,7 @@ func readDefinitions(c *engine.Request, scope string) (bool, *engine.Error) {
 	return false, nil
 }
 
-// definitions are the roles of a scope that a $filter leaves.
+// definitions returns the roles at a scope that match the request's $filter.
 func definitions(c *engine.Request, scope string) []any {
 	name, typ := filterValue(c, "roleName"), filterValue(c, "type")
 	out := []any{}
@@ -137,7 +137,7 @@ func definitions(c *engine.Request, scope string) []any {
 	return out
 }
 
-// prepareDefinition checks and completes a role of one's own.
+// prepareDefinition validates a custom role and sets its defaults.
 func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if value.Str(p, "roleName") == "" {

@@ -34,7 +34,7 @@ const (
 type Entry struct{ Key, Value []byte }
 
 // Read returns the entries of each bucket, as far as they can be read. The error is the
-// first damage that it met; without one the whole tree was read.
+// first damage that was found; if it is nil, the whole tree was read.
 func Read(data []byte) (map[string][]Entry, error) {
 	if len(data) == 0 {
 		return nil, errors.New("the file is empty")
@@ -70,8 +70,8 @@ func (f *file) fail(format string, args ...any) {
 	}
 }
 
-// meta finds the newest head of the database and returns its root page. Both heads are
-// whole in a file that nothing has damaged.
+// meta returns the root page of the newer of the two meta pages. Both meta pages are valid
+// in an undamaged file.
 func (f *file) meta() (root uint64, ok bool) {
 	var newest uint64
 	size := f.findPageSize()
@@ -93,7 +93,8 @@ func (f *file) meta() (root uint64, ok bool) {
 	return root, ok
 }
 
-// findPageSize is what either head says; the other head is that far behind the first.
+// findPageSize returns the page size in a meta page; the second meta page is one page after
+// the first.
 func (f *file) findPageSize() uint64 {
 	if m, ok := f.head(0); ok {
 		return uint64(binary.LittleEndian.Uint32(m[8:]))
@@ -106,7 +107,7 @@ func (f *file) findPageSize() uint64 {
 	return uint64(os.Getpagesize())
 }
 
-// head is the meta data in a page at an offset.
+// head returns the meta data in the page at an offset.
 func (f *file) head(at uint64) ([]byte, bool) {
 	if at+headerSize+metaSize > uint64(len(f.data)) {
 		return nil, false
@@ -121,7 +122,7 @@ func (f *file) head(at uint64) ([]byte, bool) {
 	return m, valid
 }
 
-// page is the bytes of a page with those that it overflows into, once.
+// page returns the bytes of a page with its overflow pages. Each page is returned once.
 func (f *file) page(id uint64) ([]byte, bool) {
 	if id < 2 || id >= f.pages || f.seen[id] {
 		f.fail("page %d is not one of the file's, or is used twice", id)
@@ -137,15 +138,16 @@ func (f *file) page(id uint64) ([]byte, bool) {
 	return f.data[at : at+(overflow+1)*f.pageSize], true
 }
 
-// walk visits the leaves below a page, in the order of their keys, which are from low to
-// below high.
+// walk calls visit for the leaf pages below a page, in the order of their keys, which are
+// at least low and less than high.
 func (f *file) walk(id uint64, low, high []byte, visit func(flags uint32, key, value []byte)) {
 	if page, ok := f.page(id); ok {
 		f.elements(page, fmt.Sprintf("page %d", id), low, high, visit)
 	}
 }
 
-// elements visits the elements of a page, or goes on to the pages below them.
+// elements calls visit for the elements of a leaf page, or walks the pages below a branch
+// page.
 func (f *file) elements(page []byte, name string, low, high []byte, visit func(flags uint32, key, value []byte)) {
 	kind, count := binary.LittleEndian.Uint16(page[8:]), uint64(binary.LittleEndian.Uint16(page[10:]))
 	if kind != flagLeaf && kind != flagBranch || headerSize*(count+1) > uint64(len(page)) {
@@ -185,7 +187,7 @@ func (f *file) elements(page []byte, name string, low, high []byte, visit func(f
 	}
 }
 
-// keyOf is the key of an element, which begins at the element's own bytes.
+// keyOf returns the key of an element; e begins with the element.
 func keyOf(e []byte, kind uint16) ([]byte, bool) {
 	at, size := uint64(binary.LittleEndian.Uint32(e)), uint64(binary.LittleEndian.Uint32(e[4:]))
 	if kind == flagLeaf {
@@ -197,8 +199,8 @@ func keyOf(e []byte, kind uint16) ([]byte, bool) {
 	return e[at : at+size], true
 }
 
-// bucket reads the entries of a bucket, which is a page of its own or inside the value
-// that names it.
+// bucket returns the entries of a bucket, which is a page of its own or inline in the
+// value.
 func (f *file) bucket(value []byte) (out []Entry) {
 	collect := func(flags uint32, key, value []byte) {
 		if flags != 0 {

@@ -9,7 +9,7 @@ import (
 
 const typeSet = "Microsoft.Compute/availabilitySets"
 
-// availabilitySetType is the row of availability sets.
+// availabilitySetType returns the resource type of availability sets.
 func availabilitySetType() engine.Type {
 	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK, Prepare: prepareSet,
 		Guard: guardSet, View: viewSet,
@@ -28,8 +28,8 @@ func guardSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewSet lists the machines of an availability set, which the answer to a write
-// does not have.
+// viewSet adds the machines of an availability set; the answer to a write does not have
+// them.
 func viewSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if !d.WrittenBy(t) {
 		value.Props(body)["virtualMachines"] = value.IDs(engine.IdsOf(t.Users(d.ID, typeVM)))

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// capacity refuses a machine for lack of quota or of its size, if a rule says so.
+// capacity refuses a machine with a quota or size error if a fault rule acts on it.
 func capacity(t *engine.Tx, d *engine.Doc, s catalogue.Size, used int) *engine.Error {
 	rule, ok := t.Server.Faults().Match(engine.FaultTarget(http.MethodPut, d.Parsed), fault.Quota, fault.SKU)
 	switch {
@@ -23,8 +23,8 @@ func capacity(t *engine.Tx, d *engine.Doc, s catalogue.Size, used int) *engine.E
 	return engine.Overlay(errQuota(s.Family, d.Location(), used, used, s.VCPUs), rule)
 }
 
-// bootFault corrupts or delays a boot. It returns the error that the operation of
-// a machine ends with whose guest never reports.
+// bootFault lets fault rules fail or delay a boot. It returns the error of the operation
+// for a guest that never reports.
 func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error {
 	id, err := engine.ParseID(vm.ID)
 	if err != nil {
@@ -48,7 +48,7 @@ func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error 
 		"state later.", vm.Name), rule)
 }
 
-// threaten lets a spot VM that has come up be evicted later, if a rule says so.
+// threaten schedules the eviction of a running spot VM if a fault rule acts on it.
 func threaten(s *engine.Server, id string) {
 	parsed, err := engine.ParseID(id)
 	if err != nil || !isSpotMachine(s, id) {

@@ -9,12 +9,12 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// perMinute is a limit of the compute provider: so many a minute, and a bucket
-// that holds three times as many.
-// Source: https://learn.microsoft.com/azure/virtual-machines/compute-throttling-limits.
+// perMinute returns a limit of the compute provider: n requests a minute, from a bucket
+// that can contain three times as many. Source:
+// https://learn.microsoft.com/azure/virtual-machines/compute-throttling-limits.
 func perMinute(n, size float64) throttle.Limit { return throttle.Limit{Size: size, Refill: n / 60} }
 
-// computeBudget is the budget that a call falls under; false for none.
+// computeBudget returns the budget that a request counts against; false if there is none.
 func computeBudget(c *engine.Request) (engine.Budget, bool) {
 	id := c.Id
 	if _, poll := c.OperationPath(); poll {

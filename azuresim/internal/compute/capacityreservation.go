@@ -13,8 +13,8 @@ const (
 	typeReservation      = typeReservationGroup + "/capacityReservations"
 )
 
-// reservationTypes are the rows of capacity that is kept free. Capacity has no end
-// here: a reservation is filed and keeps nothing back.
+// reservationTypes returns the resource types of capacity reservations. The local Azure's
+// capacity is unlimited: a reservation is stored and reserves nothing.
 func reservationTypes() []engine.Type {
 	silent := engine.Work{Silent: true}
 	return []engine.Type{
@@ -25,7 +25,7 @@ func reservationTypes() []engine.Type {
 	}
 }
 
-// guardReservationGroup keeps a group that has reservations or machines.
+// guardReservationGroup refuses to delete a group that has reservations or machines.
 func guardReservationGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeVM, typeScale} {
 		if users := t.Users(d.ID, typ); len(users) > 0 {

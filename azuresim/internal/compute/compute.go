@@ -18,7 +18,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Types of the compute provider, and those of others that machines point at.
+// Resource types of the compute provider, and types of other providers that machines refer
+// to.
 const (
 	typeVM  = "Microsoft.Compute/virtualMachines"
 	typeExt = "Microsoft.Compute/virtualMachines/extensions"
@@ -32,25 +33,26 @@ const (
 
 const computeSpace = "Microsoft.Compute"
 
-// state is what the provider keeps for a server.
+// state is the provider's own state in one server.
 type state struct {
 	host  host.Host
 	begun launches
-	// passwords are those that VMAccess is to set, by the extension's key, until it
-	// has: they are in no store. A restart in between loses them.
+	// passwords are the passwords that VMAccess extensions are about to set, by the
+	// extension's key. They are not stored: a restart loses them.
 	passwords sync.Map
-	// gone is when resources were deleted, by key, whose service words their absence.
+	// gone has, by key, when resources were deleted whose service words the 404 itself for
+	// a time.
 	gone    sync.Map
 	blobKey [32]byte // signs addresses of storage
 }
 
 func computeOf(s *engine.Server) *state { return engine.StateOf[*state](s, computeSpace) }
 
-// hostOf runs the machines of a server; nil if nothing does.
+// hostOf returns the Host that runs a server's machines, or nil.
 func hostOf(s *engine.Server) host.Host { return computeOf(s).host }
 
-// New is Microsoft.Compute. host runs the machines; without one each
-// succeeds and never boots.
+// New returns the provider Microsoft.Compute. host runs the machines; with a nil host, the
+// creation of each machine succeeds and nothing boots.
 func New(host host.Host) engine.Provider {
 	state := &state{host: host}
 	_, _ = rand.Read(state.blobKey[:]) // never fails (crypto/rand)
@@ -79,7 +81,7 @@ func New(host host.Host) engine.Provider {
 	}
 }
 
-// machineTypes are the rows of single machines and of what belongs to them.
+// machineTypes returns the resource types of single machines and of what belongs to them.
 func machineTypes() []engine.Type {
 	disks := []engine.Reference{
 		{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine},
@@ -121,17 +123,17 @@ func machineTypes() []engine.Type {
 	}
 }
 
-// diskTypes are the rows of disks and of what belongs to them.
+// diskTypes returns the resource types of disks and of what belongs to them.
 func diskTypes() []engine.Type {
 	return []engine.Type{diskType(), snapshotType(), diskAccessType(), encryptionSetType()}
 }
 
-// vmDelete ends a machine; an eviction does too.
+// vmDelete returns the work that deletes a machine; an eviction uses it too.
 func vmDelete() engine.Work {
 	return engine.Work{Name: "vm.delete", Run: runDeleteVM, Finish: finishDeleteVM}
 }
 
-// vmDeallocate takes a machine's host away; an eviction does too.
+// vmDeallocate returns the work that deallocates a machine; an eviction uses it too.
 func vmDeallocate() engine.Work {
 	return engine.Work{Name: "vm.deallocate", Run: runStopVM, Finish: finishPower("deallocated")}
 }
@@ -142,7 +144,8 @@ func extensionPut() engine.Work { return engine.Work{Name: "ext.put", Run: runEx
 // Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
 var computeName = regexp.MustCompile(`^[\p{L}\p{N}]([\p{L}\p{N}_.-]{0,78}[\p{L}\p{N}_])?$`)
 
-// checkComputeName refuses a name. Scale sets and galleries have rules of their own.
+// checkComputeName returns an error for a name that Compute does not allow. Scale sets and
+// galleries have other rules.
 func checkComputeName(id engine.ID) *engine.Error {
 	of := value.Lower(id.Types[0])
 	if len(id.Types) == 1 && of != "virtualmachinescalesets" && of != "galleries" && !computeName.MatchString(id.Name()) {
@@ -151,20 +154,19 @@ func checkComputeName(id engine.ID) *engine.Error {
 	return nil
 }
 
-// errName is Compute's refusal of a name.
+// errName returns Compute's error for an invalid name.
 func errName(entity string) *engine.Error {
 	return invalid(entity, "The entity name '%s' is invalid according to its validation rule: ^[^_\\W][\\w-._]{0,79}(?<![-.])$.", entity)
 }
 
-// invalid is Compute's answer to a value it does not take; target is the
-// property's path.
+// invalid returns Compute's error for an invalid value; target is the property's path.
 func invalid(target, format string, args ...any) *engine.Error {
 	e := engine.BadRequest("InvalidParameter", format, args...)
 	e.Target = target
 	return e
 }
 
-// startMachines starts the machines that ran.
+// startMachines starts the machines that were running when the state was saved.
 func startMachines(s *engine.Server) {
 	h := hostOf(s)
 	if h == nil {
@@ -177,7 +179,7 @@ func startMachines(s *engine.Server) {
 	}
 }
 
-// clearMachines ends the guests of the state that goes.
+// clearMachines returns a function that stops the guests of the replaced state.
 func clearMachines(t *engine.Tx) func() error {
 	s, guests := t.Server, poweredOn(t)
 	return func() error {

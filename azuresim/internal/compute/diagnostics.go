@@ -15,15 +15,15 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// blobPrefix begins the path of what the local Azure keeps in storage: the boot
-// diagnostics of its VMs, which one reads with a signed address and no token.
+// blobPrefix begins the paths of the VMs' boot diagnostics, which the local Azure serves in
+// place of a storage account: clients read them with a signed URL and no token.
 const blobPrefix = "/bootdiagnostics/"
 
-// defaultSAS is how long such an address is good unless a client asks otherwise.
+// defaultSAS is how long a signed URL is valid unless the client asks for another time.
 const defaultSAS = 120 * time.Minute
 
-// serveBootDiagnostics answers retrieveBootDiagnosticsData with signed addresses.
-// There is no screenshot.
+// serveBootDiagnostics answers retrieveBootDiagnosticsData with signed URLs. There is no
+// screenshot.
 func serveBootDiagnostics(c *engine.Request, vm engine.ID) *engine.Error {
 	var enabled, found bool
 	var id string
@@ -58,7 +58,7 @@ func signature(s *engine.Server, name, end string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// serveBlob answers a signed address; false means that the path is ARM's.
+// serveBlob answers a signed URL; it returns false if the path is ARM's.
 func serveBlob(c *engine.Request) bool {
 	rest, ok := strings.CutPrefix(c.HTTP.URL.Path, blobPrefix)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 
 const typeDisk = "Microsoft.Compute/disks"
 
-// diskType is the row of managed disks.
+// diskType returns the resource type of managed disks.
 func diskType() engine.Type {
 	return engine.Type{Name: typeDisk, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second,
 		Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
@@ -29,7 +29,7 @@ func prepareDisk(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// fillDisk gives a disk what Azure works out of its size and kind.
+// fillDisk sets the properties that Azure computes from a disk's size and kind.
 func fillDisk(d *engine.Doc) {
 	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
 	value.SetDefault(sku, "name", "Standard_LRS")
@@ -48,8 +48,8 @@ func fillDisk(d *engine.Doc) {
 	}
 }
 
-// holder is the machine that a disk is attached to, a VM or an instance of a Uniform
-// scale set; nil for a free disk.
+// holder returns the machine that a disk is attached to, a VM or an instance of a Uniform
+// scale set; nil if it is attached to none.
 func holder(t *engine.Tx, disk string) *engine.Record {
 	for _, typ := range []string{typeVM, typeInstance} {
 		if users := t.Users(disk, typ); len(users) > 0 {

@@ -15,7 +15,8 @@ const (
 	foreignPrivateEndpoint = "Microsoft.Network/privateEndpoints"
 )
 
-// diskAccessType is the row of what private endpoints reach disks by.
+// diskAccessType returns the resource type of disk accesses, by which private endpoints
+// reach disks.
 func diskAccessType() engine.Type {
 	put := engine.Work{Name: "diskaccess.put", Silent: true,
 		Finish: finishManaged(func(d *engine.Doc) { value.Props(d.Body)["timeCreated"] = d.Hidden["timeCreated"] })}
@@ -66,7 +67,7 @@ func viewDiskAccess(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// connects says whether a private endpoint leads to a resource.
+// connects reports whether a private endpoint is connected to a resource.
 func connects(endpoint *engine.Doc, id string) bool {
 	for _, list := range []string{"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"} {
 		for _, c := range value.Items(endpoint.Body, "properties", list) {
@@ -78,7 +79,7 @@ func connects(endpoint *engine.Doc, id string) bool {
 	return false
 }
 
-// connectionID is a GUID that stays the same for a private endpoint.
+// connectionID returns a GUID that is always the same for a private endpoint.
 func connectionID(key string) string {
 	h := digest([]byte(key)) + digest([]byte(key+"/"))
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:32]

@@ -13,7 +13,8 @@ const (
 	foreignVault      = "Microsoft.KeyVault/vaults"
 )
 
-// encryptionSetType is the row of keys that disks are encrypted with.
+// encryptionSetType returns the resource type of disk encryption sets, which name the key
+// that encrypts disks.
 func encryptionSetType() engine.Type {
 	put := engine.Work{Name: "encryptionset.put", Silent: true, Finish: finishEncryptionSet}
 	return engine.Type{Name: typeEncryptionSet, Versions: diskVersions, Style: engine.StyleCompute,
@@ -37,7 +38,7 @@ func prepareEncryptionSet(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// finishEncryptionSet gives the set its identity.
+// finishEncryptionSet adds the set's identity.
 func finishEncryptionSet(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
 	if d := t.Edit(op.Target); d != nil && err == nil {
 		giveIdentity(t, d, d)
@@ -63,7 +64,8 @@ func guardEncryptionSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewEncryptionSet: the answer that begins a set has no ID yet, and no state Creating.
+// viewEncryptionSet removes the ID and the state Creating from the answer to the creating
+// PUT, as in Azure.
 func viewEncryptionSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.State() == "Creating" {
 		value.Props(body)["provisioningState"] = "Updating"

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkEphemeral holds an ephemeral OS disk to what the size has room for.
+// checkEphemeral returns an error if an ephemeral OS disk does not fit on the size.
 func checkEphemeral(osDisk value.Object, sz catalogue.Size) *engine.Error {
 	settings := value.Sub(osDisk, "diffDiskSettings")
 	if settings == nil {
@@ -45,7 +45,7 @@ func checkEphemeral(osDisk value.Object, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// firstPlacement is where a size has an ephemeral OS disk by default.
+// firstPlacement returns where a size has an ephemeral OS disk by default.
 func firstPlacement(sz catalogue.Size) string {
 	switch {
 	case sz.CacheGiB > 0:
@@ -56,7 +56,7 @@ func firstPlacement(sz catalogue.Size) string {
 	return "ResourceDisk"
 }
 
-// defaultOSDisk is the size of the images' own OS disk, in GiB.
+// defaultOSDisk returns the size of the image's own OS disk, in GiB.
 func defaultOSDisk(osDisk value.Object) int {
 	if strings.EqualFold(value.Str(osDisk, "osType"), "Linux") {
 		return 30

@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// prepareExtension files an extension; its protected settings are never shown.
+// prepareExtension validates an extension and hides its protected settings, which Azure
+// never returns.
 func prepareExtension(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, field := range []string{"publisher", "type", "typeHandlerVersion"} {
@@ -68,7 +69,7 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 		"non-zero exit code of: '%d'\". %s", name, code, detail)
 }
 
-// isAccess says whether an extension is VMAccess for Windows.
+// isAccess reports whether an extension is VMAccess for Windows.
 func isAccess(d *engine.Doc) bool {
 	p := value.Props(d.Body)
 	return strings.EqualFold(value.Str(p, "publisher"), "Microsoft.Compute") && strings.EqualFold(value.Str(p, "type"), "VMAccessAgent")
@@ -91,8 +92,8 @@ func checkExtension(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// runAccess sets the password that a VMAccess extension brings. Without a user
-// name it only opens Remote Desktop, which is open here.
+// runAccess sets the password of a VMAccess extension. Without a user name, the extension
+// only enables Remote Desktop, which is always enabled here.
 func runAccess(s *engine.Server, ctx context.Context, vm, name, user, password string) *engine.Error {
 	failed := func(why string) *engine.Error {
 		return engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing "+
@@ -115,7 +116,7 @@ func runAccess(s *engine.Server, ctx context.Context, vm, name, user, password s
 	return nil
 }
 
-// extensionViews are the extensions of a machine in its instance view.
+// extensionViews returns the extensions of a machine for its instance view.
 func extensionViews(t *engine.Tx, d *engine.Doc) []any {
 	var extensions []*engine.Doc
 	if d.Type == typeVM {

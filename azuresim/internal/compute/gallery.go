@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Types of images of one's own.
+// Resource types of custom images.
 const (
 	typeGallery        = "Microsoft.Compute/galleries"
 	typeGalleryImage   = typeGallery + "/images"
@@ -28,7 +28,7 @@ var (
 		"2021-12-01", "2020-12-01"}
 )
 
-// galleryTypes are the rows of galleries and images.
+// galleryTypes returns the resource types of galleries and images.
 func galleryTypes() []engine.Type {
 	return []engine.Type{
 		{Name: typeGallery, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 20 * time.Second,
@@ -70,7 +70,7 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return invalid("communityGalleryInfo.publicNamePrefix", "A community gallery needs "+
 			"sharingProfile.communityGalleryInfo.publicNamePrefix of 5 to 16 letters and digits.")
 	case permissions == "Community":
-		// The public name stays for the gallery's life.
+		// The public name never changes during the gallery's life.
 		names := value.Anys([]string{value.Str(community, "publicNamePrefix") + "-" + t.Server.GUID()})
 		if old != nil {
 			if kept := value.At(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "publicNames"); kept != nil {
@@ -84,7 +84,7 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// guardChildren keeps what has children.
+// guardChildren refuses to delete a resource that has children.
 func guardChildren(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if below := t.Below(d.Key()); len(below) > 0 {
 		return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. "+
@@ -94,7 +94,8 @@ func guardChildren(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// prepareDefinition checks an image definition. What an image is does not change.
+// prepareDefinition validates an image definition and refuses changes of its image's
+// properties.
 func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, field := range [][]string{{"osType"}, {"osState"}, {"identifier", "publisher"}, {"identifier", "offer"}, {"identifier", "sku"}} {
@@ -124,7 +125,8 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// isVersion says whether a name is three numbers that fit into 32 bits, the sign among them.
+// isVersion reports whether a name is three numbers, each of which fits into a signed
+// 32-bit integer.
 func isVersion(name string) bool {
 	parts := strings.Split(name, ".")
 	return len(parts) == 3 && !slices.ContainsFunc(parts, func(part string) bool {
@@ -133,7 +135,7 @@ func isVersion(name string) bool {
 	})
 }
 
-// prepareVersion checks an image version and finds out what it holds.
+// prepareVersion validates an image version and records what its disk contains.
 func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if !isVersion(d.Parsed.Name()) {
 		return invalid("galleryImageVersionName", "The image version name '%s' is not valid: it has the form "+
@@ -180,9 +182,9 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return capture(t, d, id)
 }
 
-// capture notes on an image what it holds that is made from a resource: the published
-// image that the resource goes back to, "" if it is not known, and what a host
-// recorded of a generalized machine.
+// capture records in an image's document what its source resource contains: the published
+// image that the source was created from, "" if it is not known, and the Host's description
+// of a generalized machine.
 func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	from := t.Find(id)
 	if from == nil {
@@ -204,7 +206,7 @@ func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	return nil
 }
 
-// bootsFrom notes on a machine, or on an image, what it gets from an image.
+// bootsFrom records in the document of a machine or image what it takes over from an image.
 func bootsFrom(d, image *engine.Doc, source string) {
 	d.Hidden["source"] = source
 	if holds := value.Str(image.Hidden, "holds"); holds != "" {
@@ -212,7 +214,7 @@ func bootsFrom(d, image *engine.Doc, source string) {
 	}
 }
 
-// reference is an image in one line.
+// reference returns an image as one line of text.
 func reference(i host.Image) string {
 	if i.ID != "" {
 		return i.ID
@@ -239,7 +241,7 @@ func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) 
 	value.Props(body)["replicationStatus"] = value.Object{"aggregatedState": aggregated, "summary": summary}
 }
 
-// prepareManagedImage checks a managed image of a generalized VM or of a disk.
+// prepareManagedImage validates a managed image of a generalized VM or of a disk.
 func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if old != nil {
@@ -276,7 +278,7 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// completeImage fills in what Azure adds to the storage of an image.
+// completeImage sets the properties that Azure adds to an image's storage profile.
 func completeImage(storage value.Object) {
 	value.SetDefault(storage, "dataDisks", []any{})
 	for _, disk := range append(value.Items(storage, "dataDisks"), value.Sub(storage, "osDisk")) {
@@ -287,8 +289,7 @@ func completeImage(storage value.Object) {
 	}
 }
 
-// generalize marks a VM that is off as the source of images. It never starts
-// again.
+// generalize marks a stopped VM as a source of images. It cannot start again.
 func generalize(c *engine.Request, id engine.ID) *engine.Error {
 	var holds string
 	if imager, ok := hostOf(c.Server).(host.Imager); ok && isOff(c.Server, id) {
@@ -320,7 +321,7 @@ func generalize(c *engine.Request, id engine.ID) *engine.Error {
 	return nil
 }
 
-// isOff says whether a VM is there and off.
+// isOff reports whether a VM exists and is stopped.
 func isOff(s *engine.Server, id engine.ID) (off bool) {
 	s.Read(func(t *engine.Tx) {
 		d := t.Find(id.Key())

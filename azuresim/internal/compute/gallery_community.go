@@ -10,9 +10,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// findCommunity finds an image that is named as
-// /CommunityGalleries/NAME/Images/IMAGE/Versions/VERSION: one of the reference
-// images, or one that a gallery here shows to the community.
+// findCommunity returns the image with an ID
+// /CommunityGalleries/NAME/Images/IMAGE/Versions/VERSION: one of the reference images, or
+// one in a gallery that is shared to the community.
 func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref value.Object) *engine.Error {
 	if len(parts) != 6 || !strings.EqualFold(parts[2], "Images") || !strings.EqualFold(parts[4], "Versions") {
 		return invalid("imageReference.communityGalleryImageId",
@@ -33,7 +33,7 @@ func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref v
 	return nil
 }
 
-// shared is the gallery that has a public name, if it is shown to the community.
+// shared returns the gallery with a public name, if it is shared to the community.
 func shared(t *engine.Tx, name string) *engine.Doc {
 	for _, g := range t.All(typeGallery, "") {
 		info := value.Sub(g.Body, "properties", "sharingProfile", "communityGalleryInfo")
@@ -45,7 +45,7 @@ func shared(t *engine.Tx, name string) *engine.Doc {
 	return nil
 }
 
-// referenceVersions are those of the reference images, the newest first.
+// referenceVersions returns the versions of the reference images, newest first.
 func referenceVersions() []string {
 	var out []string
 	for minor, newest := range galleryPatches {
@@ -57,14 +57,14 @@ func referenceVersions() []string {
 	return out
 }
 
-// communityImage is a definition in a community gallery with its versions.
+// communityImage is an image definition in a community gallery with its versions.
 type communityImage struct {
 	name, os string
 	versions []string
 }
 
-// communityImages are the definitions that a public name offers in a location;
-// not ok if there is no such name.
+// communityImages returns the definitions of a community gallery in a location; ok is false
+// if no gallery has the public name.
 func communityImages(t *engine.Tx, name, location string) (out []communityImage, ok bool) {
 	if strings.EqualFold(name, CommunityGallery) {
 		for _, image := range galleryImages() {
@@ -163,7 +163,7 @@ func serveCommunityGallery(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// beginShare shows a gallery to the community or hides it.
+// beginShare shares a gallery to the community or ends the sharing.
 func beginShare(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 	what := value.Str(args, "operationType")
 	if what != "EnableCommunity" && what != "Reset" {

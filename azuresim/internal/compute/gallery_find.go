@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkImageID refuses an image that is named by an ID and is not there, and notes
-// which version it is and what it holds.
+// checkImageID returns an error if the image that an ID names does not exist; otherwise it
+// records the exact version and what it contains.
 func checkImageID(t *engine.Tx, d *engine.Doc, id string, ref value.Object) *engine.Error {
 	parts := strings.Split(strings.Trim(id, "/"), "/")
 	if strings.EqualFold(parts[0], "CommunityGalleries") {
@@ -58,8 +58,8 @@ func findManaged(t *engine.Tx, d *engine.Doc, r engine.ID, ref value.Object) *en
 	return nil
 }
 
-// findVersion finds a version of a definition in the region of d; "latest" is the
-// highest that is not excluded from it.
+// findVersion returns a version of a definition in the region of d; "latest" is the highest
+// version that is not excluded from latest.
 func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, ref value.Object) *engine.Error {
 	if definition == nil {
 		return errImage(id)
@@ -91,7 +91,7 @@ func replicated(version *engine.Doc, location string) bool {
 		func(r value.Object) bool { return engine.Region(value.Str(r, "name")) == location })
 }
 
-// sameOS holds an OS disk to the operating system of its image.
+// sameOS returns an error if the operating system of an OS disk differs from its image's.
 func sameOS(d *engine.Doc, os string) *engine.Error {
 	if asked := value.Str(d.Body, "properties", "storageProfile", "osDisk", "osType"); asked != "" && os != "" &&
 		!strings.EqualFold(asked, os) {

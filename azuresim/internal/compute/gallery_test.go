@@ -2,7 +2,8 @@ package compute
 
 import "testing"
 
-// TestVersionNames: each number of an image version's name is a signed one of 32 bits.
+// TestVersionNames checks that each number of an image version's name is limited to a
+// signed 32-bit integer.
 func TestVersionNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"1.36.3": true, "0.3.1707767847": true, "0.0.2147483647": true, "0.0.2147483648": false, "1.2": false,

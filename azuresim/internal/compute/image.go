@@ -15,13 +15,13 @@ import (
 // CommunityGallery is the public gallery of the reference images.
 const CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
 
-// galleryPatches are the newest patches of the Kubernetes minors that the community
-// gallery has images of.
+// galleryPatches has the newest patch of each Kubernetes minor with images in the community
+// gallery.
 var galleryPatches = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3}
 
 // server is a release of Windows Server.
 type server struct {
-	// key is the part of an image's name that names the release.
+	// key is the part of an image's name that identifies the release.
 	key         string
 	name, build string
 	// reference is set for images that the community gallery publishes too.
@@ -37,7 +37,7 @@ var servers = []server{
 	{"2025", "Windows Server 2025 Datacenter", "10.0.26100", true},
 }
 
-// galleryImages are the image definitions of the community gallery.
+// galleryImages returns the names of the image definitions in the community gallery.
 func galleryImages() []string {
 	out := []string{"capi-ubun2-2404", "capi-azurelinux-3"}
 	for _, r := range servers {
@@ -55,7 +55,8 @@ var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
 // Source: https://github.com/flatcar/flatcar, documentation on Cluster API.
 const flatcarGallery = "flatcar4capi-742ef0cb-dcaa-4ecb-9cb0-bfd2e43dccc0"
 
-// flatcarLatest is the version that is listed; others are taken by their form.
+// flatcarLatest is the version that lists contain; other versions of the right form exist
+// too.
 const flatcarLatest = "4230.2.1"
 
 var (
@@ -63,7 +64,7 @@ var (
 	flatcarVersion = regexp.MustCompile(`^\d{4}\.\d+\.\d+$`)
 )
 
-// inPublic reports whether a public gallery that is known has a version of a definition.
+// inPublic reports whether a known public gallery has a version of a definition.
 func inPublic(gallery, image, version string) bool {
 	switch {
 	case strings.EqualFold(gallery, CommunityGallery):
@@ -75,7 +76,7 @@ func inPublic(gallery, image, version string) bool {
 	return false
 }
 
-// latestIn is the newest version of a definition in a public gallery.
+// latestIn returns the newest version of a definition in a public gallery.
 func latestIn(gallery string) string {
 	if strings.EqualFold(gallery, flatcarGallery) {
 		return flatcarLatest
@@ -97,7 +98,8 @@ func built(version string) bool {
 	return ok && patch <= newest
 }
 
-// checkImage refuses an image that does not exist and notes the exact version.
+// checkImage returns an error if a machine's image does not exist; otherwise it records the
+// exact version.
 func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	ref := value.Sub(value.Props(d.Body), "storageProfile", "imageReference")
 	if ref == nil {
@@ -120,7 +122,7 @@ func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return e
 }
 
-// checkPlan holds a machine to the plan that its image needs.
+// checkPlan returns an error if a machine lacks the purchase plan of its image.
 func checkPlan(d *engine.Doc, i catalogue.Image) *engine.Error {
 	plan := value.Sub(d.Body, "plan")
 	switch {
@@ -140,7 +142,8 @@ func checkPlan(d *engine.Doc, i catalogue.Image) *engine.Error {
 	return nil
 }
 
-// serveMarketplace answers publishers, offers, SKUs and versions: bare arrays.
+// serveMarketplace answers lists of publishers, offers, SKUs and versions, which are JSON
+// arrays without an object around them.
 func serveMarketplace(c *engine.Request) *engine.Error {
 	n := c.Id.Names // location, publisher, vmimage, offer, sku, version
 	if len(n) == 6 {
@@ -170,8 +173,8 @@ func serveMarketplace(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// imagePath is what an image adds to a list below the names n: the name and the end
-// of its ID; nothing if it belongs to another one.
+// imagePath returns the name and the end of the ID that an image contributes to a list
+// below the names n; both are empty if the image is not below them.
 func imagePath(i catalogue.Image, n []string) (name, path string) {
 	is := func(at int, name string) bool { return len(n) <= at || strings.EqualFold(n[at], name) }
 	if !is(1, i.Publisher) || !is(3, i.Offer) || !is(4, i.SKU) {
@@ -189,7 +192,7 @@ func imagePath(i catalogue.Image, n []string) (name, path string) {
 	return i.Latest, offers + "/Skus/" + i.SKU + "/Versions/" + i.Latest
 }
 
-// serveVersion answers one version, of an image that need not be listed.
+// serveVersion answers one version of an image; the image need not be in the lists.
 func serveVersion(c *engine.Request) *engine.Error {
 	n := c.Id.Names
 	i, exact, ok := catalogue.FindImage(n[1], n[3], n[4], n[5])

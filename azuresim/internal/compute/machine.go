@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// machineOf is a VM as its host gets it.
+// machineOf returns the description of a VM for its Host.
 func machineOf(t *engine.Tx, d *engine.Doc) host.VM {
 	p := value.Props(d.Body)
 	size, _ := catalogue.SizeNamed(value.OrDefault(value.Str(p, "hardwareProfile", "vmSize"), value.Str(d.Body, "sku", "name")))
@@ -98,8 +98,8 @@ func machineNamed(s *engine.Server, id string) (vm host.VM, ok bool) {
 	return vm, ok
 }
 
-// poweredOn lists the machines that run, but for those that an open operation
-// is about to start.
+// poweredOn returns the running machines, except those that an operation in progress is
+// about to start.
 func poweredOn(t *engine.Tx) []host.VM {
 	var out []host.VM
 	for _, d := range t.All(typeVM, "") {
@@ -115,5 +115,5 @@ func poweredOn(t *engine.Tx) []host.VM {
 	return out
 }
 
-// powerOf is the power state of a machine.
+// powerOf returns the power state of a machine.
 func powerOf(d *engine.Doc) string { return value.Str(d.Hidden, "power") }

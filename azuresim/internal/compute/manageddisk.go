@@ -13,7 +13,7 @@ import (
 // Disks and snapshots share a file: one service of Azure keeps both. It answers a write
 // with what it was sent, and fills in the rest when the operation ends.
 
-// checkManaged refuses a disk or snapshot that cannot be made.
+// checkManaged returns an error for a disk or snapshot that cannot be created.
 func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if value.Str(p, "creationData", "createOption") == "" {
@@ -35,8 +35,8 @@ func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// naming finds a resource of a type that names another one in its properties, where
-// the ID is a text and no reference; nil for none.
+// naming returns a resource of a type that has an ID as a plain text in its properties,
+// where the ID is not a reference; nil if there is none.
 func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
 	for _, d := range t.All(typ, "") {
 		if strings.EqualFold(value.Str(value.Sub(d.Body, "properties"), path...), id) {
@@ -46,7 +46,8 @@ func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
 	return nil
 }
 
-// keepManaged carries over what a write does not repeat, and what it cannot change.
+// keepManaged copies properties that a write need not repeat or cannot change from the old
+// document.
 func keepManaged(t *engine.Tx, d, old *engine.Doc) {
 	if old == nil {
 		d.Hidden["uniqueId"], d.Hidden["timeCreated"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
@@ -94,8 +95,8 @@ func fillManaged(d *engine.Doc) {
 	value.SetDefault(value.Ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
 }
 
-// viewManaged shows a disk or snapshot as an API version has it, and says whether it
-// is complete. The service has no state Creating.
+// viewManaged changes a disk or snapshot to the form of an API version and reports whether
+// its creation has ended. The service has no state Creating.
 func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
 	p := value.Props(body)
 	if !t.Since("2021-04-01") {
@@ -111,11 +112,11 @@ func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
 	return done
 }
 
-// goneFor is how long at least the service answers for what it had; after that the resource
-// manager knows that there is nothing to ask it for. Azure's figure is not known.
+// goneFor is how long the service itself answers 404 for a deleted resource; later the
+// resource manager answers. Azure's figure is not known.
 const goneFor = time.Hour
 
-// goneDelete is the delete of a resource whose service words its absence itself.
+// goneDelete returns the work that deletes a resource whose service words the 404 itself.
 func goneDelete() engine.Work {
 	return engine.Work{Name: "compute.delete", Silent: true,
 		Finish: func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
@@ -139,8 +140,8 @@ func (s *state) remember(id string, now time.Time) {
 	s.gone.Store(value.Lower(id), now)
 }
 
-// notFound words the absence of what the service had lately. A restart in between
-// makes it the resource manager's.
+// notFound returns the 404 of the service for a resource that was deleted recently; nil
+// leaves the answer to the resource manager, also after a restart.
 func (s *state) notFound(id engine.ID) *engine.Error {
 	if _, ok := s.gone.Load(id.Key()); !ok {
 		return nil

@@ -13,13 +13,13 @@ import (
 // has, and succeeds whatever the script's exit code is, which the instance view has.
 // Source: https://learn.microsoft.com/azure/virtual-machines/windows/run-command-managed.
 
-// maxRunSeconds is the longest that a script may take by default: 90 minutes.
+// maxRunSeconds is the default time limit of a script: 90 minutes.
 const maxRunSeconds = 90 * 60
 
-// maxRunOutput is what Azure keeps of each stream, in bytes, the last ones.
+// maxRunOutput is how many bytes Azure keeps of each output stream, from its end.
 const maxRunOutput = 4096
 
-// prepareManagedRun files a script.
+// prepareManagedRun validates a managed Run Command.
 func prepareManagedRun(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if old != nil && value.Sub(p, "source") == nil {
@@ -58,12 +58,12 @@ func prepareManagedRun(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// managedRunPut is the write that runs the script.
+// managedRunPut returns the work that runs the script.
 func managedRunPut() engine.Work {
 	return engine.Work{Name: "run.put", Run: runManaged, Finish: finishManagedRun}
 }
 
-// runManaged runs the script; its result is the instance view.
+// runManaged runs the script and stores its result as the instance view.
 func runManaged(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, engine.ErrUnsupported("Run Command without guests")
@@ -115,7 +115,7 @@ func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engin
 	t.Put(d)
 }
 
-// viewManagedRun adds how the script ended, where it is asked for.
+// viewManagedRun adds the instance view with the script's result if the request expands it.
 func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if value.Lower(expand) == "instanceview" {
 		value.Props(body)["instanceView"] = value.Clone(d.Hidden["run"])

@@ -9,13 +9,13 @@ import (
 
 const typeProximityGroup = "Microsoft.Compute/proximityPlacementGroups"
 
-// proximityGroupType is the row of groups of machines that are near to each other.
+// proximityGroupType returns the resource type of proximity placement groups.
 func proximityGroupType() engine.Type {
 	return engine.Type{Name: typeProximityGroup, Sync: true, Stateless: true, Created: http.StatusCreated,
 		Prepare: prepareProximityGroup, Guard: guardProximityGroup, View: viewProximityGroup}
 }
 
-// placed are the types whose resources can be in a group, and the array that shows them.
+// placed has the resource types that can be in a group, with the array that lists each.
 var placed = map[string]string{"virtualMachines": typeVM, "virtualMachineScaleSets": typeScale, "availabilitySets": typeSet}
 
 func prepareProximityGroup(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {

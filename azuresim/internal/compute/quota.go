@@ -10,11 +10,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// coreLimit is the quota of cores in all and per family, of a large
-// subscription; spot VMs have one of their own.
+// coreLimit is the quota of cores, in total and per family, as a large subscription has it;
+// spot VMs have a separate quota.
 const coreLimit = 10000
 
-// Names of the quotas that do not count the cores of a family.
+// Names of quotas that do not count the cores of a family.
 const (
 	usageCores    = "cores"
 	usageSpot     = "lowPriorityCores"
@@ -22,9 +22,9 @@ const (
 	usageSets     = "virtualMachineScaleSets"
 )
 
-// usage counts what a subscription has in a location: cores in all, of spot VMs,
-// and per family, machines and scale sets. A deallocated VM counts too.
-// Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
+// usage returns a subscription's use of the quotas in a location: cores in total, of spot
+// VMs and per family, machines and scale sets. Deallocated VMs count too. Source:
+// https://learn.microsoft.com/azure/virtual-machines/quotas.
 func usage(t *engine.Tx, subscription, location string) map[string]int {
 	subscription = value.Lower(subscription)
 	used := maps.Clone(t.UsedOf(subscription, location))
@@ -40,7 +40,7 @@ func usage(t *engine.Tx, subscription, location string) map[string]int {
 	return used
 }
 
-// quota refuses a VM, or so many instances of a set, that exceed the cores of a
+// quota returns an error if a VM, or n instances of a set, would exceed the quota of a
 // family.
 func quota(t *engine.Tx, d *engine.Doc, s catalogue.Size, n int, spot bool) *engine.Error {
 	family, label := s.Family, s.Family
@@ -64,7 +64,7 @@ func errQuota(family, location string, limit, used, more int) *engine.Error {
 		"Submit a request for Quota increase.", family, location, limit, used, more, used+more)
 }
 
-// listUsages answers the usages of a location.
+// listUsages answers the list of usages in a location.
 func listUsages(c *engine.Request) *engine.Error {
 	var used map[string]int
 	c.Server.Read(func(t *engine.Tx) { used = usage(t, c.Id.Subscription, engine.Region(c.Id.Names[0])) })
@@ -86,13 +86,13 @@ func listUsages(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// familyName is what the portal and the az CLI show for a family: "Standard DSv3
+// familyName returns the name of a family in the portal and the az CLI: "Standard DSv3
 // Family vCPUs" for standardDSv3Family.
 func familyName(family string) string {
 	return "Standard " + strings.TrimSuffix(strings.TrimPrefix(family, "standard"), "Family") + " Family vCPUs"
 }
 
-// usesOf is what a machine of a size takes, unless it is being deleted.
+// usesOf returns the quotas that a machine of a size uses, unless it is being deleted.
 func usesOf(d *engine.Doc, name string, spot bool) []engine.Use {
 	sz, ok := catalogue.SizeNamed(name)
 	if !ok || isDeleting(d) {

@@ -8,10 +8,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// runCommand is an entry of Run Command's catalogue.
+// runCommand is one entry in the list of Run Command's built-in commands.
 type runCommand struct{ id, os, label, description string }
 
-// runCommands are those of the catalogue that the local Azure carries out.
+// runCommands are the built-in commands that the local Azure can run.
 var runCommands = []runCommand{
 	{"RunPowerShellScript", "Windows", "Executes a PowerShell script", "Custom multiline PowerShell script " +
 		"should be defined in script property. Optional parameters can be set in parameters property."},
@@ -24,7 +24,8 @@ func (r runCommand) view() value.Object {
 		"id": r.id, "osType": r.os, "label": r.label, "description": r.description}
 }
 
-// serveRunCommands answers the catalogue of a location, and one entry of it.
+// serveRunCommands answers the list of built-in commands in a location, and single
+// commands.
 func serveRunCommands(c *engine.Request) *engine.Error {
 	if len(c.Id.Names) == 1 {
 		out := []any{}
@@ -46,7 +47,8 @@ func serveRunCommands(c *engine.Request) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "NotFound", "The Run Command '%s' was not found.", c.Id.Name())
 }
 
-// checkRunCommand refuses a command that is not for the machine's system.
+// checkRunCommand returns an error for a command that does not run on the machine's
+// operating system.
 func checkRunCommand(d *engine.Doc, args value.Object) *engine.Error {
 	id := value.Str(args, "commandId")
 	for _, r := range runCommands {

@@ -37,8 +37,8 @@ const (
 	maxInstancesGroup = 100
 )
 
-// scaleSetTypes are the rows of scale sets. Instances and their interfaces are
-// synchronous here because they come and go with operations on their set.
+// scaleSetTypes returns the resource types of scale sets. Instances and their interfaces
+// are synchronous here because they come and go with operations on their set.
 func scaleSetTypes() []engine.Type {
 	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
 	return []engine.Type{
@@ -78,7 +78,7 @@ func isFlexible(set *engine.Doc) bool {
 	return strings.EqualFold(value.Str(set.Body, "properties", "orchestrationMode"), modeFlexible)
 }
 
-// profileOf is a set's virtualMachineProfile; nil for a Flexible one without.
+// profileOf returns a set's virtualMachineProfile; nil for a Flexible one without.
 func profileOf(set *engine.Doc) value.Object {
 	return value.Sub(set.Body, "properties", "virtualMachineProfile")
 }
@@ -166,9 +166,9 @@ func keepScaleSet(d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// keepProfile carries over what a write of the model may leave out: CAPZ leaves
-// out the network, and clients of an API version before community galleries send
-// an image reference without one.
+// keepProfile copies parts of the old model that a write may leave out: CAPZ leaves out the
+// network, and clients of an API version older than community galleries send an image
+// reference without an image.
 func keepProfile(profile, before value.Object) {
 	for _, field := range []string{"osProfile", "storageProfile", "networkProfile"} {
 		if profile[field] == nil && before[field] != nil {
@@ -191,8 +191,8 @@ func containsAll(have, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
 }
 
-// hideScaleSet moves what Azure never returns out of the body. What a later
-// write leaves out stays as it was, because a client cannot read it back.
+// hideScaleSet moves properties that Azure never returns out of the body. A later write
+// that lacks them does not change them, because a client cannot read them.
 func hideScaleSet(d *engine.Doc) {
 	profile := profileOf(d)
 	os := value.Sub(profile, "osProfile")
@@ -214,10 +214,9 @@ func hideScaleSet(d *engine.Doc) {
 	}
 }
 
-// modelOf names a state of the model: instances made from another one are not
-// up to date. New custom data counts, as in Azure. A new admin password does not:
-// it is for instances to come, and no upgrade brings it to those there are. That
-// Azure sees it so is not proven.
+// modelOf returns a hash of the model: an instance created from a model with another hash
+// is not up to date. New custom data changes it, as in Azure. A new admin password does
+// not: it applies only to new instances. That Azure does the same is not proven.
 func modelOf(d *engine.Doc) string {
 	data, err := json.Marshal([]any{profileOf(d), value.Str(d.Body, "sku", "name"), d.Hidden["customData"],
 		d.Hidden["userData"], d.Hidden["protectedSettings"]})
@@ -232,8 +231,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keepCustomData files the custom data under its digest, once for all instances
-// that were made from it, and forgets what no instance has any more.
+// keepCustomData stores the custom data under its hash, once for all instances that were
+// created from it, and removes custom data of which no instance is left.
 func keepCustomData(t *engine.Tx, d *engine.Doc) {
 	kept := value.Ensure(d.Hidden, "data")
 	used := map[string]bool{dataKey(d): true}
@@ -250,7 +249,7 @@ func keepCustomData(t *engine.Tx, d *engine.Doc) {
 
 func dataKey(set *engine.Doc) string { return digest([]byte(value.Str(set.Hidden, "customData"))) }
 
-// giveIdentity fills in the identity's IDs, which stay for the resource's life.
+// giveIdentity sets the identity's IDs, which never change during the resource's life.
 func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	identity := value.Sub(d.Body, "identity")
 	if identity == nil {
@@ -274,7 +273,7 @@ func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	}
 }
 
-// instances are those of a Uniform set, by number.
+// instances returns the instances of a Uniform set, by number.
 func instances(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 	out := t.All(typeInstance, set.ID)
 	slices.SortFunc(out, func(a, b *engine.Doc) int { return instanceNumber(a) - instanceNumber(b) })

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// scaleSetActions are the rows of what is asked of a set.
+// scaleSetActions returns the actions of a scale set.
 func scaleSetActions() []engine.Action {
 	get := http.MethodGet
 	out := []engine.Action{
@@ -41,7 +41,7 @@ func scaleSetActions() []engine.Action {
 	return out
 }
 
-// instanceActions are the rows of what is asked of one instance.
+// instanceActions returns the actions of one instance.
 func instanceActions() []engine.Action {
 	out := []engine.Action{
 		{Name: "instanceview", Method: http.MethodGet,
@@ -58,14 +58,14 @@ func instanceActions() []engine.Action {
 	return out
 }
 
-// taskAction is an action on members: the task that it comes to and the time that
-// it takes.
+// taskAction is an action on members of a set, with the task that each member gets and how
+// long the action lasts.
 type taskAction struct {
 	name, task string
 	takes      time.Duration
 }
 
-// taskActions are the actions that Azure offers on a set and on an instance alike.
+// taskActions returns the actions that both a set and an instance have.
 func taskActions() []taskAction {
 	return []taskAction{
 		{"start", taskStart, 30 * time.Second},
@@ -79,8 +79,8 @@ func taskActions() []taskAction {
 	}
 }
 
-// serveInstance answers for an instance, or a VM of a Flexible set, that is named
-// below its set.
+// serveInstance answers requests to an instance below its set, or to a VM of a Flexible
+// set.
 func serveInstance(c *engine.Request) (bool, *engine.Error) {
 	switch {
 	case !c.Id.IsResource():
@@ -98,8 +98,7 @@ func setOfInstance(id engine.ID) engine.ID {
 	return set
 }
 
-// memberOf finds a member of a set by its number, or by its name in a Flexible
-// one.
+// memberOf returns the member of a set with a number, or with a name in a Flexible set.
 func memberOf(t *engine.Tx, set *engine.Doc, id string) *engine.Doc {
 	if !isFlexible(set) {
 		return t.Find(set.ID + "/virtualMachines/" + id)
@@ -163,7 +162,7 @@ func viewRoll(t *engine.Tx, _ *engine.Request, set *engine.Doc) (any, *engine.Er
 	return body, nil
 }
 
-// named reads the instances that an action names, which has to name some.
+// named parses the instances that an action names; at least one is required.
 func named(serve func(c *engine.Request, set engine.ID, ids []string) *engine.Error) func(c *engine.Request, set engine.ID) *engine.Error {
 	return func(c *engine.Request, set engine.ID) *engine.Error {
 		args, e := c.Body()
@@ -199,11 +198,11 @@ func getInstance(c *engine.Request, id engine.ID, asView bool) *engine.Error {
 	return nil
 }
 
-// memberView shows a member as the instances of a set are shown. Those of a
-// Flexible set come without tags and instance view; the VMs themselves have them.
-// Source: https://github.com/Azure/azure-rest-api-specs/issues/27441 and
-// https://github.com/Azure/azure-sdk-for-go/issues/19707. That the ID is the VM's
-// own is not proven.
+// memberView returns a member in the form in which a set's list of instances contains it.
+// Members of a Flexible set have no tags and no instance view there; the VMs themselves
+// have them. Source: https://github.com/Azure/azure-rest-api-specs/issues/27441 and
+// https://github.com/Azure/azure-sdk-for-go/issues/19707. That the ID is the VM's own is
+// not proven.
 func memberView(t *engine.Tx, d *engine.Doc, expand string) value.Object {
 	if d.Type != typeVM {
 		return t.View(d, expand)
@@ -214,9 +213,8 @@ func memberView(t *engine.Tx, d *engine.Doc, expand string) value.Object {
 	return body
 }
 
-// chosen are the members that a request names, all for none and for "*". Those
-// that are going already are left out. Protected members are left out of what is
-// asked of all.
+// chosen returns the members that a request names; no names or "*" mean all. Members that
+// are being deleted are left out, and protected members are left out of a request for all.
 func chosen(t *engine.Tx, set *engine.Doc, ids []string) ([]*engine.Doc, *engine.Error) {
 	var out []*engine.Doc
 	if len(ids) == 0 || len(ids) == 1 && ids[0] == "*" {
@@ -241,9 +239,8 @@ func chosen(t *engine.Tx, set *engine.Doc, ids []string) ([]*engine.Doc, *engine
 	return out, nil
 }
 
-// onMembers begins an operation that does something to the members named; change
-// gives each its task. It does not wait for others on the set: Azure does not
-// either.
+// onMembers starts an operation on the named members; change assigns each its task. It does
+// not wait for other operations on the set; nor does Azure.
 func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, takes time.Duration,
 	change func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error) *engine.Error {
 	var op *engine.Operation
@@ -292,8 +289,8 @@ func assignTasks(c *engine.Request, set engine.ID, ids []string, what string, ta
 	})
 }
 
-// deleteInstances takes the instances named away, and with them capacity. It is
-// asked of the instances: protection does not hold it up.
+// deleteInstances deletes the named instances and reduces the capacity by their number.
+// Protection from scale-in does not prevent it, because the request names the instances.
 func deleteInstances(c *engine.Request, set engine.ID, ids []string, method string) *engine.Error {
 	return onMembers(c, set, ids, method, 20*time.Second, func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error {
 		for _, m := range members {
@@ -306,9 +303,8 @@ func deleteInstances(c *engine.Request, set engine.ID, ids []string, method stri
 	})
 }
 
-// upgradeInstances brings the instances named to the set's model. A new image
-// takes a new OS disk; else the instance keeps its disks and, for another size,
-// starts again.
+// upgradeInstances applies the set's model to the named instances. A new image replaces the
+// OS disk; otherwise the instance keeps its disks, and a new size restarts it.
 func upgradeInstances(c *engine.Request, set engine.ID, ids []string) *engine.Error {
 	return onMembers(c, set, ids, http.MethodPost, 60*time.Second, func(t *engine.Tx, set *engine.Doc,
 		members []*engine.Doc) *engine.Error {
@@ -325,7 +321,7 @@ func upgradeInstances(c *engine.Request, set engine.ID, ids []string) *engine.Er
 	})
 }
 
-// upgrade applies the model to one instance and gives it the task that follows.
+// upgrade applies the model to one instance and assigns the task that results.
 func upgrade(t *engine.Tx, set, m *engine.Doc) (*engine.Doc, *engine.Error) {
 	was, e := m, t.Edit(m.ID)
 	if failed := applyModel(t, set, e); failed != nil {
@@ -373,8 +369,8 @@ func runInInstance(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, err)
 }
 
-// prepareInstance is a write of an instance, which may change its protection and
-// tags and repeats the rest.
+// prepareInstance validates a write of an instance, which can change its protection and
+// tags and repeats the other properties.
 func prepareInstance(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old == nil {
 		return engine.ErrNotFound(d.Parsed)

@@ -12,16 +12,16 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Longest prefixes of computer names; six base-36 digits follow.
+// The longest prefixes of computer names; six base-36 digits follow the prefix.
 const (
 	maxPrefixWindows = 9
 	maxPrefixLinux   = 58
 )
 
-// badPrefix are the characters that no Windows computer name has.
+// badPrefix are the characters that a Windows computer name cannot contain.
 const badPrefix = "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?"
 
-// checkScaleSet refuses what Compute refuses before it takes a scale set.
+// checkScaleSet returns the errors that Compute answers before it accepts a scale set.
 func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) {
 	var none catalogue.Size
 	if e := checkScaleSetName(d); e != nil {
@@ -71,7 +71,7 @@ func checkScaleSetName(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// checkCapacity holds the largest number of instances.
+// checkCapacity limits the number of instances.
 func checkCapacity(d *engine.Doc) *engine.Error {
 	n, ok := value.Int(d.Body, "sku", "capacity")
 	switch limit := maxInstances; {
@@ -93,8 +93,8 @@ func checkCapacity(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// checkModelled refuses what a scale set would do by itself in Azure and does not
-// do here.
+// checkModelled refuses features that the emulator does not emulate: those by which Azure
+// changes a set on its own.
 func checkModelled(d *engine.Doc) *engine.Error {
 	p := value.Sub(d.Body, "properties")
 	for _, path := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"},
@@ -111,9 +111,9 @@ func checkModelled(d *engine.Doc) *engine.Error {
 	return checkTermination(profileOf(d))
 }
 
-// checkTermination holds the range of the notice before an instance ends. The
-// notice itself is not waited for.
-// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
+// checkTermination checks the range of the termination notice. The emulator does not wait
+// for the notice's time. Source:
+// https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
 func checkTermination(profile value.Object) *engine.Error {
 	terminate := value.Sub(profile, "scheduledEventsProfile", "terminateNotificationProfile")
 	notice := value.OrDefault(value.Str(terminate, "notBeforeTimeout"), "PT5M")
@@ -144,7 +144,7 @@ func checkUpgradePolicy(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// hasHealth says whether the platform can find out how an application does.
+// hasHealth reports whether the model has an application health probe or extension.
 func hasHealth(profile value.Object) bool {
 	if value.Str(profile, "networkProfile", "healthProbe", "id") != "" {
 		return true
@@ -154,7 +154,7 @@ func hasHealth(profile value.Object) bool {
 	})
 }
 
-// checkProfile checks the model with the rules of a VM, on a VM that it would make.
+// checkProfile checks the model by the rules of a VM, on a VM that the model would create.
 func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 	profile := profileOf(set)
 	if e := checkPrefix(set); e != nil {
@@ -182,7 +182,7 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 	return checkNetworkProfile(set)
 }
 
-// probeOf is a VM of the set, to be looked at by what looks at VMs.
+// probeOf returns a VM that the set's model would create, for the checks of VMs.
 func probeOf(set *engine.Doc) *engine.Doc {
 	p := value.CloneObject(profileOf(set))
 	os := value.Ensure(p, "osProfile")
@@ -212,7 +212,7 @@ func checkPrefix(set *engine.Doc) *engine.Error {
 	return nil
 }
 
-// base36 is the suffix of an instance's computer name: six digits, in capitals.
+// base36 returns the suffix of an instance's computer name: six digits, in capitals.
 func base36(n int) string {
 	s := strings.ToUpper(strconv.FormatInt(int64(n), 36))
 	return strings.Repeat("0", max(0, 6-len(s))) + s
@@ -234,7 +234,7 @@ func checkDataDisks(disks []value.Object, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// checkUserIdentities wants user-assigned identities to exist.
+// checkUserIdentities returns an error if a user-assigned identity does not exist.
 func checkUserIdentities(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for id := range value.Sub(d.Body, "identity", "userAssignedIdentities") {
 		if t.Find(id) == nil {

@@ -5,7 +5,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// defaultScaleSet fills in what Azure shows though nothing was written there.
+// defaultScaleSet sets the defaults that Azure returns for properties that were not
+// written.
 func defaultScaleSet(d *engine.Doc) {
 	p := value.Props(d.Body)
 	value.SetDefault(p, "orchestrationMode", modeUniform)
@@ -18,7 +19,7 @@ func defaultScaleSet(d *engine.Doc) {
 		value.SetDefault(p, "platformFaultDomainCount", float64(1))
 		return
 	}
-	// Shown as in Azure; instances beyond the capacity are never made here.
+	// Returned as in Azure; the emulator never creates instances beyond the capacity.
 	value.SetDefault(p, "overprovision", true)
 	value.SetDefault(p, "doNotRunExtensionsOnOverprovisionedVMs", false)
 	value.SetDefault(p, "platformFaultDomainCount", float64(5))
@@ -35,7 +36,8 @@ func defaultScaleSet(d *engine.Doc) {
 	}
 }
 
-// completeModel fills in the model of a Uniform set once it is known to be good.
+// completeModel sets the defaults in the model of a Uniform set after the model was
+// validated.
 func completeModel(d *engine.Doc) {
 	profile := profileOf(d)
 	if profile == nil || isFlexible(d) {
@@ -78,8 +80,8 @@ func completeModelOS(profile value.Object) {
 	}
 }
 
-// keepModel lets a model that only has more defaults than before count as the same:
-// instances of a state that an older local Azure kept stay up to date.
+// keepModel treats a model as unchanged if only new defaults were added to it, so that
+// instances in a state of an older local Azure remain up to date.
 func keepModel(d, old *engine.Doc) {
 	if old == nil || value.Str(old.Hidden, "model") == "" {
 		return
@@ -94,12 +96,12 @@ func keepModel(d, old *engine.Doc) {
 // versionPlatformUpdates is when scale sets began to show enableVMAgentPlatformUpdates.
 const versionPlatformUpdates = "2022-03-01"
 
-// restsScaleSet: the newer API versions see a set as it is kept.
+// restsScaleSet: newer API versions return a set in its stored form.
 func restsScaleSet(t *engine.Tx, _ *engine.Record, _ string) bool {
 	return t.Since(versionPlatformUpdates)
 }
 
-// viewScaleSet takes out what the request's API version does not have.
+// viewScaleSet removes properties that the request's API version does not have.
 func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if t.Since(versionPlatformUpdates) {
 		return

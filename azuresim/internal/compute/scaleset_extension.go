@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeScaleExt is an extension in a set's model. It is kept in the model alone: a
-// write of one is a write of the set.
+// typeScaleExt is the type of an extension in a set's model. It is stored only in the
+// model: writing an extension writes the set.
 const typeScaleExt = typeScale + "/extensions"
 
 func scaleExtensionType() engine.Type {
@@ -36,7 +36,7 @@ func serveScaleExtension(c *engine.Request) (bool, *engine.Error) {
 	return false, nil
 }
 
-// scaleSetNamed finds the set whose extensions are asked for.
+// scaleSetNamed returns the set whose extensions a request names.
 func scaleSetNamed(t *engine.Tx, id engine.ID) (*engine.Doc, *engine.Error) {
 	if t.Record(id.GroupID().Key()) == nil {
 		return nil, engine.ErrGroupNotFound(id.Group)
@@ -141,8 +141,8 @@ func deleteScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, nil)
 }
 
-// writeScaleSet changes the model of a set and begins the operation that brings it
-// to the instances; done sees the set as it is then.
+// writeScaleSet changes the model of a set and starts the operation that applies it to the
+// instances; done is called with the changed set.
 func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *engine.Error,
 	done func(*engine.Doc)) (*engine.Operation, *engine.Error) {
 	var op *engine.Operation
@@ -176,12 +176,12 @@ func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *en
 	return op, engine.AsError(err)
 }
 
-// scaleExtensions are those of a set's model.
+// scaleExtensions returns the extensions in a set's model.
 func scaleExtensions(set *engine.Doc) []value.Object {
 	return value.Items(profileOf(set), "extensionProfile", "extensions")
 }
 
-// scaleExtension finds one in a set's model by its name; nil for none.
+// scaleExtension returns the extension with a name in a set's model, or nil.
 func scaleExtension(set *engine.Doc, name string) value.Object {
 	for _, x := range scaleExtensions(set) {
 		if strings.EqualFold(value.Str(x, "name"), name) {
@@ -191,7 +191,7 @@ func scaleExtension(set *engine.Doc, name string) value.Object {
 	return nil
 }
 
-// viewScaleExtension is an extension as a resource, which shares its state with the set.
+// viewScaleExtension returns an extension as a resource; its state is the set's.
 func viewScaleExtension(set *engine.Doc, x value.Object, state string) value.Object {
 	p := value.CloneObject(value.Sub(x, "properties"))
 	p["provisioningState"] = state

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// makeFlexible files a VM of a Flexible set, named after the set and eight random
-// hex digits, with interfaces and disks that go with it.
+// makeFlexible creates a VM of a Flexible set with its interfaces and disks. Its name is
+// the set's name and eight random hex digits.
 func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool) (*engine.Doc, *engine.Error) {
 	suffix := freeSuffix(t, set)
 	id := set.Parsed.GroupID()
@@ -65,7 +65,7 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	return assign(t, d, taskBoot), nil
 }
 
-// freeSuffix is one that no VM of the set has.
+// freeSuffix returns a suffix that no VM of the set has.
 func freeSuffix(t *engine.Tx, set *engine.Doc) string {
 	for {
 		var b [4]byte
@@ -77,7 +77,7 @@ func freeSuffix(t *engine.Tx, set *engine.Doc) string {
 	}
 }
 
-// randomBase36 is the suffix of a computer name in a Flexible set.
+// randomBase36 returns a suffix of a computer name in a Flexible set.
 func randomBase36() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(36*36*36*36*36*36))
 	if err != nil {
@@ -107,7 +107,7 @@ func makeFlexibleNICs(t *engine.Tx, set, d *engine.Doc, suffix string, pool *add
 	return nil
 }
 
-// joinSet checks the set that a new VM is attached to and counts it there.
+// joinSet checks the set that a new VM is attached to and increases its capacity.
 func joinSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	id := value.Str(value.Props(d.Body), "virtualMachineScaleSet", "id")
 	if id == "" {
@@ -140,8 +140,8 @@ func joinSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// keepSet lets a VM stay in its set. Joining one later, or leaving it, is more
-// than is modelled.
+// keepSet refuses to attach an existing VM to a set, or to detach it, which is not
+// emulated.
 func keepSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	was := value.Str(value.Props(old.Body), "virtualMachineScaleSet", "id")
 	if _, said := value.Props(d.Body)["virtualMachineScaleSet"]; !said && was != "" {
@@ -153,7 +153,7 @@ func keepSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// leaveSet counts a VM out that is deleted on its own.
+// leaveSet decreases the capacity of the set of a VM that is deleted on its own.
 func leaveSet(t *engine.Tx, d *engine.Doc) {
 	owner := setOf(t, d)
 	if owner == nil {
@@ -167,8 +167,8 @@ func leaveSet(t *engine.Tx, d *engine.Doc) {
 
 var scaleSetFilter = regexp.MustCompile(`(?i)^\s*'?virtualMachineScaleSet/id'?\s+eq\s+'([^']+)'\s*$`)
 
-// filterMembers keeps the VMs of one scale set, if that is what a list asks for. Other
-// filters are not understood and leave all.
+// filterMembers returns the VMs of one scale set if the $filter of a list asks for it.
+// Other filters are ignored.
 func filterMembers(t *engine.Tx, found []*engine.Record, filter string) []*engine.Record {
 	m := scaleSetFilter.FindStringSubmatch(filter)
 	if m == nil {

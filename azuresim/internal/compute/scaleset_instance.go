@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// makeInstance files an instance of a Uniform set with its disks and interfaces.
+// makeInstance creates an instance of a Uniform set with its disks and interfaces.
 func makeInstance(t *engine.Tx, set *engine.Doc, number int, zone string, pool *addressPool) (*engine.Doc, *engine.Error) {
 	id := set.Parsed.Child("virtualMachines", strconv.Itoa(number))
 	d := &engine.Doc{ID: id.String(), Type: typeInstance, Parsed: id, Hidden: value.Object{"power": "running"}, Body: value.Object{
@@ -32,8 +32,8 @@ func makeInstance(t *engine.Tx, set *engine.Doc, number int, zone string, pool *
 	return assign(t, d, taskBoot), nil
 }
 
-// applyModel writes the set's present model into an instance. Disks that are
-// there are kept; the rest is as new.
+// applyModel writes the set's current model into an instance. Existing disks are kept;
+// everything else is as in a new instance.
 func applyModel(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	profile, p := profileOf(set), value.Props(d.Body)
 	for _, field := range []string{"tags", "identity", "plan"} {
@@ -71,8 +71,8 @@ func applyModel(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// makeInstanceDisks gives an instance the disks of the model. A disk that it has
-// under the same LUN, and its OS disk, stay what they are.
+// makeInstanceDisks creates the disks of the model for an instance. The OS disk and
+// existing disks with the same LUN stay unchanged.
 func makeInstanceDisks(t *engine.Tx, set, d *engine.Doc, model value.Object) {
 	had := value.Sub(value.Props(d.Body), "storageProfile")
 	storage := value.CloneObject(model)
@@ -113,7 +113,7 @@ func instanceDisk(t *engine.Tx, d *engine.Doc, disk, before value.Object, prefix
 	managed["id"] = id.String()
 }
 
-// makeInstanceNICs gives an instance the interfaces of the model, each with an
+// makeInstanceNICs creates the interfaces of the model for an instance, each with an
 // address of its subnet.
 func makeInstanceNICs(t *engine.Tx, set, d *engine.Doc, pool *addressPool) *engine.Error {
 	refs := []any{}
@@ -135,12 +135,12 @@ func makeInstanceNICs(t *engine.Tx, set, d *engine.Doc, pool *addressPool) *engi
 	return nil
 }
 
-// addressSource gives an address of a subnet and a family to an owner.
+// addressSource returns a free address of a subnet and family for an owner.
 type addressSource func(subnet string, v6 bool, owner string) (string, *engine.Error)
 
-// remakeNICs writes the model into the interfaces that an instance has, which
-// keep their addresses in subnets that stay. A model with other interfaces is for
-// instances to come.
+// remakeNICs writes the model into the existing interfaces of an instance, which keep their
+// addresses in unchanged subnets. A model with other interfaces applies only to new
+// instances.
 func remakeNICs(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	pool := newAddressPool(t)
 	for _, c := range value.Items(profileOf(set), "networkProfile", "networkInterfaceConfigurations") {
@@ -171,7 +171,7 @@ func remakeNICs(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// interfaceOf are the properties of an interface made from the model's, with
+// interfaceOf returns the properties of an interface created from the model's, with
 // addresses of its subnets.
 func interfaceOf(set *engine.Doc, config value.Object, address addressSource) (value.Object, *engine.Error) {
 	p := value.CloneObject(value.Sub(config, "properties"))
@@ -210,8 +210,8 @@ func dropInstance(t *engine.Tx, d *engine.Doc) {
 	t.DropOne(d.Key())
 }
 
-// addressPool gives out the free addresses of subnets to the interfaces of one
-// write, which are not in the store yet.
+// addressPool allocates free addresses of subnets to the interfaces of one write, which are
+// not in the store yet.
 type addressPool struct {
 	t     *engine.Tx
 	given map[string]map[netip.Addr]bool
@@ -221,7 +221,7 @@ func newAddressPool(t *engine.Tx) *addressPool {
 	return &addressPool{t: t, given: map[string]map[netip.Addr]bool{}}
 }
 
-// next is the lowest free address of a subnet.
+// next returns the lowest free address of a subnet.
 func (p *addressPool) next(subnet string, v6 bool, owner string) (string, *engine.Error) {
 	_, s := p.t.Part(subnet)
 	if s == nil {

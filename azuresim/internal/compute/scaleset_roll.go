@@ -21,14 +21,14 @@ const (
 	rollFaulted   = "Faulted"
 )
 
-// rollingPolicy is how a rolling upgrade goes about: percentages and the pause
-// between batches.
+// rollingPolicy is the policy of a rolling upgrade: percentages and the pause between
+// batches.
 type rollingPolicy struct {
 	batch, unhealthy, unhealthyUpgraded int
 	pause                               time.Duration
 }
 
-// policyOf is a set's policy with Azure's defaults: 20 percent each, no pause.
+// policyOf returns a set's policy with Azure's defaults: 20 percent each, no pause.
 func policyOf(policy value.Object) rollingPolicy {
 	percent := func(field string) int {
 		if n, ok := value.Int(policy, field); ok {
@@ -48,8 +48,9 @@ func (p rollingPolicy) view() value.Object {
 		"pauseTimeBetweenBatches":             fmt.Sprintf("PT%dS", int(p.pause.Seconds()))}
 }
 
-// checkRollingPolicy holds the ranges of the policy.
-// Source: https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update, RollingUpgradePolicy.
+// checkRollingPolicy checks the ranges of the policy. Source:
+// https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update,
+// RollingUpgradePolicy.
 func checkRollingPolicy(policy value.Object) *engine.Error {
 	for field, least := range map[string]int{
 		"maxBatchInstancePercent": 5, "maxUnhealthyInstancePercent": 5, "maxUnhealthyUpgradedInstancePercent": 0,
@@ -71,7 +72,7 @@ func checkRollingPolicy(policy value.Object) *engine.Error {
 
 var isoForm = regexp.MustCompile(`^PT(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?$`)
 
-// isoDuration reads the hours, minutes and seconds of an ISO 8601 duration.
+// isoDuration parses the hours, minutes and seconds of an ISO 8601 duration.
 func isoDuration(s string) (time.Duration, bool) {
 	m := isoForm.FindStringSubmatch(strings.ToUpper(s))
 	if m == nil {
@@ -88,8 +89,9 @@ func isoDuration(s string) (time.Duration, bool) {
 	return d, true
 }
 
-// follow brings instances to a new model in the modes that do so by themselves:
-// all at once (Automatic), or by a rolling upgrade that goes on after the write.
+// follow applies a new model to the instances in the upgrade modes that do so
+// automatically: all at once (Automatic), or by a rolling upgrade that continues after the
+// write.
 func follow(t *engine.Tx, set *engine.Doc) *engine.Error {
 	outdated := outdated(t, set)
 	if isFlexible(set) || len(outdated) == 0 {
@@ -110,8 +112,8 @@ func follow(t *engine.Tx, set *engine.Doc) *engine.Error {
 	return nil
 }
 
-// outdated are the instances of a Uniform set that were made from another model
-// and are not protected.
+// outdated returns the instances of a Uniform set that were created from another model and
+// are not protected.
 func outdated(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 	var out []*engine.Doc
 	for _, m := range instances(t, set) {
@@ -122,7 +124,8 @@ func outdated(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 	return out
 }
 
-// roll begins a rolling upgrade; set is changed and to be put by the caller.
+// roll starts a rolling upgrade and changes the document of the set, which the caller has
+// to Put.
 func roll(t *engine.Tx, set *engine.Doc, method, apiVersion string) *engine.Operation {
 	now := t.Now.Format(time.RFC3339)
 	set.Hidden["rolling"] = value.Object{"code": rollForward, "startTime": now, "lastAction": "Start", "lastActionTime": now}
@@ -154,7 +157,7 @@ func startRoll(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, err)
 }
 
-// cancelRoll ends a rolling upgrade after the batch that it is at.
+// cancelRoll ends a rolling upgrade after the current batch.
 func cancelRoll(c *engine.Request, id engine.ID) *engine.Error {
 	var op *engine.Operation
 	err := c.Server.Update(func(t *engine.Tx) error {
@@ -177,8 +180,8 @@ func cancelRoll(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, err)
 }
 
-// runRoll upgrades batch after batch until none is left, one is cancelled, or
-// too many do badly.
+// runRoll upgrades one batch after another until none is left, the upgrade is cancelled, or
+// too many instances are unhealthy.
 func runRoll(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	for {
 		batch, policy, e := nextBatch(s, op.Target)
@@ -192,8 +195,8 @@ func runRoll(ctx context.Context, s *engine.Server, op *engine.Operation) (any, 
 	}
 }
 
-// nextBatch begins the upgrade of the next instances. Those that a former run of
-// the process was at come first.
+// nextBatch starts the upgrade of the next instances, first of those whose upgrade a
+// restart of the process interrupted.
 func nextBatch(s *engine.Server, id string) (batch []task, policy rollingPolicy, e *engine.Error) {
 	err := s.Update(func(t *engine.Tx) error {
 		set := t.Find(id)
@@ -221,8 +224,8 @@ func nextBatch(s *engine.Server, id string) (batch []task, policy rollingPolicy,
 	return batch, policy, engine.AsError(err)
 }
 
-// healthy refuses to go on when too many instances do badly: of those upgraded,
-// or of all. The guest agent replaces the probe or extension that the set
+// healthy returns an error if too many instances are unhealthy, of all or of those
+// upgraded. The guest agent's state is used in place of the probe or extension that the set
 // names.
 func healthy(t *engine.Tx, set *engine.Doc, all []*engine.Doc, policy rollingPolicy) *engine.Error {
 	bad, upgraded, badUpgraded := 0, 0, 0
@@ -273,7 +276,8 @@ func finishRoll(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error) {
 	t.Put(set)
 }
 
-// rollingView is rollingUpgrades/latest; nil if there has been none.
+// rollingView returns the resource rollingUpgrades/latest; nil if there was no rolling
+// upgrade.
 func rollingView(t *engine.Tx, set *engine.Doc) any {
 	rolling := value.Sub(set.Hidden, "rolling")
 	if rolling == nil {

@@ -9,8 +9,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// scale brings a set's instances to its capacity: new ones are made in the state
-// Creating, those that go are marked Deleting. The operation does the rest.
+// scale changes the number of a set's instances to its capacity: new instances get the
+// state Creating, superfluous ones the state Deleting. The operation then creates and
+// deletes them.
 func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 	here := slices.DeleteFunc(members(t, set), isDeleting)
 	missing := capacityOf(set) - len(here)
@@ -19,7 +20,7 @@ func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 			assign(t, d, taskDelete)
 			here = slices.DeleteFunc(here, func(o *engine.Doc) bool { return o.Key() == d.Key() })
 		}
-		// Instances that are protected from scale-in stay, so the capacity counts them.
+		// Instances that are protected from scale-in remain, so the capacity includes them.
 		setCapacity(set, len(here))
 		return nil
 	}
@@ -46,14 +47,15 @@ func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 		here = append(here, d)
 		next++
 	}
-	// Numbers are never given twice.
+	// A number is never used again.
 	set.Hidden["next"] = float64(next)
 	return nil
 }
 
 func isDeleting(d *engine.Doc) bool { return d.State() == "Deleting" }
 
-// leastUsedZone spreads a set over its zones, "" for a regional one.
+// leastUsedZone returns the zone of the set with the fewest instances; "" for a regional
+// set.
 func leastUsedZone(set *engine.Doc, here []*engine.Doc) string {
 	zones := value.Texts(set.Body, "zones")
 	if len(zones) == 0 {
@@ -78,10 +80,10 @@ func zoneOf(d *engine.Doc) string {
 	return ""
 }
 
-// chooseVictims picks the instances that a smaller capacity takes away, by the
-// set's scale-in policy: zones stay balanced, and within a zone the highest
-// number (Default), the youngest or the oldest goes. Protected ones stay.
-// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-scale-in-policy.
+// chooseVictims returns the n instances that a smaller capacity deletes, by the set's
+// scale-in policy: zones stay balanced, and within a zone the highest number (Default), the
+// newest or the oldest instance is deleted. Protected instances are kept. Source:
+// https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-scale-in-policy.
 func chooseVictims(set *engine.Doc, here []*engine.Doc, n int) []*engine.Doc {
 	rule := "Default"
 	if rules := value.Texts(set.Body, "properties", "scaleInPolicy", "rules"); len(rules) > 0 {
@@ -114,14 +116,14 @@ func chooseVictims(set *engine.Doc, here []*engine.Doc, n int) []*engine.Doc {
 	return out
 }
 
-// isProtectedFromScaleIn says whether a set may not pick an instance for deletion.
+// isProtectedFromScaleIn reports whether a scale-in cannot delete an instance.
 func isProtectedFromScaleIn(d *engine.Doc) bool {
 	policy := value.Sub(d.Body, "properties", "protectionPolicy")
 	return value.Bool(policy, "protectFromScaleIn") || value.Bool(policy, "protectFromScaleSetActions")
 }
 
-// isProtectedFromActions says whether what is asked of the set as a whole passes
-// an instance by. It does not protect against what is asked of the instance.
+// isProtectedFromActions reports whether actions on the whole set skip an instance. Actions
+// on the instance itself are not affected.
 func isProtectedFromActions(d *engine.Doc) bool {
 	return value.Bool(d.Body, "properties", "protectionPolicy", "protectFromScaleSetActions")
 }

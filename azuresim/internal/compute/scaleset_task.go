@@ -11,9 +11,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Tasks of a member of a scale set, each a change that is to be made. A task is in the member's
-// document until it is done, so that it outlives the process and can be taken
-// over by a later operation on the set.
+// Tasks of a member of a scale set. A task is stored in the member's document until it is
+// done, so that it continues after a restart and a later operation on the set can take it
+// over.
 const (
 	taskBoot       = "boot"
 	taskReimage    = "reimage"
@@ -25,10 +25,10 @@ const (
 	taskTouch      = "touch"
 )
 
-// task is something to be done to one member; key distinguishes it from later ones.
+// task is a task of one member; key distinguishes it from later tasks of the member.
 type task struct{ id, what, key string }
 
-// assign gives a member a task, in place of one it may have.
+// assign gives a member a task and replaces its previous task.
 func assign(t *engine.Tx, d *engine.Doc, what string) *engine.Doc {
 	e := t.Edit(d.ID)
 	state := "Updating"
@@ -48,7 +48,7 @@ func taskOf(d *engine.Doc) task {
 	return task{id: d.ID, what: value.Str(d.Hidden, "todo"), key: value.Str(d.Hidden, "task")}
 }
 
-// openTasks lists the tasks of a set's members.
+// openTasks returns the unfinished tasks of a set's members.
 func openTasks(t *engine.Tx, set string) []task {
 	d := t.Find(set)
 	if d == nil {
@@ -63,7 +63,7 @@ func openTasks(t *engine.Tx, set string) []task {
 	return out
 }
 
-// tasksOf are the tasks of an operation that named its members.
+// tasksOf returns the tasks of an operation on named members.
 func tasksOf(s *engine.Server, op *engine.Operation) (out []task) {
 	s.Read(func(t *engine.Tx) {
 		for _, id := range value.Texts(op.Args, "members") {
@@ -75,20 +75,20 @@ func tasksOf(s *engine.Server, op *engine.Operation) (out []task) {
 	return out
 }
 
-// launches lets each task begin once in this process, and the tasks of one member
-// one after the other, whatever operations carry them.
+// launches makes each task begin once in this process, and the tasks of one member one
+// after the other, whichever operations run them.
 type launches struct {
 	mu sync.Mutex
 	m  map[string]*launch
 }
 
-// launch is the last task of a member that has begun.
+// launch is the latest task of a member that has begun.
 type launch struct {
 	mu  sync.Mutex
 	key string
-	// failed is how the beginning of a boot failed.
+	// failed is the error with which the start of a boot failed.
 	failed *engine.Error
-	// claimed is the task whose extensions an operation is running.
+	// claimed is the key of the task whose extensions an operation is running.
 	claimed string
 }
 
@@ -135,8 +135,9 @@ func (l *launches) forget(id string) {
 	delete(l.m, value.Lower(id))
 }
 
-// launchOnce begins a task that has not begun and is still its member's. It uses
-// the server's life and not the operation's: one that takes over relies on it.
+// launchOnce begins a task that has not begun and has not been replaced. It uses the
+// server's context and not the operation's, because an operation that takes the task over
+// relies on it.
 func launchOnce(s *engine.Server, k task) {
 	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
@@ -156,7 +157,7 @@ func launchOnce(s *engine.Server, k task) {
 	}
 }
 
-// launchFailure is how a task failed before its guest began; nil if it did not.
+// launchFailure returns the error with which a task failed before its guest began, or nil.
 func launchFailure(s *engine.Server, k task) *engine.Error {
 	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
@@ -167,10 +168,10 @@ func launchFailure(s *engine.Server, k task) *engine.Error {
 	return l.failed
 }
 
-// atOnce bounds the guests that are ended at the same time.
+// atOnce bounds how many guests are stopped at the same time.
 const atOnce = 16
 
-// each calls fn for each task, some at once.
+// each calls fn for each task, up to atOnce of them at the same time.
 func each(tasks []task, fn func(task)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -253,7 +254,7 @@ func errStopping() *engine.Error {
 	return engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 }
 
-// carryOut does the part of a task that does not wait for the guest.
+// carryOut does the part of a task that does not wait for the guest's boot.
 func carryOut(s *engine.Server, ctx context.Context, k task) *engine.Error {
 	m := hostOf(s)
 	if m == nil {
@@ -285,8 +286,8 @@ func carryOut(s *engine.Server, ctx context.Context, k task) *engine.Error {
 	return nil
 }
 
-// outcome says whether a task has come to its end, or how it failed. One that is
-// no longer its member's is at its end.
+// outcome reports whether a task is done or how it failed. A task that another one replaced
+// counts as done.
 func outcome(s *engine.Server, k task) (done bool, e *engine.Error) {
 	current, name := false, ""
 	s.Read(func(t *engine.Tx) {
@@ -318,7 +319,7 @@ func completeAll(s *engine.Server, tasks []task) {
 	}
 }
 
-// settle writes the end of tasks into their members.
+// settle writes the results of tasks into the documents of their members.
 func settle(s *engine.Server, tasks []task, e *engine.Error) {
 	err := s.Update(func(t *engine.Tx) error {
 		for _, k := range tasks {

@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// viewInstance names an instance as Azure does and compares it with the model.
+// viewInstance adds an instance's name in Azure's form and whether it is up to date with
+// the model.
 func viewInstance(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	parent, _ := d.Parsed.Parent()
 	body["name"] = instanceName(d)
@@ -23,7 +24,7 @@ func viewInstance(t *engine.Tx, d *engine.Doc, body value.Object, expand string)
 	}
 }
 
-// instanceName is what Azure calls a member: set and number, or the VM's name.
+// instanceName returns Azure's name of a member: set and number, or the VM's name.
 func instanceName(d *engine.Doc) string {
 	if parent, ok := d.Parsed.Parent(); ok && d.Type == typeInstance {
 		return parent.Name() + "_" + d.Parsed.Name()
@@ -39,7 +40,8 @@ func viewScaleNIC(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	delete(body, "location")
 }
 
-// scaleSetView counts the states of a set's instances.
+// scaleSetView returns the instance view of a set, which counts the states of its
+// instances.
 func scaleSetView(t *engine.Tx, set *engine.Doc) value.Object {
 	states := map[string]int{}
 	for _, d := range members(t, set) {
@@ -65,7 +67,8 @@ func scaleSetView(t *engine.Tx, set *engine.Doc) value.Object {
 	}
 }
 
-// extensionSummary counts what state the model's extensions have on the instances.
+// extensionSummary returns, for each extension of the model, how many instances have it in
+// which state.
 func extensionSummary(t *engine.Tx, set *engine.Doc) []any {
 	out := []any{}
 	for _, name := range extensionNames(set) {
@@ -93,7 +96,7 @@ func extensionNames(set *engine.Doc) []string {
 	return out
 }
 
-// members are the instances of a set of either mode.
+// members returns the instances of a set of either mode.
 func members(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 	if !isFlexible(set) {
 		return instances(t, set)

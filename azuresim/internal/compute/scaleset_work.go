@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The works of scale sets: a write, tasks of some members, a script in one, and a
+// The works of scale sets: a write, tasks of some members, a script in one instance, and a
 // rolling upgrade.
 func scalePut() engine.Work {
 	return engine.Work{Name: "scale.put", Run: runScaleSet, Finish: finishScaleSet}
@@ -22,21 +22,20 @@ func scaleRoll() engine.Work {
 	return engine.Work{Name: "scale.roll", Run: runRoll, Finish: finishRoll}
 }
 
-// runScaleSet does what a write of the model has left to be done, and what an
-// operation that it superseded has not finished.
+// runScaleSet does the unfinished tasks of a set after a write of its model, including
+// those of an operation that the write superseded.
 func runScaleSet(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	var tasks []task
 	s.Read(func(t *engine.Tx) { tasks = openTasks(t, op.Target) })
 	return nil, perform(s, ctx, op, tasks)
 }
 
-// runTasks carries out an action on the instances that the request names.
+// runTasks performs an action on the instances that the request names.
 func runTasks(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	return nil, perform(s, ctx, op, tasksOf(s, op))
 }
 
-// finishScaleSet ends a write. If a fault took its place, what it had to do fails
-// with it.
+// finishScaleSet ends a write. If a fault replaced its work, the write's tasks fail too.
 func finishScaleSet(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
 	if op.Fault != nil {
 		for _, k := range openTasks(t, op.Target) {
@@ -57,7 +56,7 @@ func finishTasks(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error) {
 	}
 }
 
-// runDeleteScaleSet ends all guests of a set.
+// runDeleteScaleSet stops all guests of a set.
 func runDeleteScaleSet(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	var all []task
 	err := s.Update(func(t *engine.Tx) error {
@@ -83,7 +82,7 @@ func runDeleteScaleSet(ctx context.Context, s *engine.Server, op *engine.Operati
 	return nil, nil
 }
 
-// finishDeleteScaleSet removes a set and all that was made for it.
+// finishDeleteScaleSet removes a set and all resources that were created for it.
 func finishDeleteScaleSet(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error) {
 	if err != nil {
 		engine.FinishPut(t, op, nil, err)
@@ -99,7 +98,7 @@ func finishDeleteScaleSet(t *engine.Tx, op *engine.Operation, _ any, err *engine
 	t.Drop(set.ID)
 }
 
-// dropMember removes a member of either mode with what belongs to it.
+// dropMember removes a member of either mode and the resources that belong to it.
 func dropMember(t *engine.Tx, d *engine.Doc) {
 	computeOf(t.Server).begun.forget(d.ID)
 	if d.Type == typeInstance {
@@ -109,7 +108,7 @@ func dropMember(t *engine.Tx, d *engine.Doc) {
 	dropVM(t, d)
 }
 
-// bringsExtensions says whether a task ends with running the model's extensions.
+// bringsExtensions reports whether a task ends with running the model's extensions.
 func bringsExtensions(s *engine.Server, k task) (yes bool) {
 	if k.what != taskBoot && k.what != taskReimage {
 		return false
@@ -122,7 +121,7 @@ func bringsExtensions(s *engine.Server, k task) (yes bool) {
 	return yes
 }
 
-// modelExtensions are the extensions that a member's set prescribes.
+// modelExtensions returns the extensions that a member's set prescribes.
 func modelExtensions(t *engine.Tx, d *engine.Doc) []value.Object {
 	set := setOf(t, d)
 	if set == nil {
@@ -131,7 +130,7 @@ func modelExtensions(t *engine.Tx, d *engine.Doc) []value.Object {
 	return value.Items(profileOf(set), "extensionProfile", "extensions")
 }
 
-// setOf is the set of a member of either mode; nil if it is in none.
+// setOf returns the set of a member of either mode, or nil.
 func setOf(t *engine.Tx, d *engine.Doc) *engine.Doc {
 	if d.Type == typeInstance {
 		parent, _ := d.Parsed.Parent()
@@ -140,8 +139,8 @@ func setOf(t *engine.Tx, d *engine.Doc) *engine.Doc {
 	return t.Find(value.Str(value.Props(d.Body), "virtualMachineScaleSet", "id"))
 }
 
-// runModelExtensions installs the model's extensions on a new member, one after
-// the other, and stops at the first that fails.
+// runModelExtensions installs the model's extensions on a new member, one after the other,
+// and stops at the first failure.
 func runModelExtensions(s *engine.Server, ctx context.Context, id string) *engine.Error {
 	var extensions []value.Object
 	secrets := value.Object{}
@@ -168,7 +167,7 @@ func runModelExtensions(s *engine.Server, ctx context.Context, id string) *engin
 	return nil
 }
 
-// fileExtension makes the document of an extension that begins.
+// fileExtension stores the document of an extension that begins to run.
 func fileExtension(s *engine.Server, id string, e value.Object, secret any) (target string, ok bool) {
 	err := s.Update(func(t *engine.Tx) error {
 		d := t.Find(id)

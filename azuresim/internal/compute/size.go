@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// barredSize is one that the subscription may not have: it shows how that looks.
-// Azure retired the series in 2025.
+// barredSize is a size that the subscription cannot use, to emulate a restricted SKU. Azure
+// retired the series in 2025.
 const barredSize = "Standard_NC6s_v3"
 
 func sizeFor(location, name string, zones []string) (catalogue.Size, *engine.Error) {
@@ -56,8 +56,8 @@ func errSKU(size, location string) *engine.Error {
 		"details.", size, location)
 }
 
-// skuFixed is what of a SKU's entry is the same in all regions, encoded: the list of
-// one region has megabytes.
+// skuFixed has the parts of a SKU's entry that are the same in all regions, encoded,
+// because the list of one region has megabytes.
 type skuFixed struct {
 	size catalogue.Size
 	json []byte
@@ -77,7 +77,8 @@ var skusFixed = sync.OnceValue(func() []skuFixed {
 	return out
 })
 
-// encodeFields is an object without its closing brace, for more fields to follow.
+// encodeFields returns an encoded object without its closing brace, so that more fields can
+// follow.
 func encodeFields(o value.Object) []byte {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -86,10 +87,10 @@ func encodeFields(o value.Object) []byte {
 	return data[:len(data)-1]
 }
 
-// listSKUs answers the SKUs of the regions. Azure repeats each entry for each region;
-// without a filter that would be hundreds of megabytes here, where every region has
-// every size. There is one entry for all regions with zones and one for those without:
-// clients read the zones of an entry's first region.
+// listSKUs answers the list of SKUs. Azure repeats each entry for each region; without a
+// filter that would be hundreds of megabytes here, where every region has every size. The
+// answer has one entry for all regions with zones and one for those without: clients read
+// the zones of an entry's first region.
 func listSKUs(c *engine.Request) *engine.Error {
 	_, only, _ := strings.Cut(c.Query.Get("$filter"), "'")
 	only = engine.Region(strings.TrimSuffix(only, "'"))
@@ -120,7 +121,7 @@ func listSKUs(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// skuEntries are the entries of some regions, each without its closing brace.
+// skuEntries returns the entries for some regions, each without its closing brace.
 func skuEntries(regions []string) [][]byte {
 	// Only four things differ between the entries of sizes: whether there are ultra
 	// disks, and whether the size is barred.
@@ -144,7 +145,7 @@ func skuEntries(regions []string) [][]byte {
 	return append(out, encodeFields(sets))
 }
 
-// skuPlaces is where a SKU is offered.
+// skuPlaces returns the fields of an entry that say where the SKU is offered.
 func skuPlaces(regions []string, ultra, barred bool) value.Object {
 	info, restrictions := []any{}, []any{}
 	for _, r := range regions {
@@ -167,7 +168,7 @@ func skuPlaces(regions []string, ultra, barred bool) value.Object {
 	return value.Object{"locations": all, "locationInfo": info, "restrictions": restrictions}
 }
 
-// listSizes answers the older list of sizes, which az vm list-sizes asks for.
+// listSizes answers the older list of sizes, which az vm list-sizes requests.
 func listSizes(c *engine.Request) *engine.Error {
 	out := []any{}
 	for _, s := range catalogue.Sizes() {

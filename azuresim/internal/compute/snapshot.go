@@ -10,7 +10,7 @@ import (
 
 const typeSnapshot = "Microsoft.Compute/snapshots"
 
-// snapshotType is the row of snapshots of disks.
+// snapshotType returns the resource type of snapshots of disks.
 func snapshotType() engine.Type {
 	put := engine.Work{Name: "snapshot.put", Finish: finishManaged(fillSnapshot)}
 	return engine.Type{Name: typeSnapshot, Versions: diskVersions, Style: engine.StyleCompute,
@@ -19,7 +19,8 @@ func snapshotType() engine.Type {
 		View: func(t *engine.Tx, d *engine.Doc, body value.Object, _ string) { viewManaged(t, d, body) }}
 }
 
-// prepareSnapshot checks a snapshot. One of a disk has the disk's size and system.
+// prepareSnapshot validates a snapshot. A snapshot of a disk has the disk's size and
+// operating system.
 func prepareSnapshot(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e := checkManaged(t, d); e != nil {
 		return e

@@ -10,9 +10,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkSpot holds the rules of spot priority: what is billed at the market's
-// price may have a limit, and goes when it is exceeded.
-// Source: https://learn.microsoft.com/azure/virtual-machines/spot-vms.
+// checkSpot checks the rules of spot priority: only a spot VM can have a maximum price and
+// an eviction policy. Source: https://learn.microsoft.com/azure/virtual-machines/spot-vms.
 func checkSpot(profile value.Object, path string) *engine.Error {
 	priority, policy := value.Str(profile, "priority"), value.Str(profile, "evictionPolicy")
 	price, priced := value.At(profile, "billingProfile", "maxPrice").(float64)
@@ -42,7 +41,7 @@ func isSpot(profile value.Object) bool {
 	return strings.EqualFold(value.Str(profile, "priority"), "Spot") || strings.EqualFold(value.Str(profile, "priority"), "Low")
 }
 
-// isSpotMachine says whether a VM or an instance may be evicted.
+// isSpotMachine reports whether a VM or an instance can be evicted.
 func isSpotMachine(s *engine.Server, id string) (yes bool) {
 	s.Read(func(t *engine.Tx) {
 		if d := t.Find(id); d != nil {
@@ -52,8 +51,8 @@ func isSpotMachine(s *engine.Server, id string) (yes bool) {
 	return yes
 }
 
-// spotOf is where a machine's priority and eviction policy are: an instance
-// does not show them.
+// spotOf returns the object that has a machine's priority and eviction policy, which an
+// instance does not show.
 func spotOf(d *engine.Doc) value.Object {
 	if d.Type == typeInstance {
 		return d.Hidden
@@ -61,9 +60,9 @@ func spotOf(d *engine.Doc) value.Object {
 	return value.Sub(d.Body, "properties")
 }
 
-// simulateEviction answers 204 and takes a spot machine away. Azure does so within
-// 30 minutes, the local one at once.
-// Source: https://learn.microsoft.com/azure/virtual-machines/spot-portal#simulate-an-eviction.
+// simulateEviction answers 204 and evicts a spot machine. Azure does so within 30 minutes,
+// the local Azure at once. Source:
+// https://learn.microsoft.com/azure/virtual-machines/spot-portal#simulate-an-eviction.
 func simulateEviction(c *engine.Request, id engine.ID) *engine.Error {
 	there := false
 	c.Server.Read(func(t *engine.Tx) { there = t.Find(id.Key()) != nil })
@@ -77,8 +76,8 @@ func simulateEviction(c *engine.Request, id engine.ID) *engine.Error {
 	return nil
 }
 
-// evict takes a spot machine away by its eviction policy: deallocated, with its
-// disks kept and its place in the scale set, or deleted.
+// evict applies a spot machine's eviction policy: it deallocates the machine, which keeps
+// its disks and remains in its scale set, or deletes it.
 func evict(s *engine.Server, id string) *engine.Error {
 	return engine.AsError(s.Update(func(t *engine.Tx) error {
 		d := t.Edit(id)
@@ -119,5 +118,5 @@ func evict(s *engine.Server, id string) *engine.Error {
 	}))
 }
 
-// evictionNotice is how long a machine has from the announcement of an eviction.
+// evictionNotice is the time between the announcement of an eviction and the eviction.
 const evictionNotice = 30 * time.Second

@@ -9,10 +9,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// maxCustomData is Azure's limit of custom data, decoded.
+// maxCustomData is Azure's limit for decoded custom data.
 const maxCustomData = 64 << 10
 
-// prepareVM checks what Compute checks before it accepts a VM, and attaches its
+// prepareVM does the checks that Compute does before it accepts a VM, and attaches the VM's
 // disks and interfaces.
 func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
@@ -59,7 +59,8 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return makeDisks(t, d)
 }
 
-// updateVM keeps what a write may not change and what it need not repeat.
+// updateVM copies properties that a write cannot change or need not repeat from the old
+// document.
 func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p, was := value.Props(d.Body), value.Props(old.Body)
 	for _, field := range []string{"vmId", "timeCreated"} {
@@ -97,7 +98,7 @@ func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return updateDisks(t, d, old)
 }
 
-// hide moves what Azure never returns out of the body.
+// hide moves properties that Azure never returns out of the body.
 func hide(d *engine.Doc) {
 	if v := value.Props(d.Body)["userData"]; v != nil {
 		d.Hidden["userData"] = v
@@ -155,7 +156,7 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// checkPassword: 12 to 123 characters of three of four classes.
+// checkPassword requires 12 to 123 characters, of three of four classes.
 func checkPassword(p string) *engine.Error {
 	classes := 0
 	for _, set := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
@@ -199,7 +200,7 @@ func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// makeDisks makes the managed disks of a new VM.
+// makeDisks creates the managed disks of a new VM.
 func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	storage := value.Ensure(value.Props(d.Body), "storageProfile")
 	os := value.Ensure(storage, "osDisk")
@@ -231,7 +232,7 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// newDisk is the managed disk that a machine's write makes.
+// newDisk returns the managed disk that the write of a machine creates.
 func newDisk(t *engine.Tx, vm *engine.Doc, id engine.ID, disk value.Object) *engine.Doc {
 	size, _ := value.Int(disk, "diskSizeGB")
 	d := &engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
@@ -245,7 +246,7 @@ func newDisk(t *engine.Tx, vm *engine.Doc, id engine.ID, disk value.Object) *eng
 	return d
 }
 
-// diskKind is the storage of disks that a write does not choose.
+// diskKind returns the storage type of disks for which a write sets none.
 func diskKind(size string) string {
 	if sz, ok := catalogue.SizeNamed(size); ok && !sz.Premium() {
 		return "Standard_LRS"
@@ -253,7 +254,7 @@ func diskKind(size string) string {
 	return "Premium_LRS"
 }
 
-// defaultOS completes an OS disk as its image has it.
+// defaultOS sets the properties of an OS disk that follow from its image.
 func defaultOS(os, image value.Object, caching string) {
 	ref := imageOf(image)
 	gib := 127

@@ -44,7 +44,7 @@ func finishPower(state string) func(t *engine.Tx, op *engine.Operation, result a
 	}
 }
 
-// runScript is Run Command: the result is in the form az shows.
+// runScript runs Run Command; its result has the form that az expects.
 func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, engine.ErrUnsupported("Run Command without guests")
@@ -61,14 +61,14 @@ func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any
 	return value.Object{"value": []any{status("StdOut", out), status("StdErr", errOut)}}, nil
 }
 
-// beginAction notes that something is done to a machine.
+// beginAction marks a machine as busy with an action.
 func beginAction(t *engine.Tx, d *engine.Doc, _ value.Object) *engine.Error {
 	value.Props(d.Body)["provisioningState"] = "Updating"
 	t.Put(d)
 	return nil
 }
 
-// beginStart refuses to start a machine that is generalized.
+// beginStart returns a check that refuses to start a generalized machine.
 func beginStart(action string) func(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 	return func(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 		if value.Bool(d.Hidden, "generalized") {
@@ -79,7 +79,7 @@ func beginStart(action string) func(t *engine.Tx, d *engine.Doc, args value.Obje
 	}
 }
 
-// beginScript refuses a script that the machine cannot run.
+// beginScript refuses a script that cannot run on the machine.
 func beginScript(_ *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 	if powerOf(d) != "running" {
 		return engine.Conflict("OperationNotAllowed", "The operation requires the VM to be running (or set to run).")

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// updateDisks takes over the storage profile of a write: what cannot change
-// stays, data disks may come and go.
+// updateDisks applies the storage profile of a write: data disks can be added and removed;
+// other properties keep their values.
 func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p, was := value.Props(d.Body), value.Sub(old.Body, "properties")
 	storage := value.Sub(p, "storageProfile")
@@ -49,7 +49,7 @@ func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return makeDisks(t, d)
 }
 
-// attachDisk checks an existing disk that is to be attached.
+// attachDisk checks an existing disk that a write attaches.
 func attachDisk(t *engine.Tx, d *engine.Doc, disk value.Object) *engine.Error {
 	id := value.Str(disk, "managedDisk", "id")
 	if id == "" {
@@ -69,7 +69,8 @@ func attachDisk(t *engine.Tx, d *engine.Doc, disk value.Object) *engine.Error {
 	return nil
 }
 
-// updateSize checks a change of the size: one that is known, and has room.
+// updateSize checks a change of the size: the new size must exist and have room for the
+// disks.
 func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	now, was := value.Str(d.Body, "properties", "hardwareProfile", "vmSize"), value.Str(old.Body, "properties", "hardwareProfile", "vmSize")
 	if now == "" {
@@ -86,7 +87,7 @@ func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return quota(t, d, size, 1, isSpot(value.Props(d.Body)))
 }
 
-// defaultProfile completes an OS profile as Compute does.
+// defaultProfile sets Compute's defaults in an OS profile.
 func defaultProfile(d *engine.Doc) {
 	profile := value.Sub(d.Body, "properties", "osProfile")
 	if profile == nil {
@@ -110,8 +111,8 @@ func defaultProfile(d *engine.Doc) {
 	value.SetDefault(value.Sub(l, "patchSettings"), "assessmentMode", "ImageDefault")
 }
 
-// imageName is what an image is called: the SKU of a marketplace image, the definition of
-// one in a gallery, or the name of a managed image.
+// imageName returns the name of an image: the SKU of a marketplace image, the definition of
+// a gallery image, or the name of a managed image.
 func imageName(ref value.Object) string {
 	if sku := value.Str(ref, "sku"); sku != "" {
 		return value.Lower(sku)
@@ -122,8 +123,8 @@ func imageName(ref value.Object) string {
 	return name
 }
 
-// systemOf says what a guest agent would report of the system: its name and
-// version, as far as the image says.
+// systemOf returns the name and version of the operating system that a guest agent would
+// report, as far as the image tells.
 func systemOf(d *engine.Doc) (name, version string) {
 	sku := imageName(value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
 	if isWindows(d.Body) {
@@ -145,7 +146,7 @@ func systemOf(d *engine.Doc) (name, version string) {
 	return "ubuntu", "22.04"
 }
 
-// viewDisks are the disks of a machine in its instance view.
+// viewDisks returns the disks of a machine for its instance view.
 func viewDisks(d *engine.Doc) []any {
 	out := []any{}
 	storage := value.Sub(d.Body, "properties", "storageProfile")
@@ -160,8 +161,8 @@ func viewDisks(d *engine.Doc) []any {
 	return out
 }
 
-// inferOS notes the system of a machine's image on its system disk, where a
-// client left it out, and writes the way of its creation as Compute does.
+// inferOS sets the operating system of the OS disk from the machine's image if the client
+// left it out, and spells createOption as Compute does.
 func inferOS(p value.Object) {
 	storage := value.Sub(p, "storageProfile")
 	if storage == nil {

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// runCreateVM boots the VM and waits for what its provisioning agent reports.
+// runCreateVM boots the VM and waits for the report of its provisioning agent.
 func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, nil
@@ -41,15 +41,14 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	}
 }
 
-// deleteTimeout bounds the wait for a guest to end; after it the platform takes
-// the machine away regardless.
+// deleteTimeout bounds the wait for a guest to stop; afterwards the VM is deleted anyway.
 const deleteTimeout = 30 * time.Second
 
 func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, nil
 	}
-	// A scale set's operation that is booting the VM finishes its step first.
+	// An operation of a scale set that is booting the VM finishes its step first.
 	l := computeOf(s).begun.of(op.Target)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +61,7 @@ func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	return nil, nil
 }
 
-// finishDeleteVM removes the VM and what is to be deleted with it.
+// finishDeleteVM removes the VM and the resources that are deleted with it.
 func finishDeleteVM(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error) {
 	if err != nil {
 		engine.FinishPut(t, op, nil, err)
@@ -77,8 +76,8 @@ func finishDeleteVM(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error
 	dropVM(t, d)
 }
 
-// dropVM removes a VM, its extensions, and the disks and interfaces that are to be
-// deleted with it.
+// dropVM removes a VM, its extensions, and the disks and interfaces whose deleteOption is
+// Delete.
 func dropVM(t *engine.Tx, d *engine.Doc) {
 	p := value.Props(d.Body)
 	t.Drop(d.ID)

@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// restsVM: nothing is asked for besides the VM, and it has no extensions.
+// restsVM reports that a request expands nothing and the VM has no extensions, so that the
+// stored form can be returned.
 func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
 	if expand != "" || !t.Since(versionTimeCreated) || broken(t, r.ID) != "" {
 		return false
@@ -19,7 +20,7 @@ func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
 	return true
 }
 
-// broken says why the guest of a VM cannot run any more, or nothing.
+// broken returns why the guest of a VM cannot run any more, or "".
 func broken(t *engine.Tx, id string) string {
 	if b, knows := hostOf(t.Server).(host.Breaker); knows {
 		return b.Broken(id)
@@ -27,8 +28,8 @@ func broken(t *engine.Tx, id string) string {
 	return ""
 }
 
-// viewVM adds the instance view where it is asked for. A VM whose guest is broken has
-// failed, whatever it was before.
+// viewVM adds the instance view if the request expands it. A VM whose guest is broken has
+// the state Failed.
 func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if broken(t, d.ID) != "" && d.State() == engine.StatusSucceeded {
 		value.Props(body)["provisioningState"] = engine.StatusFailed
@@ -52,14 +53,14 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	}
 }
 
-// The API versions that fields of machines came with.
+// The API versions in which fields of machines were added.
 const (
 	versionDeleteOption = "2021-03-01" // assessmentMode came with it
 	versionTimeCreated  = "2021-11-01"
 )
 
-// oldMachine takes out of a machine's properties, or of a scale set's, what the
-// request's API version does not have.
+// oldMachine removes from the properties of a machine or scale set those that the request's
+// API version does not have.
 func oldMachine(t *engine.Tx, p value.Object) {
 	if !t.Since(versionTimeCreated) {
 		delete(p, "timeCreated")
@@ -76,7 +77,7 @@ func oldMachine(t *engine.Tx, p value.Object) {
 	}
 }
 
-// viewBegun shows a machine that a write begins: its disks are still to be made.
+// viewBegun returns a machine at the beginning of its creation: its disks do not exist yet.
 func viewBegun(d *engine.Doc, body value.Object) {
 	storage := value.Sub(body, "properties", "storageProfile")
 	os := value.Sub(storage, "osDisk")
@@ -90,7 +91,7 @@ func viewBegun(d *engine.Doc, body value.Object) {
 	}
 }
 
-// generatedDisk is how the name of an OS disk begins that Azure chose.
+// generatedDisk returns the beginning of the name of an OS disk that Azure chose.
 func generatedDisk(d *engine.Doc) string { return d.Parsed.Name() + "_OsDisk_1_" }
 
 func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
@@ -123,8 +124,8 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	return view
 }
 
-// provisioningStatus is the first status of an instance view; a failure's code and
-// text are in it.
+// provisioningStatus returns the first status of an instance view; after a failure it has
+// the error's code and message.
 func provisioningStatus(d *engine.Doc) value.Object {
 	state := value.Lower(d.State())
 	s := value.Object{"code": "ProvisioningState/" + state, "level": "Info",

@@ -1,6 +1,6 @@
 package engine
 
-// invoke begins the operation of an action.
+// invoke starts the long-running operation of a POST action on a resource.
 func (c *Request) invoke(id ID, a *Action) *Error {
 	args, e := c.Body()
 	if e != nil {

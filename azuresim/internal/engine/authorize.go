@@ -8,8 +8,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// authorize checks the bearer token of a call to the resource manager. The texts are
-// Azure's.
+// authorize checks the bearer token of a request to the resource manager. The texts of its errors
+// are Azure's.
 func (c *Request) authorize() *Error {
 	refused := func(code, format string, args ...any) *Error {
 		e := Refuse(http.StatusUnauthorized, code, format, args...)
@@ -42,8 +42,8 @@ func (c *Request) authorize() *Error {
 	return nil
 }
 
-// ManagerAudiences are what tokens for the resource manager may be for: the name or
-// address that was asked, and those of Azure's clouds.
+// ManagerAudiences returns the audiences that a token for the resource manager may have: the host
+// that the client asked, and the names of the resource manager in Azure's clouds.
 func (c *Request) ManagerAudiences() []string {
 	out := []string{"https://" + c.Host + "/", "https://" + c.LoginHost("") + "/"}
 	for _, cloud := range Clouds() {
@@ -52,7 +52,7 @@ func (c *Request) ManagerAudiences() []string {
 	return out
 }
 
-// LoginHost is where tokens are issued for the host that was asked.
+// LoginHost returns the host whose token service issues tokens for the host that the client asked.
 func (c *Request) LoginHost(public string) string {
 	if public != "" {
 		return public

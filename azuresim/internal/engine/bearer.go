@@ -21,14 +21,14 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TokenLife is how long an issued token is good.
+// TokenLife is how long an issued token is valid.
 const TokenLife = time.Hour
 
-// ClockSkew is what Microsoft Entra allows between clocks.
+// ClockSkew is the difference of clocks that Microsoft Entra tolerates.
 const ClockSkew = 5 * time.Minute
 
-// signer signs the tokens of one local Azure. Entra signs with RSA; this is ECDSA,
-// whose keys are made at once.
+// signer signs the tokens of one local Azure. Entra signs with RSA keys; the local Azure uses
+// ECDSA keys, which take no time to generate.
 type signer struct {
 	Key *ecdsa.PrivateKey
 	id  string // the key's ID, by its content
@@ -36,7 +36,7 @@ type signer struct {
 
 const signerFile = "token.key"
 
-// loadSigner reads the key below dir or makes it.
+// loadSigner reads the signing key from a file in dir, or generates it and writes the file.
 func loadSigner(dir string) (*signer, error) {
 	data, err := Keep(dir, signerFile, newSigner)
 	if err != nil {
@@ -68,7 +68,7 @@ func newSigner() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 }
 
-// Published is the public key as a JSON Web Key (RFC 7517).
+// Published returns the public key as a JSON Web Key (RFC 7517).
 func (k *signer) Published() value.Object {
 	point, _ := k.Key.PublicKey.Bytes() // it could be encoded when it was loaded
 	x, y := point[1:33], point[33:]
@@ -76,13 +76,13 @@ func (k *signer) Published() value.Object {
 		"x": base64.RawURLEncoding.EncodeToString(x), "y": base64.RawURLEncoding.EncodeToString(y)}
 }
 
-// accessClaims are the claims of an access token that are looked at.
+// accessClaims are the claims of an access token that the server checks.
 type accessClaims struct {
 	Tid string `json:"tid"`
 	jwt.RegisteredClaims
 }
 
-// Issuer is the name that access tokens have for a tenant of the token service.
+// Issuer returns the value of the claim "iss" in a tenant's access tokens.
 func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant + "/" }
 
 // Token issues an access token. principal is its object ID.
@@ -100,15 +100,15 @@ func (s *Server) Token(client, principal, audience string) string {
 	return signed
 }
 
-// Errors of an access token beyond those that package jwt names.
+// Errors of an access token for which package jwt has no error value.
 var (
 	ErrTokenTenant   = errors.New("the token is of another tenant")
 	ErrTokenAudience = errors.New("the token is for another audience")
 )
 
-// Bearer checks an access token: signed by this local Azure's key, in time, of its
-// tenant, and for one of the audiences. The claims are those of any token that can be
-// read; they hold only without an error.
+// Bearer checks an access token: its signature, its validity period, its tenant, and that its
+// audience is one of audiences. It returns the claims of any token that can be parsed; they can be
+// trusted only when the error is nil.
 func (s *Server) Bearer(raw string, audiences []string) (accessClaims, error) {
 	c, err := s.verify(raw)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *Server) Bearer(raw string, audiences []string) (accessClaims, error) {
 	return c, nil
 }
 
-// verify checks whose token it is, its signature and its time. A client sends one token
-// with each of its requests, so the signature is checked once.
+// verify checks a token's issuer, signature and validity period. A client sends one token with
+// each of its requests, so each signature is checked once.
 func (s *Server) verify(raw string) (accessClaims, error) {
 	if c, known := s.verified.find(raw); known && s.Clock.Now().Before(c.ExpiresAt.Add(ClockSkew)) {
 		return c, nil
@@ -146,10 +146,10 @@ func (s *Server) verify(raw string) (accessClaims, error) {
 	return c, nil
 }
 
-// maxVerified bounds the tokens that are remembered.
+// maxVerified bounds how many tokens verifiedTokens remembers.
 const maxVerified = 1024
 
-// verifiedTokens remembers tokens whose signature was good.
+// verifiedTokens remembers tokens whose signature was valid.
 type verifiedTokens struct {
 	mu     sync.RWMutex
 	claims map[string]accessClaims

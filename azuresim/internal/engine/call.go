@@ -13,13 +13,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// maxBody is the largest request ARM takes, 4 MiB.
+// MaxBody is the largest request body that ARM accepts, 4 MiB.
 const MaxBody = 4 << 20
 
-// slashes are what some clients write in the place of one.
+// Slashes matches repeated slashes, which some clients send where a path needs one.
 var Slashes = regexp.MustCompile("/{2,}")
 
-// Request is one request on its way.
+// Request is one HTTP request and what the engine found out about it so far.
 type Request struct {
 	Server  *Server
 	Writer  http.ResponseWriter
@@ -29,9 +29,10 @@ type Request struct {
 	Version string
 	Query   url.Values
 	status  int
-	// principal is who calls, by the token's subject.
+	// Principal is the object ID of the caller, from the token's claims.
 	Principal string
-	// fault names the rule that matched; abort ends the connection unanswered.
+	// fault is the kind and ID of the fault rule that matched; abort closes the connection without
+	// an answer.
 	fault string
 	abort bool
 	begun time.Time
@@ -73,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.add(c)
 }
 
-// Request is a request that begins.
+// Request returns the state of a request that has just arrived.
 func (s *Server) Request(w http.ResponseWriter, r *http.Request) *Request {
 	return &Request{Server: s, Writer: w, HTTP: r, Host: r.Host, Query: r.URL.Query(), begun: s.Clock.Now()}
 }
@@ -119,7 +120,8 @@ func (c *Request) serve() *Error {
 	return c.route()
 }
 
-// route finds what a path below a subscription is about.
+// route decides from a path below a subscription what the request reads or changes, and answers
+// it.
 func (c *Request) route() *Error {
 	id := c.Id
 	if op, ok := c.OperationPath(); ok {
@@ -214,7 +216,7 @@ func (c *Request) Reply(status int, body any) {
 	_, _ = c.Writer.Write(data)
 }
 
-// Body reads the request's JSON object; an empty one is {}.
+// Body parses the request's body as a JSON object; an empty body is {}.
 func (c *Request) Body() (value.Object, *Error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.HTTP.Body, MaxBody))
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// keptCalls bounds the calls that are remembered one by one.
+// keptCalls is the number of latest calls that the log keeps one by one.
 const keptCalls = 2048
 
-// Call is one request that was answered.
+// Call is one answered request in the call log.
 type Call struct {
-	// Number counts all calls from 1.
+	// Number counts all calls since the server began, from 1.
 	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
 	Method string    `json:"method"`
@@ -22,16 +22,17 @@ type Call struct {
 	Type   string    `json:"type"`
 	Status int       `json:"status"`
 	Caller string    `json:"caller"`
-	// Code is the error's code, Fault the kind and ID of the rule that matched.
+	// Code is the code of the error that was answered; Fault is the kind and ID of the fault rule
+	// that matched.
 	Code  string `json:"code,omitempty"`
 	Fault string `json:"fault,omitempty"`
-	// APIVersion is the one asked for.
+	// APIVersion is the api-version of the request.
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Seconds is how long the answer took.
 	Seconds float64 `json:"seconds"`
 }
 
-// Counter counts equal calls.
+// Counter is the number of calls of one kind.
 type Counter struct {
 	Verb   string `json:"verb"`
 	Type   string `json:"type"`
@@ -40,7 +41,7 @@ type Counter struct {
 	Count  int    `json:"count"`
 }
 
-// CallLog is what was asked of the local Azure. Polls of operations are counted
+// CallLog summarises the calls that the local Azure has answered. Polls of operations are counted
 // apart from other reads.
 type CallLog struct {
 	Counters                                 []Counter `json:"counters"`
@@ -78,7 +79,7 @@ func (l *callLog) add(c *Request) {
 		Code: c.Writer.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.Version, Seconds: now.Sub(c.begun).Seconds()})
 }
 
-// CallsAfter returns the remembered calls with a higher number than after.
+// CallsAfter returns the calls in the log whose number is higher than after.
 func (s *Server) CallsAfter(after uint64) []Call {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *Server) CallsAfter(after uint64) []Call {
 	return slices.Clone(s.calls.recent[i:])
 }
 
-// CallLog returns what was asked so far.
+// CallLog returns the summary of all calls so far.
 func (s *Server) CallLog() CallLog {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -120,7 +121,7 @@ func (s *Server) CallLog() CallLog {
 	return out
 }
 
-// broadcast wakes the requests that wait for an answer of a guest.
+// broadcast wakes all requests that wait for a guest's answer.
 func (r *running) broadcast() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// DeleteBelow begins the delete of all resources of a group that may go.
+// DeleteBelow starts the delete of all resources in a resource group that no other resource blocks
+// at present.
 func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, progress bool) {
 	for _, r := range t.Below(value.Lower(parent.Target)) {
 		key := r.Key
@@ -51,7 +52,7 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 	return open, refused, progress
 }
 
-// erase deletes a document of the type and everything below it.
+// erase removes a document of the type, and all documents whose IDs are below it, from the store.
 func (k *Type) erase(t *Tx, d *Doc) {
 	if k.Gone != nil {
 		k.Gone(t, d)

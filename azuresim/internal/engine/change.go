@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Change says that a resource was written or deleted. Children kept inside
-// their parent (subnets, rules) are announced as a change of the parent.
+// Change reports that a resource was written or deleted. A change of a child that is part of its
+// parent's document (subnets, rules) is reported as a change of the parent.
 type Change struct {
 	ID, Type string
 	Deleted  bool
 }
 
-// feed hands changes to subscribers one after the other, in the order of the
-// commits, on a goroutine of its own: a subscriber may read the store.
+// feed hands changes to subscribers one after the other, in the order of the commits, on its own
+// goroutine, so that a subscriber may read the store.
 type feed struct {
 	mu    sync.Mutex
 	queue []Change
@@ -62,19 +62,20 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// Subscribe calls fn after each change from now on, in order. A slow fn delays
-// other subscribers, never the emulator.
+// Subscribe calls fn after each later change, in the order of the changes. A slow fn delays other
+// subscribers but no request.
 func (s *Server) Subscribe(fn func(Change)) {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	s.feed.subs = append(append([]func(Change){}, s.feed.subs...), fn)
 }
 
-// Changed is closed once an operation has ended or Broadcast was called.
+// Changed returns a channel that closes when the next operation ends or Broadcast is called.
 func (s *Server) Changed() <-chan struct{} { return s.running.wait() }
 
-// Spawn runs fn in the background; Close waits for it. After Close nothing begins: a request
-// that is still being answered leaves its operation to the next New.
+// Spawn runs fn in the background; Close waits until fn returns. After Close, Spawn runs nothing:
+// the operation of a request that was still being answered continues when New opens the store
+// again.
 func (s *Server) Spawn(fn func()) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -83,7 +84,7 @@ func (s *Server) Spawn(fn func()) {
 	}
 }
 
-// running holds the cancel functions of the operations being driven.
+// running has the cancel functions of all operations in progress.
 type running struct {
 	mu sync.Mutex
 	m  map[string]context.CancelFunc

@@ -8,20 +8,21 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Cloud is one of Azure's clouds, by the names that clients have built in
-// (azcore and MSAL know the same).
+// Cloud is one of Azure's clouds, with the host names that clients have built in. The names are
+// those of azcore and MSAL.
 type Cloud struct {
 	Name    string
 	Manager string
-	// Classic is the name that tokens for the manager have had since before it.
+	// Classic is the audience that tokens for the resource manager had before ARM existed; Azure
+	// still accepts it.
 	Classic string
-	// Logins are the names of the token service, the one in use first.
+	// Logins are the host names of the token service; the first is the current one.
 	Logins []string
-	// Vault is the domain of key vaults.
+	// Vault is the DNS suffix of key vaults.
 	Vault string
 }
 
-// Clouds are those that the local Azure can replace.
+// Clouds returns the clouds that the local Azure can take the place of.
 func Clouds() []Cloud {
 	return []Cloud{
 		{"AzureCloud", "management.azure.com", "management.core.windows.net",
@@ -36,15 +37,15 @@ func Clouds() []Cloud {
 	}
 }
 
-// isManager says whether a host, with a port or without, is Azure's name of the
-// resource manager.
+// isManager reports whether a host, with or without a port, is a public name of Azure's resource
+// manager.
 func isManager(host string) bool {
 	name, _, _ := strings.Cut(value.Lower(host), ":")
 	return slices.ContainsFunc(Clouds(), func(c Cloud) bool { return c.Manager == name })
 }
 
-// hosts are the public names that a server answers for: the resource manager's and
-// those of the providers. "*" matches one label.
+// hosts returns the public names that a server answers: those of the resource manager and of the
+// providers. "*" in a name matches one label.
 func (r *registry) hosts() []string {
 	var out []string
 	for _, c := range Clouds() {
@@ -56,13 +57,14 @@ func (r *registry) hosts() []string {
 	return out
 }
 
-// AnswersFor says whether a server with these providers can answer for a public host.
+// AnswersFor reports whether a server with these providers can answer requests to a public host
+// name.
 func AnswersFor(host string, providers ...Provider) bool {
 	host = strings.TrimSuffix(value.Lower(host), ".")
 	return slices.ContainsFunc(NewRegistry(providers).hosts(), func(pattern string) bool { return matches(pattern, host) })
 }
 
-// matches says whether a host is of a pattern.
+// matches reports whether a host name matches a pattern.
 func matches(pattern, host string) bool {
 	domain, wild := strings.CutPrefix(pattern, "*.")
 	if !wild {
@@ -72,7 +74,7 @@ func matches(pattern, host string) bool {
 	return ok && name != "" && rest == domain
 }
 
-// TLS holds the certificate of the names that the server answers for.
+// TLS returns a TLS configuration with certificates for all names that the server answers.
 func (s *Server) TLS() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{s.pki.cert}, MinVersion: tls.VersionTLS12}
 }

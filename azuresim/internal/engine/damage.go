@@ -18,18 +18,19 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// sealMark begins a value that carries a checksum; those of before begin with '{'.
+// sealMark is the first byte of a value with a checksum; values of older versions have no checksum
+// and begin with '{'.
 const sealMark = 'c'
 
 var sealTable = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts a checksum of key and value before a value.
+// seal prepends the checksum of a key and its content to the content.
 func seal(key, content []byte) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte{sealMark}, crc32.Update(crc32.Checksum(key, sealTable), sealTable, content))
 	return append(out, content...)
 }
 
-// unseal checks a value and returns it without its checksum.
+// unseal checks the checksum of a value and returns the value without it.
 func unseal(key, v []byte) ([]byte, error) {
 	switch {
 	case len(v) > 0 && v[0] == '{' && json.Valid(v):
@@ -41,9 +42,9 @@ func unseal(key, v []byte) ([]byte, error) {
 	return v[5:], nil
 }
 
-// rescue looks through a database before it is opened, as bbolt does not survive a
-// damaged one. A damaged one is kept aside, what can be read of it is written into a new
-// one, and the error says so: the next start goes on with that.
+// rescue checks a database before it is opened, because bbolt panics on a damaged one. It renames
+// a damaged database, copies the entries that can be read into a new one, and returns an error
+// that says so; the server then starts with the new database.
 func rescue(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -82,7 +83,7 @@ func rescue(path string) error {
 		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
 }
 
-// firstOf is the first of joined errors, since there may be thousands.
+// firstOf returns the first of joined errors, of which there can be thousands.
 func firstOf(err error) error {
 	for {
 		joined, ok := err.(interface{ Unwrap() []error })
@@ -109,11 +110,11 @@ func readable(bucket string, e boltfile.Entry) error {
 	if value.Lower(r.ID) != string(e.Key) {
 		return fmt.Errorf("the value of %s is that of another resource", e.Key)
 	}
-	_, err = r.wake(r.Body, r.Hidden)
+	_, err = r.decode(r.Body, r.Hidden)
 	return err
 }
 
-// putAside renames a damaged database and writes a new one in its place.
+// putAside renames a damaged database and writes a new one with the entries that could be read.
 func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -149,13 +150,13 @@ func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err
 	return filepath.Base(aside), errors.Join(os.Rename(path, aside), os.Rename(next, path))
 }
 
-// openDB opens a database. Without NoSync each answer would wait for the disk. What has
-// been written survives the death of the process either way; only a power cut may cost.
+// openDB opens a database with NoSync, since without it each answer would wait for the disk.
+// Written data is kept when the process dies; only a power failure can lose it.
 func openDB(path string) (*bbolt.DB, error) {
 	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, NoSync: true, NoFreelistSync: true})
 }
 
-// guardedly calls what reads a database; a panic of bbolt is an error.
+// guardedly calls a function that reads a database and returns a panic of bbolt as an error.
 func guardedly(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// Error is a refusal as ARM words it. Status is the HTTP status; it is not part
-// of the body.
+// Error is an error answer in ARM's form. Status is the HTTP status; it is not part of the body.
 type Error struct {
 	Status  int      `json:"-"`
 	Code    string   `json:"code"`
@@ -63,14 +62,14 @@ func ErrReference(target, from string) *Error {
 		target, from)
 }
 
-// ErrUnsupported is the one code Azure does not have: what this emulator does
-// not do is said, not imitated.
+// ErrUnsupported returns the only error code that Azure does not have: the emulator says
+// what it does not emulate, and imitates no answer.
 func ErrUnsupported(what string) *Error {
 	return Refuse(http.StatusNotImplemented, "NotSupportedByLocalAzure",
 		"The local Azure does not implement %s. Nothing was changed.", what)
 }
 
-// writeError sends e as ARM does.
+// writeError writes e as an HTTP answer in ARM's form.
 func writeError(w http.ResponseWriter, e *Error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
@@ -89,7 +88,8 @@ func writeError(w http.ResponseWriter, e *Error) {
 	_, _ = w.Write(body)
 }
 
-// AsError is the refusal that an error is; others are the local Azure's own fault.
+// AsError returns the ARM error that an error contains; any other error becomes an internal server
+// error.
 func AsError(err error) *Error {
 	switch e := err.(type) {
 	case nil:

@@ -7,16 +7,16 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Faults are the rules by which the server fails on purpose. They last as long
-// as the process.
+// Faults returns the rules by which the server fails on purpose. They are not stored: they end
+// with the process.
 func (s *Server) Faults() *fault.Set { return s.faults }
 
-// FaultTarget is what fault rules see of an ID.
+// FaultTarget returns the fields of an ID that fault rules can match.
 func FaultTarget(verb string, id ID) fault.Target {
 	return fault.Target{Verb: verb, Type: id.FullType(), Group: id.Group, Name: id.Name()}
 }
 
-// fail answers a call by a fault, if a rule matches.
+// fail answers a request with the error of a fault rule, if one matches.
 func (c *Request) fail() *Error {
 	target := FaultTarget(c.HTTP.Method, c.Id)
 	if _, poll := c.OperationPath(); poll {
@@ -50,11 +50,11 @@ func (c *Request) fail() *Error {
 	return Overlay(e, rule)
 }
 
-// errDropped is in the place of the answer that is never given.
+// errDropped is the result of a request whose connection closes without an answer.
 var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped",
 	Message: "The connection was dropped by a fault rule."}
 
-// Overlay puts what a rule says in the place of what its kind says.
+// Overlay replaces the fields of a fault kind's error that a rule sets itself.
 func Overlay(e *Error, rule fault.Rule) *Error {
 	if rule.Status != 0 {
 		e.Status = rule.Status
@@ -71,7 +71,7 @@ func Overlay(e *Error, rule fault.Rule) *Error {
 	return e
 }
 
-// corrupt lets an operation fail that a rule is for.
+// corrupt makes an operation fail when a fault rule matches it.
 func corrupt(s *Server, op *Operation) {
 	id, err := ParseID(op.Target)
 	if err != nil {
@@ -82,7 +82,7 @@ func corrupt(s *Server, op *Operation) {
 	}
 }
 
-// AwaitIdle waits until nothing is under way on a resource.
+// AwaitIdle waits until no operation is in progress on a resource.
 func (s *Server) AwaitIdle(id string) error {
 	for {
 		changed := s.running.wait()

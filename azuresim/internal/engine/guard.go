@@ -6,9 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// guarded answers a request. A mistake of ours in answering one costs that
-// request alone: the client hears what Azure says of its own mistakes, and the
-// stack is in the log.
+// guarded answers a request. A panic in the server fails only that request: the client gets
+// Azure's internal server error, and the log gets the stack.
 func (c *Request) guarded() (err *Error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -22,8 +21,8 @@ func (c *Request) guarded() (err *Error) {
 	return c.serve()
 }
 
-// try runs fn, and lets go of the store before a panic goes on, so that nothing
-// of fn's changes stays and no request waits without end.
+// try runs fn. When fn panics, it discards fn's changes and unlocks the store before the panic
+// continues, so that no other request waits without end.
 func (s *Server) try(t *Tx, fn func(*Tx) error) error {
 	ended := false
 	defer func() {

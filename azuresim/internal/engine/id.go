@@ -8,30 +8,28 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeGroup is the one resource type that paths name without a provider.
+// TypeGroup is the only resource type that paths name without a provider.
 const TypeGroup = "Microsoft.Resources/resourceGroups"
 
-// Region is a location as ARM stores it: "West Europe" is westeurope.
+// Region returns a location in the form in which ARM stores it: "West Europe" becomes westeurope.
 func Region(name string) string { return value.Lower(strings.ReplaceAll(name, " ", "")) }
 
-// ID is an ARM path taken apart: a resource, a collection or an action.
-// For a resource Types and Names have the same length; a collection or an
-// action has one Type more. A path with no Namespace belongs to ARM itself: the
-// subscription, the resource group, or a listing below one of them.
-//
-// azcore's ParseResourceID is no substitute: it takes no collections, actions and
-// escaped segments, and makes a chain of parents for each ID, of which there is one
-// in every request and every record read.
+// ID is a parsed ARM path: of a resource, a collection or an action. For a resource, Types and
+// Names have the same length; a collection or an action has one Type more. A path with no
+// Namespace belongs to ARM itself: the subscription, the resource group, or a list below one of
+// them.  azcore's ParseResourceID cannot replace it: it does not accept collections, actions and
+// escaped segments, and allocates a chain of parents for each ID, and every request and every
+// record has an ID.
 type ID struct {
-	// Scope is what an extension resource hangs on; nil for all others.
+	// Scope is the resource that an extension resource belongs to; nil for all other resources.
 	Scope               *ID
 	Subscription, Group string
 	Namespace           string
 	Types, Names        []string
 }
 
-// ParseID takes the escaped path of a request or the text of a resource ID.
-// Every path it accepts has no empty segment.
+// ParseID parses the escaped path of a request or the text of a resource ID. It refuses paths with
+// an empty segment.
 func ParseID(path string) (ID, error) {
 	var id ID
 	path = strings.TrimRight(path, "/")
@@ -72,8 +70,7 @@ func parseSegments(s []string) ID {
 	return id
 }
 
-// takePairs consumes type and name segments up to the next "providers" in the
-// place of a type.
+// takePairs consumes pairs of type and name up to the next segment "providers".
 func takePairs(id ID, s []string) (ID, []string) {
 	for len(s) > 0 {
 		if value.Lower(s[0]) == "providers" && len(s) >= 2 && id.Namespace != "" {
@@ -89,13 +86,13 @@ func takePairs(id ID, s []string) (ID, []string) {
 	return id, nil
 }
 
-// extensionNamespace says whether resources of a namespace hang on any scope,
-// so that /subscriptions/S/providers/Ns/... means "on the subscription".
+// extensionNamespace reports whether resources of a namespace can belong to any scope, so that
+// /subscriptions/S/providers/Ns/... is a resource of the subscription.
 func extensionNamespace(ns string) bool {
 	return value.Lower(ns) == "microsoft.authorization"
 }
 
-// String is the ID in ARM's casing of the fixed segments.
+// String returns the ID's text, with the fixed segments in ARM's casing.
 func (r ID) String() string {
 	var b strings.Builder
 	if r.Scope != nil {
@@ -120,7 +117,7 @@ func (r ID) String() string {
 	return b.String()
 }
 
-// Escaped is the ID as a URL's path.
+// Escaped returns the ID as the escaped path of a URL.
 func (r ID) Escaped() string {
 	segments := strings.Split(r.String(), "/")
 	for i, s := range segments {
@@ -129,10 +126,10 @@ func (r ID) Escaped() string {
 	return strings.Join(segments, "/")
 }
 
-// Key is what the store files a resource under.
+// Key returns the key of the resource in the store.
 func (r ID) Key() string { return value.Lower(r.String()) }
 
-// FullType is "Namespace/type/childType" as written in the path.
+// FullType returns "Namespace/type/childType" as the path spells it.
 func (r ID) FullType() string {
 	if r.Namespace == "" {
 		if len(r.Types) == 0 && r.Group != "" {
@@ -146,7 +143,7 @@ func (r ID) FullType() string {
 	return r.Namespace + "/" + strings.Join(r.Types, "/")
 }
 
-// ChildType is the type without its namespace.
+// ChildType returns the type without its namespace.
 func (r ID) ChildType() string { return strings.Join(r.Types, "/") }
 
 func (r ID) Name() string {
@@ -160,7 +157,7 @@ func (r ID) IsResource() bool {
 	return len(r.Types) == len(r.Names) && (len(r.Types) > 0 || (r.Group != "" && r.Namespace == ""))
 }
 
-// Tail is the collection's type or the action's name.
+// Tail returns the type of a collection or the name of an action.
 func (r ID) Tail() string {
 	if len(r.Types) == len(r.Names) {
 		return ""
@@ -168,7 +165,7 @@ func (r ID) Tail() string {
 	return r.Types[len(r.Types)-1]
 }
 
-// Parent is the resource one level up; the second result is false at the top.
+// Parent returns the resource one level up; ok is false if there is none.
 func (r ID) Parent() (ID, bool) {
 	n := min(len(r.Names), len(r.Types))
 	if len(r.Types) > len(r.Names) {
@@ -182,19 +179,19 @@ func (r ID) Parent() (ID, bool) {
 	return r, true
 }
 
-// Child is the ID of a part or child of r.
+// Child returns the ID of a child of r, or of a part of its document.
 func (r ID) Child(typ, name string) ID {
 	r.Types = append(append([]string(nil), r.Types...), typ)
 	r.Names = append(append([]string(nil), r.Names...), name)
 	return r
 }
 
-// GroupID is the ID of the resource group r is in.
+// GroupID returns the ID of r's resource group.
 func (r ID) GroupID() ID {
 	return ID{Subscription: r.Subscription, Group: r.Group}
 }
 
-// ParentPath is the ID without its last type.
+// ParentPath returns the ID without its last type.
 func (r ID) ParentPath() string {
 	p, _ := r.Parent()
 	return p.String()

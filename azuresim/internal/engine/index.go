@@ -11,14 +11,14 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// index finds records: by key, in the order of their keys, by type, by what they
-// point at, by address, and what they take of the quota. No question costs more
-// with each resource that it is not about.
+// index finds records by key, in the order of their keys, by type, by the resources that they
+// refer to and by IP address, and sums up their use of the quotas. The time of a lookup does not
+// grow with resources that are not part of its answer.
 type index struct {
 	records map[string]*Record
 	Order   *ordered
 	types   map[string]*ordered
-	// targets are the IDs that records point at, resources or parts of one.
+	// targets has the IDs of resources and parts that records refer to.
 	targets map[string]*target
 	subnets map[string]*addresses
 	used    map[quotaPlace]map[string]int
@@ -29,14 +29,15 @@ func newIndex() index {
 		targets: map[string]*target{}, subnets: map[string]*addresses{}, used: map[quotaPlace]map[string]int{}}
 }
 
-// ordered holds records by key.
+// ordered has records in the order of their keys.
 type ordered = btree.BTree[*Record]
 
 func newOrdered() *ordered {
 	return btree.New(32, func(a, b *Record) bool { return a.Key < b.Key })
 }
 
-// Ascend goes over the records below a scope ("" for all), by key.
+// Ascend iterates over the records whose keys begin with scope ("" for all), in the order of their
+// keys.
 func Ascend(o *ordered, scope string) iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		switch {
@@ -49,16 +50,16 @@ func Ascend(o *ordered, scope string) iter.Seq[*Record] {
 	}
 }
 
-// target is what records point at.
+// target is a resource or part that records refer to.
 type target struct {
 	id    string
 	users []*Record
 }
 
-// quotaPlace is where uses are counted.
+// quotaPlace is a subscription and a location, the place where Azure counts the use of quotas.
 type quotaPlace struct{ subscription, location string }
 
-// insert files a record in the place of the one with its key.
+// insert adds a record and removes the record that had its key before.
 func (x *index) insert(r *Record) {
 	x.remove(r.Key)
 	x.records[r.Key] = r
@@ -110,8 +111,8 @@ func (x *index) remove(key string) {
 	x.count(r, -1)
 }
 
-// take files an address, and lets the configuration share the strings of what it
-// points at.
+// take marks an address as used by a record. The configuration's strings are replaced by equal
+// ones of the index, which saves memory.
 func (x *index) take(r *Record, c *ipConfig) {
 	for i, id := range c.Refs {
 		if t := x.targets[id]; t != nil {
@@ -132,7 +133,7 @@ func (x *index) take(r *Record, c *ipConfig) {
 	a.owner[c.Address] = r
 }
 
-// count adds what a resource takes of the quota n times.
+// count adds n times a resource's use of the quotas to the sums.
 func (x *index) count(r *Record, n int) {
 	if len(r.uses) == 0 {
 		return
@@ -148,14 +149,14 @@ func (x *index) count(r *Record, n int) {
 	}
 }
 
-// addresses are those of a subnet that are in use.
+// addresses are the IP addresses of a subnet that are in use.
 type addresses struct {
 	owner map[netip.Addr]*Record
-	// low is, for each prefix asked, an address below which none is free.
+	// low has for each prefix an address below which no address is free.
 	low map[netip.Prefix]netip.Addr
 }
 
-// holds says whether another than the resource with a key has an address.
+// holds reports whether a resource other than the one with the key except has an address.
 func (a *addresses) holds(ip netip.Addr, except string) bool {
 	if a == nil {
 		return false
@@ -164,7 +165,8 @@ func (a *addresses) holds(ip netip.Addr, except string) bool {
 	return r != nil && r.Key != except
 }
 
-// release gives back an address; it says whether that was the last one.
+// release removes a record's address and reports whether the subnet has no address in use any
+// more.
 func (a *addresses) release(r *Record, ip netip.Addr) bool {
 	if a.owner[ip] == r {
 		delete(a.owner, ip)
@@ -177,8 +179,8 @@ func (a *addresses) release(r *Record, ip netip.Addr) bool {
 	return len(a.owner) == 0
 }
 
-// first is the lowest address of a prefix that may be given: the first four and
-// the last are Azure's own.
+// first returns the lowest address of a prefix that a resource can get: Azure keeps the first four
+// addresses and the last one for itself.
 func (a *addresses) first(prefix netip.Prefix) netip.Addr {
 	ip := prefix.Masked().Addr()
 	for range 4 {
@@ -187,8 +189,8 @@ func (a *addresses) first(prefix netip.Prefix) netip.Addr {
 	return ip
 }
 
-// free is the lowest address of a prefix that neither a resource has nor given
-// holds. It remembers how far it looked, hence wants the store held for writing.
+// free returns the lowest address of a prefix that is neither in use nor in given. It remembers
+// how far it searched, so the caller must have locked the store for writing.
 func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.Addr, bool) {
 	ip := a.first(prefix)
 	if a != nil && a.low[prefix].IsValid() {
@@ -209,11 +211,11 @@ func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.
 	return netip.Addr{}, false
 }
 
-// Record is the record of an ID, nil if there is none.
+// Record returns the record with an ID, or nil.
 func (t *Tx) Record(id string) *Record { return t.records[value.Lower(id)] }
 
-// Find is the document of an ID, nil if there is none. It is shared: edit gives
-// one to change.
+// Find returns the document with an ID, or nil. The document is shared and must not be changed;
+// Edit returns a copy for changes.
 func (t *Tx) Find(id string) *Doc {
 	if r := t.Record(id); r != nil {
 		return t.Doc(r)
@@ -221,15 +223,15 @@ func (t *Tx) Find(id string) *Doc {
 	return nil
 }
 
-// Below lists the records whose ID begins with key, by key.
+// Below returns the records whose keys begin with key, in the order of their keys.
 func (t *Tx) Below(key string) []*Record { return slices.Collect(Ascend(t.Order, key)) }
 
-// Scan goes over the records of a type below a scope ("" for everywhere), by ID.
+// Scan iterates over the records of a type below a scope ("" for all), in the order of their IDs.
 func (t *Tx) Scan(typ, scope string) iter.Seq[*Record] {
 	return Ascend(t.types[value.Lower(typ)], value.Lower(scope))
 }
 
-// All lists the documents of a type below a scope ("" for everywhere), by ID.
+// All returns the documents of a type below a scope ("" for all), in the order of their IDs.
 func (t *Tx) All(typ, scope string) []*Doc {
 	var out []*Doc
 	for r := range t.Scan(typ, scope) {
@@ -238,8 +240,8 @@ func (t *Tx) All(typ, scope string) []*Doc {
 	return out
 }
 
-// Users lists the records of one type that point at an ID, by ID. An empty type
-// means all.
+// Users returns the records of a type that refer to an ID, in the order of their IDs. An empty
+// type means any type.
 func (t *Tx) Users(id, typ string) []*Record {
 	to := t.targets[value.Lower(id)]
 	if to == nil {
@@ -255,7 +257,7 @@ func (t *Tx) Users(id, typ string) []*Record {
 	return out
 }
 
-// Sources are the documents of users.
+// Sources returns the documents of the records that Users returns.
 func (t *Tx) Sources(id, typ string) []*Doc {
 	var out []*Doc
 	for _, r := range t.Users(id, typ) {
@@ -264,8 +266,8 @@ func (t *Tx) Sources(id, typ string) []*Doc {
 	return out
 }
 
-// UsersAs lists the records that point at an ID and declare that they are
-// something for it, by type and ID.
+// UsersAs returns the records that refer to an ID by a reference declared with the role as,
+// ordered by type and ID.
 func (t *Tx) UsersAs(id, as string) []*Record {
 	out := t.Users(id, "")
 	order := func(r *Record) int { return t.Server.Registry.TypeOf(r.Type).order }
@@ -274,8 +276,8 @@ func (t *Tx) UsersAs(id, as string) []*Record {
 	return out
 }
 
-// UsersBelow says which resource points at a part of a resource, or at what is
-// below it, and declares that it is something for it; nil for none.
+// UsersBelow returns a record that refers to a part of a resource, or to anything below that part,
+// by a reference declared with the role as; nil if there is none.
 func (t *Tx) UsersBelow(id, as string) *Record {
 	below := value.Lower(id) + "/"
 	for _, p := range t.Server.Registry.providers {
@@ -298,8 +300,8 @@ func (t *Tx) UsedOf(subscription, location string) map[string]int {
 	return t.index.used[quotaPlace{value.Lower(subscription), location}]
 }
 
-// FreeAddress is the lowest free address of a family in a subnet, "" if there is none.
-// given are addresses that are no longer free though no record says so.
+// FreeAddress returns the lowest free IP address of a family in a subnet, or "" if none is free.
+// Addresses in given count as used although no record has them yet.
 func (t *Tx) FreeAddress(subnet string, v6 bool, given map[netip.Addr]bool) string {
 	_, s := t.Part(subnet)
 	for _, prefix := range Prefixes(value.Sub(s, "properties")) {

@@ -2,18 +2,18 @@ package engine
 
 import "casement.dev/casement/azuresim/internal/value"
 
-// Resource is one line of the inventory.
+// Resource is one line of the list of all resources.
 type Resource struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Group    string `json:"group,omitempty"`
 	Location string `json:"location,omitempty"`
-	// State is the provisioning state; a VM's power state follows a comma.
+	// State is the provisioning state; for a VM, a comma and the power state follow.
 	State string `json:"state"`
 }
 
-// Inventory lists all resources, by ID.
+// Inventory returns all resources in the order of their IDs.
 func (s *Server) Inventory() []Resource {
 	out := []Resource{}
 	s.Read(func(t *Tx) {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Keep reads a secret file below dir, or makes its content and writes it with mode
-// 0600. Without a directory it is made each time.
+// Keep reads a secret file in dir. If the file does not exist, Keep calls make and writes the
+// content with mode 0600. With an empty dir it calls make each time.
 func Keep(dir, name string, make func() ([]byte, error)) ([]byte, error) {
 	if dir == "" {
 		return make()
@@ -24,7 +24,7 @@ func Keep(dir, name string, make func() ([]byte, error)) ([]byte, error) {
 	return data, writeWhole(path, data, 0o600)
 }
 
-// writeWhole writes a file that is there with all its content or not at all.
+// writeWhole writes a file atomically: with all its content or not at all.
 func writeWhole(path string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {

@@ -2,8 +2,8 @@ package engine
 
 import "time"
 
-// Latency scales the durations Azure's operations take: 1 is Azure, 0.1 ten
-// times as fast, 0 (Instant) a few milliseconds for each.
+// Latency scales how long Azure's operations last: 1 is Azure's pace, 0.1 ten times as fast, 0
+// (Instant) a few milliseconds for each operation.
 type Latency float64
 
 const (
@@ -11,7 +11,8 @@ const (
 	Azure   Latency = 1
 )
 
-// instantDelay keeps the long-running protocol alive in instant mode.
+// instantDelay is how long an operation lasts in instant mode, so that clients still have to poll
+// it.
 const instantDelay = 3 * time.Millisecond
 
 func (s *Server) Latency(azure time.Duration) time.Duration {
@@ -21,8 +22,7 @@ func (s *Server) Latency(azure time.Duration) time.Duration {
 	return time.Duration(float64(azure) * float64(s.pace))
 }
 
-// Of is how long something takes that ends without an operation; nothing in instant
-// mode.
+// Of scales a duration of Azure's for a delay that is not an operation; it is 0 in instant mode.
 func (l Latency) Of(azure time.Duration) time.Duration {
 	return time.Duration(float64(azure) * float64(l))
 }

@@ -13,10 +13,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// pageSize is how many resources a page of a list has at most.
+// pageSize is the largest number of resources on one page of a list.
 const pageSize = 1000
 
-// serveList answers a collection: of a group, of the subscription, or children.
+// serveList answers a GET of a collection: in a resource group, in the subscription, or below a
+// parent.
 func (c *Request) serveList() (e *Error) {
 	k := c.Server.Registry.TypeOf(c.Id.FullType())
 	if k == nil {
@@ -44,9 +45,9 @@ func (c *Request) serveList() (e *Error) {
 	}, func(t *Tx, r *Record) any { return t.Shown(r, c.Query.Get("$expand")) })
 }
 
-// Page answers with the part of a list that the client asks for: $top at most,
-// after what $skiptoken names. Documents keep their order, so that one written
-// or deleted between two pages moves no other across them.
+// Page answers with one page of a list: at most $top entries that follow the one $skiptoken names.
+// The order of documents does not change, so a write or delete between two pages moves no other
+// document to another page.
 func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r *Record) any) *Error {
 	size := pageSize
 	if top := c.Query.Get("$top"); top != "" {
@@ -89,7 +90,7 @@ func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r 
 	return nil
 }
 
-// next_ is the URL of the page after a key.
+// next_ returns the URL of the page that begins after a key.
 func (c *Request) next_(key string) string {
 	q := url.Values{}
 	for k, v := range c.Query {
@@ -99,7 +100,7 @@ func (c *Request) next_(key string) string {
 	return "https://" + c.Host + c.HTTP.URL.EscapedPath() + "?" + q.Encode()
 }
 
-// listParts answers a collection of children that live inside their parent.
+// listParts answers a GET of a collection of children that are parts of their parent's document.
 func (c *Request) listParts() (e *Error) {
 	parent, ok := c.Id.Parent()
 	k := c.Server.Registry.TypeOf(parent.FullType())
@@ -134,7 +135,7 @@ func (c *Request) listParts() (e *Error) {
 	return nil
 }
 
-// The terms of a $filter over resources that ARM takes.
+// The forms of a term in a $filter over resources that ARM accepts.
 var (
 	filterCompare = regexp.MustCompile(`(?i)^(resourceType|name|location|resourceGroup|tagName|tagValue|` +
 		`identity/principalId) (eq|ne) '((?:[^']|'')*)'$`)
@@ -144,10 +145,11 @@ var (
 	filterOr    = regexp.MustCompile(`(?i) or `)
 )
 
-// resourceTest says whether a record is wanted.
+// resourceTest reports whether a record matches a $filter.
 type resourceTest func(t *Tx, r *Record) bool
 
-// resourceFilter reads a $filter over resources: terms joined by and, those by or.
+// resourceFilter parses a $filter over resources: groups of terms joined by "and", the groups
+// joined by "or".
 func resourceFilter(text string) (resourceTest, *Error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -238,7 +240,7 @@ func filterField(t *Tx, r *Record, field string) string {
 	return ""
 }
 
-// tagOf is a tag's value; names of tags have no case.
+// tagOf returns a tag's value; names of tags are not case-sensitive.
 func tagOf(d *Doc, name string) string {
 	for k := range value.Sub(d.Body, "tags") {
 		if strings.EqualFold(k, name) {
@@ -257,7 +259,7 @@ func hasTagNamed(d *Doc, name string) bool {
 	return false
 }
 
-// ListGroups lists the resource groups of the subscription.
+// ListGroups answers with the resource groups of the subscription.
 func (c *Request) ListGroups() *Error {
 	keep, e := resourceFilter(c.Query.Get("$filter"))
 	if e != nil {
@@ -269,7 +271,8 @@ func (c *Request) ListGroups() *Error {
 	}, func(t *Tx, r *Record) any { return t.Shown(r, "") })
 }
 
-// ListResources lists what is in a group or the subscription, without properties.
+// ListResources answers with the resources of a group or of the subscription, without their
+// properties.
 func (c *Request) ListResources() *Error {
 	keep, e := resourceFilter(c.Query.Get("$filter"))
 	if e != nil {
@@ -310,11 +313,11 @@ func (c *Request) ListResources() *Error {
 	})
 }
 
-// timeForm is how ARM writes times.
+// TimeForm is the time format of ARM's answers.
 const TimeForm = "2006-01-02T15:04:05.0000000Z"
 
-// tracked says whether lists of resources show a document: it has a location and
-// is a resource in its own right.
+// tracked reports whether lists of resources contain a document: it has a location and is a
+// resource in its own right.
 func tracked(t *Tx, r *Record) bool {
 	k := t.Server.Registry.TypeOf(r.Type)
 	return r.Location != "" && !r.scoped && r.Type != TypeGroup && (k == nil || !k.Untracked)

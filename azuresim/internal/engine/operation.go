@@ -22,7 +22,8 @@ const (
 	StatusCanceled   = "Canceled"
 )
 
-// style is how a resource provider speaks of its long-running operations.
+// style is the way in which a resource provider announces its long-running operations and answers
+// their polls.
 type style string
 
 const (
@@ -36,19 +37,20 @@ const (
 	StyleDeployment style = "deployment" // Azure-AsyncOperation below the deployment
 )
 
-// Operation is one long-running operation. It outlives the process.
+// Operation is one long-running operation. It is stored and continues when the server starts
+// again.
 type Operation struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
 	Method string `json:"method"`
 	Target string `json:"target"`
 	Lock   string `json:"lock,omitempty"`
-	// Silent: the answer does not say when to ask again.
+	// Silent: the answer has no Retry-After header.
 	Silent bool `json:"silent,omitempty"`
-	// Polled: the answer names both addresses, whatever the method.
+	// Polled: the answer has both headers, Azure-AsyncOperation and Location, whatever the method.
 	Polled bool `json:"polled,omitempty"`
-	// Within is the document that the target is a part of, where it stays open to
-	// other writes.
+	// Within is the ID of the document that the target is a part of; other writes to that document
+	// remain possible.
 	Within       string          `json:"within,omitempty"`
 	Style        style           `json:"style"`
 	Subscription string          `json:"subscription"`
@@ -63,13 +65,13 @@ type Operation struct {
 	Result       json.RawMessage `json:"result,omitempty"`
 	Args         value.Object    `json:"args,omitempty"`
 	BodyHash     string          `json:"bodyHash,omitempty"`
-	// Retry is when to ask again, in seconds; 0 is the style's.
+	// Retry is the value of Retry-After in seconds; 0 means the style's default.
 	Retry int `json:"retry,omitempty"`
-	// Fault, when set, is how the operation will fail.
+	// Fault, if set, is the error with which the operation ends.
 	Fault *Error `json:"fault,omitempty"`
 }
 
-// lock is the document that nothing else may change meanwhile.
+// lock returns the ID of the document that no other operation may change at the same time.
 func (op *Operation) lock() string {
 	if op.Lock != "" {
 		return value.Lower(op.Lock)
@@ -77,25 +79,25 @@ func (op *Operation) lock() string {
 	return value.Lower(op.Target)
 }
 
-// document is what an operation on a part changes, "" for one on a resource.
+// document returns the document that an operation on a part changes, or "" for an operation on a
+// resource.
 func (op *Operation) document() string { return value.OrDefault(op.Within, op.Lock) }
 
-// share makes operations with equal texts use one string, which saves memory.
+// share replaces the operation's texts by equal strings of other operations, which saves memory.
 func (op *Operation) share() {
 	for _, s := range []*string{&op.Action, &op.Method, &op.Subscription, &op.Namespace, &op.Location, &op.APIVersion, &op.Status} {
 		*s = unique.Make(*s).Value()
 	}
 }
 
-// deletes says whether an operation takes its target away.
+// deletes reports whether the operation deletes its target.
 func (op *Operation) deletes() bool { return strings.HasSuffix(op.Action, "delete") }
 
-// PutWork and deleteWork are the engine's own works: the resource is Succeeded, or
-// gone.
+// PutWork returns the engine's own work of a write: at its end, the resource is Succeeded.
 func PutWork() Work    { return Work{Name: "put", Finish: FinishPut} }
 func deleteWork() Work { return Work{Name: "delete", Finish: finishDelete} }
 
-// Begin files an operation; update drives it once the transaction is done.
+// Begin stores a new operation; Update starts its work after the transaction is committed.
 func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 	op.Action, op.Silent = w.Name, w.Silent
 	op.ID = t.Server.GUID()
@@ -109,8 +111,8 @@ func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 	return op
 }
 
-// complete ends an operation in the transaction that began it, as one for which
-// there is nothing to do. One that a fault rule matched takes its way.
+// complete ends an operation in the transaction that began it, because its work does nothing. An
+// operation that a fault rule matched is not ended here.
 func complete(t *Tx, op *Operation, w Work) *Operation {
 	if op.Fault != nil || w.Run != nil {
 		return op
@@ -123,7 +125,7 @@ func complete(t *Tx, op *Operation, w Work) *Operation {
 	return &end
 }
 
-// drive carries an operation to its end in the background.
+// drive runs an operation to its end in the background.
 func (s *Server) drive(op *Operation) {
 	s.Spawn(func() { s.carry(op) })
 }
@@ -168,10 +170,10 @@ func (s *Server) carry(op *Operation) {
 	}
 }
 
-// OpenOperations are those in progress.
+// OpenOperations returns all operations in progress.
 func (t *Tx) OpenOperations() []*Operation { return slices.Collect(maps.Values(t.open)) }
 
-// Until waits for a time of the server's clock.
+// Until waits until the server's clock shows a time.
 func (s *Server) Until(ctx context.Context, at time.Time) error {
 	d := at.Sub(s.Clock.Now())
 	if d <= 0 {
@@ -187,8 +189,8 @@ func (s *Server) Until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// keptOperations bounds the ended operations remembered; a client that polls
-// one later than that sees 404, as in Azure after some hours.
+// keptOperations bounds how many ended operations are kept; the poll of an older one gets 404, as
+// in Azure after some hours.
 const keptOperations = 4096
 
 func (t *Tx) prune() {
@@ -204,14 +206,14 @@ func (t *Tx) prune() {
 	t.pruneAt = len(t.ops) + keptOperations // those that are too young get older first
 }
 
-// Supersede ends the write under way on a document, if there is one.
+// Supersede cancels the write in progress on a document, if there is one.
 func (t *Tx) Supersede(key string) {
 	if cur := t.open[key]; cur != nil && !cur.deletes() {
 		t.CancelOp(cur, "OperationPreempted", "Operation execution has been preempted by a more recent operation.")
 	}
 }
 
-// CancelOp ends an operation that another one supersedes.
+// CancelOp ends an operation with an error because another operation supersedes it.
 func (t *Tx) CancelOp(op *Operation, code, message string) {
 	end := *op
 	end.Status, end.End = StatusCanceled, t.Now
@@ -222,8 +224,8 @@ func (t *Tx) CancelOp(op *Operation, code, message string) {
 
 func FinishNothing(*Tx, *Operation, any, *Error) {}
 
-// FinishPut ends a write: the resource, or the parent of the part written, is
-// Succeeded or Failed.
+// FinishPut ends a write: the resource, or the parent of the written part, becomes Succeeded or
+// Failed.
 func FinishPut(t *Tx, op *Operation, _ any, err *Error) {
 	d := t.Edit(value.OrDefault(op.document(), op.lock()))
 	if d == nil || op.Within != "" && err == nil {
@@ -233,8 +235,8 @@ func FinishPut(t *Tx, op *Operation, _ any, err *Error) {
 	t.Put(d)
 }
 
-// Settle writes the end of a write into a document: Succeeded, or Failed and why,
-// which the instance view shows.
+// Settle writes the result of a write into a document: Succeeded, or Failed with its error, which
+// the instance view contains.
 func (d *Doc) Settle(err *Error) {
 	value.Props(d.Body)["provisioningState"] = StatusSucceeded
 	delete(d.Hidden, "failure")
@@ -244,8 +246,8 @@ func (d *Doc) Settle(err *Error) {
 	}
 }
 
-// finishDelete ends a delete, of a document or of a part of one. A delete that
-// failed leaves the resource as Failed.
+// finishDelete ends the delete of a document or of a part. If the delete failed, the resource
+// becomes Failed.
 func finishDelete(t *Tx, op *Operation, _ any, err *Error) {
 	if err != nil {
 		FinishPut(t, op, nil, err)
@@ -269,8 +271,8 @@ func finishDelete(t *Tx, op *Operation, _ any, err *Error) {
 	t.unlink(id.Key())
 }
 
-// Headers announces an operation in the manner of its resource provider. URLs
-// are built from the host the client used, which may be an intercepted name.
+// Headers sets the headers that announce an operation, in the style of its resource provider. The
+// host of the URLs is the one in the client's request, which may be one of Azure's public names.
 func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	base := fmt.Sprintf("https://%s/subscriptions/%s", host, op.Subscription)
 	version := "api-version=" + op.APIVersion
@@ -304,8 +306,8 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	}
 }
 
-// retryAfter says when to ask again: at once in instant mode, in whole seconds
-// for clients that know nothing smaller; else Azure's figures, scaled.
+// retryAfter sets when the client is to poll again: at once in instant mode, in whole seconds for
+// clients that do not know the millisecond header; otherwise after Azure's scaled periods.
 func retryAfter(s *Server, h http.Header, op *Operation) {
 	seconds := 10
 	if op.Silent && s.pace >= Azure {
@@ -337,7 +339,7 @@ func retryAfter(s *Server, h http.Header, op *Operation) {
 	h.Set("Retry-After", strconv.Itoa(max(1, int((d+time.Second-1)/time.Second))))
 }
 
-// serveStatus answers a poll of Azure-AsyncOperation.
+// serveStatus answers a poll of the URL in Azure-AsyncOperation.
 func (c *Request) serveStatus(id string) *Error {
 	op := c.operation(id)
 	if op == nil {
@@ -366,7 +368,7 @@ func (c *Request) serveStatus(id string) *Error {
 	return nil
 }
 
-// serveResult answers a poll of Location.
+// serveResult answers a poll of the URL in Location.
 func (c *Request) serveResult(id string) *Error {
 	op := c.operation(id)
 	switch {

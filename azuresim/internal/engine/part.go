@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// putPart writes a child that lives inside its parent.
+// putPart answers the PUT of a child that is a part of its parent's document.
 func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if !k.Parts[part] {
 		return ErrUnsupported("a write of " + c.Id.FullType() + " apart from its parent")
@@ -86,8 +86,8 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	return nil
 }
 
-// partWritable checks that nothing else is under way on the document that a part is
-// in, and on the part where parts are written side by side.
+// partWritable checks that no other operation is in progress on the document of a part, or, where
+// parts can be written at the same time, on the part.
 func partWritable(t *Tx, k *Type, id, owner ID) *Error {
 	if e := t.Writable(id, owner.Key(), ""); e != nil || !k.SideBySide {
 		return e
@@ -95,8 +95,7 @@ func partWritable(t *Tx, k *Type, id, owner ID) *Error {
 	return t.Writable(id, id.Key(), "")
 }
 
-// beginPart files a document that a part was written in, and begins the operation
-// on the part.
+// beginPart stores a document with a written part and starts the operation on the part.
 func (c *Request) beginPart(t *Tx, k *Type, d *Doc, w Work, hash string) *Operation {
 	o := c.operationOn(k, d)
 	o.Target, o.BodyHash = c.Id.String(), hash
@@ -110,7 +109,7 @@ func (c *Request) beginPart(t *Tx, k *Type, d *Doc, w Work, hash string) *Operat
 	return t.Begin(o, w, k.Takes)
 }
 
-// setPart replaces or appends a child.
+// setPart replaces a part of a document, or appends it.
 func setPart(d *Doc, part string, child value.Object) {
 	list, _ := value.Props(d.Body)[part].([]any)
 	for i, e := range list {
@@ -122,7 +121,7 @@ func setPart(d *Doc, part string, child value.Object) {
 	value.Props(d.Body)[part] = append(list, child)
 }
 
-// removePart takes a child out of its parent.
+// removePart removes a part from its parent's document.
 func removePart(d *Doc, id ID) {
 	for field, v := range value.Props(d.Body) {
 		if list, ok := v.([]any); ok && strings.EqualFold(field, id.Types[len(id.Types)-1]) {
@@ -134,8 +133,8 @@ func removePart(d *Doc, id ID) {
 	}
 }
 
-// unlink is called when a resource or a part is gone: what pointed at it loses
-// the references that its type declares so.
+// unlink removes references to a deleted resource or part from the records that refer to it, where
+// their type declares that the reference ends with its target.
 func (t *Tx) unlink(id string) {
 	for _, r := range t.Users(id, "") {
 		k := t.Server.Registry.TypeOf(r.Type)
@@ -152,8 +151,7 @@ func (t *Tx) unlink(id string) {
 	}
 }
 
-// unlinkParts is called when a resource is about to go: what points at its parts
-// loses them.
+// unlinkParts does what unlink does for all parts of a resource that is about to be deleted.
 func (t *Tx) unlinkParts(id string) {
 	d := t.Find(id)
 	if d == nil {

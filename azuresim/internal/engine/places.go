@@ -9,21 +9,20 @@ import (
 // Place is a region as the list of locations shows it.
 type Place struct {
 	Display, Geography, Group, Physical string
-	// Pair is the name of the paired region, "" for none.
+	// Pair is the name of the paired region, or "".
 	Pair                string
 	Latitude, Longitude string
-	// Zonal regions have availability zones.
+	// Zonal is true for regions with availability zones.
 	Zonal bool
 }
 
 //go:embed regions.tsv
 var regionsTSV string
 
-// Places are the regions of Azure by name.
+// Places are Azure's regions by name.
 var Places = readPlaces(regionsTSV)
 
-// readPlaces reads an embedded table. A row that cannot be read is a mistake in the
-// program, found by the first test.
+// readPlaces parses the embedded table. It panics on an invalid row, which the first test finds.
 func readPlaces(table string) map[string]Place {
 	out := map[string]Place{}
 	for line := range strings.Lines(table) {

@@ -2,36 +2,36 @@ package engine
 
 import "time"
 
-// Principal is an identity that a resource represents. The token service finds it,
-// and what checks rights.
+// Principal is an identity that a resource represents. The token service and the access checks
+// look it up.
 type Principal struct {
-	// ID is the resource.
+	// ID is the ID of the resource that represents the identity.
 	ID string
-	// Client and Object are the application's ID and the object's in the directory.
+	// Client is the application (client) ID; Object is the object ID in the directory.
 	Client, Object string
 	Federated      []Federated
-	// Since is when it was made.
+	// Since is when the identity was created.
 	Since time.Time
 }
 
-// Federated is a federated identity credential: a token of this issuer, subject
-// and audience identifies the client.
+// Federated is a federated identity credential: a token with this issuer, subject and audience
+// authenticates the client.
 type Federated struct {
 	Issuer   string `json:"issuer"`
 	Subject  string `json:"subject"`
 	Audience string `json:"audience"`
-	// Keys, in PEM, are the public keys that the issuer signs with; the token
-	// service asks for them when there are none.
+	// Keys has the issuer's public keys in PEM; if it is empty, the token service downloads the
+	// keys from the issuer.
 	Keys string `json:"keys,omitempty"`
 }
 
-// Principal finds the identity that is wanted.
+// Principal returns the first identity for which wanted is true.
 func (s *Server) Principal(wanted func(Principal) bool) (out Principal, ok bool) {
 	s.Read(func(t *Tx) { out, ok = FindPrincipal(t, wanted) })
 	return out, ok
 }
 
-// FindPrincipal is Principal within a transaction.
+// FindPrincipal does what Principal does, inside a transaction.
 func FindPrincipal(t *Tx, wanted func(Principal) bool) (out Principal, ok bool) {
 	for _, p := range t.Server.Registry.providers {
 		for _, k := range p.Types {
@@ -48,8 +48,7 @@ func FindPrincipal(t *Tx, wanted func(Principal) bool) (out Principal, ok bool) 
 	return Principal{}, false
 }
 
-// Roles are those that a principal has at a resource, by the names of their
-// definitions.
+// Roles returns the names of the role definitions that are assigned to a principal at a resource.
 func (t *Tx) Roles(principal string, id ID) []string {
 	var out []string
 	for _, p := range t.Server.Registry.providers {

@@ -11,152 +11,160 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Provider is one resource provider of Azure: the types that it has and what it
-// answers besides them. Providers do not know each other. They meet by declared
-// references, by the names of resource types, and by what the engine asks of
-// them through the functions below. A function that is nil does nothing.
+// Provider is one resource provider of Azure: its resource types and the requests it answers
+// besides them. Providers do not import each other. They are connected by declared references, by
+// the names of resource types, and by the functions below, which the engine calls. A nil function
+// does nothing.
 type Provider struct {
-	// Namespace is Azure's name of it, "Microsoft.Compute".
+	// Namespace is Azure's name of the provider, such as "Microsoft.Compute".
 	Namespace string
-	// Versions are the API versions that its types are listed with, the newest first.
+	// Versions are the API versions of its types in the list of providers, newest first.
 	Versions []string
 	Types    []Type
 	Routes   []Route
-	// Hosts are public names that it answers for; "*.x" means those below x.
+	// Hosts are the public host names that the provider answers; "*.x" matches any name below x.
 	Hosts []string
-	// State is what the provider keeps for one server; stateOf gives it back.
+	// State is the provider's own state in one server; stateOf returns it.
 	State any
 
-	// CheckName refuses the name of a new resource or part.
+	// CheckName returns an error if the name of a new resource or part is not allowed.
 	CheckName func(id ID) *Error
-	// NotFound words the refusal of what is not there; where it returns nil, ARM's
-	// words are used.
+	// NotFound returns the error for a resource that does not exist; if it returns nil, the engine
+	// answers with ARM's own error.
 	NotFound func(id ID) *Error
-	// Busy words the refusal of a write while an operation is under way.
+	// Busy returns the error for a write while another operation is in progress.
 	Busy func(op *Operation, now time.Time) *Error
-	// Roles are the roles that a principal has at a resource, by the names of their
-	// definitions.
+	// Roles returns the names of the role definitions that are assigned to a principal at a
+	// resource.
 	Roles func(t *Tx, principal string, id ID) []string
-	// Budget is a limit of requests that the provider has of its own.
+	// Budget returns the provider's own limit for a request; ok is false if it has none.
 	Budget func(c *Request) (Budget, bool)
-	// Refuse is asked before each request below a subscription.
+	// Refuse is called before each request below a subscription and can return an error for it.
 	Refuse func(c *Request) *Error
-	// Answer serves what no row and no route is for, before they are looked at;
-	// false leaves the request to them.
+	// Answer is called before resource types and routes are looked up; it returns false if it does
+	// not answer the request.
 	Answer func(c *Request) (bool, *Error)
-	// Tenant answers paths above subscriptions; false says that the path is not of this provider.
+	// Tenant answers paths above subscriptions; it returns false if the path does not belong to
+	// the provider.
 	Tenant func(c *Request) (bool, *Error)
-	// Front serves what is none of ARM's: requests without ARM's tokens, which are
-	// not in the call log; false means that the request is something else.
+	// Front answers requests that are not ARM's: they have no ARM token and are not in the call
+	// log. It returns false if the request does not belong to the provider.
 	Front func(c *Request) bool
-	// Data serves a data plane, by the host that is asked.
+	// Data answers requests to a data plane, chosen by the host of the request; false means
+	// that the host is not the provider's.
 	Data func(c *Request) (bool, *Error)
-	// Open reads what the provider keeps beside the state, or makes it.
+	// Open reads the files that the provider keeps in the state directory, or creates them.
 	Open func(s *Server) error
-	// Start resumes what ran, once the state is open or was replaced.
+	// Start resumes the provider's background work after the state was opened or replaced.
 	Start func(s *Server)
-	// Clear is called in the transaction that replaces the state; what it returns
-	// is called after that.
+	// Clear is called in the transaction that replaces the state; the function it returns
+	// is called after the transaction.
 	Clear func(t *Tx) func() error
 }
 
-// Type is one resource type: a row in the table of its provider.
+// Type is one resource type, a row in its provider's table.
 type Type struct {
 	Name  string
 	Style style
-	// Versions are the API versions that the type is listed with, the newest first; nil
-	// is the provider's.
+	// Versions are the API versions in the type's list of versions, newest first; nil means
+	// the provider's.
 	Versions []string
-	// Locations are where a resource can be; nil is every region. One that is elsewhere is
-	// refused.
+	// Locations are the regions in which the type is available; nil means all. A resource
+	// in another region is refused.
 	Locations []string
-	// Takes is how long Azure needs for a write.
+	// Takes is how long a write lasts in Azure.
 	Takes time.Duration
-	// Retry is when Azure wants to be asked again about a write, and about a delete, in
-	// seconds; 0 is the style's.
+	// Retry has the values of Retry-After, in seconds, for a write and for a delete; 0
+	// means the style's default.
 	Retry Retry
-	// Polled: a write names both addresses of its operation, as a delete does.
+	// Polled: the answer to a write has both headers of an operation, as the answer to a
+	// delete has.
 	Polled bool
-	// Sync types answer without an operation.
+	// Sync: Azure answers writes without an operation.
 	Sync bool
-	// AsyncCreate types make a resource with an operation, though they are Sync.
+	// AsyncCreate: the creation is an operation, although the type is Sync.
 	AsyncCreate bool
-	// Created is the status of a PUT that makes the resource; 201 when 0.
+	// Created is the status code of a PUT that creates the resource; 0 means 201.
 	Created int
-	// Global types have no location of their own.
+	// Global: resources of the type have no location.
 	Global bool
-	// Untracked ones are in no list of resources.
+	// Untracked: no list of resources contains the type.
 	Untracked bool
-	// Remains marks records that Azure keeps of deleted resources, which no list of resources
-	// shows.
+	// Remains marks the records that Azure keeps of deleted resources; no list of resources
+	// contains them.
 	Remains bool
-	// Stateless documents have no provisioning state.
+	// Stateless: the documents have no provisioningState.
 	Stateless bool
-	// Located: the answer to the PUT that makes a resource names it in Location.
+	// Located: the answer to the creating PUT has the resource's URL in the header
+	// Location.
 	Located bool
-	// Echoed: a DELETE answers with the document that is deleted.
+	// Echoed: the answer to a DELETE contains the deleted document.
 	Echoed bool
-	// ETag is how bodies show the ETag.
+	// ETag is the form in which bodies contain the ETag.
 	ETag etagForm
-	// Parts are the child types that are inside the document, with the array that
-	// holds them; writable ones may be PUT and deleted singly.
+	// Parts are child types whose resources are elements of an array in the document. The
+	// key is the type; the value is true if such a child has PUT and DELETE of its own.
 	Parts map[string]bool
-	// Refs are what a document may point at.
+	// Refs are the fields by which a document refers to other resources.
 	Refs []Reference
-	// Opaque marks types whose bodies name other resources without a reference to them, so that
-	// those can be deleted.
+	// Opaque marks types whose bodies contain IDs of other resources that do not count as
+	// references, so that those resources can be deleted.
 	Opaque bool
-	// Kept documents have no effect: nothing heeds them, and answers to writes say so.
-	// They are Opaque too.
+	// Kept: the emulator stores documents of the type but nothing acts on them, and answers
+	// to writes say so. Kept types are also Opaque.
 	Kept bool
-	// Addresses are the arrays of IP configurations.
+	// Addresses are the names of the arrays of IP configurations.
 	Addresses []string
-	// Put, Update and Delete are the works of the operations; Update is that of a
-	// write that changes the resource. Without a name they are the engine's own.
+	// Put, Update and Delete are the work of the type's operations; Update is for a write
+	// to an existing resource. A Work without a name is replaced by the engine's own.
 	Put, Update, Delete Work
-	// Works are background operations of the provider that no row of Types begins.
+	// Works are background operations of the provider that do not begin with a write or
+	// delete of a resource.
 	Works []Work
-	// Supersedes: a delete ends what is under way, in place of being refused.
-	// Preempts: so does a write.
+	// Supersedes: a delete cancels the operation in progress instead of being refused.
+	// Preempts: a write does so too.
 	Supersedes, Preempts bool
-	// AtOnce says that Azure ends a write before it answers; nil never does. Quiet
-	// types name no operation then.
+	// AtOnce reports that Azure completes a write before it answers; nil means never. The
+	// answer of a Quiet type then announces no operation.
 	AtOnce func(t *Tx, d, old *Doc) bool
 	Quiet  bool
-	// SideBySide: parts are written at the same time; else one holds the others up.
+	// SideBySide: several parts of a document can be written at the same time; otherwise
+	// one write refuses the next.
 	SideBySide bool
-	// Prepare validates and completes a write. old is nil on creation.
+	// Prepare validates a write and sets defaults. old is nil on creation.
 	Prepare func(t *Tx, d, old *Doc) *Error
-	// Guard refuses a delete, GuardPart that of a part.
+	// Guard can refuse a delete of the resource, GuardPart a delete of a part.
 	Guard     func(t *Tx, d *Doc) *Error
 	GuardPart func(t *Tx, part string, id ID) *Error
-	// Gone is called in the transaction that deletes a document, before it is gone.
+	// Gone is called before the document is removed, in the same transaction.
 	Gone func(t *Tx, d *Doc)
-	// Rests says that View would add nothing; nil never says so.
+	// Rests reports that View would add nothing to a record's body; nil means that this is
+	// not known.
 	Rests func(t *Tx, r *Record, expand string) bool
-	// View adds to body what is computed on reading.
+	// View adds the fields that are computed at the time of reading.
 	View func(t *Tx, d *Doc, body value.Object, expand string)
-	// Uses is what a document takes of the quota of its region.
+	// Uses returns how much of its region's quotas a document uses.
 	Uses func(d *Doc) []Use
-	// Power is a word on the state that the inventory shows.
+	// Power returns a word about the document's state for the list of all resources, such
+	// as a VM's power state.
 	Power func(d *Doc) string
-	// Principal is the identity that a document represents.
+	// Principal returns the identity that a document represents.
 	Principal func(t *Tx, d *Doc) Principal
-	// Filter keeps of a list what a $filter asks for.
+	// Filter returns the elements of a list that match a $filter.
 	Filter func(t *Tx, found []*Record, filter string) []*Record
-	// Serve answers requests to the type in a way of its own; false leaves them to
-	// the engine.
+	// Serve answers requests to the type itself; false leaves the request to the engine.
 	Serve   func(c *Request) (bool, *Error)
 	Actions []Action
 
 	provider *Provider
-	// order is the place of the row among all.
+	// order is the row's index among the rows of all providers.
 	order int
 }
 
-// KeptTypes are rows like one, of types whose documents have no effect. Each line is the
-// name of one in a namespace; the word sync after it says that Azure ends its writes before
-// it answers. A type below another one has no location.
+// KeptTypes returns a copy of the row "like" for each type whose documents have no effect.
+// lines has the name of one type of the namespace per line; the word "sync" after a name
+// means that Azure completes writes before it answers. Types of child resources get no
+// location.
 func KeptTypes(namespace, lines string, like Type) []Type {
 	var rows []Type
 	for line := range strings.Lines(lines) {
@@ -168,10 +176,10 @@ func KeptTypes(namespace, lines string, like Type) []Type {
 	return rows
 }
 
-// Retry is a Retry-After of writes and of deletes, in seconds.
+// Retry has the values of Retry-After for writes and deletes, in seconds.
 type Retry struct{ Write, Delete int }
 
-// etagForm is how a body shows its ETag.
+// etagForm is the form in which a body contains its ETag.
 type etagForm int
 
 const (
@@ -180,22 +188,23 @@ const (
 	EtagPlain          // x
 )
 
-// Reference declares that documents of a type point at another type.
+// Reference declares a field by which documents of a type refer to another resource.
 type Reference struct {
-	// Path leads to the reference in the properties: names of fields, joined by
-	// dots, without "properties" and without the indexes of arrays.
+	// Path is the path of the field in the properties: field names joined by dots, without
+	// "properties" and without array indexes.
 	Path string
-	// To is the type, or the part of one, that is pointed at. A write that points
-	// at one that does not exist is refused.
+	// To is the type of the resource or part that the field refers to. A write that refers
+	// to one that does not exist is refused.
 	To string
-	// As is what the pointing resources are for the one pointed at: "interface".
+	// As is the role that the referring resource has for the other one, such as
+	// "interface".
 	As string
-	// Unlinks: the reference goes when that which it points at is deleted.
+	// Unlinks: the reference is removed when its target is deleted.
 	Unlinks bool
 }
 
-// Roles of a reference: each says what the resource that refers is to the one that it
-// refers to. Providers declare references and look them up by these names.
+// Roles of references: each says what the referring resource is to the other one. Providers
+// declare references and look them up by these names.
 const (
 	AsInterface      = "interface"
 	AsVirtualMachine = "virtualMachine"
@@ -203,48 +212,50 @@ const (
 	AsOwner          = "owner" // of a subnet's address
 )
 
-// Use is an amount that counts towards one quota.
+// Use is an amount that counts against one quota.
 type Use struct {
 	Name string
 	N    int
 }
 
-// Work is what an operation does besides taking time. Its name is in the
-// database, so that the operation goes on after a restart. Run is called without
-// the store; it may block until ctx ends, and may be called again after a
-// restart. Finish changes the store in the transaction that ends the operation.
+// Work is the effect of an operation. Its name is stored, so that the operation continues
+// after a restart. Run is called without a lock on the store; it may block until ctx ends,
+// and may be called again after a restart. Finish changes the store in the transaction that
+// ends the operation.
 type Work struct {
 	Name   string
 	Run    func(ctx context.Context, s *Server, op *Operation) (any, *Error)
 	Finish func(t *Tx, op *Operation, result any, err *Error)
-	// Silent: Azure does not say when to ask for the end of the operation.
+	// Silent: the answers have no Retry-After header.
 	Silent bool
 }
 
-// Action is what is asked of a resource besides the verbs, as POST .../start.
+// Action is a request to a resource other than GET, PUT, PATCH and DELETE, such as POST
+// .../start.
 type Action struct {
-	// Name is the path below the resource, in lower case.
+	// Name is the path after the resource's ID, in lower case.
 	Name string
-	// Method is POST when empty.
+	// Method is the HTTP method; empty means POST.
 	Method string
-	// Serve answers at once, or begins what it wants. Without it the action is an
-	// operation on the resource: Begin checks it and notes that it goes on.
+	// Serve answers the request itself. Without it, the action is an operation on the
+	// resource: Begin checks whether it may begin and marks the document as busy.
 	Serve func(c *Request, id ID) *Error
 	Begin func(t *Tx, d *Doc, args value.Object) *Error
 	Work
 	Takes time.Duration
 }
 
-// Route is a request below a subscription, or above it, that is about no resource.
+// Route is a request, below a subscription or above it, that does not read or change a
+// resource.
 type Route struct {
 	Method string
-	// Path is the types after the namespace, in lower case and joined by slashes;
-	// with "/*" at its end it is all that begins so.
+	// Path has the types after the namespace, in lower case and joined by slashes; with
+	// "/*" at its end it matches every path that begins so.
 	Path  string
 	Serve func(c *Request) *Error
 }
 
-// registry is all that the providers declare.
+// registry has all declarations of the providers.
 type registry struct {
 	providers []*Provider
 	Spaces    map[string]*Provider // by namespace in lower case
@@ -253,8 +264,8 @@ type registry struct {
 	works     map[string]Work      // by name
 }
 
-// NewRegistry reads the providers' tables. A table that contradicts another one
-// is a mistake in the program, found by the first test.
+// NewRegistry collects the providers' tables. It panics if two tables contradict each
+// other, which the first test finds.
 func NewRegistry(providers []Provider) *registry {
 	r := &registry{Spaces: map[string]*Provider{}, Types: map[string]*Type{}, exact: map[string]*Type{}, works: map[string]Work{}}
 	r.work(PutWork())
@@ -295,13 +306,13 @@ func (r *registry) add(p *Provider, k *Type) {
 	}
 }
 
-// orOwn is the engine's own work in the place of one without a name.
+// orOwn returns declared, or own if declared has no name.
 func orOwn(declared, own Work) Work {
 	own.Silent = declared.Silent
 	return own
 }
 
-// work files what operations of a name do. Rows may name the same work.
+// work registers the work of operations by its name. Several rows may use the same work.
 func (r *registry) work(w Work) {
 	if w.Finish == nil {
 		w.Finish = FinishPut
@@ -309,8 +320,8 @@ func (r *registry) work(w Work) {
 	r.works[w.Name] = w
 }
 
-// TypeOf is the row of a type's name, nil if there is none. Documents have the name
-// that the row has, so that most names need no change of case.
+// TypeOf returns the row of a type, or nil. Documents spell the type as its row does, so
+// that most lookups need no conversion to lower case.
 func (r *registry) TypeOf(name string) *Type {
 	if k := r.exact[name]; k != nil {
 		return k
@@ -318,8 +329,8 @@ func (r *registry) TypeOf(name string) *Type {
 	return r.Types[value.Lower(name)]
 }
 
-// KindOf finds the row of a resource, and the part's type and parent when the
-// ID is that of a part.
+// KindOf returns the row of a resource; if the ID is that of a part, also the part's type
+// and the ID of the parent.
 func (r *registry) KindOf(id ID) (k *Type, owner ID, part string) {
 	if k := r.TypeOf(id.FullType()); k != nil {
 		return k, id, ""
@@ -338,7 +349,7 @@ func (r *registry) KindOf(id ID) (k *Type, owner ID, part string) {
 	return nil, id, ""
 }
 
-// part is the array that a child type is in, "" for none.
+// part returns the name of the array that contains children of a type, or "".
 func (k *Type) part(typ string) string {
 	for p := range k.Parts {
 		if strings.EqualFold(p, typ) {
@@ -348,7 +359,7 @@ func (k *Type) part(typ string) string {
 	return ""
 }
 
-// reference is what a row declares of a path, nil for nothing.
+// reference returns what a row declares about the field at a path, or nil.
 func (k *Type) reference(path string) *Reference {
 	if i := slices.IndexFunc(k.Refs, func(r Reference) bool { return strings.EqualFold(r.Path, path) }); i >= 0 {
 		return &k.Refs[i]
@@ -356,14 +367,13 @@ func (k *Type) reference(path string) *Reference {
 	return nil
 }
 
-// Is says whether documents of a type declare that they are something for what
-// they point at.
+// Is reports whether the type declares references with the role as.
 func (k *Type) Is(as string) bool {
 	return k != nil && slices.ContainsFunc(k.Refs, func(r Reference) bool { return r.As == as })
 }
 
-// Action finds the row of an action: the resource that it is asked of and what
-// follows in the path.
+// Action returns the row of an action and the ID of the resource that the path names before
+// it.
 func (r *registry) Action(id ID, method string) (*Action, ID) {
 	owner := id
 	for up := 0; up < 2; up++ {
@@ -392,7 +402,8 @@ func (r *registry) Action(id ID, method string) (*Action, ID) {
 	return nil, id
 }
 
-// notFound is the refusal of what is not there, in the words of its provider.
+// notFound returns the error for a resource that does not exist, in the words of its
+// provider.
 func (r *registry) notFound(id ID) *Error {
 	if p := r.Spaces[value.Lower(id.Namespace)]; p != nil && p.NotFound != nil {
 		if e := p.NotFound(id); e != nil {
@@ -402,7 +413,7 @@ func (r *registry) notFound(id ID) *Error {
 	return ErrNotFound(id)
 }
 
-// route finds the row of a request that is about no resource.
+// route returns the row of a request that does not read or change a resource.
 func (r *registry) route(id ID, method string) *Route {
 	p := r.Spaces[value.Lower(id.Namespace)]
 	if p == nil {
@@ -419,7 +430,7 @@ func (r *registry) route(id ID, method string) *Route {
 	return nil
 }
 
-// StateOf is what a provider keeps for a server.
+// StateOf returns a provider's own state in a server.
 func StateOf[T any](s *Server, namespace string) T {
 	state, ok := s.Registry.Spaces[value.Lower(namespace)].State.(T)
 	if !ok {
@@ -428,8 +439,7 @@ func StateOf[T any](s *Server, namespace string) T {
 	return state
 }
 
-// checkName refuses the name of a new resource, or part of one, that the provider
-// would refuse.
+// checkName checks the name of a new resource or part by the rules of its provider.
 func (k *Type) checkName(id ID) *Error {
 	if k.provider == nil || k.provider.CheckName == nil {
 		return nil

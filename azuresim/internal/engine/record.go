@@ -15,14 +15,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Record is a resource as stored: its summary in memory, its body as JSON, which is
-// in the database where there is one. What a record says is never changed; a write
-// files another one.
+// Record is a stored resource: its summary in memory and its body as JSON, which is in the
+// database if there is one. A record is never changed; a write replaces it by another
+// record.
 type Record struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
-	// Body and Hidden are those of the doc, encoded; nil once they lie in the
-	// database.
+	// Body and Hidden are those of the Doc, encoded; nil once they are in the database.
 	Body    json.RawMessage `json:"body"`
 	Hidden  json.RawMessage `json:"hidden,omitempty"`
 	Rev     uint64          `json:"rev"`
@@ -36,20 +35,21 @@ type Record struct {
 	summary      `json:"-"`
 }
 
-// Doc is a resource taken apart to be read or changed. One that came from the
-// store is shared and never changed: edit gives a copy, put files it.
+// Doc is a decoded resource. A Doc from the store is shared and must not be changed: Edit
+// returns a copy, Put stores it.
 type Doc struct {
 	ID, Type string
-	// Body is what clients see, without what is computed on reading.
+	// Body has the fields that clients see, without those that are computed at the time of
+	// reading.
 	Body value.Object
-	// Hidden never leaves the emulator: secrets and its own state.
+	// Hidden has secrets and the emulator's own state; clients never see it.
 	Hidden           value.Object
 	Rev              uint64
 	ETag             string
 	Created, Changed time.Time
 
 	Parsed ID
-	// from is the record that the doc was read from; nil for a new resource.
+	// from is the record that the Doc was decoded from; nil for a new resource.
 	from *Record
 }
 
@@ -60,43 +60,44 @@ func (d *Doc) Key() string {
 	return value.Lower(d.ID)
 }
 
-// MadeBy says whether a transaction makes the document, as that does whose answer to
-// a PUT is put together.
+// MadeBy reports whether the transaction creates the document. This is so in the
+// transaction that prepares the answer to the creating PUT.
 func (d *Doc) MadeBy(t *Tx) bool { return t.docKeys[d.Key()] && d.Created.Equal(d.Changed) }
 
-// WrittenBy says whether a transaction writes the document, as that does whose answer
-// to a PUT or PATCH is put together.
+// WrittenBy reports whether the transaction writes the document. This is so in the
+// transaction that prepares the answer to a PUT or PATCH.
 func (d *Doc) WrittenBy(t *Tx) bool { return t.docKeys[d.Key()] }
 
 func (d *Doc) Location() string { return Region(value.Str(d.Body, "location")) }
 func (d *Doc) State() string    { return value.Str(d.Body, "properties", "provisioningState") }
 
-// summary is what is read out of a document once, when it is filed, for scans over
-// many resources: reading it from the JSON each time would make a write slower
-// with each machine there is.
+// summary has fields that are read from a document once, when it is stored, for lookups
+// over many resources: reading them from JSON each time would make a write slower with each
+// resource.
 type summary struct {
 	Location, State, power string
-	// scoped resources hang on another one.
+	// scoped is true for extension resources, which belong to another resource.
 	scoped bool
-	// refs are the IDs that the body points at, in lower case.
+	// Refs are the IDs that the body refers to, in lower case.
 	Refs []string
-	// configs are the IP configurations, of types that have addresses.
+	// Configs are the IP configurations of a type that has addresses.
 	Configs []ipConfig
-	// uses is what the resource takes of the quota.
+	// uses is how much of the quotas the resource uses.
 	uses []Use
 }
 
-// ipConfig is an IP configuration of a resource.
+// ipConfig is one IP configuration of a resource.
 type ipConfig struct {
 	Name string
-	// subnet is in lower case, as are refs, all that the configuration points at.
+	// subnet and refs are in lower case; refs are all IDs that the configuration refers to.
 	subnet  string
 	Refs    []string
 	Address netip.Addr
 }
 
-// rest encodes a document of a type; nil is a type that is not known.
-func (d *Doc) rest(k *Type) (*Record, error) {
+// encode returns the record of a document; k is nil for a type that the server does not
+// know.
+func (d *Doc) encode(k *Type) (*Record, error) {
 	r := &Record{ID: d.ID, Type: d.Type, Rev: d.Rev, ETag: d.ETag, Created: d.Created, Changed: d.Changed, Key: d.Key()}
 	var err error
 	if r.Body, err = json.Marshal(d.Body); err != nil {
@@ -111,8 +112,8 @@ func (d *Doc) rest(k *Type) (*Record, error) {
 	return r, nil
 }
 
-// wake decodes a record whose body and hidden state are given.
-func (r *Record) wake(body, hidden []byte) (*Doc, error) {
+// decode returns the document of a record whose body and hidden state are given.
+func (r *Record) decode(body, hidden []byte) (*Doc, error) {
 	id, err := ParseID(r.ID)
 	if err != nil {
 		return nil, err
@@ -133,10 +134,10 @@ func (r *Record) wake(body, hidden []byte) (*Doc, error) {
 	return d, nil
 }
 
-// complete works out what a record just read from a file lacks.
+// complete computes the fields of a record that was just read from a file.
 func (r *Record) complete(types *registry) error {
 	r.Key, r.Type = value.Lower(r.ID), unique.Make(r.Type).Value()
-	d, err := r.wake(r.Body, r.Hidden)
+	d, err := r.decode(r.Body, r.Hidden)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (r *Record) complete(types *registry) error {
 	return nil
 }
 
-// compact takes out the blanks that a file may have.
+// compact removes whitespace between JSON tokens, which a file may have.
 func (r *Record) compact() (err error) {
 	if r.Body, err = json.Marshal(r.Body); err == nil && r.Hidden != nil {
 		r.Hidden, err = json.Marshal(r.Hidden)
@@ -152,19 +153,19 @@ func (r *Record) compact() (err error) {
 	return err
 }
 
-// Parsed is the record's ID taken apart.
+// Parsed returns the record's parsed ID.
 func (r *Record) Parsed() ID {
 	id, _ := ParseID(r.ID) // it was parsed when the record was filed
 	return id
 }
 
-// plain is the record as clients see it where nothing is computed on reading.
+// plain returns the body that clients see if no field is computed at the time of reading.
 func (st *store) plain(r *Record) (out json.RawMessage, err error) {
-	err = st.rested(r, func(body, _ []byte) error { out = r.named(body); return nil })
+	err = st.encoded(r, func(body, _ []byte) error { out = r.named(body); return nil })
 	return out, err
 }
 
-// named is a body with the fields that come from the ID.
+// named returns a body with the fields that follow from the ID (id, name, type).
 func (r *Record) named(body []byte) json.RawMessage {
 	head, _ := json.Marshal(struct { // strings always encode
 		ID   string `json:"id"`
@@ -205,7 +206,7 @@ func SummaryOf(k *Type, d *Doc) summary {
 	return g
 }
 
-// configOf reads an IP configuration.
+// configOf parses an IP configuration.
 func configOf(c value.Object) ipConfig {
 	config := ipConfig{Name: unique.Make(value.Str(c, "name")).Value(),
 		subnet: value.Lower(value.Str(c, "properties", "subnet", "id")),
@@ -216,8 +217,8 @@ func configOf(c value.Object) ipConfig {
 	return config
 }
 
-// recent keeps the documents that were read last, so that one that is read again
-// is not decoded again. Each record has one place, which it shares with others.
+// recent caches decoded documents. It has a fixed number of slots; a record's slot follows
+// from its key, and records can share one.
 type recent struct {
 	seed  maphash.Seed
 	slots [1024]atomic.Pointer[Doc]
@@ -225,19 +226,19 @@ type recent struct {
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
 
-// slot is the place of a record.
+// slot returns the slot of a record.
 func (c *recent) slot(r *Record) *atomic.Pointer[Doc] {
 	return &c.slots[maphash.String(c.seed, r.Key)%uint64(len(c.slots))]
 }
 
-// Doc decodes a record, or finds it decoded.
+// Doc returns a record's document, from the cache or decoded.
 func (st *store) Doc(r *Record) *Doc {
 	slot := st.recent.slot(r)
 	if d := slot.Load(); d != nil && d.from == r {
 		return d
 	}
 	var d *Doc
-	err := st.rested(r, func(body, hidden []byte) (err error) { d, err = r.wake(body, hidden); return err })
+	err := st.encoded(r, func(body, hidden []byte) (err error) { d, err = r.decode(body, hidden); return err })
 	if err != nil {
 		st.log.Error(err, "A resource could not be read", "resource", r.ID)
 		d = &Doc{ID: r.ID, Type: r.Type, Body: value.Object{"properties": value.Object{}}, Hidden: value.Object{},
@@ -247,9 +248,9 @@ func (st *store) Doc(r *Record) *Doc {
 	return d
 }
 
-// rested calls use with the body and the hidden state of a record, which may be
-// read until use returns.
-func (st *store) rested(r *Record, use func(body, hidden []byte) error) error {
+// encoded calls use with the encoded body and hidden state of a record, which are valid
+// until use returns.
+func (st *store) encoded(r *Record, use func(body, hidden []byte) error) error {
 	if r.Body != nil {
 		return use(r.Body, r.Hidden)
 	}
@@ -269,8 +270,8 @@ func (st *store) rested(r *Record, use func(body, hidden []byte) error) error {
 	})
 }
 
-// after cuts n bytes out of an encoded record, behind a field's name. The name
-// cannot occur before: quotes in the strings before it are escaped.
+// after returns the n bytes after a field's name in an encoded record. The name cannot
+// occur earlier, because quotes in the strings before it are escaped.
 func after(v []byte, name string, n int) (value, rest []byte, ok bool) {
 	i := bytes.Index(v, []byte(name))
 	if i < 0 || len(v)-i-len(name) < n {

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveResource answers verbs on one resource or part of one.
+// serveResource answers GET, PUT, PATCH, DELETE and HEAD of one resource or part.
 func (c *Request) serveResource() *Error {
 	k, owner, part := c.Server.Registry.KindOf(c.Id)
 	if k == nil {
@@ -32,8 +32,8 @@ func (c *Request) serveResource() *Error {
 		"The requested resource does not support http method '%s'.", c.HTTP.Method)
 }
 
-// unknown answers what is asked of a type that is not modelled: there is none of
-// it, so that whoever looks or cleans up goes on, and none can be made.
+// unknown answers requests to a type that is not emulated: lists are empty and a GET is
+// 404, so that clients that look for leftovers can continue; a creation is refused.
 func (c *Request) unknown() (e *Error) {
 	method := c.HTTP.Method
 	if method != http.MethodGet && method != http.MethodHead && method != http.MethodDelete {
@@ -88,8 +88,8 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 	return nil
 }
 
-// read and update look at the store, and change it, for a request: what they see
-// is as the request's API version has it.
+// read and update run a transaction for a request. What the transaction reads has the form
+// of the request's API version.
 func (c *Request) read(fn func(*Tx)) {
 	c.Server.Read(func(t *Tx) { lookFor(c, t); fn(t) })
 }
@@ -98,13 +98,13 @@ func (c *Request) update(fn func(*Tx) error) error {
 	return c.Server.Update(func(t *Tx) error { lookFor(c, t); return fn(t) })
 }
 
-// lookFor lets a transaction see the store as a request wants it.
+// lookFor sets the API version and the caller of a request on a transaction.
 func lookFor(c *Request, t *Tx) {
 	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 
-// above refuses what is asked below what is gone: the group, or the resource that
-// an ID is a child of.
+// above returns an error if the resource group of an ID does not exist, or the resource
+// that the ID is a child of.
 func above(t *Tx, id ID) *Error {
 	if e := t.groupThere(id); e != nil {
 		return e
@@ -115,7 +115,7 @@ func above(t *Tx, id ID) *Error {
 	return nil
 }
 
-// groupThere checks the resource group of an ID.
+// groupThere returns an error if the resource group of an ID does not exist.
 func (t *Tx) groupThere(id ID) *Error {
 	if id.Group == "" {
 		return nil
@@ -126,7 +126,8 @@ func (t *Tx) groupThere(id ID) *Error {
 	return nil
 }
 
-// Writable checks that the group takes writes and nothing else is under way.
+// Writable checks that the group can be written to and that no other operation is in
+// progress on the document.
 func (t *Tx) Writable(id ID, lock string, hash string) *Error {
 	if e := t.groupThere(id); e != nil {
 		return e
@@ -140,8 +141,8 @@ func (t *Tx) Writable(id ID, lock string, hash string) *Error {
 	return busy(t, id, lock, hash)
 }
 
-// busy refuses a change while something else is under way on the document that is
-// locked. A delete goes on where the group is being deleted too.
+// busy returns an error if another operation is in progress on the locked document. A
+// delete may continue if the group is being deleted too.
 func busy(t *Tx, id ID, lock string, hash string) *Error {
 	op := t.open[value.Lower(lock)]
 	if op == nil || hash != "" && op.BodyHash == hash {
@@ -156,10 +157,11 @@ func busy(t *Tx, id ID, lock string, hash string) *Error {
 	return e
 }
 
-// effectHeader says of an answer to a write that what was written has no effect.
+// effectHeader is the header of an answer to a write that says that the written resource
+// has no effect in the emulator.
 const effectHeader = "x-casement-effect"
 
-// put creates or replaces, or with PATCH merges.
+// put creates or replaces a resource; with PATCH it merges the body into it.
 func (c *Request) put(k *Type) *Error {
 	if k.Kept {
 		c.Writer.Header().Set(effectHeader, "none")
@@ -271,8 +273,8 @@ func (c *Request) preconditions(old *Doc) *Error {
 	return nil
 }
 
-// next is the document as it will be: the body alone for a PUT, merged with the
-// old one for a PATCH.
+// next returns the new document: the request's body for a PUT, the old document with the
+// body merged into it for a PATCH.
 func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Error) {
 	d := &Doc{ID: c.Id.String(), Type: k.Name, Hidden: value.Object{}, Parsed: c.Id}
 	if old != nil {
@@ -309,8 +311,8 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 	return d, nil
 }
 
-// danglingReference refuses a document that points at nothing, by what its type
-// declares.
+// danglingReference returns an error if a document refers to a resource that does not
+// exist, by the references that its type declares.
 func (t *Tx) danglingReference(k *Type, d *Doc) (e *Error) {
 	own := d.Key()
 	var before []string
@@ -389,8 +391,8 @@ func (c *Request) delete(k *Type) *Error {
 	return c.Accepted(op, err)
 }
 
-// Accepted answers a delete or an action: 202 with the operation, 204 when there
-// was nothing to do.
+// Accepted answers a delete or an action: 202 with the operation, or 204 if nothing had to
+// be done.
 func (c *Request) Accepted(op *Operation, err error) *Error {
 	if e := AsError(err); e != nil {
 		return e
@@ -404,7 +406,7 @@ func (c *Request) Accepted(op *Operation, err error) *Error {
 	return nil
 }
 
-// asError is e as an error, nil for none.
+// asError returns e as an error; nil stays nil.
 func asError(e *Error) error {
 	if e == nil {
 		return nil

@@ -19,14 +19,14 @@ import (
 	"casement.dev/casement/internal/sim/limit"
 )
 
-// serving is the CA and the certificate signed by it.
+// serving has the CA certificate and the serving certificate that it signed.
 type serving struct {
 	ca   []byte
 	cert tls.Certificate
 }
 
-// loadServing reads the CA below dir or makes it; the serving certificate is new
-// each time.
+// loadServing reads the CA from files in dir, or creates it; the serving certificate is new
+// at each start.
 func loadServing(dir string, hosts []string) (*serving, error) {
 	caCert, caKey, err := loadCA(dir)
 	if err != nil {
@@ -49,13 +49,13 @@ func loadServing(dir string, hosts []string) (*serving, error) {
 	return &serving{ca: caCert, cert: cert}, err
 }
 
-// The files of the authority.
+// The names of the CA's files.
 const (
 	caCertFile = "ca.crt"
 	caKeyFile  = "ca.key"
 )
 
-// loadCA reads the authority's two files, or makes both.
+// loadCA reads the CA's certificate and key, or creates both.
 func loadCA(dir string) (cert, key []byte, err error) {
 	if dir != "" {
 		cert, key, err = readCA(filepath.Join(dir, caCertFile), filepath.Join(dir, caKeyFile))
@@ -79,8 +79,9 @@ func loadCA(dir string) (cert, key []byte, err error) {
 	return cert, key, writeWhole(filepath.Join(dir, caCertFile), cert, 0o644)
 }
 
-// readCA reads both files; none of them is no error. A key alone is what a start leaves
-// that was killed between the two, and is made again.
+// readCA reads the CA's certificate and key; it is no error if both files are missing. A
+// key without a certificate is left by a process that was killed between the two writes; it
+// is replaced.
 func readCA(certFile, keyFile string) (cert, key []byte, err error) {
 	cert, err = os.ReadFile(certFile)
 	if errors.Is(err, os.ErrNotExist) {
@@ -95,10 +96,10 @@ func readCA(certFile, keyFile string) (cert, key []byte, err error) {
 	return cert, key, err
 }
 
-// CAPEM is the certificate that clients have to trust.
+// CAPEM returns the CA certificate that clients have to trust.
 func (s *Server) CAPEM() []byte { return bytes.Clone(s.pki.ca) }
 
-// Serve answers on a listener over TLS until ctx ends.
+// Serve answers HTTPS requests on a listener until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if at, ok := l.Addr().(*net.TCPAddr); ok {
 		s.Port.Store(int64(at.Port))
@@ -114,7 +115,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// answered serves a request; false means that the connection was dropped.
+// answered handles a request; it returns false if the connection was closed without an
+// answer.
 func answered(h http.Handler, w http.ResponseWriter, r *http.Request) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
@@ -127,7 +129,7 @@ func answered(h http.Handler, w http.ResponseWriter, r *http.Request) (ok bool) 
 	return true
 }
 
-// RoundTrip answers r in process.
+// RoundTrip answers r without a network connection.
 func RoundTrip(h http.Handler, r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err

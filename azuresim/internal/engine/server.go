@@ -21,27 +21,27 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Defaults of a Config. The tenant and subscription are casement's own.
+// Defaults of Options. The tenant and the subscription are casement's own.
 const (
 	DefaultTenant       = "00000000-0000-0000-0000-0000000000a0"
 	DefaultSubscription = "00000000-0000-0000-0000-0000000000a1"
 )
 
-// Options say how an engine behaves.
+// Options are the options of an engine.
 type Options struct {
-	// Dir keeps the state; empty keeps it in memory.
+	// Dir is the state directory; empty keeps the state in memory.
 	Dir string
 	Log logr.Logger
-	// Clock is the real one when nil.
+	// Clock is the source of time; nil means the real clock.
 	Clock clock.WithTicker
-	// Latency scales the durations of operations.
+	// Latency scales how long operations last.
 	Latency Latency
-	// Throttle limits requests.
+	// Throttle scales the limits of requests.
 	Throttle Throttle
-	// TenantID and Subscriptions are the defaults above when empty.
+	// TenantID and Subscriptions default to the constants above.
 	TenantID      string
 	Subscriptions []string
-	// Faults are the rules in force at first; nil is none.
+	// Faults are the fault rules at the start; nil means none.
 	Faults *fault.Set
 }
 
@@ -54,7 +54,8 @@ type Server struct {
 	Life    context.Context
 	stop    context.CancelFunc
 	work    sync.WaitGroup
-	// starting is held while work begins, so that none does once Close waits.
+	// starting is locked while background work starts, so that none starts while Close
+	// waits.
 	starting sync.Mutex
 	Registry *registry
 	running  *running
@@ -71,8 +72,8 @@ type Server struct {
 	store *store
 }
 
-// Open opens the state and resumes what was under way. The providers' tables are
-// this server's own from then on.
+// Open opens the state and resumes the operations in progress. The providers' tables belong
+// to this server afterwards.
 func Open(cfg Options, providers ...Provider) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -108,7 +109,7 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 	return s, nil
 }
 
-// prepare reads what is kept beside the state, or makes it.
+// prepare reads the files in the state directory, or creates them.
 func prepare(s *Server) (err error) {
 	if s.pki, err = loadServing(s.Options.Dir, s.Registry.hosts()); err != nil {
 		return fmt.Errorf("the local Azure's CA: %w", err)
@@ -127,8 +128,7 @@ func prepare(s *Server) (err error) {
 	return nil
 }
 
-// resume lets the providers take up what ran and drives the operations that were
-// open.
+// resume starts the providers' background work and the operations that were in progress.
 func (s *Server) resume() {
 	var open []*Operation
 	s.Read(func(t *Tx) { open = t.OpenOperations() })
@@ -142,7 +142,7 @@ func (s *Server) resume() {
 	}
 }
 
-// Close ends the server; open operations go on after the next New on the same
+// Close stops the server; operations in progress continue at the next Open of the same
 // directory.
 func (s *Server) Close() error {
 	s.starting.Lock()
@@ -152,10 +152,10 @@ func (s *Server) Close() error {
 	return s.store.close()
 }
 
-// Broadcast wakes the operations that wait for something outside the store.
+// Broadcast wakes operations that wait for an event outside the store.
 func (s *Server) Broadcast() { s.running.broadcast() }
 
-// List returns the documents of a resource type as clients see them.
+// List returns the documents of a resource type in the form that clients see.
 func (s *Server) List(resourceType string) []json.RawMessage {
 	var out []json.RawMessage
 	s.Read(func(t *Tx) {
@@ -166,7 +166,7 @@ func (s *Server) List(resourceType string) []json.RawMessage {
 	return out
 }
 
-// Get returns one document as clients see it.
+// Get returns one document in the form that clients see.
 func (s *Server) Get(id string) (json.RawMessage, bool) {
 	var out json.RawMessage
 	s.Read(func(t *Tx) {
@@ -190,7 +190,7 @@ func (s *Server) Resources() []string {
 	return out
 }
 
-// Do answers a request in process, as a transport of an HTTP client would.
+// Do answers a request without a network connection, like the transport of an HTTP client.
 func (s *Server) Do(r *http.Request) (*http.Response, error) { return RoundTrip(s, r) }
 
 func marshal(o value.Object) json.RawMessage {
@@ -209,7 +209,7 @@ func (s *Server) GUID() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// CAFile is where the CA certificate is, "" for a server in memory.
+// CAFile returns the path of the CA certificate, or "" for a server in memory.
 func (s *Server) CAFile() string {
 	if s.Options.Dir == "" {
 		return ""

@@ -13,23 +13,23 @@ import (
 // snapshotForm is the version of the snapshot format.
 const snapshotForm = 1
 
-// snapshot is everything the emulator remembers. Secrets are in it; the disks of
-// guests are not.
+// snapshot is the whole state of the emulator, including secrets, without the disks of
+// guests.
 type snapshot struct {
 	Form       int          `json:"casementLocalAzure"`
 	Resources  []*Record    `json:"resources"`
 	Operations []*Operation `json:"operations"`
 }
 
-// Snapshot writes the state as JSON. It holds custom data, passwords and
-// secrets: keep it as you would keep those.
+// Snapshot writes the state as JSON. It contains custom data, passwords and secrets:
+// protect it as you protect those.
 func (s *Server) Snapshot(w io.Writer) error {
 	out := snapshot{Form: snapshotForm, Resources: []*Record{}, Operations: []*Operation{}}
 	var err error
 	s.Read(func(t *Tx) {
 		for r := range Ascend(t.Order, "") {
 			full := *r
-			err = cmp.Or(err, t.rested(r, func(body, hidden []byte) error {
+			err = cmp.Or(err, t.encoded(r, func(body, hidden []byte) error {
 				full.Body, full.Hidden = slices.Clone(body), slices.Clone(hidden)
 				return nil
 			}))
@@ -47,8 +47,8 @@ func (s *Server) Snapshot(w io.Writer) error {
 	return enc.Encode(out)
 }
 
-// Restore replaces the state by a snapshot. Guests of VMs that ran then boot
-// again from their custom data; operations that were open go on.
+// Restore replaces the state by a snapshot. Guests of VMs that were running boot again from
+// their custom data; operations in progress continue.
 func (s *Server) Restore(r io.Reader) error {
 	var in snapshot
 	if err := json.NewDecoder(r).Decode(&in); err != nil {
@@ -71,10 +71,10 @@ func (s *Server) Restore(r io.Reader) error {
 	return s.replace(in.Resources, in.Operations)
 }
 
-// Reset forgets all resources and operations, and ends all guests.
+// Reset deletes all resources and operations, and stops all guests.
 func (s *Server) Reset() error { return s.replace(nil, nil) }
 
-// replace puts another state in the place of the one there is.
+// replace replaces the whole state.
 func (s *Server) replace(records []*Record, ops []*Operation) error {
 	var after []func() error
 	err := s.Update(func(t *Tx) error {

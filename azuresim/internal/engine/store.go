@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// store is everything the emulator remembers, in memory and, when it has a
-// database, on disk. Its lock is the Server's.
+// store is the state of the emulator, in memory and, if it has a database, on disk. The
+// Server's lock protects it.
 type store struct {
 	index
 	recent   *recent
@@ -18,11 +18,10 @@ type store struct {
 	log      logr.Logger
 	db       *bbolt.DB
 	ops      map[string]*Operation
-	// open is the operation in progress on a document.
+	// open has the operation in progress on each document.
 	open map[string]*Operation
 	rev  uint64
-	// pruneAt is how many operations there have to be before the old ones are
-	// looked for.
+	// pruneAt is the number of operations at which old ones are removed.
 	pruneAt int
 }
 
@@ -116,8 +115,8 @@ func (st *store) removeOp(id string) {
 	}
 }
 
-// save writes what a transaction changed, all of it or nothing. Bodies written
-// need not stay in memory.
+// save writes the changes of a transaction to the database atomically. It may remove the
+// written bodies from memory.
 func (st *store) save(docs map[string]bool, ops map[string]bool) error {
 	if st.db == nil {
 		return nil

@@ -18,7 +18,7 @@ func Prefixes(o value.Object) []netip.Prefix {
 	return out
 }
 
-// Mac is an address of Microsoft's range, made from the interface's ID.
+// Mac returns a MAC address in Microsoft's range that is derived from the interface's ID.
 func Mac(seed string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(value.Lower(seed))) // never fails (hash.Hash)

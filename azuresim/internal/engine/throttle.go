@@ -27,14 +27,15 @@ var (
 
 const globalLimit = 15
 
-// Budget is a limit of a provider, of one resource and of all in a subscription.
+// Budget is a provider's limit of requests, for one resource and for all resources of a
+// subscription.
 type Budget struct {
 	Name          string
 	Resource, All throttle.Limit
 }
 
-// throttled takes a request from the budgets that it falls under, says what is
-// left in the headers, and refuses it when nothing is.
+// throttled counts a request against the limits that apply to it, reports the remaining
+// calls in headers, and refuses the request when none is left.
 func (c *Request) throttled() *Error {
 	kind, limit := "reads", limitReads
 	switch c.HTTP.Method {
@@ -96,7 +97,7 @@ func (c *Request) throttled() *Error {
 	return e
 }
 
-// policy is the budget of the provider that a call falls under; false for none.
+// policy returns the provider's budget that applies to a request; false if there is none.
 func (c *Request) policy() (Budget, bool) {
 	if p := c.Server.Registry.Spaces[value.Lower(c.Id.Namespace)]; p != nil && p.Budget != nil {
 		return p.Budget(c)
@@ -104,7 +105,8 @@ func (c *Request) policy() (Budget, bool) {
 	return Budget{}, false
 }
 
-// policyTarget is the resource that a call is about, in lower case.
+// policyTarget returns the ID of the resource that a request reads or changes, in lower
+// case.
 func (c *Request) policyTarget() string {
 	id := c.Id
 	if len(id.Names) > 0 {

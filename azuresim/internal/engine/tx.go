@@ -10,40 +10,42 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Tx is one look at the store, or one change of it. Changes are made in memory
-// at once and undone if the transaction fails; no other transaction sees them meanwhile.
+// Tx is a transaction that reads or changes the store. Changes are made in memory at once
+// and are undone if the transaction fails; no other transaction sees them before the end.
 type Tx struct {
 	*store
 	Server *Server
 	Now    time.Time
-	// Caller is the object ID of who asks for a write; "" is the local Azure itself.
+	// Caller is the object ID of the principal that writes; "" means the local Azure
+	// itself.
 	Caller string
-	// Version is the API version that views are for, "" for the newest.
+	// Version is the API version whose form View returns; "" means the newest.
 	Version string
-	// Local: views are for a client that asks the local Azure by its own address, and
-	// not by one of Azure's names.
+	// Local is true if the client uses the local Azure's own address, and not one of
+	// Azure's host names.
 	Local   bool
 	undo    []func()
 	docKeys map[string]bool
 	opKeys  map[string]bool
 	changes []Change
 	started []*Operation
-	// ended are the operations whose driving ends with the transaction.
+	// ended are the operations whose background work stops with the transaction.
 	ended []string
-	// failed is why a document could not be filed; it undoes the transaction.
+	// failed is the error of a document that could not be stored; it undoes the
+	// transaction.
 	failed error
 }
 
-// Read runs fn with the store held for reading.
+// Read runs fn while the store is locked for reading.
 func (s *Server) Read(fn func(*Tx)) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	fn(&Tx{store: s.store, Server: s, Now: s.Clock.Now().UTC()})
 }
 
-// Update runs fn with the store held for writing. If fn fails, or the change
-// cannot be written to disk, nothing has happened. After it, subscribers hear
-// of the changes and the operations begun are driven.
+// Update runs fn while the store is locked for writing. If fn fails, or the changes cannot
+// be written to disk, the store stays unchanged. Afterwards subscribers get the changes,
+// and operations that fn began start.
 func (s *Server) Update(fn func(*Tx) error) error {
 	s.mu.Lock()
 	t := &Tx{store: s.store, Server: s, Now: s.Clock.Now().UTC(), docKeys: map[string]bool{}, opKeys: map[string]bool{}}
@@ -70,14 +72,14 @@ func (s *Server) Update(fn func(*Tx) error) error {
 	return nil
 }
 
-// revert takes back what the transaction changed.
+// revert undoes the transaction's changes.
 func (t *Tx) revert() {
 	for _, u := range slices.Backward(t.undo) {
 		u()
 	}
 }
 
-// Edit returns a copy of a document to be changed and put; nil if there is none.
+// Edit returns a copy of a document to change and Put; nil if the document does not exist.
 func (t *Tx) Edit(id string) *Doc {
 	d := t.Find(id)
 	if d == nil {
@@ -88,8 +90,8 @@ func (t *Tx) Edit(id string) *Doc {
 	return &c
 }
 
-// Put files a document as its resource's new state. It is not to be changed
-// after that.
+// Put stores a document as its resource's new state. The document must not be changed
+// afterwards.
 func (t *Tx) Put(d *Doc) {
 	t.rev++
 	d.Rev, d.Changed, d.ETag = t.rev, t.Now, t.Server.GUID()
@@ -100,7 +102,7 @@ func (t *Tx) Put(d *Doc) {
 	for _, field := range []string{"id", "name", "type"} { // which are the ID's
 		delete(d.Body, field)
 	}
-	r, err := d.rest(t.Server.Registry.TypeOf(d.Type))
+	r, err := d.encode(t.Server.Registry.TypeOf(d.Type))
 	if err != nil {
 		t.failed = cmp.Or(t.failed, err)
 		return
@@ -108,7 +110,7 @@ func (t *Tx) Put(d *Doc) {
 	t.file(r)
 }
 
-// file puts a record as it is, its revision and times included.
+// file stores a record without changing its revision and times.
 func (t *Tx) file(r *Record) {
 	old := t.records[r.Key]
 	t.rev = max(t.rev, r.Rev)
@@ -123,8 +125,7 @@ func (t *Tx) file(r *Record) {
 	t.changes = append(t.changes, Change{ID: r.ID, Type: r.Type})
 }
 
-// Drop removes a document and everything below it; nothing for an empty ID, below which
-// everything is.
+// Drop removes a document and all documents below it. With an empty ID it does nothing.
 func (t *Tx) Drop(id string) {
 	key := value.Lower(id)
 	if key == "" {
@@ -170,22 +171,23 @@ func (t *Tx) dropOp(id string) {
 	t.opKeys[id] = true
 }
 
-// Since says whether what is looked at is of an API version or a newer one.
+// Since reports whether the transaction's API version is the given one or newer.
 func (t *Tx) Since(version string) bool { return t.Version == "" || t.Version >= version }
 
-// Underway is the operation in progress on a document, by its key; nil for none.
+// Underway returns the operation in progress on a document, by the document's key, or nil.
 func (t *Tx) Underway(key string) *Operation { return t.open[key] }
 
-// operation is the one with an ID, nil if there is none or it is forgotten.
+// operation returns the operation with an ID; nil if it does not exist or is no longer
+// kept.
 func (t *Tx) operation(id string) *Operation { return t.ops[value.Lower(id)] }
 
-// Taken says whether another than the resource with a key has an address of a
-// subnet.
+// Taken reports whether a resource other than the one with the key except has an address of
+// a subnet.
 func (t *Tx) Taken(subnet string, ip netip.Addr, except string) bool {
 	return t.subnets[value.Lower(subnet)].holds(ip, except)
 }
 
-// Exists says whether an ID names a stored resource or a part of one.
+// Exists reports whether a resource or a part with an ID is stored.
 func (t *Tx) Exists(id string) bool {
 	if t.Record(id) != nil {
 		return true
@@ -194,7 +196,7 @@ func (t *Tx) Exists(id string) bool {
 	return p != nil
 }
 
-// Part finds a child that lives inside its parent's document.
+// Part returns a child that is a part of its parent's document, with the parent.
 func (t *Tx) Part(id string) (*Doc, value.Object) {
 	r, err := ParseID(id)
 	if err != nil {

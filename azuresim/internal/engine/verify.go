@@ -9,15 +9,15 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Verify checks what the store keeps beside the documents against them, and says
-// what does not agree. It is for tests.
+// Verify compares the indexes of the store with its documents and returns the differences.
+// It is for tests.
 func (s *Server) Verify() (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	s.Read(func(t *Tx) {
 		again, held, given := newIndex(), 0, 0
 		for r := range Ascend(t.Order, "") {
 			d := t.Doc(r)
-			fresh, err := d.rest(t.Server.Registry.TypeOf(d.Type))
+			fresh, err := d.encode(t.Server.Registry.TypeOf(d.Type))
 			if err != nil {
 				wrong("%v", err)
 				continue

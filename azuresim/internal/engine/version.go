@@ -7,12 +7,12 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// newestVersion is a date after every API version known when this was written.
+// newestVersion is later than every API version that Azure had when this was written.
 const newestVersion = "2027-01-01"
 
 var apiVersionForm = regexp.MustCompile(`^20[12]\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(-[a-zA-Z0-9.-]+)?$`)
 
-// checkVersion refuses an api-version that no provider can have.
+// checkVersion returns an error for an api-version that no provider can have.
 func (c *Request) checkVersion() *Error {
 	v := c.Version
 	switch {
@@ -49,7 +49,7 @@ func (c *Request) checkVersion() *Error {
 		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
 }
 
-// ListedVersions are the API versions that a type is listed with, the newest first.
+// ListedVersions returns the API versions in a type's list of versions, newest first.
 func (k *Type) ListedVersions() []string {
 	if k.Versions != nil {
 		return k.Versions
@@ -57,7 +57,7 @@ func (k *Type) ListedVersions() []string {
 	return k.provider.Versions
 }
 
-// Versions are those that a provider is listed with, nil for one that there is not.
+// Versions returns the API versions of a provider; nil if the provider does not exist.
 func (r *registry) Versions(namespace string) []string {
 	if p := r.Spaces[value.Lower(namespace)]; p != nil {
 		return p.Versions

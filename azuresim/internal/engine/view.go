@@ -6,7 +6,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// storedAsServed says whether clients see a record as it is stored.
+// storedAsServed reports whether the stored form of a record is what clients see.
 func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	k := t.Server.Registry.TypeOf(r.Type)
 	switch {
@@ -20,7 +20,7 @@ func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	return k.Rests != nil && k.Rests(t, r, expand)
 }
 
-// Shown is a record as clients see it, encoded.
+// Shown returns a record in the form that clients see, encoded.
 func (t *Tx) Shown(r *Record, expand string) json.RawMessage {
 	if t.storedAsServed(r, expand) {
 		if out, err := t.plain(r); err == nil {
@@ -30,7 +30,7 @@ func (t *Tx) Shown(r *Record, expand string) json.RawMessage {
 	return marshal(t.View(t.Doc(r), expand))
 }
 
-// View is a document as clients see it.
+// View returns a document in the form that clients see.
 func (t *Tx) View(d *Doc, expand string) value.Object {
 	body := value.CloneObject(d.Body)
 	body["id"], body["name"], body["type"] = d.ID, d.Parsed.Name(), d.Type
@@ -55,7 +55,8 @@ func (t *Tx) View(d *Doc, expand string) value.Object {
 	return body
 }
 
-// completePart gives a child inside a document what clients expect of it.
+// completePart adds to a part the fields that every child resource has (id, name, type,
+// etag).
 func completePart(e value.Object, parent, part, typ, etag string) {
 	e["id"] = parent + "/" + part + "/" + value.Str(e, "name")
 	e["etag"] = `W/"` + etag + `"`

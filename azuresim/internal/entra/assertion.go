@@ -17,9 +17,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkAssertion checks a JWT that a client presents in the place of a secret:
-// one that it signed with the key of its certificate, or one that another token
-// service issued for it.
+// checkAssertion checks a JWT that a client sends in place of a secret: it is signed either
+// with the key of the client's certificate or by another token service.
 func checkAssertion(c *engine.Request, known *Client, assertion string) *denial {
 	var token jwt.RegisteredClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(assertion, &token); err != nil {
@@ -61,8 +60,8 @@ func timeOf(t *jwt.NumericDate) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// checkFederated compares a token of another issuer with the client's federated
-// identity credentials, and its signature with the issuer's keys.
+// checkFederated compares a token of another issuer with the client's federated identity
+// credentials, and verifies its signature with the issuer's keys.
 func checkFederated(c *engine.Request, known *Client, token jwt.RegisteredClaims, assertion string) *denial {
 	code, what, said := 700211, "issuer", token.Issuer
 	for _, f := range known.Federated {
@@ -81,7 +80,7 @@ func checkFederated(c *engine.Request, known *Client, token jwt.RegisteredClaims
 		"assertion.", what, said)
 }
 
-// checkIssuer checks that the issuer of a federated credential signed a token.
+// checkIssuer verifies that the issuer of a federated credential signed a token.
 func checkIssuer(c *engine.Request, f engine.Federated, assertion string) *denial {
 	keys := f.Keys
 	if keys == "" && entraOf(c.Server).Issuer != nil {
@@ -101,16 +100,16 @@ func checkIssuer(c *engine.Request, f engine.Federated, assertion string) *denia
 	return nil
 }
 
-// isTokenEndpoint says whether an assertion is meant for this token service;
-// clients write the URL that discovery gave them, with or without v2.0.
+// isTokenEndpoint reports whether the audience of an assertion is this token service.
+// Clients use the URL that discovery returned, with or without v2.0.
 func isTokenEndpoint(c *engine.Request, audience string) bool {
 	rest, ok := strings.CutPrefix(value.Lower(audience), "https://"+value.Lower(c.Host)+"/")
 	return ok && (strings.HasSuffix(rest, "/token") || strings.HasSuffix(rest, "/v2.0") ||
 		!strings.Contains(strings.TrimSuffix(rest, "/"), "/"))
 }
 
-// verify checks the signature of a JWT against the keys of a PEM text, certificates or
-// public keys.
+// verify verifies the signature of a JWT with the certificates or public keys in a PEM
+// text.
 func verify(token, keys string, algorithms ...string) error {
 	set, err := publicKeys(keys)
 	if err != nil {
@@ -123,7 +122,7 @@ func verify(token, keys string, algorithms ...string) error {
 	return nil
 }
 
-// publicKeys are those of a PEM text.
+// publicKeys returns the public keys in a PEM text.
 func publicKeys(text string) (set jwt.VerificationKeySet, err error) {
 	for rest := []byte(text); ; {
 		var block *pem.Block

@@ -7,8 +7,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// authorities is what instance discovery says of the token services: each host
-// is its own network and cache, so that a client stays with the one it asked.
+// authorities returns the answer of instance discovery about token services. Each host is
+// in a group of its own, so that a client's token cache and later requests stay with the
+// host that it asked.
 func authorities(asked string) []any {
 	var out []any
 	known := false

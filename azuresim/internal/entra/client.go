@@ -12,27 +12,28 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// DefaultClient is the application that each local Azure has from the start. Its
-// secret is drawn at random and kept beside the state.
+// DefaultClient is the ID of an application that each local Azure has from the start. Its
+// secret is random and stored in the state directory.
 const DefaultClient = "00000000-0000-0000-0000-0000000000a2"
 
-// Client is an application that may log in, with at least one credential.
+// Client is an application that can log in with at least one credential.
 type Client struct {
 	ID string `json:"id"`
-	// Secret is one that it may present; "" has none.
+	// Secret is a client secret that the application may use; "" means none.
 	Secret string `json:"secret,omitempty"`
-	// Certificate, in PEM, is whose key may sign its assertions.
+	// Certificate, in PEM, has the public key that verifies the application's assertions.
 	Certificate string `json:"certificate,omitempty"`
-	// Federated are the tokens of others that it may present.
+	// Federated are the federated identity credentials: tokens of other issuers that the
+	// application may use.
 	Federated []engine.Federated `json:"federated,omitempty"`
 }
 
-// Owner is the application of the one who runs this local Azure: with its secret one
-// may do everything.
+// Owner returns the application of the user who runs this local Azure. Its secret gives
+// every permission.
 func Owner(s *engine.Server) Client { return entraOf(s).owner }
 
-// SecretFile is where the secret of DefaultClient is kept, with mode 0600; "" for a
-// server in memory.
+// SecretFile returns the path of the file with DefaultClient's secret, which has mode 0600;
+// "" for a server in memory.
 func SecretFile(s *engine.Server) string {
 	if s.Options.Dir == "" {
 		return ""
@@ -42,7 +43,7 @@ func SecretFile(s *engine.Server) string {
 
 const secretFile = "client-secret"
 
-// loadOwner reads the secret of DefaultClient below dir or draws it.
+// loadOwner reads DefaultClient's secret from a file in dir, or generates it.
 func loadOwner(dir string) (Client, error) {
 	secret, err := engine.Keep(dir, secretFile, func() ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
@@ -55,17 +56,16 @@ func loadOwner(dir string) (Client, error) {
 	return Client{ID: DefaultClient, Secret: text}, nil
 }
 
-// minSecret is the length that a secret of 128 random bits has in base 32 (rand.Text).
+// minSecret is the length of a secret of 128 random bits in base 32 (rand.Text).
 const minSecret = 26
 
-// clients are the applications that may log in.
+// clients are the applications that can log in.
 type clients struct {
 	mu   sync.RWMutex
 	list []Client
 }
 
-// Admit lets an application log in from now on, until the server ends; it replaces one
-// with the same ID.
+// Admit registers an application until the server ends; it replaces one with the same ID.
 func Admit(s *engine.Server, c Client) {
 	entraOf(s).clients.mu.Lock()
 	defer entraOf(s).clients.mu.Unlock()
@@ -73,7 +73,7 @@ func Admit(s *engine.Server, c Client) {
 	entraOf(s).clients.list = append(slices.DeleteFunc(entraOf(s).clients.list, same), c)
 }
 
-// clientNamed finds an application by its ID.
+// clientNamed returns the application with an ID.
 func clientNamed(s *engine.Server, id string) *Client {
 	entraOf(s).clients.mu.RLock()
 	defer entraOf(s).clients.mu.RUnlock()
@@ -85,8 +85,7 @@ func clientNamed(s *engine.Server, id string) *Client {
 	return nil
 }
 
-// sameSecret compares secrets in a time that does not depend on them. An empty one
-// matches nothing.
+// sameSecret compares two secrets in constant time. An empty secret matches nothing.
 func sameSecret(have, presented string) bool {
 	return have != "" && subtle.ConstantTimeCompare([]byte(have), []byte(presented)) == 1
 }

@@ -16,19 +16,19 @@ const entraSpace = "Microsoft.Entra"
 type Config struct {
 	// Clients are applications that may log in beside DefaultClient.
 	Clients []Client
-	// Issuer returns the public keys, in PEM, that another token service signs with;
-	// nil knows none.
+	// Issuer returns another token service's public keys in PEM; a nil Issuer knows no
+	// other token service.
 	Issuer func(ctx context.Context, issuer string) (keys string, err error)
 }
 
-// state is what the token service keeps for a server.
+// state is the token service's own state in one server.
 type state struct {
 	Config
 	owner   Client
 	clients clients
 }
 
-// New is the token service: logins, managed identities, discovery.
+// New returns the token service: logins, managed identities, discovery.
 func New(cfg Config) engine.Provider {
 	p := engine.Provider{Namespace: entraSpace, State: &state{Config: cfg}, Open: openEntra, Front: serveLogin}
 	for _, c := range engine.Clouds() {
@@ -39,7 +39,7 @@ func New(cfg Config) engine.Provider {
 
 func entraOf(s *engine.Server) *state { return engine.StateOf[*state](s, entraSpace) }
 
-// openEntra reads the secret of the server's own application, or draws it.
+// openEntra reads DefaultClient's secret, or generates it.
 func openEntra(s *engine.Server) error {
 	e := entraOf(s)
 	var err error

@@ -10,11 +10,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveManagedIdentity is the token endpoint of managed identities in the form that App
-// Service has (IDENTITY_ENDPOINT): whoever knows the secret of DefaultClient, in the
-// header X-IDENTITY-HEADER, is a machine that has the identities it names, or one
-// assigned by the system. The other form, that of the metadata service, has no secret;
-// this address answers every user of the machine, and so refuses it.
+// serveManagedIdentity answers the token endpoint of managed identities in the form of App
+// Service (IDENTITY_ENDPOINT). A caller that sends DefaultClient's secret in the header
+// X-IDENTITY-HEADER gets tokens of any identity that the request names, or of the
+// system-assigned one. The other form, of the metadata service, has no secret; because
+// every user of this computer can connect to the address, that form is refused here.
 func serveManagedIdentity(c *engine.Request) {
 	if !sameSecret(entraOf(c.Server).owner.Secret, c.HTTP.Header.Get("X-IDENTITY-HEADER")) {
 		c.Reply(http.StatusUnauthorized, value.Object{"error": "invalid_request", "error_description": "The " +
@@ -25,8 +25,8 @@ func serveManagedIdentity(c *engine.Request) {
 	anyIdentity(c)
 }
 
-// ServeAnyIdentity answers as the metadata service of a machine that has every
-// identity. Callers have to know who asks.
+// ServeAnyIdentity answers as the metadata service of a VM that has every identity. The
+// caller of this function has to check who sends the request.
 func ServeAnyIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request) {
 	anyIdentity(s.Request(w, r))
 }
@@ -34,7 +34,8 @@ func ServeAnyIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request) 
 func anyIdentity(c *engine.Request) {
 	every := func(string) bool { return true }
 	if strings.EqualFold(c.Query.Get("client_id"), DefaultClient) {
-		// Templates name one client for every type of identity; who comes here may act as it.
+		// Templates contain one client ID for every type of identity; any caller of this
+		// endpoint may use it.
 		c.Query.Del("client_id")
 		identityToken(c, every, engine.Principal{Client: DefaultClient, Object: DefaultClient})
 		return
@@ -42,9 +43,9 @@ func anyIdentity(c *engine.Request) {
 	identityToken(c, every, engine.Principal{Client: systemClient, Object: systemClient})
 }
 
-// ServeIdentity is the token endpoint that a machine reaches at its metadata service:
-// it gives out tokens for the identities that are assigned to it, by resource ID, and
-// for no other. Without a choice in the request there has to be exactly one.
+// ServeIdentity answers the token endpoint of the metadata service of one VM: it returns
+// tokens of the identities that are assigned to the VM. A request that names no identity is
+// answered only if exactly one is assigned.
 func ServeIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request, assigned []string) {
 	c := s.Request(w, r)
 	has := func(id string) bool {
@@ -57,8 +58,8 @@ func ServeIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request, ass
 	identityToken(c, has, only)
 }
 
-// identityToken answers a request for a token of an identity that may be had, or of
-// the one that is meant when the request names none.
+// identityToken answers a request for a token of the identity that it names, if may allows
+// it, or of the default identity if it names none.
 func identityToken(c *engine.Request, may func(id string) bool, id engine.Principal) {
 	bad := func(status int, kind, message string) {
 		c.Reply(status, value.Object{"error": kind, "error_description": message})
@@ -108,17 +109,18 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 	})
 }
 
-// systemClient is the client of the identity that a machine is assigned by the system.
+// systemClient is the client ID of a system-assigned identity.
 const systemClient = "00000000-0000-0000-0000-0000000000c2"
 
-// identityParameters are how a request names an identity, and what they name.
+// identityParameters are the query parameters by which a request names an identity, with
+// the field of the identity that each is compared with.
 var identityParameters = map[string]func(engine.Principal) string{
 	"client_id": func(p engine.Principal) string { return p.Client },
 	"object_id": func(p engine.Principal) string { return p.Object }, "principal_id": func(p engine.Principal) string { return p.Object },
 	"msi_res_id": func(p engine.Principal) string { return p.ID }, "mi_res_id": func(p engine.Principal) string { return p.ID },
 }
 
-// principalNamed finds the identity that a parameter names.
+// principalNamed returns the identity that a query parameter names.
 func principalNamed(s *engine.Server, parameter, value string) (engine.Principal, bool) {
 	of := identityParameters[parameter]
 	return s.Principal(func(p engine.Principal) bool { return of(p) != "" && strings.EqualFold(of(p), value) })

@@ -8,9 +8,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveLogin answers the token service and discovery; it returns false for a
-// path that is ARM's. The URLs it gives out have the host that was asked: MSAL
-// refuses an issuer of another one.
+// serveLogin answers requests to the token service and discovery; it returns false for a
+// path that is ARM's. The URLs in its answers have the host of the request, because MSAL
+// refuses an issuer with another host.
 func serveLogin(c *engine.Request) bool {
 	path := value.Lower(engine.Slashes.ReplaceAllString(c.HTTP.URL.Path, "/"))
 	base := "https://" + c.Host
@@ -48,7 +48,8 @@ func serveLogin(c *engine.Request) bool {
 	return true
 }
 
-// serveEndpoints is the cloud's description, in the forms of three API versions.
+// serveEndpoints answers with the metadata of the cloud, in the forms of three API
+// versions.
 func serveEndpoints(c *engine.Request, base string) {
 	version := c.Query.Get("api-version")
 	login := value.Object{"loginEndpoint": base + "/", "audiences": []any{base, "https://management.azure.com/"},

@@ -10,11 +10,12 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// federatedAudience is the audience that Azure recommends and SDKs ask for.
+// federatedAudience is the audience of federated credentials that Azure recommends and SDKs
+// request.
 const federatedAudience = "api://AzureADTokenExchange"
 
-// denial is a refusal of the token service (RFC 6749, section 5.2) with the code
-// that Microsoft Entra adds.
+// denial is an error of the token service (RFC 6749, section 5.2) with the error code that
+// Microsoft Entra adds.
 type denial struct {
 	status  int
 	kind    string
@@ -28,9 +29,9 @@ func deny(status int, kind string, code int, format string, args ...any) *denial
 
 var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// serveToken is the token endpoint. Who may do what is not modelled; who may log in
-// is: the owner's application, those of the configuration, and identities with
-// federated credentials.
+// serveToken answers the token endpoint. The applications that can log in are the owner's,
+// those of the configuration, and identities with federated credentials; permissions are
+// not emulated here.
 func serveToken(c *engine.Request) {
 	if c.HTTP.Method != http.MethodPost {
 		denied(c, deny(http.StatusMethodNotAllowed, "invalid_request", 900561,
@@ -80,7 +81,7 @@ func serveToken(c *engine.Request) {
 	})
 }
 
-// denied answers with an OAuth error, which is not in ARM's form.
+// denied answers with an OAuth error, which does not have ARM's form.
 func denied(c *engine.Request, d *denial) {
 	trace := c.Server.GUID()
 	now := c.Server.Clock.Now().UTC().Format("2006-01-02 15:04:05Z")
@@ -89,7 +90,7 @@ func denied(c *engine.Request, d *denial) {
 		"error_description": fmt.Sprintf("AADSTS%d: %s Trace ID: %s Timestamp: %s", d.code, d.message, trace, now)})
 }
 
-// login checks a credential and returns the client's principal.
+// login checks a client's credential and returns its principal.
 func login(c *engine.Request, client, secret, assertionType, assertion string) (principal string, _ *denial) {
 	principal = client
 	known := clientNamed(c.Server, client)
@@ -124,7 +125,7 @@ func login(c *engine.Request, client, secret, assertionType, assertion string) (
 	return principal, nil
 }
 
-// tenant is the first segment of a login path.
+// tenant returns the first segment of a login path, which is the tenant.
 func tenant(c *engine.Request) string {
 	first, _, _ := strings.Cut(strings.TrimLeft(c.HTTP.URL.Path, "/"), "/")
 	return first

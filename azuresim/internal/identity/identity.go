@@ -24,7 +24,7 @@ func New() engine.Provider {
 	}
 }
 
-// notFound is the refusal of a federated credential that is not there. That of an
+// notFound returns the refusal of a federated credential that is not there. That of an
 // identity is ARM's.
 func notFound(id engine.ID) *engine.Error {
 	if !strings.EqualFold(id.FullType(), typeFederated) {

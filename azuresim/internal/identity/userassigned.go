@@ -28,7 +28,7 @@ func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// principalOf is the identity that a user-assigned identity is.
+// principalOf returns the identity that a user-assigned identity is.
 func principalOf(t *engine.Tx, d *engine.Doc) engine.Principal {
 	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"),
 		Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}

@@ -13,7 +13,7 @@ import (
 // keep, hidden, what the vault had.
 const typeDeleted = "Microsoft.KeyVault/locations/deletedVaults"
 
-// deletedType is the row of deleted vaults.
+// deletedType returns the resource type of deleted vaults.
 func deletedType() engine.Type {
 	return engine.Type{Name: typeDeleted, Style: engine.StyleGroup, Sync: true, Stateless: true, Global: true,
 		Untracked: true, Remains: true, Opaque: true, View: viewDeleted, Serve: serveDeleted,
@@ -59,7 +59,7 @@ func findDeleted(t *engine.Tx, name string) *engine.Doc {
 	return nil
 }
 
-// kept says whether a deleted vault is not purged yet by itself.
+// kept reports whether a deleted vault is not purged yet by itself.
 func kept(t *engine.Tx, d *engine.Doc) bool {
 	at, err := time.Parse(time.RFC3339, value.Str(d.Body, "properties", "scheduledPurgeDate"))
 	return err == nil && t.Now.Before(at)
@@ -93,7 +93,7 @@ func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// deletedNotFound is the refusal of a deleted vault that is not there.
+// deletedNotFound returns the refusal of a deleted vault that is not there.
 func deletedNotFound(id engine.ID) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "DeletedVaultNotFound", "The specified deleted vault '%s' does "+
 		"not exist. Ensure that the vault was indeed deleted and that it is in recoverable state. If soft "+

@@ -16,7 +16,7 @@ const (
 	typeKeyVersion = typeKey + "/versions"
 )
 
-// keyTypes are the rows of keys and their versions.
+// keyTypes returns the resource types of keys and their versions.
 func keyTypes() []engine.Type {
 	return []engine.Type{
 		{Name: typeKey, Sync: true, Stateless: true, Global: true, Untracked: true, Created: http.StatusOK,
@@ -64,7 +64,8 @@ func prepareKey(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// recoveryLevel is what becomes of the deleted keys of a vault.
+// recoveryLevel returns a vault's recovery level: whether its deleted keys can be recovered
+// or purged.
 func recoveryLevel(vault *engine.Doc) string {
 	p := value.Sub(vault.Body, "properties")
 	level := "Recoverable"

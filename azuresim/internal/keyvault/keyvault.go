@@ -39,7 +39,8 @@ func New() engine.Provider {
 	}
 }
 
-// notFound is the refusal of a deleted vault that is not there; ARM's is that of others.
+// notFound returns the refusal of a deleted vault that is not there; ARM's is that of
+// others.
 func notFound(id engine.ID) *engine.Error {
 	if strings.EqualFold(id.FullType(), typeDeleted) {
 		return deletedNotFound(id)
@@ -47,7 +48,7 @@ func notFound(id engine.ID) *engine.Error {
 	return nil
 }
 
-// vaultHosts are the names of key vaults in Azure's clouds.
+// vaultHosts returns the names of key vaults in Azure's clouds.
 func vaultHosts() []string {
 	var out []string
 	for _, c := range engine.Clouds() {

@@ -42,7 +42,7 @@ func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
 	return version
 }
 
-// bundle is a secret's version as the data plane shows it.
+// bundle returns a secret's version as the data plane shows it.
 func bundle(c *engine.Request, name string, v value.Object, secret bool) value.Object {
 	out := value.Object{"id": "https://" + c.Host + "/secrets/" + name + "/" + value.Str(v, "version"),
 		"attributes": value.Object{"recoveryLevel": "Recoverable+Purgeable"}}

@@ -27,7 +27,7 @@ func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
 	return reflect.DeepEqual(asked(before), asked(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
 }
 
-// asked is a document without what clients may send back of children, and need not.
+// asked returns a document without what clients may send back of children, and need not.
 func asked(v any) any {
 	switch v := v.(type) {
 	case value.Object:

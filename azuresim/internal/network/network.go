@@ -87,7 +87,7 @@ func New(cfg Config) engine.Provider {
 	}
 }
 
-// networkTypes are the rows of the network provider, private DNS apart.
+// networkTypes returns the resource types of the network provider, private DNS apart.
 func networkTypes() []engine.Type {
 	short := 5 * time.Second
 	rows := []engine.Type{
@@ -160,7 +160,7 @@ func networkTypes() []engine.Type {
 	return rows
 }
 
-// unmarkedTypes are those that Azure gives no resourceGuid.
+// unmarkedTypes returns the resource types without a resourceGuid.
 func unmarkedTypes() []engine.Type {
 	short := 5 * time.Second
 	return []engine.Type{

@@ -34,7 +34,7 @@ func networkUsages(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// labelFree says whether no public IP of a region has a DNS label.
+// labelFree reports whether no public IP of a region has a DNS label.
 func labelFree(c *engine.Request, label, location string) bool {
 	free := label != ""
 	c.Server.Read(func(t *engine.Tx) {

@@ -64,7 +64,7 @@ func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// noRanges are the lists that Azure shows in each rule, even when it has none.
+// noRanges returns the lists that Azure shows in each rule, even when it has none.
 func noRanges() value.Object {
 	return value.Object{"sourcePortRanges": []any{}, "destinationPortRanges": []any{},
 		"sourceAddressPrefixes": []any{}, "destinationAddressPrefixes": []any{}}

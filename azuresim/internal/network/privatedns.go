@@ -24,7 +24,7 @@ const maxRecordSets = 25000
 // zonesAndLinks are the rows of private DNS whose resources have a location.
 const zonesAndLinks = 2
 
-// dnsTypes are the rows of private DNS.
+// dnsTypes returns the resource types of private DNS.
 func dnsTypes() []engine.Type {
 	out := []engine.Type{
 		{Name: typeZone, Style: engine.StyleDNS, Takes: 20 * time.Second,
@@ -50,7 +50,7 @@ func dnsTypes() []engine.Type {
 	return out
 }
 
-// isRecord says whether a type is one of record sets, of private or public zones.
+// isRecord reports whether a type is one of record sets, of private or public zones.
 func isRecord(typ string) bool {
 	typ = value.Lower(typ)
 	rest, private := strings.CutPrefix(typ, value.Lower(typeZone)+"/")

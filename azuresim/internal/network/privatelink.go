@@ -16,7 +16,7 @@ const (
 	typeLinkService = "Microsoft.Network/privateLinkServices"
 )
 
-// linkTypes are the rows of Private Link that have a resourceGuid.
+// linkTypes returns the resource types of Private Link that have a resourceGuid.
 func linkTypes() []engine.Type {
 	return []engine.Type{
 		{Name: typeEndpoint, Takes: 20 * time.Second, Prepare: prepareEndpoint, View: viewEndpoint,
@@ -72,9 +72,9 @@ func connect(p value.Object, field, status, description string) {
 	}
 }
 
-// serviceOf is what of a service an endpoint is for, and the public names that lead to
-// it.
-// Source: https://learn.microsoft.com/azure/private-link/private-endpoint-dns.
+// serviceOf returns which sub-resource of a service a private endpoint connects to, and the
+// public names that resolve to its address. Source:
+// https://learn.microsoft.com/azure/private-link/private-endpoint-dns.
 func serviceOf(p value.Object) (group string, names []string) {
 	service := ""
 	for _, field := range []string{"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"} {

@@ -15,7 +15,7 @@ const typePublicZone = "Microsoft.Network/dnszones"
 // nameServers are those that Azure gives a zone, of its first group.
 var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
 
-// publicDNSTypes are the rows of public DNS.
+// publicDNSTypes returns the resource types of public DNS.
 func publicDNSTypes() []engine.Type {
 	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, Locations: []string{"global"},
 		AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
@@ -77,7 +77,7 @@ func preparePublicRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// errNoZone is how the provider itself words that a zone is not there.
+// errNoZone returns the provider's error for a zone that does not exist.
 func errNoZone(id engine.ID) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "NotFound",
 		"The zone '%s' does not exist in resource group '%s' of subscription '%s'.", id.Name(), id.Group,

@@ -71,7 +71,7 @@ func finishAddress(t *engine.Tx, op *engine.Operation, result any, err *engine.E
 	engine.FinishPut(t, op, nil, err)
 }
 
-// nameOf is the name of a public IP that has a DNS label.
+// nameOf returns the name of a public IP that has a DNS label.
 func nameOf(t *engine.Tx, d *engine.Doc, label string) string {
 	if local := networkOf(t.Server).FQDN; t.Local && local != nil {
 		return local(label, d.Location(), value.Str(d.Body, "properties", "ipAddress"))
@@ -79,7 +79,7 @@ func nameOf(t *engine.Tx, d *engine.Doc, label string) string {
 	return label + "." + d.Location() + ".cloudapp.azure.com"
 }
 
-// exampleAddress is the lowest of 203.0.113.0/24 that is free.
+// exampleAddress returns the lowest of 203.0.113.0/24 that is free.
 func exampleAddress(t *engine.Tx) string {
 	used := map[string]bool{}
 	for _, d := range t.All(typePublicIP, "") {

@@ -30,7 +30,7 @@ func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// freePrefix is the lowest of 198.51.100.0/24 (RFC 5737) that no other prefix
+// freePrefix returns the lowest of 198.51.100.0/24 (RFC 5737) that no other prefix
 // overlaps.
 func freePrefix(t *engine.Tx, bits int) (netip.Prefix, *engine.Error) {
 	var used []netip.Prefix

@@ -39,7 +39,7 @@ type tunnel struct {
 	to                       netip.AddrPort
 }
 
-// serveBastion is the data plane of Bastion hosts as `az network bastion tunnel`
+// serveBastion returns the data plane of Bastion hosts as `az network bastion tunnel`
 // speaks to it; Microsoft does not publish it. false means that the call is for none.
 func serveBastion(c *engine.Request) bool {
 	host, _, _ := strings.Cut(value.Lower(c.Host), ":")
@@ -144,7 +144,7 @@ func tunnelTo(s *engine.Server, host, vmID, port string) (tunnel, int, error) {
 	return tunnel{dnsName: host, vnet: vnet, from: firstOf(s, subnet), to: netip.AddrPortFrom(to, uint16(n))}, 0, nil
 }
 
-// addressOf is the private address of a virtual machine's first interface.
+// addressOf returns the private address of a virtual machine's first interface.
 func addressOf(s *engine.Server, vmID string) (netip.Addr, bool) {
 	for _, nic := range value.Items(properties(s, vmID), "networkProfile", "networkInterfaces") {
 		for _, config := range value.Items(properties(s, value.Str(nic, "id")), "ipConfigurations") {
@@ -156,7 +156,7 @@ func addressOf(s *engine.Server, vmID string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// firstOf is the first address of a subnet that Azure gives out, for the Bastion host.
+// firstOf returns the first address of a subnet that Azure gives out, for the Bastion host.
 func firstOf(s *engine.Server, subnetID string) netip.Addr {
 	vnet, _, _ := strings.Cut(subnetID, "/subnets/")
 	for _, one := range value.Items(properties(s, vnet), "subnets") {
@@ -170,7 +170,7 @@ func firstOf(s *engine.Server, subnetID string) netip.Addr {
 	return netip.Addr{}
 }
 
-// properties are those of a resource, empty for one that is not there.
+// properties returns the properties of a resource; they are empty if it does not exist.
 func properties(s *engine.Server, id string) value.Object {
 	raw, ok := s.Get(id)
 	var body value.Object

@@ -54,7 +54,7 @@ func subnetsUsing(t *engine.Tx, id string) []string {
 	return out
 }
 
-// interfacesUsing are the interfaces that point at an ID, those of scale sets'
+// interfacesUsing returns the interfaces that point at an ID, those of scale sets'
 // instances included.
 func interfacesUsing(t *engine.Tx, id string) []*engine.Record {
 	return t.UsersAs(id, engine.AsInterface)

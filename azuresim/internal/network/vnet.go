@@ -111,7 +111,7 @@ func guardVNet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// peeringGUID is the identifier that a peering keeps for life.
+// peeringGUID returns the identifier that a peering keeps for life.
 func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 	if old != nil {
 		if guid := value.Str(engine.PartOf(old.Body, "virtualNetworkPeerings", name), "properties", "resourceGuid"); guid != "" {
@@ -139,7 +139,7 @@ func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// subnetConfigs are the IP configurations that have an address of a subnet.
+// subnetConfigs returns the IP configurations that have an address of a subnet.
 func subnetConfigs(t *engine.Tx, subnet string) []string {
 	var out []string
 	for _, n := range interfacesUsing(t, subnet) {

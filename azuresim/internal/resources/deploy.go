@@ -116,7 +116,7 @@ func deploymentOperation(s *engine.Server, op *engine.Operation, r template.Reso
 	return value.Object{"id": op.Target + "/operations/" + operationID, "operationId": operationID, "properties": p}
 }
 
-// duration is a time span in ISO 8601, as deployments show it.
+// duration returns a time span in ISO 8601, as deployments show it.
 func duration(d time.Duration) string { return fmt.Sprintf("PT%.7gS", d.Seconds()) }
 
 // deployAttempts bounds how often a write is repeated that ran into another one.
@@ -242,9 +242,9 @@ func finishDeployment(t *engine.Tx, op *engine.Operation, result any, err *engin
 	t.Put(d)
 }
 
-// camel is an output's name as deployments show it: the capitals that it begins
-// with are small, but for one that a word begins with. (Seen in the published
-// output of az vmss create, whose template says VMSS.)
+// camel returns an output's name as deployments show it: the capitals that it begins with
+// are small, but for one that a word begins with. (Seen in the published output of az vmss
+// create, whose template says VMSS.)
 func camel(name string) string {
 	for i := 0; i < len(name) && unicode.IsUpper(rune(name[i])); i++ {
 		if i > 0 && i+1 < len(name) && !unicode.IsUpper(rune(name[i+1])) {
@@ -255,7 +255,7 @@ func camel(name string) string {
 	return name
 }
 
-// errorBody is an error as documents have it.
+// errorBody returns an error as documents have it.
 func errorBody(e *engine.Error) value.Object {
 	o := value.Object{"code": e.Code, "message": e.Message}
 	if len(e.Details) > 0 {

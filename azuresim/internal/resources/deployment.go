@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// deploymentType is the row of deployments of templates to a resource group.
+// deploymentType returns the resource type of deployments of templates to a resource group.
 func deploymentType() engine.Type {
 	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true,
 		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
@@ -218,7 +218,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// deploymentProperties is what a deployment shows of itself before it ends.
+// deploymentProperties returns the properties of a deployment that has not ended.
 func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) value.Object {
 	parameters := value.Object{}
 	for name, p := range tmpl.Parameters {
@@ -269,7 +269,7 @@ func resourceIDs(tmpl *template.Template) []string {
 	return out
 }
 
-// title is a parameter's type as deployments show it.
+// title returns a parameter's type as deployments show it.
 func title(s string) string {
 	if s == "" {
 		return s

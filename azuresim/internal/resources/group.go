@@ -119,7 +119,7 @@ func putGroup(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// groupDelete is the work that ends a group with all that is in it.
+// groupDelete returns the work that ends a group with all that is in it.
 func groupDelete() engine.Work {
 	return engine.Work{Name: "group.delete", Run: runGroupDelete, Finish: finishGroupDelete}
 }
@@ -188,7 +188,8 @@ func checkGroupName(name string) *engine.Error {
 	return nil
 }
 
-// groupType is the row of resource groups, which ARM's paths name without a provider.
+// groupType returns the resource type of resource groups, which ARM's paths name without a
+// provider.
 func groupType() engine.Type {
 	return engine.Type{Name: engine.TypeGroup, Style: engine.StyleGroup, Untracked: true, Delete: groupDelete()}
 }

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// locations are the regions, as a subscription sees them.
+// locations returns the regions, as a subscription sees them.
 func locations(subscription string) []any {
 	out := []any{}
 	for _, name := range value.SortedKeys(engine.Places) {
@@ -100,7 +100,7 @@ func provider(c *engine.Request, namespace string) value.Object {
 	}
 }
 
-// partsOf are the types of what is inside the documents of a type.
+// partsOf returns the types of what is inside the documents of a type.
 func partsOf(name string, k *engine.Type) []string {
 	var out []string
 	for part := range k.Parts {

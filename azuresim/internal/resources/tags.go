@@ -67,7 +67,7 @@ func answerTags(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// newTags is what a request makes of the tags there are.
+// newTags returns the tags after a request that merges, replaces or deletes tags.
 func newTags(method string, old, body value.Object) (value.Object, *engine.Error) {
 	given := value.Sub(body, "properties", "tags")
 	next := value.Object{}

@@ -13,7 +13,7 @@ import (
 
 const typeAccount = "Microsoft.Storage/storageAccounts"
 
-// accountType is the row of storage accounts.
+// accountType returns the resource type of storage accounts.
 func accountType() engine.Type {
 	return engine.Type{Name: typeAccount, Style: engine.StyleStorage, Sync: true, AsyncCreate: true,
 		Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}

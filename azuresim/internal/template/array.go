@@ -33,7 +33,7 @@ func contains(_ *scope, a []any) (any, error) {
 	return false, nil
 }
 
-// end is the first or last part of a text or array.
+// end returns the first or the last element of an array, or character of a text.
 func end(v any, first bool) any {
 	switch v := v.(type) {
 	case string:

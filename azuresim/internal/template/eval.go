@@ -9,47 +9,47 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// Context is where a template is deployed.
+// Context describes the deployment of a template.
 type Context struct {
 	Subscription, TenantID string
-	// Group is the resource group, GroupLocation its location.
+	// Group is the resource group; GroupLocation is its location.
 	Group, GroupLocation string
-	// Deployment is the deployment's name, Mode Incremental or Complete.
+	// Deployment is the deployment's name; Mode is Incremental or Complete.
 	Deployment string
-	// Endpoint is the resource manager's URL, for environment().
+	// Endpoint is the resource manager's URL, which environment() returns.
 	Endpoint string
-	// APIVersion is what providers() says.
+	// APIVersion is the API version that providers() returns.
 	APIVersion string
-	// Now is the time of utcNow(), as 20060102T150405Z.
+	// Now is the value of utcNow(), in the form 20060102T150405Z.
 	Now string
 }
 
-// Reference answers reference(): the properties of a deployed resource, or with
-// full all of it.
+// Reference evaluates reference(): it returns the properties of a deployed resource, or the
+// whole resource if full is true.
 type Reference func(id, apiVersion string, full bool) (any, error)
 
-// scope is what expressions are evaluated in.
+// scope has the values that an expression can refer to.
 type scope struct {
 	Context
 	functions  map[string]function
 	parameters object
 	variables  object
-	// pending are the raw variables that have not been asked for yet.
+	// pending are the unevaluated variables that no expression has used yet.
 	pending object
 	copies  map[string]int
 	current string // the copy loop inside of which we are
-	// reference is nil while the template is only expanded.
+	// reference evaluates reference(); it is nil while the template is only expanded.
 	reference Reference
-	// resources finds the ID of a resource of the template by its short name.
+	// resources returns the ID of a resource of the template by its short name.
 	resources func(name string) (string, bool)
-	// seen is called with each resource that reference() names.
+	// seen is called with the ID of each resource that a call of reference() names.
 	seen func(id string)
 }
 
-// errLater is returned for what can be known only during deployment.
+// errLater is the error of an expression whose value is known only during the deployment.
 var errLater = errors.New("reference() can be used in properties and outputs only")
 
-// value evaluates all expressions inside of v.
+// value evaluates all expressions in v.
 func (s *scope) value(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -74,7 +74,7 @@ func (s *scope) value(v any) (any, error) {
 	return v, nil
 }
 
-// object evaluates an object; a property "copy" makes lists of its siblings.
+// object evaluates an object; a property "copy" adds arrays to the object.
 func (s *scope) object(o object) (any, error) {
 	out := make(object, len(o))
 	for k, e := range o {
@@ -111,10 +111,10 @@ func (s *scope) propertyCopies(loops []any, into object) error {
 	return nil
 }
 
-// maxCopies is ARM's limit of a loop's count.
+// maxCopies is ARM's limit for the count of a copy loop.
 const maxCopies = 800
 
-// loop calls fn once for each index of a copy loop.
+// loop calls fn once for each iteration of a copy loop.
 func (s *scope) loop(name string, count any, fn func(*scope) (any, error)) ([]any, error) {
 	v, err := s.value(count)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *scope) eval(n *node) (any, error) {
 	return v, nil
 }
 
-// branch evaluates only the side of if() that is taken.
+// branch evaluates if(): the condition, then only the argument that it selects.
 func (s *scope) branch(n *node) (any, error) {
 	if len(n.args) != 3 {
 		return nil, fmt.Errorf("if takes three arguments")
@@ -207,7 +207,7 @@ func (s *scope) branch(n *node) (any, error) {
 	return s.eval(n.args[2])
 }
 
-// member is a property of an object, by its name without case.
+// member returns a property of an object; names of properties are not case-sensitive.
 func member(of any, name string) (any, error) {
 	o, ok := of.(object)
 	if !ok {
@@ -241,7 +241,7 @@ func element(of, i any) (any, error) {
 	return nil, fmt.Errorf("%v is no index", i)
 }
 
-// parameter is the value of a parameter.
+// parameter returns the value of a parameter.
 func (s *scope) parameter(name string) (any, error) {
 	v, err := member(s.parameters, name)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *scope) parameter(name string) (any, error) {
 	return v, nil
 }
 
-// variable evaluates a variable when it is first asked for.
+// variable evaluates a variable when an expression first uses it.
 func (s *scope) variable(name string) (any, error) {
 	if v, err := member(s.variables, name); err == nil {
 		return v, nil

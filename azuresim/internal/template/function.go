@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// function is one template function with how many arguments it takes; a max of
-// -1 is any number.
+// function is a template function with the least and largest number of its arguments; a max
+// of -1 means any number.
 type function struct {
 	min, max int
 	call     func(s *scope, args []any) (any, error)
 }
 
-// functions lists what expressions may call, by lower-case name.
+// functions returns the functions of the template language by lower-case name.
 func functions() map[string]function {
 	return map[string]function{
 		"parameters": {1, 1, func(s *scope, a []any) (any, error) { return s.parameter(text(a[0])) }},
@@ -139,10 +139,10 @@ func functions() map[string]function {
 
 func text(v any) string { s, _ := v.(string); return s }
 
-// fold is v as text without case.
+// fold returns v as lower-case text, for comparison.
 func fold(v any) string { return strings.ToLower(asText(v)) }
 
-// asText is a value as string() writes it.
+// asText returns a value in the form that the template function string() gives it.
 func asText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -186,7 +186,8 @@ func copyIndex(s *scope, a []any) (any, error) {
 	return float64(i) + offset, nil
 }
 
-// reference finds a resource by ID, or by the name of one in the template.
+// reference returns the ID of a resource that is given by ID or by its name in the
+// template.
 func reference(s *scope, a []any) (any, error) {
 	id := text(a[0])
 	if !strings.HasPrefix(id, "/") {
@@ -212,7 +213,8 @@ func reference(s *scope, a []any) (any, error) {
 	return s.reference(id, version, full)
 }
 
-// resourceID takes an optional subscription and group, a type and its names.
+// resourceID implements resourceId(): an optional subscription and group, a type, and its
+// names.
 func resourceID(s *scope, a []any) (any, error) {
 	i := slices.IndexFunc(a, func(v any) bool { return strings.Contains(text(v), "/") })
 	subscription, group := s.Subscription, s.Group
@@ -235,7 +237,7 @@ func subscriptionResourceID(s *scope, a []any) (any, error) {
 	return typed("/subscriptions/"+s.Subscription, a)
 }
 
-// typed makes an ID of a type and as many names as it has segments.
+// typed builds an ID from a type and one name for each of its segments.
 func typed(scope string, a []any) (any, error) {
 	segments := strings.Split(text(a[0]), "/")
 	var names []string
@@ -267,13 +269,14 @@ func digest(a []any) []byte {
 	return sum[:]
 }
 
-// guid is repeatable, as Azure's is; the values differ from Azure's.
+// guid implements guid(): equal arguments give equal values, which differ from Azure's
+// values.
 func guid(a []any) string {
 	h := hex.EncodeToString(digest(a)[:16])
 	return h[:8] + "-" + h[8:12] + "-5" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// uniqueString has 13 characters of letters and digits, as Azure's has.
+// uniqueString implements uniqueString(): 13 letters and digits, as in Azure.
 func uniqueString(a []any) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(digest(a))[:13])
 }
@@ -369,7 +372,7 @@ func createObject(_ *scope, a []any) (any, error) {
 	return o, nil
 }
 
-// equal compares without the case of texts.
+// equal compares two values; texts are compared without case.
 func equal(a, b any) bool {
 	if x, ok := a.(string); ok {
 		y, ok := b.(string)

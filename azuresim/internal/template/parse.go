@@ -13,7 +13,7 @@ type node struct {
 	value any    // literal
 	name  string // call: the function; property: its name
 	args  []*node
-	// of is what a property or index is taken from.
+	// of is the node whose property or element is accessed.
 	of *node
 }
 
@@ -26,11 +26,11 @@ const (
 	index
 )
 
-// maxExpression is ARM's limit of an expression's length.
+// maxExpression is ARM's limit for the length of an expression.
 const maxExpression = 24576
 
-// expression takes the text of a string apart: it returns nil for plain text,
-// whose value is the second result.
+// expression parses a string of a template: it returns the expression in it, or, for plain
+// text, a nil node and the text.
 func expression(text string) (*node, string, error) {
 	switch {
 	case strings.HasPrefix(text, "[["):
@@ -83,10 +83,10 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// maxDepth bounds the nesting of an expression.
+// maxDepth is the deepest nesting of an expression that is parsed.
 const maxDepth = 100
 
-// term reads a literal or a call and what is taken from it.
+// term parses a literal or a call and the accesses that follow it.
 func (p *parser) term(depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, p.errorf("it is nested too deeply")
@@ -112,7 +112,7 @@ func (p *parser) term(depth int) (*node, error) {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
-// text_ reads a string in single quotes; two of them mean one.
+// text_ parses a string in single quotes; two quotes inside mean one.
 func (p *parser) text_() (*node, error) {
 	var b strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {
@@ -186,7 +186,7 @@ func (p *parser) call(depth int) (*node, error) {
 	}
 }
 
-// access reads .name and [index] after a term.
+// access parses .name and [index] after a term.
 func (p *parser) access(n *node, depth int) (*node, error) {
 	for {
 		p.space()

@@ -2,10 +2,10 @@ package template
 
 import "bytes"
 
-// Relaxed turns what the deployment service reads beyond JSON into JSON:
-// comments, keys without quotes, texts in single quotes or over several lines,
-// and commas before a closing bracket. az sends such bodies. What is no JSON
-// either way stays so.
+// Relaxed converts the extensions of JSON that the deployment service accepts into plain
+// JSON: comments, keys without quotes, strings in single quotes or over several lines, and
+// commas before a closing bracket. az sends such bodies. Text that is not valid in either
+// form stays invalid.
 func Relaxed(in []byte) []byte {
 	r := &relaxer{in: in}
 	for r.at < len(r.in) {
@@ -39,7 +39,7 @@ func (r *relaxer) step() {
 	}
 }
 
-// text copies a text; line ends inside of it are escaped.
+// text copies a string and escapes line ends in it.
 func (r *relaxer) text(quote byte) {
 	r.out.WriteByte('"')
 	for r.at++; r.at < len(r.in) && r.in[r.at] != quote; r.at++ {
@@ -82,7 +82,7 @@ func (r *relaxer) comment() {
 	r.out.WriteByte(' ')
 }
 
-// bare copies a word: one that a colon follows is a key.
+// bare copies a word without quotes; a word before a colon is a key and gets quotes.
 func (r *relaxer) bare() {
 	from := r.at
 	for r.at < len(r.in) && (letter(r.in[r.at]) || r.in[r.at] == '$' || r.in[r.at] >= '0' && r.in[r.at] <= '9') {
@@ -98,7 +98,7 @@ func (r *relaxer) bare() {
 	r.out.Write(word)
 }
 
-// dropComma takes back a comma that nothing followed.
+// dropComma removes a trailing comma from the output.
 func (r *relaxer) dropComma() {
 	if t := bytes.TrimRight(r.out.Bytes(), " \t\r\n"); len(t) > 0 && t[len(t)-1] == ',' {
 		r.out.Truncate(len(t) - 1)

@@ -10,10 +10,10 @@ import (
 
 // Template is a template with its parameters, ready to be deployed.
 type Template struct {
-	// Resources are those whose condition holds, in an order in which each comes
-	// after what it depends on.
+	// Resources are the resources whose condition is true, each after the resources that it
+	// depends on.
 	Resources []Resource
-	// Parameters are the values in effect; secure ones are left out.
+	// Parameters are the values of the parameters, without secure ones.
 	Parameters map[string]Parameter
 
 	scope   *scope
@@ -29,7 +29,7 @@ type Parameter struct {
 // Resource is one resource of a template.
 type Resource struct {
 	ID, Type, Name, APIVersion string
-	// DependsOn are the IDs of resources of the template that come before.
+	// DependsOn are the IDs of the template's resources that are deployed before this one.
 	DependsOn []string
 
 	raw   object
@@ -38,7 +38,7 @@ type Resource struct {
 	deps  []string // as written
 }
 
-// declared is what a template says of a parameter.
+// declared is the declaration of a parameter in a template.
 type declared struct {
 	typ     string
 	value   any
@@ -46,8 +46,8 @@ type declared struct {
 	allowed []any
 }
 
-// New checks a template and its parameters (name to {"value": ...}) and expands
-// conditions, copies and dependencies. Its errors are of the template's author.
+// New checks a template and its parameters (name to {"value": ...}) and expands conditions,
+// copies and dependencies. Its errors are mistakes in the template or its parameters.
 func New(template, parameters object, c Context) (*Template, error) {
 	if _, ok := template["resources"]; !ok {
 		return nil, fmt.Errorf("required property 'resources' not found in the template")
@@ -77,7 +77,7 @@ func New(template, parameters object, c Context) (*Template, error) {
 	return t, t.order(all)
 }
 
-// resourceList reads resources in both forms: an array, and an object by
+// resourceList parses the resources of a template in both forms: an array, and an object by
 // symbolic name (languageVersion 2.0).
 func resourceList(v any) ([]object, error) {
 	var out []object
@@ -186,8 +186,8 @@ func (t *Template) takeVariables(template object) error {
 	return nil
 }
 
-// expand makes the resources that one entry describes: none, one, a copy loop,
-// and its children.
+// expand returns the resources that one entry of the template describes: none if its
+// condition is false, several for a copy loop, and its child resources.
 func (s *scope) expand(raw object, parent *Resource) ([]Resource, error) {
 	loop, ok := raw["copy"].(object)
 	if !ok {
@@ -261,7 +261,7 @@ func (s *scope) expandOne(raw object, parent *Resource, loop string) ([]Resource
 	return out, nil
 }
 
-// idOf is the ID of a resource, which hangs on its scope if it has one.
+// idOf returns the ID of a resource; if it has a scope, the ID begins with the scope's.
 func (s *scope) idOf(raw object, typ, name string) (string, error) {
 	group := s.Group
 	if g, ok := raw["resourceGroup"]; ok {
@@ -282,7 +282,7 @@ func (s *scope) idOf(raw object, typ, name string) (string, error) {
 			return "", fmt.Errorf("scope: %q is no resource ID", base)
 		}
 	}
-	// An extension on a resource may be written type/providers/extension.
+	// The type of an extension on a resource may be written as type/providers/extension.
 	if owner, extension, ok := strings.Cut(typ, "/providers/"); ok {
 		names := strings.Split(name, "/")
 		n := strings.Count(owner, "/")
@@ -299,8 +299,8 @@ func (s *scope) idOf(raw object, typ, name string) (string, error) {
 	return text(id), err
 }
 
-// order sorts the resources by what they depend on: what they say, and what
-// they refer to.
+// order sorts the resources so that each comes after those that it depends on, by dependsOn
+// and by its references.
 func (t *Template) order(all []Resource) error {
 	t.scope.resources = func(name string) (string, bool) {
 		for _, r := range all {
@@ -374,7 +374,7 @@ func (t *Template) sort(all []Resource) error {
 	return nil
 }
 
-// meta are the keys of a resource that are the template's own.
+// meta are the keys of a resource in a template that are not part of the body of the PUT.
 var meta = []string{"type", "name", "apiVersion", "dependsOn", "condition", "copy", "resources", "scope",
 	"comments", "resourceGroup", "subscriptionId"}
 
@@ -388,8 +388,8 @@ func withoutMeta(raw object) object {
 	return out
 }
 
-// inner takes the template of a nested deployment out of raw, if that template
-// is to be evaluated by itself.
+// inner removes the template of a nested deployment from raw, if that template is evaluated
+// in a scope of its own.
 func inner(raw object) (rest object, template any) {
 	p, _ := raw["properties"].(object)
 	o, _ := p["expressionEvaluationOptions"].(object)
@@ -403,7 +403,7 @@ func inner(raw object) (rest object, template any) {
 	return rest, template
 }
 
-// Body is what to PUT, with what it refers to as ref answers.
+// Body returns the body of the resource's PUT; ref evaluates calls of reference() in it.
 func (r Resource) Body(ref Reference) (map[string]any, error) {
 	s := *r.scope
 	s.reference = ref
@@ -419,7 +419,7 @@ func (r Resource) Body(ref Reference) (map[string]any, error) {
 	return o, nil
 }
 
-// Outputs are the template's outputs as {"type", "value"} by name.
+// Outputs returns the template's outputs, by name, each as {"type", "value"}.
 func (t *Template) Outputs(ref Reference) (map[string]any, error) {
 	s := *t.scope
 	s.reference = ref
@@ -451,7 +451,7 @@ func (t *Template) Outputs(ref Reference) (map[string]any, error) {
 	return out, nil
 }
 
-// title is a type as deployments show it: String for string.
+// title returns a type's name as answers about deployments spell it: String for string.
 func title(s string) string {
 	if s == "" {
 		return s

@@ -18,8 +18,8 @@ func decode(t testing.TB, text string) object {
 	return o
 }
 
-// TestExpressions evaluates outputs, with the values that Microsoft's pages of
-// the functions give where they give one.
+// TestExpressions evaluates outputs and compares them with the values that Microsoft's
+// documentation of the functions gives.
 func TestExpressions(t *testing.T) {
 	for expr, want := range map[string]any{
 		"plain":                 "plain",

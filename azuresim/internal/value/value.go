@@ -48,7 +48,7 @@ func Sub(o Object, path ...string) Object {
 	return m
 }
 
-// Items are the objects of an array; other elements are left out.
+// Items returns the objects of an array; other elements are left out.
 func Items(o Object, path ...string) []Object {
 	l, _ := At(o, path...).([]any)
 	out := make([]Object, 0, len(l))
@@ -231,7 +231,7 @@ func Unlink(o any, path []string, id string) {
 	}
 }
 
-// Referenced are the resource IDs that o points to, in lower case, each once.
+// Referenced returns the resource IDs that o points to, in lower case, each once.
 func Referenced(o Object) []string {
 	var out []string
 	References(o, func(id string) { out = append(out, Lower(id)) })

@@ -94,7 +94,7 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// SubscriptionID is the subscription that the client's calls are counted in.
+// SubscriptionID returns the subscription that the client's calls are counted in.
 func (c *Client) SubscriptionID() string { return c.subscriptionID }
 
 // Result is what a changing call led to. Operation is nil when it is complete, and

@@ -88,9 +88,9 @@ func classOfStatus(status int) Class {
 	return Unknown
 }
 
-// classOfCode is the table of ARM error codes; "" for a code it does not have. One
-// code can mean several things, which its message distinguishes.
-// Source: reference of ARM common errors,
+// classOfCode returns the table of ARM error codes; "" for a code it does not have. One
+// code can mean several things, which its message distinguishes. Source: reference of ARM
+// common errors,
 // https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors.
 func classOfCode(code, message string) Class {
 	switch code {

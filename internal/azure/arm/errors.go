@@ -21,7 +21,7 @@ const CodeBadToken = "ResumeTokenUnusable"
 // CodeBadName is the code of an error about an ID that no resource can have.
 const CodeBadName = "InvalidResourceName"
 
-// Unnamable says whether Azure, or the client before asking it, refuses an ID as one
+// Unnamable reports whether Azure, or the client before asking it, refuses an ID as one
 // that no resource can have: there is nothing to find or to delete there.
 func Unnamable(err error) bool {
 	switch CodeOf(err) {
@@ -56,7 +56,7 @@ type Error struct {
 	err   error
 }
 
-// Error says what failed, on which resource, and why, in one line.
+// Error returns one line: what failed, on which resource, and why.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", strings.ToLower(e.Method), shortID(e.ID))
@@ -77,14 +77,14 @@ func (e *Error) Error() string {
 // Unwrap gives the transport's or the SDK's error.
 func (e *Error) Unwrap() error { return e.err }
 
-// OperationEnded says whether a long-running operation that an error reports is
-// over, so that its token is of no more use.
+// OperationEnded reports whether a long-running operation that an error reports is over, so
+// that its token is of no more use.
 func OperationEnded(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.ended
 }
 
-// RetryAfter is how long an error asks to wait, or 0.
+// RetryAfter returns how long the answer asks the client to wait, or 0.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -243,7 +243,7 @@ func pollError(method, id string, err error) error {
 	return e
 }
 
-// passing says whether a status is transient rather than an answer about the resource.
+// passing reports whether a status is transient rather than an answer about the resource.
 func passing(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }

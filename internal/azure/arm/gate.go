@@ -155,9 +155,9 @@ func closesGate(resp *http.Response) bool {
 	return e.Class == Throttled
 }
 
-// refill is the time in which Azure puts one call back into a bucket: 25 reads and
-// 10 writes or deletes a second.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
+// refill returns the time in which Azure puts one call back into a bucket: 25 reads and 10
+// writes or deletes a second. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
 func refill(kind string) time.Duration {
 	if kind == "reads" {
 		return time.Second / 25
@@ -170,7 +170,7 @@ func remaining(h http.Header, name string) (int, bool) {
 	return n, err == nil
 }
 
-// remainingResource is the smallest rest in a header such as
+// remainingResource returns the smallest rest in a header such as
 // "Microsoft.Compute/PutVM3Min;238,Microsoft.Compute/PutVM30Min;1197".
 func remainingResource(h http.Header) (int, bool) {
 	least, found := 0, false
@@ -186,7 +186,8 @@ func remainingResource(h http.Header) (int, bool) {
 	return least, found
 }
 
-// quotas are all remaining calls that an answer reports, by the name of the quota.
+// quotas returns the numbers of remaining calls in an answer's headers, by the name of the
+// quota.
 func quotas(h http.Header) map[string]int {
 	out := map[string]int{}
 	for _, kind := range []string{"reads", "writes", "deletes"} {
@@ -205,7 +206,7 @@ func quotas(h http.Header) map[string]int {
 	return out
 }
 
-// Throttled is how long the client will make no calls, or 0.
+// Throttled returns how long the client will make no calls, or 0.
 func (c *Client) Throttled() time.Duration {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// TypeOf is the resource type of a resource ID, collection path or action path,
-// such as "Microsoft.Compute/virtualMachines": what follows the last "providers"
-// without the names. Resource groups are "Microsoft.Resources/resourceGroups".
+// TypeOf returns the resource type of a resource ID, collection path or action path, such
+// as "Microsoft.Compute/virtualMachines": what follows the last "providers" without the
+// names. Resource groups are "Microsoft.Resources/resourceGroups".
 func TypeOf(id string) string {
 	segments := split(id)
 	at := lastIndexFold(segments, "providers")
@@ -25,10 +25,10 @@ func TypeOf(id string) string {
 	return strings.Join(parts, "/")
 }
 
-// NameOf is the last segment of a resource ID.
+// NameOf returns the last segment of a resource ID.
 func NameOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// GroupOf is the ID of the resource group that a resource is in, or "".
+// GroupOf returns the ID of the resource group that a resource is in, or "".
 func GroupOf(id string) string {
 	segments := split(id)
 	if len(segments) < 4 || !strings.EqualFold(segments[2], "resourceGroups") {
@@ -37,8 +37,8 @@ func GroupOf(id string) string {
 	return "/" + strings.Join(segments[:4], "/")
 }
 
-// ParentOf is the ID of the resource that a child resource is part of, or "" for
-// one directly in a group or subscription.
+// ParentOf returns the ID of the resource that a child resource is part of, or "" for one
+// directly in a group or subscription.
 func ParentOf(id string) string {
 	segments := split(id)
 	at := lastIndexFold(segments, "providers")
@@ -49,9 +49,9 @@ func ParentOf(id string) string {
 	return "/" + strings.Join(segments[:len(segments)-2], "/")
 }
 
-// Nameable says whether a resource can have an ID or path: each segment is a name by
-// ARM's general rules. A name with another path in it leads elsewhere.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+// Nameable reports whether a resource can have an ID or path: each segment is a name by
+// ARM's general rules. A name with another path in it leads elsewhere. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
 func Nameable(id string) bool {
 	if !strings.HasPrefix(id, "/") {
 		return false
@@ -83,7 +83,7 @@ func lastIndexFold(segments []string, s string) int {
 	return -1
 }
 
-// pathOf is the path of a URL, and what is no URL as it is.
+// pathOf returns the path of a URL, and what is no URL as it is.
 func pathOf(raw string) string {
 	if u, err := url.Parse(raw); err == nil && u.Host != "" {
 		return u.Path

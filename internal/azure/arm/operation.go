@@ -41,10 +41,10 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 	return finished(ctx, poller, method, id)
 }
 
-// goesOn says whether an answer is that of a long-running operation. A Location alone is
+// goesOn reports whether an answer is that of a long-running operation. A Location alone is
 // not: providers without such operations answer 201 with the path of what was made, as
-// Microsoft.ManagedIdentity does.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
+// Microsoft.ManagedIdentity does. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
 func goesOn(resp *http.Response, first json.RawMessage) bool {
 	return resp.StatusCode == http.StatusAccepted || resp.Header.Get("Azure-AsyncOperation") != "" || !succeeded(first)
 }
@@ -106,7 +106,8 @@ func stateOf(resp *http.Response) operationState {
 	return state
 }
 
-// lasted returns how long the operation took, 0 where the answer does not say.
+// lasted returns how long the operation took, or 0 if the answer does not contain its
+// times.
 func (s operationState) lasted() time.Duration {
 	start, errStart := time.Parse(time.RFC3339Nano, s.StartTime)
 	end, errEnd := time.Parse(time.RFC3339Nano, s.EndTime)
@@ -132,7 +133,7 @@ func finished(ctx context.Context, poller *runtime.Poller[json.RawMessage], meth
 	return Result{Body: body}, nil
 }
 
-// succeeded says whether a first answer already has the end state.
+// succeeded reports whether a first answer already has the end state.
 func succeeded(body json.RawMessage) bool {
 	var resource struct {
 		Properties struct {

@@ -27,8 +27,8 @@ func newCache[T any](now func() time.Time) *cache[T] {
 	return &cache[T]{now: now, kept: map[string]answer[T]{}}
 }
 
-// get returns what is kept under a key; where nothing good is, read fetches it and says
-// how long it is good.
+// get returns the value of a key; if it is missing or has expired, read fetches it and
+// returns how long it is valid.
 func (c *cache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Duration, error)) (T, error) {
 	if a, ok := c.good(key); ok {
 		return a.value, nil

@@ -70,7 +70,7 @@ func (c *Catalog) SKU(ctx context.Context, locationName, size string) (SKU, bool
 	return sku, ok, nil
 }
 
-// SKUs are all sizes of a location, by name.
+// SKUs returns all sizes of a location, by name.
 func (c *Catalog) SKUs(ctx context.Context, locationName string) ([]SKU, error) {
 	l, err := c.location(ctx, locationName)
 	if err != nil {
@@ -79,8 +79,8 @@ func (c *Catalog) SKUs(ctx context.Context, locationName string) ([]SKU, error) 
 	return slices.SortedFunc(maps.Values(l), func(a, b SKU) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// Zones are the availability zones of a location in which the subscription may
-// have some VM size, sorted; none in locations without zones.
+// Zones returns the availability zones of a location in which the subscription may have
+// some VM size, sorted; none in locations without zones.
 func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, error) {
 	l, err := c.location(ctx, locationName)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, err
 	return slices.Sorted(maps.Keys(zones)), nil
 }
 
-// location returns what is known, and reads it when that is a day old. When Azure cannot
-// be asked, what was known goes on being so.
+// location returns what Azure offers in a location, read at most once a day. If Azure does
+// not answer, the older answer remains valid.
 func (c *Catalog) location(ctx context.Context, name string) (location, error) {
 	key := normal(name)
 	l, err := c.locations.get(ctx, key, func(ctx context.Context) (location, time.Duration, error) {
@@ -126,7 +126,7 @@ func (c *Catalog) readSKUs(ctx context.Context, key string) (location, error) {
 	return l, nil
 }
 
-// normal is a location's name as Azure keys it.
+// normal returns a location's name as Azure keys it.
 func normal(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }

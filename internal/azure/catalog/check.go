@@ -9,7 +9,7 @@ import (
 // Problem is why a machine cannot be had, and which field of it to change.
 type Problem struct{ Field, Reason, Fix string }
 
-// String is one line.
+// String returns the problem in one line.
 func (p Problem) String() string { return p.Field + ": " + p.Reason + "; " + p.Fix }
 
 // Security types of a VM, as Azure spells them.
@@ -40,7 +40,7 @@ const (
 	leastMemoryGiB = 2
 )
 
-// NoSuchSize is the problem of a size that the location does not have. offered are
+// NoSuchSize returns the problem of a size that the location does not have. offered are
 // those that it has; the fix suggests the nearest of them.
 func NoSuchSize(vm VM, offered []SKU) Problem {
 	fix := "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"

@@ -22,9 +22,9 @@ type Image struct {
 	Version string
 }
 
-// Exists says whether an image can be had in a location. The answer is kept, a
-// missing one for a minute. The error is that Azure could not be asked; where the
-// identity may not look (arm.Denied), the VM itself may still work.
+// Exists reports whether an image can be had in a location. The answer is kept, a missing
+// one for a minute. The error is that Azure could not be asked; where the identity may not
+// look (arm.Denied), the VM itself may still work.
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
 	exists, err := c.images.get(ctx, path, func(ctx context.Context) (bool, time.Duration, error) {
@@ -75,7 +75,7 @@ func anyOf(id string) string {
 	return id
 }
 
-// imagePath is where an image is read, and with which api-version.
+// imagePath returns the ARM path of an image and the API version to read it with.
 func (c *Catalog) imagePath(locationName string, i Image) (path, apiVersion string) {
 	at := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
 	version := "/versions"

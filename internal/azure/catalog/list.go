@@ -37,9 +37,9 @@ type Shared struct {
 // listers is how many lists are read at a time: an offer can have hundreds of SKUs.
 const listers = 8
 
-// Versions are the versions of marketplace images in a location: those whose
-// publisher, offer and SKU contain what is given, as `az vm image list --all`
-// matches them. Nothing found is no error. Each SKU costs one call; nothing is kept.
+// Versions returns the versions of marketplace images in a location: those whose publisher,
+// offer and SKU contain what is given, as `az vm image list --all` matches them. Nothing
+// found is no error. Each SKU costs one call; nothing is kept.
 func (c *Catalog) Versions(ctx context.Context, locationName, publisher, offer, sku string) ([]Listed, error) {
 	at := c.at(locationName) + "/publishers"
 	publishers, err := c.names(ctx, at, publisher)
@@ -63,7 +63,7 @@ func (c *Catalog) Versions(ctx context.Context, locationName, publisher, offer, 
 	return list, nil
 }
 
-// offered are the versions of one offer.
+// offered returns the versions of one offer.
 func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku string) ([]Listed, error) {
 	at := publishers + "/" + publisher + "/artifacttypes/vmimage/offers/" + offer + "/skus"
 	skus, err := c.names(ctx, at, sku)
@@ -87,7 +87,7 @@ func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku
 	return slices.Concat(found...), err
 }
 
-// Gallery are the versions of the images in a community gallery whose definition
+// Gallery returns the versions of the images in a community gallery whose definition
 // contains what is given. A gallery that does not exist is no error and has none.
 func (c *Catalog) Gallery(ctx context.Context, locationName, gallery, definition string) ([]Shared, error) {
 	at := c.at(locationName) + "/communityGalleries/" + url.PathEscape(gallery) + "/images"
@@ -112,7 +112,7 @@ func (c *Catalog) Gallery(ctx context.Context, locationName, gallery, definition
 	return list, nil
 }
 
-// at is where a location's images are.
+// at returns the ARM path below which a location's marketplace images are.
 func (c *Catalog) at(locationName string) string {
 	return "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
 }

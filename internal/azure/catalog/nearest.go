@@ -9,7 +9,7 @@ import (
 // suggestions is how many names a message offers in place of a wrong one.
 const suggestions = 3
 
-// nearest are the names that differ least from a wrong one, the nearest first.
+// nearest returns the names that differ least from a wrong one, the nearest first.
 func nearest(wrong string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -29,8 +29,8 @@ func nearest(wrong string, names []string) []string {
 	return out
 }
 
-// distance is how many letters have to be inserted, removed or replaced to make b of a
-// (Levenshtein).
+// distance returns the Levenshtein distance of a and b: how many letters have to be
+// inserted, removed or replaced.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

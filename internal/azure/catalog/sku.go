@@ -22,16 +22,16 @@ type SKU struct {
 	zoneCapabilities map[string]map[string]string
 }
 
-// Capability is a capability's value; names are Azure's, such as "vCPUs".
+// Capability returns a capability's value; names are Azure's, such as "vCPUs".
 func (s SKU) Capability(name string) string { return s.capabilities[strings.ToLower(name)] }
 
-// Has says whether a capability is True in a zone, or in general when zone is "".
+// Has reports whether a capability is True in a zone, or in general when zone is "".
 func (s SKU) Has(name, zone string) bool {
 	return strings.EqualFold(s.Capability(name), "True") ||
 		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
 }
 
-// Number is a capability's number, 0 when there is none.
+// Number returns a capability's number, 0 when there is none.
 func (s SKU) Number(name string) float64 {
 	n, err := strconv.ParseFloat(s.Capability(name), 64)
 	if err != nil {
@@ -47,11 +47,11 @@ func (s SKU) MemoryGiB() float64 { return s.Number("MemoryGB") }
 // ARM64 says that the size has Arm processors.
 func (s SKU) ARM64() bool { return strings.EqualFold(s.Capability("CpuArchitectureType"), "Arm64") }
 
-// AcceleratedNetworking says whether network interfaces can have it.
+// AcceleratedNetworking reports whether network interfaces can have it.
 func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingEnabled", "") }
 
-// SetFaultDomains is the most fault domains of an availability set in the
-// location of this SKU, which has to be the one called "Aligned"; 0 when unknown.
+// SetFaultDomains returns the most fault domains of an availability set in the location of
+// this SKU, which has to be the one called "Aligned"; 0 when unknown.
 func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
 
 type capability struct {

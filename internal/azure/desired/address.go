@@ -11,7 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// wantsNatGateway says whether a subnet has a NAT gateway that casement makes.
+// wantsNatGateway reports whether a subnet has a NAT gateway that casement makes.
 func (b *clusterBuilder) wantsNatGateway(s infrav1.SubnetSpec) bool {
 	return s.NatGateway.Name != ""
 }
@@ -68,15 +68,15 @@ func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field
 	}, infrav1.PublicIPsReadyCondition, field, b.group.ID())
 }
 
-// apiServerDNSLabel is the domain name label of the API server's public IP. The
-// hash keeps it free of other people's clusters of the same name in the region.
+// apiServerDNSLabel returns the domain name label of the API server's public IP. The hash
+// keeps it free of other people's clusters of the same name in the region.
 func apiServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%s/%s", c.Spec.SubscriptionID, c.Spec.ResourceGroup, ipName)
 	return fmt.Sprintf("%s-%x", strings.ToLower(clusterName), h.Sum32())
 }
 
-// publicFrontendOf is the name of the API server's public frontend, "" for none.
+// publicFrontendOf returns the name of the API server's public frontend, "" for none.
 func publicFrontendOf(c *infrav1.AzureCluster) string {
 	for _, f := range c.Spec.NetworkSpec.APIServerLB.FrontendIPs {
 		if f.PublicIP != nil {
@@ -86,8 +86,8 @@ func publicFrontendOf(c *infrav1.AzureCluster) string {
 	return ""
 }
 
-// APIServerPublicIPID is the ID of the public IP that the API server answers on,
-// and "" for a private cluster and one whose control plane is not ours.
+// APIServerPublicIPID returns the ID of the public IP that the API server answers on, and
+// "" for a private cluster and one whose control plane is not ours.
 func APIServerPublicIPID(c *infrav1.AzureCluster) string {
 	lb := c.Spec.NetworkSpec.APIServerLB
 	if lb == nil || lb.Type == infrav1.Internal || !c.Spec.ControlPlaneEnabled {

@@ -49,8 +49,8 @@ func Cluster(in ClusterInput) ([]Resource, error) {
 	return clusterResources(in), nil
 }
 
-// ClusterToDelete returns what may be in Azure of a cluster. It has no error: what
-// cannot be named was never made.
+// ClusterToDelete returns the resources that a cluster may have in Azure. It returns no
+// error, because a resource whose name is invalid was never created.
 func ClusterToDelete(in ClusterInput) []Resource {
 	if in.Cluster.Spec.SubscriptionID == "" || in.Cluster.Spec.ResourceGroup == "" {
 		return nil
@@ -112,19 +112,19 @@ func newClusterBuilder(in ClusterInput) *clusterBuilder {
 	}
 }
 
-// ClusterGroup is the resource group of a cluster.
+// ClusterGroup returns the resource group of a cluster.
 func ClusterGroup(c *infrav1.AzureCluster) Group {
 	return Group{Subscription: c.Spec.SubscriptionID, Name: c.Spec.ResourceGroup}
 }
 
-// VNetGroup is the resource group of a cluster's virtual network, its subnets,
+// VNetGroup returns the resource group of a cluster's virtual network, its subnets,
 // security groups and route tables.
 func VNetGroup(c *infrav1.AzureCluster) Group {
 	name := cmp.Or(c.Spec.NetworkSpec.Vnet.ResourceGroup, c.Spec.ResourceGroup)
 	return Group{Subscription: c.Spec.SubscriptionID, Name: name}
 }
 
-// VNetID is the ID of a cluster's virtual network.
+// VNetID returns the ID of a cluster's virtual network.
 func VNetID(c *infrav1.AzureCluster) string {
 	return VNetGroup(c).Network("virtualNetworks", c.Spec.NetworkSpec.Vnet.Name)
 }

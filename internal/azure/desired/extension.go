@@ -44,7 +44,7 @@ func (b *machineBuilder) extensions() {
 	}
 }
 
-// extensionProperties are those of an extension that the user asked for.
+// extensionProperties returns the ARM properties of an extension in the machine's spec.
 func extensionProperties(e *infrav1.VMExtension) *armcompute.VirtualMachineExtensionProperties {
 	p := &armcompute.VirtualMachineExtensionProperties{
 		Publisher: &e.Publisher, Type: &e.Name, TypeHandlerVersion: &e.Version,
@@ -58,8 +58,8 @@ func extensionProperties(e *infrav1.VMExtension) *armcompute.VirtualMachineExten
 	return p
 }
 
-// WantsBootstrapExtension says whether the bootstrap check runs: only when asked
-// for, and only in the public cloud, where its publisher is.
+// WantsBootstrapExtension reports whether the bootstrap check runs: only when asked for,
+// and only in the public cloud, where its publisher is.
 func WantsBootstrapExtension(c *infrav1.AzureCluster, m *infrav1.AzureMachine) bool {
 	off := m.Spec.DisableVMBootstrapExtension
 	public := c.Spec.AzureEnvironment == "" || strings.EqualFold(c.Spec.AzureEnvironment, publicCloud)

@@ -58,18 +58,18 @@ type Group struct {
 	Name         string
 }
 
-// ID is the resource group's own ID.
+// ID returns the resource group's own ID.
 func (g Group) ID() string {
 	return "/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Name
 }
 
-// Network is the ID of a Microsoft.Network resource: kind is the ARM type
-// without namespace, name its name; further pairs go down to a child.
+// Network returns the ID of a Microsoft.Network resource: kind is the ARM type without
+// namespace, name its name; further pairs go down to a child.
 func (g Group) Network(kind, name string, child ...string) string {
 	return join(g.ID()+"/providers/Microsoft.Network", kind, name, child)
 }
 
-// Compute is the ID of a Microsoft.Compute resource, as Network is for networks.
+// Compute returns the ID of a Microsoft.Compute resource, as Network is for networks.
 func (g Group) Compute(kind, name string, child ...string) string {
 	return join(g.ID()+"/providers/Microsoft.Compute", kind, name, child)
 }
@@ -78,9 +78,8 @@ func join(prefix, kind, name string, child []string) string {
 	return strings.Join(append([]string{prefix, kind, name}, child...), "/")
 }
 
-// ProviderID is the Kubernetes provider ID of a virtual machine: its ARM ID with
-// the resource group in lower case, which is how cloud-provider-azure writes it
-// on the Node.
+// ProviderID returns the Kubernetes provider ID of a virtual machine: its ARM ID with the
+// resource group in lower case, which is how cloud-provider-azure writes it on the Node.
 func ProviderID(vmID string) string {
 	parts := strings.Split(vmID, "/")
 	for i, part := range parts {
@@ -91,7 +90,7 @@ func ProviderID(vmID string) string {
 	return "azure://" + strings.Join(parts, "/")
 }
 
-// LastSegment is the name at the end of a resource ID.
+// LastSegment returns the name at the end of a resource ID.
 func LastSegment(id string) string {
 	return id[strings.LastIndex(id, "/")+1:]
 }

@@ -113,8 +113,8 @@ func (b *clusterBuilder) outboundLB(lb *infrav1.LoadBalancerSpec, role, field st
 	b.network(id, body, infrav1.LoadBalancersReadyCondition, field, needs...)
 }
 
-// loadBalancer is a Standard load balancer with one empty pool, without frontends
-// and rules.
+// loadBalancer returns a Standard load balancer with one empty pool, without frontends and
+// rules.
 func (b *clusterBuilder) loadBalancer(lb *infrav1.LoadBalancerSpec, name, role, pool string) armnetwork.LoadBalancer {
 	return armnetwork.LoadBalancer{
 		Location:         &b.spec.Location,
@@ -198,7 +198,7 @@ func idleMinutes(given *int32) *int32 {
 	return given
 }
 
-// zones are the load balancer's own, else the cluster's.
+// zones returns the load balancer's own, else the cluster's.
 func (b *clusterBuilder) zones(lb *infrav1.LoadBalancerSpec) []string {
 	if len(lb.AvailabilityZones) > 0 {
 		return lb.AvailabilityZones
@@ -212,13 +212,13 @@ func (b *clusterBuilder) loadBalancerID(name string) string {
 	return LoadBalancerID(b.Cluster, name)
 }
 
-// LoadBalancerID is the ID of a load balancer of the cluster.
+// LoadBalancerID returns the ID of a load balancer of the cluster.
 func LoadBalancerID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).Network("loadBalancers", name)
 }
 
-// poolName is the given name of an API server load balancer's backend pool or
-// the default one.
+// poolName returns the given name of an API server load balancer's backend pool or the
+// default one.
 func poolName(lb *infrav1.LoadBalancerSpec) string {
 	return cmp.Or(lb.BackendPool.Name, lb.Name+"-backendPool")
 }
@@ -228,7 +228,7 @@ func outboundPoolName(lb *infrav1.LoadBalancerSpec) string {
 	return cmp.Or(lb.BackendPool.Name, lb.Name+"-outboundBackendPool")
 }
 
-// subnetOf is the name of the first subnet that serves a role, and "" if none does.
+// subnetOf returns the name of the first subnet that serves a role, and "" if none does.
 func subnetOf(c *infrav1.AzureCluster, role infrav1.SubnetRole) string {
 	for _, s := range c.Spec.NetworkSpec.Subnets {
 		if hasRole(s, role) {

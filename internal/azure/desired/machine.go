@@ -58,9 +58,9 @@ type AvailabilitySet struct {
 	FaultDomains int32
 }
 
-// AvailabilitySetName is the name of the set that a machine belongs in: one for
-// the control plane and one per MachineDeployment or, without it, MachineSet. It
-// is "" for a machine of neither.
+// AvailabilitySetName returns the name of the set that a machine belongs in: one for the
+// control plane and one per MachineDeployment or, without it, MachineSet. It is "" for a
+// machine of neither.
 func AvailabilitySetName(clusterName string, controlPlane bool, deployment, machineSet string) string {
 	group := cmp.Or(deployment, machineSet)
 	if controlPlane {
@@ -72,7 +72,7 @@ func AvailabilitySetName(clusterName string, controlPlane bool, deployment, mach
 	return clusterName + "_" + group + "-as"
 }
 
-// VMID is the ID of the machine's virtual machine.
+// VMID returns the ID of the machine's virtual machine.
 func VMID(c *infrav1.AzureCluster, vmName string) string {
 	return ClusterGroup(c).Compute("virtualMachines", vmName)
 }
@@ -121,8 +121,8 @@ func (b *machineBuilder) add(r Resource) {
 	b.resources = append(b.resources, r)
 }
 
-// wantsPublicIP says whether the machine gets an address of its own. Control
-// planes have the load balancer's.
+// wantsPublicIP reports whether the machine gets an address of its own. Control planes have
+// the load balancer's.
 func (b *machineBuilder) wantsPublicIP() bool { return b.spec.AllocatePublicIP && !b.ControlPlane }
 
 func (b *machineBuilder) publicIPID() string {
@@ -204,8 +204,9 @@ func (b *machineBuilder) roleAssignment(owner string) {
 	})
 }
 
-// contributorRole is the ID of Azure's built-in Contributor role.
-// Source: Azure built-in roles, https://learn.microsoft.com/azure/role-based-access-control/built-in-roles.
+// contributorRole returns the ID of Azure's built-in Contributor role. Source: Azure
+// built-in roles,
+// https://learn.microsoft.com/azure/role-based-access-control/built-in-roles.
 func contributorRole(subscription string) string {
 	return fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-"+
 		"ab88-20f7382dd24c", subscription)
@@ -270,7 +271,7 @@ func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterNa
 	return out
 }
 
-// RoleAssignmentID is the ID of a role assignment of a scope.
+// RoleAssignmentID returns the ID of a role assignment of a scope.
 func RoleAssignmentID(scope, name string) string {
 	return trimSlash(scope) + "/providers/Microsoft.Authorization/roleAssignments/" + name
 }

@@ -34,8 +34,8 @@ func (b *clusterBuilder) securityGroups() {
 	}
 }
 
-// securityRules are the rules of all subnets that share the group, and the two
-// default rules when one of them is for control planes.
+// securityRules returns the rules of all subnets that share the group, and the two default
+// rules when one of them is for control planes.
 func (b *clusterBuilder) securityRules(group string) []*armnetwork.SecurityRule {
 	var rules []infrav1.SecurityRule
 	controlPlane := false
@@ -212,7 +212,7 @@ func (b *clusterBuilder) subnetNeeds(s infrav1.SubnetSpec) []string {
 	return needs
 }
 
-// allSubnets are the spec's and, at its end, the bastion's.
+// allSubnets returns the spec's and, at its end, the bastion's.
 func (b *clusterBuilder) allSubnets() []infrav1.SubnetSpec {
 	subnets := slices.Clone(b.spec.NetworkSpec.Subnets)
 	if bastion := b.spec.BastionSpec.AzureBastion; bastion != nil {
@@ -231,14 +231,14 @@ func (b *clusterBuilder) routeTableID(s infrav1.SubnetSpec) string {
 
 func (b *clusterBuilder) subnetID(name string) string { return SubnetID(b.Cluster, name) }
 
-// SubnetID is the ID of a subnet of the cluster's virtual network.
+// SubnetID returns the ID of a subnet of the cluster's virtual network.
 func SubnetID(c *infrav1.AzureCluster, name string) string {
 	return VNetGroup(c).Network("virtualNetworks", c.Spec.NetworkSpec.Vnet.Name, "subnets", name)
 }
 
 func (b *clusterBuilder) controlPlaneEnabled() bool { return b.spec.ControlPlaneEnabled }
 
-// hasRole says whether a subnet serves a role; role cluster serves both.
+// hasRole reports whether a subnet serves a role; role cluster serves both.
 func hasRole(s infrav1.SubnetSpec, role infrav1.SubnetRole) bool {
 	return s.Role == role || s.Role == infrav1.SubnetCluster && (role == infrav1.SubnetControlPlane || role == infrav1.SubnetNode)
 }

@@ -17,8 +17,8 @@ const (
 	lastSSHFallback  = 2219
 )
 
-// FreeSSHPort is the first frontend port for an SSH NAT rule that is not taken,
-// and 0 when all are: such a machine goes without.
+// FreeSSHPort returns the first frontend port for an SSH NAT rule that is not taken, and 0
+// when all are: such a machine goes without.
 func FreeSSHPort(taken map[int32]bool) int32 {
 	if !taken[sshPort] {
 		return sshPort
@@ -31,8 +31,8 @@ func FreeSSHPort(taken map[int32]bool) int32 {
 	return 0
 }
 
-// SSHRuleLB is the ID of the load balancer that holds the SSH NAT rules, and ""
-// where there is none: a private cluster's machines are reached from its network.
+// SSHRuleLB returns the ID of the load balancer that holds the SSH NAT rules, and "" where
+// there is none: a private cluster's machines are reached from its network.
 func SSHRuleLB(c *infrav1.AzureCluster) string {
 	if APIServerPublicIPID(c) == "" {
 		return ""
@@ -71,7 +71,7 @@ func (b *machineBuilder) natRule() {
 	})
 }
 
-// NICIDs are the IDs of the machine's network interfaces, the primary one first.
+// NICIDs returns the IDs of the machine's network interfaces, the primary one first.
 func NICIDs(c *infrav1.AzureCluster, m *infrav1.AzureMachine, vmName string) []string {
 	group := ClusterGroup(c)
 	if len(m.Spec.NetworkInterfaces) < 2 {
@@ -167,8 +167,8 @@ func (b *machineBuilder) networkInterface(id, field string, n infrav1.NetworkInt
 	})
 }
 
-// ipConfigurations are one with all that the primary interface carries, more bare
-// addresses as asked for, and one for IPv6 where the subnet has it.
+// ipConfigurations returns the interface's IP configurations: the primary one with all
+// settings, further ones with only an address, and one for IPv6 if the subnet has it.
 func (b *machineBuilder) ipConfigurations(nic string, n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec,
 	primary bool) []*armnetwork.InterfaceIPConfiguration {
 	subnetRef := &armnetwork.Subnet{ID: new(SubnetID(b.Cluster, subnet.Name))}
@@ -217,7 +217,7 @@ func hasIPv6(s *infrav1.SubnetSpec) bool {
 	return false
 }
 
-// pools are the backend pools that the machine's primary address joins.
+// pools returns the backend pools that the machine's primary address joins.
 func (b *machineBuilder) pools(subnet *infrav1.SubnetSpec) []string {
 	network := &b.Cluster.Spec.NetworkSpec
 	if b.ControlPlane {

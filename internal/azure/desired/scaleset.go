@@ -50,7 +50,7 @@ type ScaleSetInput struct {
 	SecretReader string
 }
 
-// ScaleSetID is the ID of a pool's scale set.
+// ScaleSetID returns the ID of a pool's scale set.
 func ScaleSetID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).Compute("virtualMachineScaleSets", name)
 }
@@ -176,7 +176,7 @@ func scaleSetIdentity(i *armcompute.VirtualMachineIdentity) *armcompute.VirtualM
 	return out
 }
 
-// profile is what an instance is made of.
+// profile returns the model from which instances are created.
 func (b *scaleSetBuilder) profile() (*armcompute.VirtualMachineScaleSetVMProfile, *armcompute.Plan, error) {
 	image, plan, err := imageReference(b.in.Image, b.Cluster.Spec.SubscriptionID)
 	if err != nil {
@@ -345,9 +345,9 @@ func (b *scaleSetBuilder) scaleSetSpot(p *armcompute.VirtualMachineScaleSetVMPro
 	p.Priority, p.EvictionPolicy, p.BillingProfile = vm.Priority, vm.EvictionPolicy, vm.BillingProfile
 }
 
-// InstanceModel is what of a scale set's model an instance shows too; one that
-// differs from it is of an old model. Interfaces, extensions and bootstrap data are
-// not compared: a change of those is for new instances.
+// InstanceModel returns what of a scale set's model an instance shows too; one that differs
+// from it is of an old model. Interfaces, extensions and bootstrap data are not compared: a
+// change of those is for new instances.
 func InstanceModel(set Resource) any {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {
@@ -375,8 +375,8 @@ func InstanceModel(set Resource) any {
 	return model
 }
 
-// SetModel is what of a scale set decides on what InstanceModel has: a live set that
-// differs from it will have instances of an old model once it is written.
+// SetModel returns the part of a scale set's properties that InstanceModel compares:
+// writing a set whose SetModel differs makes its existing instances outdated.
 func SetModel(set Resource) any {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {

@@ -29,11 +29,11 @@ const (
 	roleBastion              = "Bastion"
 )
 
-// OwnershipTag is the key of the tag that marks a resource as owned by a cluster;
-// its value is Owned.
+// OwnershipTag returns the key of the tag that marks a resource as owned by a cluster; its
+// value is Owned.
 func OwnershipTag(clusterName string) string { return ownershipTagPrefix + clusterName }
 
-// IsOwned says whether tags mark a resource as made for the cluster.
+// IsOwned reports whether tags mark a resource as made for the cluster.
 func IsOwned(tags map[string]string, clusterName string) bool {
 	return tags[OwnershipTag(clusterName)] == Owned
 }
@@ -44,9 +44,9 @@ type tagger struct {
 	additional infrav1.Tags
 }
 
-// tags are those of the resource called name; name and role may be empty. CAPZ's load
-// balancers and private DNS zones have no name. Later extra maps win over earlier ones,
-// and ownership wins over all.
+// tags returns those of the resource called name; name and role may be empty. CAPZ's load
+// balancers and private DNS zones have no name. Later extra maps win over earlier ones, and
+// ownership wins over all.
 func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*string {
 	all := maps.Clone(map[string]string(t.additional))
 	if all == nil {

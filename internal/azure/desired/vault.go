@@ -45,7 +45,7 @@ type Vault struct {
 	TenantID string
 }
 
-// VaultID is the ID of a key vault of a cluster's resource group.
+// VaultID returns the ID of a key vault of a cluster's resource group.
 func VaultID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.KeyVault/vaults/" + name
 }
@@ -78,12 +78,12 @@ type BootstrapSecret struct {
 	PrincipalID string
 }
 
-// ReaderID is the ID of the identity that reads a secret: it has the secret's name.
+// ReaderID returns the ID of the identity that reads a secret: it has the secret's name.
 func (s BootstrapSecret) ReaderID(c *infrav1.AzureCluster) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/" + s.Secret
 }
 
-// Reader is the identity that reads the secret.
+// Reader returns the identity that reads the secret.
 func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName string, additional infrav1.Tags) Resource {
 	t := tagger{cluster: clusterName, additional: c.Spec.AdditionalTags}
 	return Resource{
@@ -93,7 +93,7 @@ func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName string, add
 	}
 }
 
-// Right is the role assignment by which the reader reads this one secret.
+// Right returns the role assignment by which the reader reads this one secret.
 func (s BootstrapSecret) Right(c *infrav1.AzureCluster) Resource {
 	scope := VaultID(c, s.Vault) + "/secrets/" + s.Secret
 	return Resource{

@@ -123,7 +123,7 @@ func (b *machineBuilder) networkInterfaceReferences() []*armcompute.NetworkInter
 	return refs
 }
 
-// identity are the identities that the spec names, and the reader of the bootstrap
+// identity returns the identities that the spec names, and the reader of the bootstrap
 // secret.
 func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) {
 	users := map[string]*armcompute.UserAssignedIdentitiesValue{}
@@ -155,8 +155,8 @@ func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) 
 	return nil, nil
 }
 
-// IdentityID is the resource ID in a user-assigned identity's provider ID, which
-// may carry an azure:// prefix with or without a further slash.
+// IdentityID returns the resource ID in a user-assigned identity's provider ID, which may
+// carry an azure:// prefix with or without a further slash.
 func IdentityID(providerID string) string {
 	return "/" + strings.TrimLeft(strings.TrimPrefix(providerID, "azure://"), "/")
 }
@@ -269,7 +269,7 @@ func computeGalleryReference(g *infrav1.AzureComputeGalleryImage) (*armcompute.I
 	}, p, nil
 }
 
-// GalleryImageID is the ID of an image version in a gallery of a subscription.
+// GalleryImageID returns the ID of an image version in a gallery of a subscription.
 func GalleryImageID(subscription, group, gallery, name, version string) string {
 	return Group{Subscription: subscription, Name: group}.Compute("galleries", gallery, "images", name, "versions", version)
 }

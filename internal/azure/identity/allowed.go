@@ -15,10 +15,10 @@ type AllowedNamespaces struct {
 	Selector      *metav1.LabelSelector
 }
 
-// Allowed says whether clusters of a namespace may use an identity: nil allows no
-// namespace and an empty value all; otherwise the list or the selector has to
-// match, and a selector without requirements matches nothing. The identity's own
-// namespace is no exception. The error is a selector that cannot be read.
+// Allowed reports whether clusters of a namespace may use an identity: nil allows no
+// namespace and an empty value all; otherwise the list or the selector has to match, and a
+// selector without requirements matches nothing. The identity's own namespace is no
+// exception. The error is a selector that cannot be read.
 func Allowed(a *AllowedNamespaces, namespace string, namespaceLabels map[string]string) (bool, error) {
 	switch {
 	case a == nil:

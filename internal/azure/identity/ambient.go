@@ -6,10 +6,10 @@ import "cmp"
 // can say so: it is for tools that a person starts.
 const AzureCLI Type = "AzureCLI"
 
-// Ambient is the identity that the environment of a process describes, by the
-// variables of the Azure SDK, and where its Azure is. Where they name no
-// credential, it is AzureCLI.
-// Source: https://learn.microsoft.com/azure/developer/go/sdk/authentication/authentication-overview.
+// Ambient returns the identity that the environment of a process describes, by the
+// variables of the Azure SDK, and where its Azure is. Where they name no credential, it is
+// AzureCLI. Source:
+// https://learn.microsoft.com/azure/developer/go/sdk/authentication/authentication-overview.
 func Ambient(getenv func(string) string) (environment, subscriptionID string, s Source, c Cloud) {
 	s = Source{
 		Type: AzureCLI, TenantID: getenv("AZURE_TENANT_ID"), ClientID: getenv("AZURE_CLIENT_ID"),

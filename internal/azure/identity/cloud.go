@@ -16,8 +16,8 @@ import (
 // PublicCloud is the environment of a cluster that names none.
 const PublicCloud = "AzurePublicCloud"
 
-// Configuration is the SDK's description of an environment with a Cloud's
-// overrides laid over it.
+// Configuration returns the SDK's description of an environment with a Cloud's overrides
+// laid over it.
 func Configuration(environment string, override Cloud) (cloud.Configuration, error) {
 	var base cloud.Configuration
 	switch cmp.Or(environment, PublicCloud) {
@@ -74,7 +74,7 @@ func (p *Pool) environment(name string) (environment, error) {
 	return env, nil
 }
 
-// trusted is the system's certificates and the Cloud's own; nil when it has none.
+// trusted returns the system's certificates and the Cloud's own; nil when it has none.
 func trusted(c Cloud) (*x509.CertPool, error) {
 	if c.CAFile == "" && len(c.CAData) == 0 {
 		return nil, nil

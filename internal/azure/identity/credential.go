@@ -16,7 +16,7 @@ import (
 // from being used. It never has the field's value.
 type Error struct{ Field, Reason, Fix string }
 
-// Error is one line: field, reason and fix.
+// Error returns one line: the field, the reason and the fix.
 func (e *Error) Error() string { return e.Field + " " + e.Reason + ": " + e.Fix }
 
 // load reads the files that the source names, so that their content is part of
@@ -92,7 +92,7 @@ func (s *Source) loadCredentials() error {
 	return s.check()
 }
 
-// reasonOf is why a file could not be read, without its path twice.
+// reasonOf returns why a file could not be read, without its path twice.
 func reasonOf(err error) string {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err.Error()

@@ -46,7 +46,7 @@ type Output struct {
 // Error says why bootstrap data cannot be split. It never shows the data.
 type Error struct{ Field, Reason, Fix string }
 
-// Error is one line.
+// Error returns the field and the reason in one line.
 func (e *Error) Error() string { return e.Field + ": " + e.Reason + "; " + e.Fix }
 
 var (
@@ -101,7 +101,7 @@ func pack(script string) (string, error) {
 	return out, nil
 }
 
-// document is the custom data: what is public as cloud-config, and the loader.
+// document returns the custom data: what is public as cloud-config, and the loader.
 func (in Input) document(public []byte) ([]byte, error) {
 	fill, err := in.filler()
 	if err != nil {
@@ -183,7 +183,7 @@ func (in Input) filler() (*strings.Replacer, error) {
 	), nil
 }
 
-// Audience is what tokens for a vault are made for: its host without the vault's name.
+// Audience returns the audience of tokens for a vault: the vault's host without its name.
 func Audience(vault *url.URL) string {
 	_, domain, _ := strings.Cut(vault.Hostname(), ".")
 	return "https://" + domain

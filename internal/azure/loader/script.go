@@ -13,7 +13,7 @@ const (
 	windowsCommands = `C:\run\casement\commands.cmd`
 )
 
-// all are the files of the document and, last, its commands.
+// all returns the files of the document and, last, its commands.
 func (d document) all(commands string) []file {
 	return append(append([]file(nil), d.files...), file{
 		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands),
@@ -21,7 +21,7 @@ func (d document) all(commands string) []file {
 	})
 }
 
-// sh is the script of a Linux machine. A file has its mode before its content.
+// sh returns the script of a Linux machine. A file has its mode before its content.
 func (d document) sh() string {
 	var b strings.Builder
 	b.WriteString("host=$(hostname)\n")
@@ -47,7 +47,7 @@ func (d document) sh() string {
 	return b.String()
 }
 
-// powershell is the script of a Windows machine, to which the loader gives $name.
+// powershell returns the script of a Windows machine, to which the loader gives $name.
 func (d document) powershell() string {
 	var b strings.Builder
 	for _, f := range d.all(windowsCommands) {

@@ -161,7 +161,7 @@ func decode(encoding, content string) ([]byte, error) {
 
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// windowsPath is where a path leads on Windows: one without a drive is on C:.
+// windowsPath returns the absolute form of a Windows path: a path without a drive is on C:.
 func windowsPath(p string) string {
 	if !drive.MatchString(p) {
 		p = "C:" + p

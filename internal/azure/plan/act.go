@@ -59,5 +59,5 @@ func Differences(live json.RawMessage, want any) ([]string, error) {
 	return diff(have, wanted), nil
 }
 
-// actionOf is the name of an action and what it is done to.
+// actionOf returns the name of an action and what it is done to.
 func actionOf(path string) (action, id string) { return arm.NameOf(path), collectionOf(path) }

@@ -87,8 +87,8 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 	}
 }
 
-// differences are those that casement would write: of what is created once, only
-// the tags.
+// differences returns the paths of the fields that differ and that casement would write;
+// for a resource that is only created, never updated, these are the tags.
 func (it *item) differences(have, want map[string]any) []string {
 	if it.Policy == desired.CreateOnly {
 		have, want = map[string]any{"tags": have["tags"]}, map[string]any{"tags": want["tags"]}
@@ -96,8 +96,8 @@ func (it *item) differences(have, want map[string]any) []string {
 	return diff(have, want)
 }
 
-// owned says whether the resource is casement's to change: it has the owner's tag
-// or, for a kind that has no tags, is planned as casement's.
+// owned reports whether the resource is casement's to change: it has the owner's tag or,
+// for a kind that has no tags, is planned as casement's.
 func (it *item) owned(have, want map[string]any) bool {
 	if tagsOf(have)[it.owner.Key] == it.owner.Value {
 		return true
@@ -335,7 +335,7 @@ func (it *item) late() bool {
 	return err != nil || strings.Contains(kind, "SystemAssigned")
 }
 
-// provisioned is the answer to a create, as the resource is once the operation has
+// provisioned returns the answer to a create, as the resource is once the operation has
 // succeeded.
 func provisioned(answered json.RawMessage) json.RawMessage {
 	doc, err := document(answered)
@@ -398,7 +398,7 @@ func (it *item) untouched(have map[string]any, state string) bool {
 	return err == nil && strings.EqualFold(state, "Updating") && len(it.differences(have, want)) == 0
 }
 
-// inTransition says whether Azure is at work on a resource.
+// inTransition reports whether Azure is at work on a resource.
 func inTransition(state string) bool {
 	switch strings.ToLower(state) {
 	case "", "succeeded", "failed", "canceled", "cancelled":

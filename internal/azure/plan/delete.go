@@ -76,7 +76,7 @@ type deletion struct{ tagged bool }
 // MarshalJSON makes the same document for every resource.
 func (deletion) MarshalJSON() ([]byte, error) { return []byte(`{"` + deleteHash + `":true}`), nil }
 
-// tagged says whether the spec would give the resource tags.
+// tagged reports whether the spec would give the resource tags.
 func tagged(body any) bool {
 	doc, err := document(body)
 	return err == nil && tagsOf(doc) != nil

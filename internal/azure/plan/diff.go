@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// writeOnly are the fields that Azure takes and never returns. They are secrets,
-// or lead to them, so their values are not shown either.
+// writeOnly returns the fields that Azure takes and never returns. They are secrets, or
+// lead to them, so their values are not shown either.
 func writeOnly(key string) bool {
 	switch key {
 	case "adminPassword", "customData", "userData", "protectedSettings", "secrets":
@@ -95,7 +95,7 @@ func (d *differ) list(path string, have, want []any) {
 	}
 }
 
-// keyOf is what distinguishes the elements of a list: the name, or the ID of a
+// keyOf returns the text that identifies an element of a list: its name, or the ID of a
 // reference.
 func keyOf(element any) string {
 	m, ok := element.(map[string]any)

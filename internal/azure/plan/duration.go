@@ -33,8 +33,8 @@ func durationKey(id string, verb Verb) string {
 	return string(verb) + " " + strings.ToLower(arm.TypeOf(id))
 }
 
-// expected returns how long an operation that has just begun is likely to last, given
-// Azure's Retry-After, or 0 when neither is known.
+// expected returns how long an operation that has just begun will probably last, given
+// Azure's Retry-After; 0 if there is neither experience nor a Retry-After.
 func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,8 @@ func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) tim
 	return max(retryAfter, min(known, longestExpected))
 }
 
-// typical returns how long a write is taken to last of whose type none has ended yet, or 0.
+// typical returns the assumed duration of a write of a type of which no operation has ended
+// yet, or 0.
 func typical(id string, verb Verb) time.Duration {
 	kind := strings.ToLower(arm.TypeOf(id))
 	switch {

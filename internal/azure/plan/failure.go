@@ -35,8 +35,8 @@ func backoff(attempts int, first, longest time.Duration) time.Duration {
 	return pause
 }
 
-// verdict says what a failure means that lasts: whether to wait or to call it failed,
-// and when to try again (0: only with another spec).
+// verdict decides how a failure that repeats is handled: whether to wait or to report the
+// resource as failed, and when to try again (0: only after the spec changes).
 func verdict(class arm.Class, attempts int, lasts time.Duration) (State, time.Duration) {
 	switch class {
 	case arm.Throttled:

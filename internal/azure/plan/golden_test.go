@@ -98,7 +98,7 @@ func (a *azure) seed(resources []desired.Resource) int {
 	return len(a.docs)
 }
 
-// sharing is how many resources have a name.
+// sharing returns the number of resources with a name.
 func sharing(resources []desired.Resource, name string) int {
 	n := 0
 	for _, r := range resources {
@@ -109,7 +109,7 @@ func sharing(resources []desired.Resource, name string) int {
 	return n
 }
 
-// ownerOf is the ownership tag that the resources carry.
+// ownerOf returns the ownership tag that the resources carry.
 func ownerOf(resources []desired.Resource) Owner {
 	for _, r := range resources {
 		body, _ := r.Body.(map[string]any)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// merge is the body of an update: live with want laid over it. A PUT drops what it
-// leaves out, and others (the cloud provider, people) own parts of what casement
-// made: rules of a load balancer or security group, subnets, tags.
+// merge returns the body of an update: live with want laid over it. A PUT drops what it
+// leaves out, and others (the cloud provider, people) own parts of what casement made:
+// rules of a load balancer or security group, subnets, tags.
 func merge(live, want map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range live {
@@ -74,7 +74,7 @@ func strip(v any) any {
 	return v
 }
 
-// tagsOf are a resource's tags.
+// tagsOf returns a resource's tags.
 func tagsOf(doc map[string]any) map[string]any {
 	tags, _ := doc["tags"].(map[string]any)
 	return tags

@@ -161,8 +161,8 @@ func (r *reader) touched(collection string) (last time.Time) {
 	return last
 }
 
-// confirmedGroup returns what is known of a resource group, own, whose overview can still be
-// had. Its tags are as they were read.
+// confirmedGroup returns the entry of the cluster's own resource group, if its overview is
+// still valid. The tags are those of the last read.
 func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entry, bool) {
 	age := r.now().Sub(own.at)
 	if own.body == nil || own.stale || !isGroup(id) || age > trusted {
@@ -204,7 +204,7 @@ func (r *reader) written(collection string, now time.Time) (map[string]json.RawM
 	return items, as
 }
 
-// rereads says whether one more list of a group may be read again although nothing has
+// rereads reports whether one more list of a group may be read again although nothing has
 // changed: one for each look, so that they do not come all at once.
 func (r *reader) rereads(group string) bool {
 	r.mu.Lock()
@@ -217,7 +217,7 @@ func (r *reader) rereads(group string) bool {
 	return true
 }
 
-// partial says whether casement wrote a part of a resource after the resource was seen.
+// partial reports whether casement wrote a part of a resource after the resource was seen.
 func (r *reader) partial(items map[string]json.RawMessage, as ages) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +229,7 @@ func (r *reader) partial(items map[string]json.RawMessage, as ages) bool {
 	return false
 }
 
-// older says whether every change was before its resource was seen. Where this machine's
+// older reports whether every change was before its resource was seen. Where this machine's
 // clock is behind Azure's none is, and the lists are read.
 func older(marks map[string]mark, as ages) bool {
 	for key, m := range marks {
@@ -241,13 +241,13 @@ func older(marks map[string]mark, as ages) bool {
 	return true
 }
 
-// inOverview says whether overviews show the resources of a collection: those that are in
-// a group and in no other resource.
+// inOverview reports whether overviews show the resources of a collection: those that are
+// in a group and in no other resource.
 func inOverview(collection string) bool {
 	return arm.GroupOf(collection) != "" && !isGroup(collection) && arm.ParentOf(collection+"/x") == ""
 }
 
-// complete says whether an overview names exactly the resources of a list, each with the
+// complete reports whether an overview names exactly the resources of a list, each with the
 // time of its last change and with no operation under way.
 func complete(marks map[string]mark, items map[string]json.RawMessage) bool {
 	if len(marks) != len(items) {

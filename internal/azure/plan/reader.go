@@ -84,8 +84,8 @@ func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error)
 	return r.fromList(ctx, id, apiVersion)
 }
 
-// fresh is what casement knows by itself, while it is young enough. A list that
-// was read later knows better.
+// fresh returns the cached entry of a resource that casement wrote, if it is recent enough
+// and no list was read after it.
 func (r *reader) fresh(id string) (entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,7 +250,8 @@ func (r *reader) created(id string) {
 	}
 }
 
-// answered is what began keeps, nil for nothing.
+// answered returns the answer to the request that began the operation on a resource, or
+// nil.
 func (r *reader) answered(id string) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,7 +266,7 @@ func (r *reader) forget(id string) {
 	r.wrote(id)
 }
 
-// last is what was known of a resource, however old; nil when nothing was.
+// last returns the last known state of a resource, however old, or nil.
 func (r *reader) last(id string) json.RawMessage {
 	r.mu.Lock()
 	own, l := r.own[arm.Key(id)].body, r.lists[arm.Key(collectionOf(id))]
@@ -305,7 +306,7 @@ func (r *reader) prune() {
 	}
 }
 
-// isGroup says whether a resource is a resource group.
+// isGroup reports whether a resource is a resource group.
 func isGroup(id string) bool {
 	group := arm.GroupOf(id)
 	return group != "" && arm.Key(group) == arm.Key(id)
@@ -331,8 +332,8 @@ func inline(id string) bool {
 	return false
 }
 
-// collectionOf is the path that lists a resource and its neighbours.
+// collectionOf returns the path that lists a resource and its neighbours.
 func collectionOf(id string) string { return id[:strings.LastIndex(id, "/")] }
 
-// kindOf is the last part of the resource type.
+// kindOf returns the last part of the resource type.
 func kindOf(id string) string { return arm.NameOf(collectionOf(id)) }

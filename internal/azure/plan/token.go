@@ -59,9 +59,9 @@ func (t Token) Creating() bool {
 	return t.Again || t.Verb == Put && (t.Resume != "" || t.Class != "" && !terminal(t.Class))
 }
 
-// carried is what another write of the same resource has to know of the ones before:
-// how often and since when Azure has failed for reasons that pass, and, where the write
-// is a delete that begins again, for which.
+// carried returns what another write of the same resource has to know of the ones before:
+// how often and since when Azure has failed for reasons that pass, and, where the write is
+// a delete that begins again, for which.
 func (t Token) carried(verb Verb) Token {
 	switch {
 	case t.Class == "" || terminal(t.Class):
@@ -90,9 +90,9 @@ func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Toke
 	return planned, foreign
 }
 
-// recall is the token of a resource: the object's own, unless the planner knows better. The
-// object is read from a cache, which may be older than what was done with the resource last:
-// an operation may have been begun, polled or found ended since.
+// recall returns the token of a resource: the object's own, unless the planner knows
+// better. The object is read from a cache, which may be older than what was done with the
+// resource last: an operation may have been begun, polled or found ended since.
 func (p *Planner) recall(r desired.Resource, own Token) Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,8 +158,8 @@ func hashOf(body any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// document is a value as plain JSON: maps, slices, strings, numbers and booleans.
-// SDK models have marshallers of their own, which leave out what is not set.
+// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK
+// models have marshallers of their own, which leave out what is not set.
 func document(v any) (map[string]any, error) {
 	data, ok := v.(json.RawMessage)
 	if !ok {

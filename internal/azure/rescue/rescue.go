@@ -37,9 +37,9 @@ type VM struct {
 	Windows bool
 }
 
-// Login is a client of a subscription as the user himself: by environment
-// variables, a managed identity or `az login`, in the order of the SDK.
-// environment is AzureCluster's spec.azureEnvironment.
+// Login returns a client of a subscription as the user himself: by environment variables, a
+// managed identity or `az login`, in the order of the SDK. environment is AzureCluster's
+// spec.azureEnvironment.
 func Login(environment, subscriptionID string) (*arm.Client, error) {
 	where, credential, err := Credential(environment)
 	if err != nil {
@@ -48,7 +48,7 @@ func Login(environment, subscriptionID string) (*arm.Client, error) {
 	return arm.New(arm.Config{Cloud: where, SubscriptionID: subscriptionID, Credential: credential})
 }
 
-// Credential is what Login logs in with, and the cloud that it is of.
+// Credential returns the credential that Login uses and the cloud that it belongs to.
 func Credential(environment string) (cloud.Configuration, azcore.TokenCredential, error) {
 	where, err := identity.Configuration(environment, identity.Cloud{})
 	if err != nil {
@@ -196,8 +196,8 @@ func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 	return password, nil
 }
 
-// accessExtension is the name of the VM's VMAccess extension, of which there can
-// be only one, or the one to give it.
+// accessExtension returns the name of the VM's VMAccess extension, of which there can be
+// only one, or the one to give it.
 func (v VM) accessExtension(ctx context.Context) (string, error) {
 	for body, err := range v.Client.List(ctx, v.ID+"/extensions", apiVersion) {
 		if err != nil {
@@ -216,7 +216,7 @@ func (v VM) accessExtension(ctx context.Context) (string, error) {
 	return accessName, nil
 }
 
-// location is where the VM is, which its extensions have to name.
+// location returns the VM's location, which its extensions must have too.
 func (v VM) location(ctx context.Context) (string, error) {
 	body, err := v.Client.Get(ctx, v.ID, apiVersion)
 	if err != nil {
@@ -236,7 +236,7 @@ var classes = [...]string{"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ"
 // passwordLength is between Azure's 12 and 123, with more than 100 bits of chance.
 const passwordLength = 20
 
-// newPassword is a random password of all four classes.
+// newPassword returns a random password of all four classes.
 func newPassword() (string, error) {
 	all := strings.Join(classes[:], "")
 	for {

@@ -42,7 +42,7 @@ func (g *guests) SetPassword(_ context.Context, _, user, password string) error 
 
 const group = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/g"
 
-// newVM is a Windows VM of a local Azure in process.
+// newVM returns a Windows VM of a local Azure in process.
 func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 	t.Helper()
 	g := &guests{passwords: map[string]string{}}

@@ -44,7 +44,7 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-// Error is one line.
+// Error returns the error in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("key vault answered %d %s: %s", e.StatusCode, e.Code, e.Message)
 }
@@ -54,7 +54,7 @@ func (e *Error) Denied() bool {
 	return e.StatusCode == http.StatusForbidden || e.StatusCode == http.StatusUnauthorized
 }
 
-// SecretURL is the address of a secret in the vault whose address is vaultURI.
+// SecretURL returns the address of a secret in the vault whose address is vaultURI.
 func SecretURL(vaultURI, name string) string {
 	return strings.TrimSuffix(vaultURI, "/") + "/secrets/" + name
 }

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Defined says whether a Cluster has a topology.
+// Defined reports whether a Cluster has a topology.
 func Defined(cluster *unstructured.Unstructured) bool {
 	_, found, _ := unstructured.NestedMap(cluster.Object, "spec", "topology")
 	return found

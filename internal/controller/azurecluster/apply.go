@@ -45,7 +45,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// resources are the desired ones.
+// resources returns the desired ones.
 func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
 	vault, err := s.Azure.Vault(ctx, r.Client, s.AzureCluster)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resourc
 	return desired.Cluster(s.input(vault))
 }
 
-// input is what the resources depend on.
+// input returns the values from which the desired resources are computed.
 func (s *scope) input(vault desired.Vault) desired.ClusterInput {
 	return desired.ClusterInput{
 		Cluster:       s.AzureCluster,
@@ -66,7 +66,7 @@ func (s *scope) input(vault desired.Vault) desired.ClusterInput {
 	}
 }
 
-// zonesOf are the names of the zones that the status lists.
+// zonesOf returns the names of the zones that the status lists.
 func zonesOf(c *infrav1.AzureCluster) []string {
 	var zones []string
 	for _, d := range c.Status.FailureDomains {

@@ -35,7 +35,7 @@ func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	return pass.Error(recordRules(s.AzureCluster, wanted))
 }
 
-// wantedRules are the names of the spec's rules by security group ID.
+// wantedRules returns the names of the spec's rules by security group ID.
 func wantedRules(c *infrav1.AzureCluster) map[string][]string {
 	wanted := map[string][]string{}
 	for _, subnet := range c.Spec.NetworkSpec.Subnets {
@@ -52,8 +52,8 @@ func wantedRules(c *infrav1.AzureCluster) map[string][]string {
 	return wanted
 }
 
-// droppedRules are those of the annotation that are not wanted. An annotation
-// that cannot be read, such as one of another provider, drops nothing.
+// droppedRules returns the security rules in the annotation that are not wanted any more.
+// An annotation that cannot be parsed, such as another provider's, yields none.
 func droppedRules(c *infrav1.AzureCluster, wanted map[string][]string) []desired.Resource {
 	var applied map[string][]string
 	if json.Unmarshal([]byte(c.Annotations[appliedRulesAnnotation]), &applied) != nil {

@@ -114,8 +114,8 @@ func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	return pass.Done()
 }
 
-// outside are the owned groups and, of the other resources, those that do not go
-// with one of them. Groups that are not owned stay.
+// outside returns the owned groups and, of the other resources, those that do not go with
+// one of them. Groups that are not owned stay.
 func outside(resources, groups []desired.Resource) []desired.Resource {
 	out := groups
 	for _, r := range resources {

@@ -44,8 +44,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// host is the name or address of the API server, and "" while there is none, with
-// a condition that says why.
+// host returns the name or address of the API server, and "" while there is none, with a
+// condition that says why.
 func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	if !s.AzureCluster.Spec.ControlPlaneEnabled {
 		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
@@ -72,7 +72,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	return host, nil
 }
 
-// publicHost is the name that Azure gave a public IP, else its address.
+// publicHost returns the name that Azure gave a public IP, else its address.
 func publicHost(live json.RawMessage) (string, error) {
 	if live == nil {
 		return "", nil

@@ -235,8 +235,8 @@ func clientIDOf(live json.RawMessage) (string, error) {
 	return identity.Properties.ClientID, err
 }
 
-// write creates the secret or changes what differs, and says whether it did. A
-// secret without the cluster's label is the user's.
+// write creates the secret or changes what differs, and reports whether it did. A secret
+// without the cluster's label is the user's.
 func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName string, data []byte) (bool, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}}
 	wanted := map[string][]byte{controlPlaneKey: data, workerKey: data, nodeKey: data}
@@ -262,8 +262,8 @@ func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName
 	return true, r.Client.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-// renew gives secret the data wanted and its owner in the API version of today, and
-// says whether that changed it: a restored or hand-written owner may have another version.
+// renew gives secret the data wanted and its owner in the API version of today, and reports
+// whether that changed it: a restored or hand-written owner may have another version.
 func renew(secret *corev1.Secret, owner client.Object, wanted map[string][]byte, scheme *runtime.Scheme) (bool, error) {
 	before := secret.DeepCopy()
 	secret.Data = wanted

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// addresses are the machine's name, the private addresses of its interfaces in
-// their order, and its public address.
+// addresses returns the machine's name, the private addresses of its interfaces in their
+// order, and its public address.
 func addresses(s *scope, outcome plan.Outcome) ([]clusterv1.MachineAddress, error) {
 	out := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: s.vmName}}
 	for _, id := range desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName) {

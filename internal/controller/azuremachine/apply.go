@@ -26,7 +26,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// resources are the desired ones of the machine.
+// resources returns the desired ones of the machine.
 func (s *scope) resources(ctx context.Context) ([]desired.Resource, pass.Result) {
 	port, err := s.sshPort(ctx)
 	if err != nil {

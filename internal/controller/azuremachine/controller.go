@@ -170,8 +170,8 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	return s, nil
 }
 
-// owners finds the Machine and the Cluster, and says whether there is something to do.
-// A machine that is being deleted goes on without its Machine.
+// owners finds the Machine and the Cluster, and reports whether there is something to do. A
+// machine that is being deleted goes on without its Machine.
 func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 	m := s.azureMachine
 	var err error

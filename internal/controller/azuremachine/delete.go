@@ -142,7 +142,7 @@ func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	return made, err
 }
 
-// nothingMade says whether nothing was ever asked of Azure for the machine, as far as is
+// nothingMade reports whether nothing was ever asked of Azure for the machine, as far as is
 // recorded. A status is not moved to another management cluster, a provider ID is.
 func (s *scope) nothingMade() bool {
 	m := s.azureMachine
@@ -170,7 +170,7 @@ func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
 	return resources
 }
 
-// lastOfSet is the machine's availability set when no other machine is in it.
+// lastOfSet returns the machine's availability set when no other machine is in it.
 func (s *scope) lastOfSet(ctx context.Context) (*desired.AvailabilitySet, error) {
 	set := s.availabilitySet()
 	if set == nil {

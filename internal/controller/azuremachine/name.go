@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// naming says how machines get their computer names.
+// naming returns how the computer names of machines are chosen.
 func naming() cloud.Naming[*infrav1.AzureMachine] {
 	return cloud.Naming[*infrav1.AzureMachine]{
 		ProviderID: func(m *infrav1.AzureMachine) string { return *cmp.Or(m.Spec.ProviderID, new("")) },

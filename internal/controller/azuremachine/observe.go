@@ -48,7 +48,7 @@ type liveDisk struct {
 	} `json:"managedDisk"`
 }
 
-// cascadesDelete says whether Azure deletes a resource with the virtual machine.
+// cascadesDelete reports whether Azure deletes a resource with the virtual machine.
 func (vm *liveVM) cascadesDelete(id string) bool {
 	if vm == nil {
 		return false
@@ -61,8 +61,8 @@ func (vm *liveVM) cascadesDelete(id string) bool {
 	return false
 }
 
-// leftDisks are the disks that Azure does not delete with the virtual machine.
-// Azure deletes the disks of casement's machines with them; those of another provider's may stay.
+// leftDisks returns the disks that Azure does not delete with the virtual machine. Azure
+// deletes the disks of casement's machines with them; those of another provider's may stay.
 func (vm *liveVM) leftDisks() []string {
 	if vm == nil {
 		return nil

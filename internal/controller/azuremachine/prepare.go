@@ -102,7 +102,8 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// zone is where the machine goes: the Machine's failure domain wins.
+// zone returns the machine's availability zone; the Machine's failure domain takes
+// precedence.
 func (s *scope) zone() string {
 	zone := s.machine.Spec.FailureDomain
 	if zone == "" && s.azureMachine.Spec.FailureDomain != nil {
@@ -111,7 +112,7 @@ func (s *scope) zone() string {
 	return zone
 }
 
-// availabilitySet is where the machine goes in a region without zones.
+// availabilitySet returns the machine's availability set in a region without zones.
 func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	spec := &s.azureMachine.Spec
 	if len(s.AzureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil ||
@@ -126,8 +127,8 @@ func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	return &desired.AvailabilitySet{Name: name, FaultDomains: cmp.Or(s.input.size.FaultDomains, 2)}
 }
 
-// sshPort is the frontend port of the machine's NAT rule: the one that it has, or
-// the first free one.
+// sshPort returns the frontend port of the machine's NAT rule: the one that it has, or the
+// first free one.
 func (s *scope) sshPort(ctx context.Context) (int32, error) {
 	lb := desired.SSHRuleLB(s.AzureCluster)
 	if lb == "" || !util.IsControlPlaneMachine(s.machine) {

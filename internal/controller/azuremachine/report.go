@@ -44,8 +44,8 @@ func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 	return pass.Within(s.again())
 }
 
-// again is when a machine that is done has something left to do: a VM's own
-// identity is known only when the VM is there, and its role comes after.
+// again returns when a machine that is done has something left to do: a VM's own identity
+// is known only when the VM is there, and its role comes after.
 func (s *scope) again() time.Duration {
 	role := s.azureMachine.Spec.SystemAssignedIdentityRole
 	wanted := s.azureMachine.Spec.Identity == infrav1.VMIdentitySystemAssigned && role != nil && role.Name != ""

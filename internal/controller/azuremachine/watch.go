@@ -75,7 +75,7 @@ func (r *Reconciler) ofAzureCluster(ctx context.Context, o client.Object) []reco
 	return requests
 }
 
-// pending says whether a machine may wait for another object.
+// pending reports whether a machine may wait for another object.
 func pending(m *infrav1.AzureMachine) bool {
 	return m.Spec.ProviderID == nil || !m.DeletionTimestamp.IsZero()
 }

@@ -54,7 +54,7 @@ func (r *Reconciler) address(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// addresses are an instance's name and the private addresses of its interfaces, by
+// addresses returns an instance's name and the private addresses of its interfaces, by
 // their lower-case IDs; none while no interface has one.
 func addresses(i *instance, ips map[string][]string) []clusterv1.MachineAddress {
 	var out []clusterv1.MachineAddress

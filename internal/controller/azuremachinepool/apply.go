@@ -60,8 +60,8 @@ func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// resources are the desired ones of the pool. They are made twice, because the
-// capacity depends on how many instances the model outdates.
+// resources returns the desired ones of the pool. They are made twice, because the capacity
+// depends on how many instances the model outdates.
 func (s *scope) resources() ([]desired.Resource, error) {
 	in := desired.ScaleSetInput{
 		Cluster: s.AzureCluster, Pool: s.pool, ClusterName: s.Cluster.Name, Name: s.name,
@@ -102,8 +102,8 @@ func (s *scope) withRight(resources []desired.Resource) []desired.Resource {
 	return append(resources, right)
 }
 
-// capacity is what the scale set should have. It never takes instances away: those
-// are chosen, drained and deleted one by one.
+// capacity returns the capacity to write to the scale set. It is never less than the number
+// of instances: surplus instances are chosen, drained and deleted one by one.
 func (s *scope) capacity() int32 {
 	if s.scaledElsewhere() {
 		return s.live.SKU.Capacity

@@ -248,7 +248,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	return s, nil
 }
 
-// ownerOf is the MachinePool that a pool belongs to, nil while there is none.
+// ownerOf returns the MachinePool that a pool belongs to, nil while there is none.
 func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePool) (*clusterv1.MachinePool, error) {
 	for _, ref := range pool.OwnerReferences {
 		if ref.Kind != "MachinePool" {

@@ -74,7 +74,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return r.forget(ctx, s)
 }
 
-// nothingMade says whether nothing was ever asked of Azure for the pool, as far as is
+// nothingMade reports whether nothing was ever asked of Azure for the pool, as far as is
 // recorded.
 func (s *scope) nothingMade() bool {
 	id := s.pool.Spec.ProviderID

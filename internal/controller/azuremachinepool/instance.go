@@ -129,7 +129,7 @@ func (s *scope) compare(set desired.Resource) error {
 	return nil
 }
 
-// provisioningState is the state as a status shows it.
+// provisioningState returns the state as a status shows it.
 func (i *instance) provisioningState() *infrav1.ProvisioningState {
 	return new(infrav1.ProvisioningState(i.state))
 }

@@ -34,19 +34,19 @@ type member struct {
 	machine *clusterv1.Machine
 }
 
-// dying says whether the member is on its way out.
+// dying reports whether the member is on its way out.
 func (m *member) dying() bool {
 	return m.instance == nil || strings.EqualFold(m.instance.state, string(infrav1.Deleting)) ||
 		m.shown != nil && !m.shown.DeletionTimestamp.IsZero() || m.machine != nil && !m.machine.DeletionTimestamp.IsZero()
 }
 
-// lost says whether the member's node is lost, or a MachineHealthCheck says that there
+// lost reports whether the member's node is lost, or a MachineHealthCheck says that there
 // is something wrong with it.
 func (m member) lost() bool {
 	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
-// ready says whether the member has a node that takes pods.
+// ready reports whether the member has a node that takes pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
 
 func (s *scope) labels() map[string]string {
@@ -186,12 +186,12 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.Azure
 	return nil
 }
 
-// owner is the reference of what shows an instance to its pool.
+// owner returns the reference of what shows an instance to its pool.
 func (s *scope) owner() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: s.pool.Name, UID: s.pool.UID}
 }
 
-// machineOf is the object that shows an instance. Cluster API makes a Machine for it.
+// machineOf returns the object that shows an instance. Cluster API makes a Machine for it.
 func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	m := &infrav1.AzureMachinePoolMachine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -207,7 +207,7 @@ func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	return m
 }
 
-// machineName is the name of the object of an instance. Instances of Flexible sets
+// machineName returns the name of the object of an instance. Instances of Flexible sets
 // have names that Kubernetes would refuse.
 func machineName(pool, number string) string {
 	name := strings.ToLower(strings.ReplaceAll(number, "_", "-"))

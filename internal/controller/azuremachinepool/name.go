@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// naming says how scale sets get their names.
+// naming returns how the names of scale sets are chosen.
 func naming() cloud.Naming[*infrav1.AzureMachinePool] {
 	return cloud.Naming[*infrav1.AzureMachinePool]{
 		ProviderID: func(p *infrav1.AzureMachinePool) string { return p.Spec.ProviderID },

@@ -69,7 +69,7 @@ func (s *scope) readSet(ctx context.Context) pass.Result {
 	return pass.Error(err)
 }
 
-// doubtful says whether what was read a while ago cannot be right any more: a node is
+// doubtful reports whether what was read a while ago cannot be right any more: a node is
 // lost, or the set and its instances do not agree although nothing is under way.
 func (s *scope) doubtful() bool {
 	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {

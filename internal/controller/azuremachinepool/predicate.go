@@ -24,12 +24,12 @@ func nodeChanged() predicate.Predicate {
 	}}
 }
 
-// nodeReady says whether a Machine has a node that takes pods.
+// nodeReady reports whether a Machine has a node that takes pods.
 func nodeReady(m *clusterv1.Machine) bool {
 	return m != nil && m.Status.NodeRef.IsDefined() && conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
 }
 
-// toDelete says whether somebody marked a Machine as the first to go.
+// toDelete reports whether somebody marked a Machine as the first to go.
 func toDelete(m *clusterv1.Machine) bool {
 	if m == nil {
 		return false
@@ -38,7 +38,7 @@ func toDelete(m *clusterv1.Machine) bool {
 	return marked
 }
 
-// unhealthy says whether a MachineHealthCheck asks the owner to replace a Machine.
+// unhealthy reports whether a MachineHealthCheck asks the owner to replace a Machine.
 func unhealthy(m *clusterv1.Machine) bool {
 	return m != nil && conditions.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
 }

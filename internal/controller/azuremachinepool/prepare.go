@@ -127,5 +127,5 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// replicas is how many instances the MachinePool asks for.
+// replicas returns the number of instances in the MachinePool's spec.
 func (s *scope) replicas() int32 { return *cmp.Or(s.machinePool.Spec.Replicas, new(int32(1))) }

@@ -49,7 +49,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 // shown one by one. One guest that never reports lets Azure wait for most of an hour.
 const slowWrite = time.Minute
 
-// slow says whether a write of the scale set goes on for long.
+// slow reports whether a write of the scale set goes on for long.
 func (s *scope) slow(now time.Time) bool {
 	return slices.ContainsFunc(cloud.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
 		return strings.EqualFold(t.ID, s.setID()) && t.Resume != "" && now.Sub(t.Begun) > slowWrite

@@ -40,7 +40,7 @@ func (s *scope) budget() budget {
 	return b
 }
 
-// amount is a number or a share of the replicas; what admission refuses counts as
+// amount returns a number or a share of the replicas; what admission refuses counts as
 // unset.
 func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	if v == nil {

@@ -53,7 +53,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// deletedInstances are the numbers of the instances whose objects are being deleted.
+// deletedInstances returns the numbers of the instances whose objects are being deleted.
 func (s *scope) deletedInstances() []string {
 	var deleted []string
 	for i := range s.members {

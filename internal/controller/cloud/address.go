@@ -2,7 +2,7 @@ package cloud
 
 import "encoding/json"
 
-// PrivateIPs are the addresses of a network interface as Azure shows it, in the order
+// PrivateIPs returns the addresses of a network interface as Azure shows it, in the order
 // of its configurations; none of nil.
 func PrivateIPs(live json.RawMessage) ([]string, error) {
 	if live == nil {

@@ -56,7 +56,7 @@ func withLabel(list, key, value string) string {
 	return strings.Join(append(labels, key+"="+value), ",")
 }
 
-// reference is an image as its contents are known by.
+// reference returns an image as its contents are known by.
 func reference(image infrav1.Image) string {
 	switch {
 	case image.ID != nil:

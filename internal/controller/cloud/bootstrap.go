@@ -21,7 +21,7 @@ const (
 	lastLines    = 3
 )
 
-// BootstrapLook says whether the console of a machine of some age is to be read now, and
+// BootstrapLook reports whether the console of a machine of some age is to be read now, and
 // when to look again, 0 for not at all.
 func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 	switch {
@@ -59,7 +59,7 @@ func BootstrapNotes(console string) (notes string, ended bool) {
 	return strings.Join(boot.Notes(), "; "), boot.Ended
 }
 
-// cleaned are the lines of a console that say something, without secrets.
+// cleaned returns the lines of a console that say something, without secrets.
 func cleaned(console string) []string {
 	var lines []string
 	var clean redact.Lines

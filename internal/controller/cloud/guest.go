@@ -56,7 +56,7 @@ func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, window
 	return data, nil
 }
 
-// bootstrapProblem says why a guest could not use its bootstrap data, and "" if nothing
+// bootstrapProblem returns why a guest could not use its bootstrap data, and "" if nothing
 // speaks against it. It never shows the data.
 func bootstrapProblem(windows bool, data []byte) string {
 	os := guest.OSLinux

@@ -19,7 +19,7 @@ import (
 // Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
-// Underway are the operations of an object that Azure is at work on.
+// Underway returns the operations of an object that Azure is at work on.
 func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
 	return slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return t.Resume == "" })
 }

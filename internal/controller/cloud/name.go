@@ -56,13 +56,13 @@ func before(a, b client.Object) bool {
 type Naming[T client.Object] struct {
 	// ProviderID is that of an object, "" before it has one.
 	ProviderID func(T) string
-	// Windows says whether it runs Windows, whose names are short.
+	// Windows reports whether it runs Windows, whose names are short.
 	Windows func(T) bool
 	// Short makes a short name, one that is not taken, of an object's own.
 	Short func(objectName string, taken func(name string) bool) string
 }
 
-// given is the name that an object has for good, and "" while none is fixed. What no
+// given returns the name that an object has for good, and "" while none is fixed. What no
 // resource can be called was not written by casement.
 func (n Naming[T]) given(o T) string {
 	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[NameAnnotation]} {
@@ -73,7 +73,7 @@ func (n Naming[T]) given(o T) string {
 	return ""
 }
 
-// usual is the name that an object has when no other object takes it.
+// usual returns the name that an object has when no other object takes it.
 func (n Naming[T]) usual(o T) string {
 	if n.Windows(o) {
 		return n.Short(o.GetName(), nil)
@@ -101,7 +101,8 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 	return name, keepName(ctx, c, obj, name)
 }
 
-// taken are the names, in lower case, that others in the resource group have before obj.
+// taken returns the names, in lower case, that others in the resource group have before
+// obj.
 func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (map[string]bool, error) {
 	if err := c.List(ctx, all); err != nil {
@@ -128,7 +129,7 @@ func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *inf
 	})
 }
 
-// neighbours are the clusters that keep their machines in the same resource group, the
+// neighbours returns the clusters that keep their machines in the same resource group, the
 // given one included, by namespace and name of the Cluster.
 func neighbours(ctx context.Context, reader client.Reader, c *infrav1.AzureCluster) (map[client.ObjectKey]bool, error) {
 	var all infrav1.AzureClusterList

@@ -39,7 +39,7 @@ import (
 // gone for good.
 const AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-azure-resources"
 
-// Abandoned says whether somebody gave an object's Azure resources up.
+// Abandoned reports whether somebody gave an object's Azure resources up.
 func Abandoned(o client.Object) bool { return o.GetAnnotations()[AbandonAnnotation] == "true" }
 
 // Reasons of an IdentityError.
@@ -85,7 +85,7 @@ type shared struct {
 	tenantID string
 }
 
-// Grants says whether an identity may use a Secret of another namespace, because
+// Grants reports whether an identity may use a Secret of another namespace, because
 // somebody who may read it wrote the reference.
 type Grants interface {
 	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
@@ -176,7 +176,8 @@ func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Clie
 	return session.client, nil
 }
 
-// share returns what belongs to an ARM client, and makes it when the client is new.
+// share returns the caches that all users of an ARM client share; it creates them for a new
+// client.
 func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 	slot := fmt.Sprintf("%s/%s/%s", c.Spec.AzureEnvironment, c.Spec.SubscriptionID, IdentityKey(c))
 	o.mu.Lock()
@@ -194,7 +195,8 @@ func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 // Credentials are what azure.json may need of an identity. They are secret.
 type Credentials struct{ TenantID, ClientID, ClientSecret string }
 
-// Credentials returns those of a cluster's identity. Errors are as for Open.
+// Credentials returns the credentials of a cluster's identity. Its errors are those of
+// Open.
 func (o *Opener) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Credentials, error) {
 	s, err := o.source(ctx, c)
 	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
@@ -358,8 +360,8 @@ func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *inf
 	return nil
 }
 
-// identityFinalizer is the cluster's own, as CAPZ names it: names may be longer
-// than a finalizer.
+// identityFinalizer returns the cluster's own, as CAPZ names it: names may be longer than a
+// finalizer.
 func identityFinalizer(c *infrav1.AzureCluster) string {
 	sum := sha256.Sum224([]byte(c.Namespace + "-" + c.Name))
 	return infrav1.ClusterFinalizer + "/" + hex.EncodeToString(sum[:])

@@ -32,7 +32,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	return states
 }
 
-// Sooner is the shorter of two pauses, 0 standing for none.
+// Sooner returns the shorter of two pauses, 0 standing for none.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -65,8 +65,8 @@ func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.
 	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
 }
 
-// Creating says whether a resource may be missing because it is being created, or created
-// again.
+// Creating reports whether a resource may be missing because it is being created, or
+// created again.
 func Creating(states []infrav1.LongRunningOperationState, id string) bool {
 	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Creating() })
 }
@@ -82,8 +82,8 @@ func without(states []infrav1.LongRunningOperationState, id string, drop func(pl
 	return States(slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && drop(t) }))
 }
 
-// Explain says what an outcome failed at or waits for: the code of what went
-// wrong, or busy when nothing did, and one line.
+// Explain returns the reason and message of a condition for an outcome: the code of its
+// failure, or busy if nothing failed, and one line.
 func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 	done, waiting := 0, ""
 	for _, r := range outcome.Resources {
@@ -100,8 +100,8 @@ func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 	return busy, fmt.Sprintf("%d of %d Azure resources done%s", done, len(outcome.Resources), waiting)
 }
 
-// Requeue is when an outcome that is not done wants another pass; what nothing but
-// a changed spec repairs is looked at again with the resync.
+// Requeue returns when an outcome that is not done wants another pass; what nothing but a
+// changed spec repairs is looked at again with the resync.
 func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	if outcome.RequeueAfter > 0 {
 		return outcome.RequeueAfter
@@ -119,8 +119,7 @@ const (
 // azureUnreachable is the reason of errors that are not Azure's own.
 const azureUnreachable = "AzureUnreachable"
 
-// RetryOf says when to ask again after a read failed, and the reason for a
-// condition.
+// RetryOf returns when to ask again after a read failed, and the reason for a condition.
 func RetryOf(err error) (time.Duration, string) {
 	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
 		return invalidWait, InvalidConfiguration
@@ -140,7 +139,7 @@ func RetryOf(err error) (time.Duration, string) {
 	return wait, string(class)
 }
 
-// Passes says whether a reason of RetryOf is one that passes by itself.
+// Passes reports whether a reason of RetryOf is one that passes by itself.
 func Passes(reason string) bool {
 	switch arm.Class(reason) {
 	case arm.Transient, arm.Throttled, arm.Busy, arm.Conflict, azureUnreachable:
@@ -152,8 +151,8 @@ func Passes(reason string) bool {
 // Patience is for how long what passes by itself is called waiting.
 const Patience = 10 * time.Minute
 
-// NextLook is how long to wait for the next comparison with Azure: until the next of the
-// key's moments, which come once a period, but at least a tenth of it. All objects of a
+// NextLook returns how long to wait for the next comparison with Azure: until the next of
+// the key's moments, which come once a period, but at least a tenth of it. All objects of a
 // cluster have one key, so that they share what one of them reads; clusters are spread.
 func NextLook(period time.Duration, key string, now time.Time) time.Duration {
 	if period <= 0 {

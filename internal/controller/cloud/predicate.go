@@ -30,14 +30,14 @@ func asked() predicate.Predicate {
 	}}
 }
 
-// others are the annotations without the controller's own.
+// others returns the annotations without the controller's own.
 func others(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
 	delete(out, BlockMoveAnnotation)
 	return out
 }
 
-// Changed says whether somebody asked for something else: whether an update changed more
+// Changed reports whether somebody asked for something else: whether an update changed more
 // of an object than its status and what is casement's own.
 func Changed(old, updated client.Object) bool {
 	return old.GetGeneration() != updated.GetGeneration() ||

@@ -13,7 +13,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Copy is an object as it is now.
+// Copy returns an object as it is now.
 func Copy(o client.Object) client.Object {
 	//nolint:forcetypeassert // a copy has the type of what it is a copy of
 	return o.DeepCopyObject().(client.Object)
@@ -43,9 +43,9 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return errors.Join(errs...)
 }
 
-// changes are the merge patches that make after of before, of the status and of the rest;
-// nil for one that has nothing to change. Annotations and labels are removed one by one,
-// so that those that somebody adds meanwhile stay.
+// changes returns the merge patches that make after of before, of the status and of the
+// rest; nil for one that has nothing to change. Annotations and labels are removed one by
+// one, so that those that somebody adds meanwhile stay.
 func changes(before, after client.Object) (main, status []byte, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -38,7 +38,7 @@ const (
 	secretNameAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secret"
 )
 
-// inVault says whether bootstrap data belongs into the cluster's key vault, for a
+// inVault reports whether bootstrap data belongs into the cluster's key vault, for a
 // machine or pool, or for the cluster itself. The error is a value that is not known.
 func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 	value, of := o.GetAnnotations()[infrav1.BootstrapSecretsAnnotation], o.GetName()
@@ -55,7 +55,7 @@ func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 		of, value, infrav1.BootstrapSecretsInKeyVault, infrav1.BootstrapSecretsInCustomData)
 }
 
-// Vault is the key vault that a cluster should have, without a name for none. The name
+// Vault returns the key vault that a cluster should have, without a name for none. The name
 // is chosen at the first call and kept.
 func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
 	wanted, err := inVault(azureCluster, azureCluster)
@@ -74,7 +74,7 @@ var noName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 // maxSecretName keeps the name of a secret short of what its reader's may have (128).
 const maxSecretName = 100
 
-// keptName is the name that an annotation of an object holds, or one made of a prefix
+// keptName returns the name that an annotation of an object holds, or one made of a prefix
 // and chance, which it then holds.
 func keptName(ctx context.Context, c client.Client, o client.Object, annotation, prefix string) (string, error) {
 	if name := o.GetAnnotations()[annotation]; name != "" {
@@ -102,10 +102,10 @@ type Bootstrap struct {
 	Renewed bool
 }
 
-// CustomData is what a guest is given at its first boot: the bootstrap data or, where
+// CustomData returns what a guest is given at its first boot: the bootstrap data or, where
 // it is to be kept in the cluster's key vault, a loader that fetches it from the secret
-// that is returned too, nil for none. The error is a *BootstrapError where something has
-// to change or to be waited for.
+// that is returned too, nil for none. The error is a *BootstrapError where something has to
+// change or to be waited for.
 func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) ([]byte, *desired.BootstrapSecret, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 	return made.CustomData, secret, s.store(ctx, b.Owner, version, vault.SecretURL(uri, name), made.Secret)
 }
 
-// vaultURI is the address of the cluster's key vault.
+// vaultURI returns the address of the cluster's key vault.
 func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string, error) {
 	name := c.Annotations[infrav1.BootstrapVaultAnnotation]
 	if name == "" {
@@ -241,14 +241,14 @@ func (s *Session) vaultError(err error, doing string) *BootstrapError {
 	return e
 }
 
-// hasSecret says whether a machine or pool has a secret in the vault, or an identity
-// and a right for one.
+// hasSecret reports whether a machine or pool has a secret in the vault, or an identity and
+// a right for one.
 func hasSecret(o condition.Object) bool {
 	c := conditions.Get(o, infrav1.BootstrapSecretReadyCondition)
 	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
 }
 
-// SecretOf is the secret of a machine or pool, as its annotation names it. A name that
+// SecretOf returns the secret of a machine or pool, as its annotation names it. A name that
 // Key Vault does not allow names none.
 func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret, bool) {
 	s := desired.BootstrapSecret{Vault: c.Annotations[infrav1.BootstrapVaultAnnotation], Secret: o.GetAnnotations()[secretNameAnnotation]}

@@ -63,7 +63,7 @@ func (s *Session) List(ctx context.Context, collection string, fresh bool) ([]js
 	return s.planner.List(ctx, collection, desired.APIVersion(arm.TypeOf(collection)), fresh)
 }
 
-// Zones are the availability zones of a location.
+// Zones returns the availability zones of a location.
 func (s *Session) Zones(ctx context.Context, location string) ([]string, error) {
 	return s.catalog.Zones(ctx, location)
 }
@@ -77,8 +77,8 @@ type Size struct {
 	FaultDomains int32
 }
 
-// Node is what a node of the size will have, for an autoscaler that starts from
-// nothing.
+// Node returns the resources and labels that a node of the size will have, for an
+// autoscaler that scales up from zero.
 func (z Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
 	architecture := infrav1.Architecture("amd64")
 	if z.ARM64 {
@@ -160,7 +160,7 @@ func (s *Session) ImageExists(ctx context.Context, c *infrav1.AzureCluster, imag
 	return s.catalog.Exists(ctx, c.Spec.Location, CatalogImage(image))
 }
 
-// CatalogImage is an image as the catalog looks it up.
+// CatalogImage returns an image as the catalog looks it up.
 func CatalogImage(image infrav1.Image) catalog.Image {
 	switch {
 	case image.ID != nil:

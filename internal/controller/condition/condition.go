@@ -86,8 +86,8 @@ func Fold(obj Object, outcome plan.Outcome) {
 	}
 }
 
-// worstOf are the resources that are worst off: failed, at work, or waiting for
-// others, in this order.
+// worstOf returns the resources that are worst off: failed, at work, or waiting for others,
+// in this order.
 func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	for _, bad := range []func(plan.ResourceStatus) bool{
 		func(r plan.ResourceStatus) bool { return r.State == plan.Failed },

@@ -48,8 +48,8 @@ type Scope struct {
 // Common implements a part of Subject.
 func (s *Scope) Common() *Scope { return s }
 
-// Open is the step that finds the cluster's credentials. Without them the pass ends; the
-// identity and its secret are watched, so that nothing has to ask again.
+// Open returns the step that finds the cluster's credentials. Without them the pass ends;
+// the identity and its secret are watched, so that nothing has to ask again.
 func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration) Result {
 	session, err := o.Open(ctx, s.AzureCluster)
 	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {

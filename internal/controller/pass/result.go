@@ -24,7 +24,7 @@ type Result struct {
 	Err error
 }
 
-// Ends says whether no further step is run.
+// Ends reports whether no further step is run.
 func (r Result) Ends() bool { return r.End || r.Err != nil }
 
 // On says it in a condition of this type.

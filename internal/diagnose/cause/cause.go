@@ -96,7 +96,7 @@ func Last(step Step, lines []string) (Cause, string, bool) {
 // Of returns the known causes of a step, in the order in which they are matched.
 func Of(step Step) []Cause { return append([]Cause(nil), known[step]...) }
 
-// Line is the line of text around offset i.
+// Line returns the line of text around offset i.
 func Line(text string, i int) string {
 	start, end := i, i
 	for start > 0 && text[start-1] != '\n' {

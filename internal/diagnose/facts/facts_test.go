@@ -62,7 +62,7 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// reader is a client whose requests are counted.
+// reader returns a client whose requests are counted.
 func reader(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()

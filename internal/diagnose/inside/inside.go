@@ -89,7 +89,7 @@ func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 	return chosen
 }
 
-// windowsNodes are a cluster's Windows nodes, those that are not Ready first.
+// windowsNodes returns a cluster's Windows nodes, those that are not Ready first.
 func windowsNodes(s *facts.Snapshot) []*corev1.Node {
 	var out []*corev1.Node
 	for _, n := range s.Nodes {

@@ -67,9 +67,9 @@ func (o Objects) NodesReady() int {
 	return n
 }
 
-// Missing says what is missing until the specs are fulfilled, and "" when nothing is: every status describes the
-// present spec, every replica count is reached by machines of the present template, every machine has a ready node and
-// none is being deleted.
+// Missing returns what is missing until the specs are fulfilled, and "" when nothing is:
+// every status describes the present spec, every replica count is reached by machines of
+// the present template, every machine has a ready node and none is being deleted.
 func (o Objects) Missing() string {
 	for _, look := range []func(Objects) string{
 		Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines,

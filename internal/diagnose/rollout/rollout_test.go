@@ -22,7 +22,8 @@ func machine(name string) clusterv1.Machine {
 	return m
 }
 
-// settled is a fully rolled out cluster with a control plane of one machine, a deployment of two and a pool of one.
+// settled returns a fully rolled out cluster with a control plane of one machine, a
+// deployment of two and a pool of one.
 func settled() Objects {
 	o := Objects{Cluster: &clusterv1.Cluster{ObjectMeta: meta("demo")},
 		ControlPlane: &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp")}}

@@ -26,7 +26,7 @@ const (
 	token  = "abcdef." + canary
 )
 
-// planted is a cluster with a canary value in every field that may contain a secret.
+// planted returns a cluster with a canary value in every field that may contain a secret.
 func planted() *facts.Snapshot {
 	kc := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: "kc"}}
 	kc.Spec.Files = []bootstrapv1.File{{Path: "/etc/kubernetes/azure.json", Content: "aadClientSecret " + canary}}

@@ -237,7 +237,7 @@ func (t trait) advise(f *facts.Snapshot, machines []*clusterv1.Machine, lines ma
 	return a, a.Seconds >= least
 }
 
-// Text is the advice as a line.
+// Text returns the advice as a line.
 func (a Advice) Text() string {
 	saves := fmt.Sprintf("at most %.0f s", a.Seconds)
 	if a.Measured {

@@ -89,7 +89,7 @@ func allowsUse(rule lint.Value, spec string) bool {
 		(len(names) == 0 || slices.Contains(names, spec))
 }
 
-// gmsa is a pod with a credential spec whose role is bound to an account.
+// gmsa returns a pod with a credential spec whose role is bound to an account.
 func gmsa(account string) string {
 	return `apiVersion: windows.k8s.io/v1
 kind: GMSACredentialSpec

@@ -63,7 +63,7 @@ func selects(addon, cluster *lint.Object) bool {
 	return addon.Namespace == cluster.Namespace && matches(selector, cluster.Root.At("metadata", "labels"))
 }
 
-// matches says whether a label selector matches labels.
+// matches reports whether a label selector matches labels.
 func matches(selector, labels lint.Value) bool {
 	for _, f := range selector.At("matchLabels").Fields() {
 		if labels.At(f.Key).Str() != f.Value.Str() || !labels.At(f.Key).Exists() {

@@ -21,12 +21,12 @@ var dollars = regexp.MustCompile(`(^|[^$])\$\$($|[^A-Za-z_({$?])`)
 // systemDirectory matches the system directories of Windows images.
 var systemDirectory = regexp.MustCompile(`(?i)^c:[\\/]+(windows|users|program files|programdata)([\\/]|$)`)
 
-// withVariable is a Windows pod with one environment variable.
+// withVariable returns a Windows pod with one environment variable.
 func withVariable(name, value string) string {
 	return windowsPod + container + "    env:\n    - name: " + name + "\n      value: '" + value + "'\n"
 }
 
-// withShell is a Windows pod that runs a line of PowerShell.
+// withShell returns a Windows pod that runs a line of PowerShell.
 func withShell(text string) string {
 	return windowsPod + "  containers:\n  - name: app\n    image: mcr.microsoft.com/windows/servercore:ltsc2022\n    env:\n" +
 		"    - name: NAME\n      value: web\n    command: [powershell, -Command, '" + text + "']\n"

@@ -12,7 +12,7 @@ import (
 // device matches a name that Windows reserves for devices, with or without an extension.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
-// withSubPath is a Windows pod that mounts one file of a volume.
+// withSubPath returns a Windows pod that mounts one file of a volume.
 func withSubPath(volume string) string {
 	return windowsPod + container + "    volumeMounts:\n    - name: data\n      mountPath: C:/app/settings.json\n" +
 		"      subPath: settings.json\n  volumes:\n  - name: data\n" + volume

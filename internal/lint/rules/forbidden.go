@@ -30,7 +30,7 @@ type field struct {
 
 func always(lint.Value) bool { return true }
 
-// fields are the family of forbidden fields.
+// fields returns the family of forbidden fields.
 func fields() []field {
 	const ignored = "Windows ignores it"
 	return []field{
@@ -73,7 +73,7 @@ func fields() []field {
 	}
 }
 
-// forbidden are the rules of the family.
+// forbidden returns the rules of the family.
 func forbidden() []lint.Rule {
 	var out []lint.Rule
 	for _, f := range fields() {

@@ -6,7 +6,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// everything is a target of which all is known.
+// everything returns a target of which all is known.
 func everything() lint.Target {
 	return lint.Target{
 		Minor: 22, Patch: new(3), Windows: []string{"2019", "2022"}, Mixed: true, Taints: []lint.Taint{{Key: "os", Value: "windows",

@@ -14,7 +14,7 @@ import (
 var pauseImage = regexp.MustCompile(`(mcr\.microsoft\.com/k8s/core/pause|kubeletwin/pause|mcr\.microsoft\.com/oss/kubernetes/pause|` +
 	`(?:registry\.k8s\.io|k8s\.gcr\.io)/pause)(?::v?(\d+)\.(\d+)(?:\.(\d+))?)?`)
 
-// imageOnBuild is a Windows pod with an image tag on nodes of a build.
+// imageOnBuild returns a Windows pod with an image tag on nodes of a build.
 func imageOnBuild(tag, selector string) string {
 	return windowsPod + selector + "  containers:\n  - name: app\n    image: mcr.microsoft.com/windows/servercore:" + tag + "\n"
 }
@@ -22,7 +22,7 @@ func imageOnBuild(tag, selector string) string {
 // on2022 selects nodes of Windows Server 2022.
 const on2022 = "    node.kubernetes.io/windows-build: 10.0.20348\n"
 
-// imageBuilds are the Windows builds that an image has, as its reference says or its
+// imageBuilds returns the Windows builds that an image has, as its reference says or its
 // registry, and what to call it; none when they are not known.
 func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
 	if r, ok := windows.ImageRelease(reference); ok {
@@ -33,12 +33,12 @@ func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
 	return builds, "an image for Windows " + strings.Join(builds, " and ")
 }
 
-// canRun says whether a host runs one of an image's builds.
+// canRun reports whether a host runs one of an image's builds.
 func canRun(host string, image []string) bool {
 	return slices.ContainsFunc(image, func(build string) bool { return windows.CanRun(host, build) })
 }
 
-// selectedBuild is the windows-build that the pod or its RuntimeClass selects.
+// selectedBuild returns the windows-build that the pod or its RuntimeClass selects.
 func selectedBuild(s *lint.Set, pod *lint.Pod) (string, bool) {
 	if v := pod.Spec.At("nodeSelector", lint.LabelWindowsBuild); v.Exists() {
 		return v.Str(), true
@@ -51,7 +51,7 @@ func selectedBuild(s *lint.Set, pod *lint.Pod) (string, bool) {
 	return "", false
 }
 
-// hostBuilds are the builds of nodes that the pod can land on, and where that is from;
+// hostBuilds returns the builds of nodes that the pod can land on, and where that is from;
 // none when it is not known.
 func hostBuilds(p *lint.Pass, pod *lint.Pod) (builds []string, from string) {
 	if build, ok := selectedBuild(p.Set, pod); ok {

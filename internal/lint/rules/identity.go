@@ -40,7 +40,7 @@ func eachOption(field string, check func(p *lint.Pass, pod *lint.Pod, v lint.Val
 	}
 }
 
-// userProblem says what the API server has against a user name.
+// userProblem returns why the API server refuses a user name, or "".
 func userProblem(name string) string {
 	domain, user, both := strings.Cut(name, `\`)
 	if !both {
@@ -67,8 +67,8 @@ func userProblem(name string) string {
 	return ""
 }
 
-// runsHostProcess says whether any container is in effect a HostProcess one. The
-// API server counts so: the pod's field alone, overruled by every container, is none.
+// runsHostProcess reports whether any container is in effect a HostProcess one. The API
+// server counts so: the pod's field alone, overruled by every container, is none.
 func runsHostProcess(pod *lint.Pod) bool {
 	return slices.ContainsFunc(pod.Containers(), func(c lint.Container) bool { return c.WindowsOption("hostProcess").True() })
 }

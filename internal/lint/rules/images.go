@@ -23,7 +23,7 @@ var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames 
 // ended are releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)
 
-// notForWindows says whether an image has no Windows platform: as its registry says
+// notForWindows reports whether an image has no Windows platform: as its registry says
 // (`--check-images`), else as its name does.
 func notForWindows(s *lint.Set, image string) bool {
 	if known, ok := s.Platforms(image); ok {
@@ -32,7 +32,7 @@ func notForWindows(s *lint.Set, image string) bool {
 	return linuxImage.MatchString(image) && !lint.WindowsImage(image)
 }
 
-// withImage is a Windows pod with an image.
+// withImage returns a Windows pod with an image.
 func withImage(name string) string {
 	return windowsPod + "  containers:\n  - name: app\n    image: " + name + "\n"
 }

@@ -41,7 +41,7 @@ func namesOf(kinds []kind.Kind) []string {
 	return out
 }
 
-// ofKind are the Cluster API objects of some kinds.
+// ofKind returns the Cluster API objects of some kinds.
 func ofKind(s *lint.Set, kinds ...string) []*lint.Object {
 	var out []*lint.Object
 	for _, o := range s.Kind(kinds...) {
@@ -114,7 +114,7 @@ func groups(s *lint.Set) []machines {
 	return out
 }
 
-// vm is the specification of the virtual machines, absent when it is elsewhere.
+// vm returns the specification of the virtual machines, absent when it is elsewhere.
 func (m machines) vm() lint.Value {
 	if m.infra == nil {
 		return lint.Value{}
@@ -122,15 +122,15 @@ func (m machines) vm() lint.Value {
 	return m.infra.Root.At(azureMachines[m.infra.Kind]...)
 }
 
-// windows says whether the machines are ones with Windows.
+// windows reports whether the machines are ones with Windows.
 func (m machines) windows() bool {
 	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.managed() && m.vm().At("osType").Str() == "Windows"
 }
 
-// managed says whether Azure Kubernetes Service runs the machines, network included.
+// managed reports whether Azure Kubernetes Service runs the machines, network included.
 func (m machines) managed() bool { return m.infra != nil && m.infra.Kind == "AzureManagedMachinePool" }
 
-// kubeadm is the kubeadm configuration of the machines' bootstrap.
+// kubeadm returns the kubeadm configuration of the machines' bootstrap.
 func (m machines) kubeadm() lint.Value {
 	if m.config == nil {
 		return lint.Value{}
@@ -146,7 +146,7 @@ func (m machines) kubeadm() lint.Value {
 	return lint.Value{}
 }
 
-// target is the pass's, with the release that the machines get.
+// target returns the pass's, with the release that the machines get.
 func (m machines) target(t lint.Target) lint.Target {
 	var minor, patch int
 	if n, _ := fmt.Sscanf(strings.TrimPrefix(m.version.Str(), "v"), "1.%d.%d", &minor, &patch); n == 2 {
@@ -203,7 +203,7 @@ type arg struct {
 	listed bool
 }
 
-// drop is the fix that takes the flag out: made by --fix in the older form alone.
+// drop returns the fix that takes the flag out: made by --fix in the older form alone.
 func (f arg) drop(text string) lint.Fix {
 	if f.listed {
 		return say(text)
@@ -232,12 +232,12 @@ func named(all []arg, name string) (arg, bool) {
 	return all[i], true
 }
 
-// kubeletFlags are those of machines that join.
+// kubeletFlags returns the kubelet's flags on machines that join.
 func kubeletFlags(k lint.Value) []arg {
 	return flags(k.At("joinConfiguration", "nodeRegistration", "kubeletExtraArgs"))
 }
 
-// windowsMachines says whether a set has machines with Windows, or pods for them.
+// windowsMachines reports whether a set has machines with Windows, or pods for them.
 func windowsMachines(s *lint.Set) bool {
 	return slices.ContainsFunc(s.Pods, (*lint.Pod).Windows) || slices.ContainsFunc(groups(s), machines.windows)
 }
@@ -254,7 +254,7 @@ func windowsTemplate(lines string) string {
 		"        osType: Windows\n" + lines
 }
 
-// workers is a MachineDeployment of Windows machines with a version and lines of the
+// workers returns a MachineDeployment of Windows machines with a version and lines of the
 // kubeadm configuration.
 func workers(version, lines string) string {
 	return windowsTemplate("") + "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: win\n" +
@@ -285,7 +285,7 @@ func indent(text string, by int) string {
 	return out.String()
 }
 
-// kubelet is a kubeadm configuration with kubelet flags.
+// kubelet returns a kubeadm configuration with kubelet flags.
 func kubelet(args ...string) string {
 	return "joinConfiguration:\n  nodeRegistration:\n    kubeletExtraArgs:\n      " + strings.Join(args, "\n      ") + "\n"
 }

@@ -17,8 +17,8 @@ var pinging = regexp.MustCompile(`(?i)(?:^|[\s;&|/\\])(?:ping(?:\.exe)?|test-con
 // probes are the fields of a container's probes.
 var probes = []string{"livenessProbe", "readinessProbe", "startupProbe"}
 
-// outside says whether a word is an address that is not in the cluster: a public one,
-// or a complete name of another domain.
+// outside reports whether a word is an address that is not in the cluster: a public one, or
+// a complete name of another domain.
 func outside(word string) bool {
 	word = strings.ToLower(strings.Trim(word, `"'`))
 	if a, err := netip.ParseAddr(word); err == nil {
@@ -29,10 +29,10 @@ func outside(word string) bool {
 		!slices.Contains([]string{".local", ".svc", ".internal", ".exe", ".ps1", ".txt", ".log"}, word[dot:]) && !numeric(word)
 }
 
-// numeric says whether a word is a number such as 1.5.
+// numeric reports whether a word is a number such as 1.5.
 func numeric(word string) bool { return strings.Trim(word, "0123456789.") == "" }
 
-// ports is a Service with a named port, and two pods behind it.
+// ports returns a Service with a named port, and two pods behind it.
 func ports(first, second int) string {
 	pod := func(name string, port int) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  labels:\n    app: example\nspec:\n" +

@@ -4,7 +4,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// policyProtocols are the protocols that a NetworkPolicy names.
+// policyProtocols returns the protocols that a NetworkPolicy names.
 func policyProtocols(o *lint.Object) []lint.Value {
 	var out []lint.Value
 	for _, direction := range []string{"ingress", "egress"} {
@@ -17,7 +17,7 @@ func policyProtocols(o *lint.Object) []lint.Value {
 	return out
 }
 
-// service is a Service in front of a Windows pod.
+// service returns a Service in front of a Windows pod.
 func service(lines string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata:\n  name: example\nspec:\n  selector:\n    app: example\n" + lines +
 		"  ports:\n  - port: 80\n---\n" +

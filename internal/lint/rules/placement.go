@@ -26,13 +26,13 @@ func buildOf(written string) string {
 	return ""
 }
 
-// betaLabel is the label of today for a deprecated one.
+// betaLabel returns the label of today for a deprecated one.
 func betaLabel(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, "beta.kubernetes.io/")
 	return "kubernetes.io/" + rest, ok && (rest == "os" || rest == "arch")
 }
 
-// selected are the values of a label that the pod demands of its node.
+// selected returns the values of a label that the pod demands of its node.
 func selected(pod *lint.Pod, label string) []lint.Value {
 	var out []lint.Value
 	if v := pod.Spec.At("nodeSelector", label); v.Exists() {

@@ -15,7 +15,7 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // newest is a policy version that is newer than all.
 const newest = 1 << 20
 
-// enforced is the Pod Security level of a pod's namespace, and the policy's minor.
+// enforced returns the Pod Security level of a pod's namespace, and the policy's minor.
 func enforced(s *lint.Set, pod *lint.Pod) (level string, version int) {
 	for _, o := range s.Named("Namespace", "", cmp.Or(pod.Object.Namespace, "default")) {
 		level = o.Root.At("metadata", "labels", enforceLabel).Str()
@@ -26,7 +26,8 @@ func enforced(s *lint.Set, pod *lint.Pod) (level string, version int) {
 	return level, version
 }
 
-// notRestricted is what the level asks of pods that are not Windows ones.
+// notRestricted returns which requirements of the restricted level a pod that is not a
+// Windows pod violates.
 func notRestricted(pod *lint.Pod, version int) []string {
 	var out []string
 	all := pod.Containers()

@@ -63,7 +63,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// randomPod is a Windows pod with some of the fields that the levels look at.
+// randomPod returns a Windows pod with some of the fields that the levels look at.
 func randomPod(random *rand.Rand) map[string]any {
 	context := func(container bool) map[string]any {
 		out := map[string]any{}

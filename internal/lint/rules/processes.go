@@ -13,7 +13,7 @@ var builtins = strings.Fields("dir echo type copy del set if mkdir md cd move ve
 // linuxTools are programs that Windows images do not have; curl and tar they do.
 var linuxTools = strings.Fields("sleep cat ls touch kill test true false wget nc env grep sed awk chmod chown ln rm cp mv head tail")
 
-// commands are where a container names a program.
+// commands returns the fields of a container that name a program.
 func commands(c lint.Container) []lint.Value {
 	out := []lint.Value{c.At("command")}
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
@@ -22,7 +22,7 @@ func commands(c lint.Container) []lint.Value {
 	return append(out, c.At("lifecycle", "postStart", "exec", "command"), c.At("lifecycle", "preStop", "exec", "command"))
 }
 
-// program is the first word of a command, as Windows would look for it.
+// program returns the first word of a command, as Windows would look for it.
 func program(v lint.Value) (first lint.Value, name string) {
 	items := v.Items()
 	if len(items) == 0 {

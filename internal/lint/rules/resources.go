@@ -8,7 +8,7 @@ import (
 // milli is a quantity in thousandths, which almost always wanted to be mebibytes.
 var milli = regexp.MustCompile(`^([1-9][0-9]*)m$`)
 
-// withLimits is a Windows pod whose container has limits.
+// withLimits returns a Windows pod whose container has limits.
 func withLimits(lines ...string) string {
 	return windowsPod + container + "    resources:\n      limits:\n        " + strings.Join(lines, "\n        ") + "\n"
 }

@@ -42,10 +42,10 @@ func eachContainer(check func(p *lint.Pass, pod *lint.Pod, c lint.Container)) fu
 	}
 }
 
-// say is a fix that a person has to make.
+// say returns a fix that a person has to make.
 func say(text string) lint.Fix { return lint.Fix{Text: text} }
 
-// safe is a fix that --fix makes.
+// safe returns a fix that --fix makes.
 func safe(text string, edits ...lint.Edit) lint.Fix { return lint.Fix{Text: text, Edits: edits} }
 
 // Examples are pods like these, with what the rule is about put in.

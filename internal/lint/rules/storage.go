@@ -9,12 +9,12 @@ import (
 // steps back with backslashes.
 var absoluteOnWindows = regexp.MustCompile(`^([A-Za-z]:|\\)|(^|\\)\.\.(\\|$)`)
 
-// withVolume is a Windows pod with a volume.
+// withVolume returns a Windows pod with a volume.
 func withVolume(lines string) string {
 	return windowsPod + container + "  volumes:\n  - name: data\n" + lines
 }
 
-// withMount is a Windows pod with a mount.
+// withMount returns a Windows pod with a mount.
 func withMount(lines string) string {
 	return windowsPod + container + "    volumeMounts:\n    - name: data\n      mountPath: C:/data\n" + lines +
 		"  volumes:\n  - name: data\n    emptyDir: {}\n"

@@ -23,7 +23,7 @@ var windowsTaints = []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedu
 // linuxSelector places a pod on Linux.
 const linuxSelector = "  nodeSelector:\n    kubernetes.io/os: linux\n"
 
-// asks says whether a label or annotation asks for an injection.
+// asks reports whether a label or annotation asks for an injection.
 func asks(v lint.Value) bool {
 	return v.Str() != "" && !slices.Contains([]string{"false", "disabled", "no"}, strings.ToLower(v.Str()))
 }
@@ -39,14 +39,16 @@ func eachHomeless(check func(p *lint.Pass, pod *lint.Pod)) func(*lint.Pass) {
 	}
 }
 
-// osExpressions are those of the pod's node affinity that are about the OS.
+// osExpressions returns the expressions of the pod's node affinity about the operating
+// system.
 func osExpressions(pod *lint.Pod) []lint.Value {
 	return slices.DeleteFunc(nodeExpressions(pod), func(e lint.Value) bool {
 		return e.At("key").Str() != lint.LabelOS && e.At("key").Str() != lint.LabelOSBeta
 	})
 }
 
-// nodeExpressions are all of the pod's node affinity, required and preferred.
+// nodeExpressions returns all expressions of the pod's node affinity, required and
+// preferred.
 func nodeExpressions(pod *lint.Pod) []lint.Value {
 	affinity := pod.Spec.At("affinity", "nodeAffinity")
 	terms := affinity.At("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items()
@@ -71,7 +73,7 @@ func mentionsWindows(pod *lint.Pod) (lint.Value, bool) {
 	return lint.Value{}, false
 }
 
-// excludesWindows says whether the affinity keeps the pod off Windows.
+// excludesWindows reports whether the affinity keeps the pod off Windows.
 func excludesWindows(pod *lint.Pod) bool {
 	return slices.ContainsFunc(osExpressions(pod), func(e lint.Value) bool {
 		return e.At("operator").Str() == "NotIn" && slices.Contains(e.At("values").Strings(), "windows")
@@ -93,7 +95,7 @@ func affine(values string) string {
 		"          - key: kubernetes.io/os\n            operator: In\n            values: " + values + "\n" + container
 }
 
-// linuxWorkload is one of no OS in particular.
+// linuxWorkload returns a workload without an operating system.
 func linuxWorkload(kind, lines string) string {
 	return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata:\n  name: example\nspec:\n  selector:\n    matchLabels:\n" +
 		"      app: example\n  template:\n    metadata:\n      labels:\n        app: example\n    spec:\n" + lines +

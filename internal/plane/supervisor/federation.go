@@ -27,7 +27,7 @@ const (
 	tokenLife = time.Hour
 )
 
-// tokenFile is the file of the manager's federated token, with mode 0600.
+// tokenFile returns the file of the manager's federated token, with mode 0600.
 func (c *supervisor) tokenFile() string { return c.opts.Dir.Path("management", "federated-token") }
 
 // federate lets the application of the local Azure log in with tokens of the management API server, and keeps a token

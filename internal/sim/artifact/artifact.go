@@ -34,7 +34,7 @@ const (
 	signerLine  = "signer: "
 )
 
-// File is the contents of the file for a program.
+// File returns the contents of the file for a program.
 func (p Program) File() []byte {
 	text := first + nameLine + p.Name + "\n" + versionLine + p.Version + "\n"
 	if p.Signer != "" {
@@ -123,7 +123,7 @@ func Download(address string) (contents []byte, ok bool) {
 	return nil, false
 }
 
-// archive is a compressed tar file of programs, the same bytes each time.
+// archive returns a compressed tar file of programs, the same bytes each time.
 func archive(folder, suffix, version string, programs ...string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

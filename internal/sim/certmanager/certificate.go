@@ -150,8 +150,8 @@ func sign(s spec, now time.Time) (map[string][]byte, *x509.Certificate, error) {
 	return map[string][]byte{corev1.TLSCertKey: cert, "ca.crt": cert, corev1.TLSPrivateKeyKey: key}, pair.Leaf, err
 }
 
-// issuer is the reconciler of issuers: its condition says whether an issuer is of the supported
-// type.
+// issuer is the reconciler of issuers: its condition reports whether an issuer is of the
+// supported type.
 type issuer struct{ client client.Client }
 
 func (i *issuer) setUp(mgr ctrl.Manager) error {

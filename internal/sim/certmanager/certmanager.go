@@ -81,7 +81,7 @@ func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 	return mgr, setUpInjectors(mgr)
 }
 
-// object is an empty object of a kind of cert-manager's.
+// object returns an empty object of a kind of cert-manager's.
 func object(kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(group.WithKind(kind))

@@ -45,7 +45,7 @@ type Domain struct {
 type User struct {
 	Name     string `json:"name"`
 	Password string `json:"password,omitempty"`
-	// MayJoin says whether the user may join computers.
+	// MayJoin reports whether the user may join computers.
 	MayJoin bool `json:"mayJoin,omitempty"`
 }
 
@@ -342,8 +342,8 @@ func (s *Directory) Join(domain string, dns []string, c Computer, by Credential)
 	return joined, err
 }
 
-// Trusts says whether a domain still knows a computer that joined, and as whom: ErrTrust for
-// one whose account another machine has taken.
+// Trusts reports whether a domain still knows a computer that joined, and as whom: ErrTrust
+// for one whose account another machine has taken.
 func (s *Directory) Trusts(domain string, dns []string, c Computer) error {
 	if s == nil {
 		return ErrNoSuchDomain

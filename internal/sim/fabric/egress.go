@@ -17,9 +17,9 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// EgressConfig is the EgressSelectorConfiguration by which a kube-apiserver sends
-// what it dials in its cluster (kubelets, pods, webhooks) through ServeEgress.
-// Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
+// EgressConfig returns the EgressSelectorConfiguration by which a kube-apiserver sends what
+// it dials in its cluster (kubelets, pods, webhooks) through ServeEgress. Source:
+// kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
 func EgressConfig(socketPath string) []byte {
 	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration

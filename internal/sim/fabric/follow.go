@@ -14,7 +14,7 @@ import (
 type Cloud interface {
 	// List returns the documents of one resource type.
 	List(resourceType string) []json.RawMessage
-	// Get returns one document, and whether it exists.
+	// Get returns one document; ok is false if it does not exist.
 	Get(id string) (json.RawMessage, bool)
 }
 

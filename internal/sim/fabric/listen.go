@@ -20,8 +20,8 @@ type Listener struct {
 	Backends, Healthy int
 }
 
-// fallbackPort is the port in place of a well-known one which cannot be
-// bound without privilege: 2222 for 22, else 8000 more (8080 for 80, 8443 for 443).
+// fallbackPort returns the port in place of a well-known one which cannot be bound without
+// privilege: 2222 for 22, else 8000 more (8080 for 80, 8443 for 443).
 func fallbackPort(port uint16) uint16 {
 	if port == 22 {
 		return 2222

@@ -136,7 +136,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
 }
 
-// needs returns how many equal answers in a row change the verdict.
+// needs returns how many equal probe results in a row change the state of a backend.
 func (k probeKey) needs(err error) int {
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return max(k.threshold, slowThreshold)

@@ -22,7 +22,7 @@ var types = []string{
 	"Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 }
 
-// isInterface says whether a type's documents are interfaces.
+// isInterface reports whether a type's documents are interfaces.
 func isInterface(resourceType string) bool {
 	return resourceType == types[0] || resourceType == types[1]
 }
@@ -160,8 +160,8 @@ type peeringDoc struct {
 	} `json:"properties"`
 }
 
-// carries says whether traffic passes. A peering without its counterpart is
-// "Initiated" and carries nothing.
+// carries reports whether traffic passes. A peering without its counterpart is "Initiated"
+// and carries nothing.
 func (d peeringDoc) carries() bool {
 	p := d.Properties
 	return p.RemoteVirtualNetwork != nil && (p.AllowVirtualNetworkAccess == nil || *p.AllowVirtualNetworkAccess) &&

@@ -57,7 +57,7 @@ var probeSource = netip.AddrFrom4([4]byte{168, 63, 129, 16})
 // internetSource is the host, as a rule sees it: "*", Internet and 0.0.0.0/0 match.
 var internetSource = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// defaultRules are the rules that Azure adds to each group. Source:
+// defaultRules returns the rules that Azure adds to each group. Source:
 // learn.microsoft.com/azure/virtual-network/network-security-groups-overview#default-security-rules.
 func defaultRules() []SecurityRule {
 	rule := func(name string, priority int, inbound, allow bool, source, destination string) SecurityRule {

@@ -110,7 +110,7 @@ func outside(t *testing.T, outer, dir string) {
 	}
 }
 
-// climbing is a path that tries to leave.
+// climbing returns a path that tries to leave.
 func climbing(r *rand.Rand, windows bool) string {
 	parts := []string{[]string{"", "/", "/a/", "a/", "/etc/kubernetes/"}[r.IntN(5)]}
 	for range 1 + r.IntN(6) {

@@ -86,7 +86,8 @@ func (c *Container) user() string {
 	return ""
 }
 
-// notFound is how containerd words it, by runc and by hcsshim.
+// notFound returns containerd's error for a program that does not exist, in the words of
+// runc and of hcsshim.
 func (c *Container) notFound(program string) error {
 	if c.m.IsWindows() {
 		return fmt.Errorf("failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: "+

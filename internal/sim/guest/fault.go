@@ -34,7 +34,7 @@ type Fault struct {
 	heal    func(*machine.Machine) error
 }
 
-// Boot says whether the fault is one of the first boot: it concerns machines that have
+// Boot reports whether the fault is one of the first boot: it concerns machines that have
 // not booted yet, and Heal does not undo it.
 func (a Fault) Boot() bool { return a.corrupt != nil }
 

@@ -96,7 +96,7 @@ type Status struct {
 	ExitCode int
 	// LastLines are the console's last lines, without secrets.
 	LastLines []string
-	// Sentinel says whether kubeadm's success file is there.
+	// Sentinel reports whether kubeadm's success file is there.
 	Sentinel bool
 	// Boots counts boots and reboots since the guest was made by New.
 	Boots int
@@ -155,17 +155,17 @@ func New(c Config) (*Guest, error) {
 	return g, nil
 }
 
-// Machine is the guest's body: paths, services, users.
+// Machine returns the guest's body: paths, services, users.
 func (g *Guest) Machine() *machine.Machine { return g.m }
 
 // Path maps a guest path to the host path of it. It refuses paths
 // that lead out of the guest.
 func (g *Guest) Path(guestPath string) (string, error) { return g.m.Path(guestPath) }
 
-// Services is the guest's service table.
+// Services returns the guest's service table.
 func (g *Guest) Services() *machine.Services { return g.m.Services }
 
-// Status returns how the guest is.
+// Status returns the state of the guest.
 func (g *Guest) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -237,7 +237,7 @@ func (g *Guest) banner(reboots int) {
 		g.m.Image.Name, g.m.Image.KubernetesVersion)
 }
 
-// runAgent runs the image's agent and says whether the guest restarts.
+// runAgent runs the image's agent and reports whether the guest restarts.
 func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 	if g.m.OS == Windows && !cloudbase.Installed(g.m) {
 		if err := cloudbase.WithoutAgent(g.m); err != nil {

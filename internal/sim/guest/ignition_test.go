@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// flatcar is a guest of Flatcar's own image with bootstrap data.
+// flatcar returns a guest of Flatcar's own image with bootstrap data.
 func flatcar(t *testing.T, data []byte) guest.Config {
 	c := linux(t, data)
 	c.Machine.Image = guest.Image{Name: "Flatcar Container Linux by Kinvolk 4230.2.1", Release: "4230.2.1",

@@ -74,7 +74,7 @@ func (k *keyboard) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// command is the context of a command, which Ctrl-C ends until done is called.
+// command returns the context of a command, which Ctrl-C ends until done is called.
 func (k *keyboard) command(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	k.mu.Lock()

@@ -121,12 +121,12 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) 
 	return g.sh.Run(ctx, line, o)
 }
 
-// login is a shell that reads lines, edited on a terminal or plain.
+// login returns a shell that reads lines, edited on a terminal or plain.
 func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *tty) int {
 	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
-// interact is a shell over a stream, until the user leaves it. terminal is nil for
+// interact returns a shell over a stream, until the user leaves it. terminal is nil for
 // plain lines; what names the guest on a terminal.
 func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer,
 	terminal *tty, what string) int {

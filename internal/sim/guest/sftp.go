@@ -76,7 +76,7 @@ func (t *tree) Filecmd(r *sftp.Request) error {
 	return sftp.ErrSSHFxOpUnsupported
 }
 
-// PosixRename is a rename over what is there.
+// PosixRename returns a rename over what is there.
 func (t *tree) PosixRename(r *sftp.Request) error {
 	return t.m.Root.Rename(t.local(r.Filepath), t.local(r.Target))
 }

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// identity is a client's key and its authorized_keys line.
+// identity returns a client's key and its authorized_keys line.
 func identity(t *testing.T) (ssh.Signer, string) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)

@@ -18,8 +18,8 @@ import (
 	guestmachine "casement.dev/casement/internal/sim/guest/machine"
 )
 
-// ccgNode is a Windows machine of a domain's network, whose metadata service and key vault are
-// servers of the test.
+// ccgNode returns a Windows machine of a domain's network, whose metadata service and key
+// vault are servers of the test.
 func ccgNode(t *testing.T, secret string) *node {
 	t.Helper()
 	directory, err := domain.Open("")

@@ -74,8 +74,8 @@ type Config struct {
 	LogFile string
 	// Images decides which container images nodes can pull.
 	Images pull.Policy
-	// Route returns where on this machine an address outside of the guests' networks
-	// leads, "" for nowhere; nil has no routes.
+	// Route returns the address on this computer that replaces an address outside the
+	// guests' networks, or "" if there is none; a nil Route has none.
 	Route func(address string) string
 	// Directory has the simulated domains that machines may join; nil has none.
 	Directory *domain.Directory
@@ -128,7 +128,7 @@ func (m *Host) Close() {
 
 func machineKey(id string) string { return strings.ToLower(id) }
 
-// home is the directory of a VM: its resource group and its name. An instance of a
+// home returns the directory of a VM: its resource group and its name. An instance of a
 // scale set is there as "set@number", which is no name of a VM.
 func (m *Host) home(id string) string {
 	parts := strings.Split(strings.Trim(machineKey(id), "/"), "/") // subscriptions/S/resourcegroups/G/providers/NS/type/name[/type/name]

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/sim/kubeadm"
 )
 
-// kubeadm is the guest's kubeadm command.
+// kubeadm returns the guest's kubeadm command.
 func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	if len(p.Args) < 2 {
 		return p.Fail(1, "kubeadm: name a command: init, join or version")
@@ -44,7 +44,8 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	return 0
 }
 
-// kubeadmVersion is what kubeadm prints of itself, with -o short the version alone.
+// kubeadmVersion returns the output of "kubeadm version"; with -o short it is only the
+// version.
 func (n *node) kubeadmVersion(args []string) string {
 	version := n.body.Machine().Image.KubernetesVersion
 	file := linuxKubeadm
@@ -134,7 +135,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	}
 }
 
-// bootSpec is the process of boot, and the guest's root.
+// bootSpec returns the process of boot, and the guest's root.
 func (n *node) bootSpec(command, config string) (spec process.Spec, root string, err error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
@@ -272,7 +273,7 @@ func (n *node) lacks() []kubeadm.Lack {
 	return append(out, n.lacksKubelet()...)
 }
 
-// lacksKubelet says why kubelet cannot start on a machine.
+// lacksKubelet returns why kubelet cannot start on a machine.
 func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 	m := n.body.Machine()
 	file, search := windowsKubelet, "%PATH%"
@@ -292,7 +293,7 @@ func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 	return out
 }
 
-// containerService is the service of a Windows machine's container runtime.
+// containerService returns the service of a Windows machine's container runtime.
 func containerService(image guest.Image) string {
 	if strings.HasPrefix(image.Runtime, "docker") {
 		return "docker"

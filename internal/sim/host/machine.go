@@ -150,8 +150,8 @@ func (m *Host) web(from fabric.Origin) *http.Transport {
 // stopTimeout bounds the end of a VM's processes.
 const stopTimeout = 10 * time.Second
 
-// clusterName is the cluster that a VM belongs to, by the tag that its provider
-// marks it with.
+// clusterName returns the cluster that a VM belongs to, by the tag that its provider marks
+// it with.
 func clusterName(vm host.VM) string {
 	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
 	for name := range vm.Tags {
@@ -162,7 +162,7 @@ func clusterName(vm host.VM) string {
 	return vm.ResourceGroup
 }
 
-// socket is the egress socket of a VM; its path must be short.
+// socket returns the egress socket of a VM; its path must be short.
 func (m *Host) socket(id string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)

@@ -64,7 +64,7 @@ func newNodePodIPs(pool *podPool, vm host.VM, path func(string) (string, error))
 	return p
 }
 
-// azureCNI says whether the node's CNI is azure-vnet.
+// azureCNI reports whether the node's CNI is azure-vnet.
 func (p *nodePodIPs) azureCNI() bool {
 	path, err := p.path("/etc/cni/net.d/10-azure.conflist")
 	if err != nil {

@@ -52,7 +52,7 @@ const (
 // errQuarantine is of a guest that is not booted.
 var errQuarantine = errors.New("the guest is in quarantine")
 
-// broken says whether a guest cannot run on this host until somebody acts.
+// broken reports whether a guest cannot run on this host until somebody acts.
 func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(err, guest.ErrDamaged) }
 
 // thisProcess distinguishes this process from those before it.
@@ -131,14 +131,14 @@ func (m *Host) awaitSuspects(ctx context.Context) {
 	}
 }
 
-// fromWithin says whether the supervisor of a mark ended by itself, or the kernel may
+// fromWithin reports whether the supervisor of a mark ended by itself, or the kernel may
 // have ended it because memory was exhausted.
 func (m *Host) fromWithin(mark bootMark) bool {
 	return diedBy(m.config.LogFile, mark.Log) != "" || outOfMemory() > mark.OutOfMemory
 }
 
-// outOfMemory returns how many processes the kernel has ended for want of memory since
-// the machine started; 0 where it does not say.
+// outOfMemory returns how many processes the kernel has killed for lack of memory since
+// this computer started; 0 if the kernel does not report it.
 func outOfMemory() int64 {
 	data, err := os.ReadFile("/proc/vmstat")
 	if err != nil {
@@ -153,7 +153,7 @@ func outOfMemory() int64 {
 	return 0
 }
 
-// judge says why a guest that a supervisor died with goes into quarantine, or nothing.
+// judge returns why a guest that a supervisor died with goes into quarantine, or nothing.
 func (m *Host) judge(mark bootMark) string {
 	died := diedBy(m.config.LogFile, mark.Log)
 	marks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good

@@ -58,7 +58,7 @@ func (g *machine) booted() {
 	}
 }
 
-// atOnce is how many guests of an earlier run start at once.
+// atOnce returns how many guests of an earlier run are started at the same time.
 func atOnce() int { return max(2, runtime.NumCPU()) }
 
 // resumeTurn is how long a guest that starts may hold up the next: a boot that was cut off
@@ -185,7 +185,7 @@ func (m *Host) runAgain(ctx context.Context, g *machine) {
 // exhaustion are the errors for want of something that this machine may have again.
 var exhaustion = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}
 
-// exhausted says whether an error is one of exhaustion.
+// exhausted reports whether an error is one of exhaustion.
 func exhausted(err error) bool {
 	return slices.ContainsFunc(exhaustion, func(e error) bool { return errors.Is(err, e) })
 }

@@ -106,7 +106,8 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 	return spec, nil
 }
 
-// plainEnvironment is what of this process's environment a Go program needs.
+// plainEnvironment returns the variables of this process's environment that a Go program
+// needs.
 func plainEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return !strings.HasPrefix(v, "GO") && !strings.HasPrefix(v, "TZ=") && !strings.HasPrefix(v, "SSL_CERT_")
@@ -154,8 +155,8 @@ func (n *node) stopProcesses(ctx context.Context) {
 	}
 }
 
-// runs says which Kubernetes the control plane of this machine really is, and
-// nothing on a machine that has none.
+// runs returns the Kubernetes version that this machine's control plane really is, or "" on
+// a machine without a control plane.
 func (n *node) runs() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

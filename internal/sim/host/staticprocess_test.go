@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// testNode is a node whose static pods are processes of the test binary.
+// testNode returns a node whose static pods are processes of the test binary.
 func testNode(t *testing.T) *node {
 	t.Helper()
 	self, err := os.Executable()

@@ -205,7 +205,7 @@ func taintFlag(taints []corev1.Taint) string {
 	return strings.Join(words, ",")
 }
 
-// socket is the runtime endpoint as configured or detected.
+// socket returns the runtime endpoint as configured or detected.
 func (j *join) socket() string {
 	if j.cfg.CRISocket != "" || len(j.CRISockets) == 0 {
 		return j.cfg.CRISocket

@@ -195,7 +195,7 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 	return nil
 }
 
-// bootstrapped says whether kubelet.conf is there and names a credential.
+// bootstrapped reports whether kubelet.conf is there and names a credential.
 func (j *join) bootstrapped() bool {
 	data, err := j.read(kubeletConf)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // verdict is why a pod is rejected; empty admits it.
 type verdict struct{ reason, message string }
 
-// admit is the kubelet's own admission.
+// admit returns the kubelet's own admission.
 func (k *Kubelet) admit(pod *corev1.Pod) verdict {
 	if o := pod.Spec.OS; o != nil && string(o.Name) != k.c.OS {
 		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
@@ -29,10 +29,10 @@ func (k *Kubelet) admit(pod *corev1.Pod) verdict {
 	return verdict{}
 }
 
-// onHostNetwork says whether a pod uses the machine's own network. On Windows that
-// takes a HostProcess container. Under Docker there is none, yet the kubelet starts
-// such pods before there is a CNI and reports the host's address: so Flannel and
-// kube-proxy came onto nodes that way, and reached the host through wins.exe.
+// onHostNetwork reports whether a pod uses the machine's own network. On Windows that takes
+// a HostProcess container. Under Docker there is none, yet the kubelet starts such pods
+// before there is a CNI and reports the host's address: so Flannel and kube-proxy came onto
+// nodes that way, and reached the host through wins.exe.
 func (k *Kubelet) onHostNetwork(pod *corev1.Pod) bool {
 	return pod.Spec.HostNetwork && (k.c.OS != "windows" || hostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
 }
@@ -94,7 +94,8 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 		func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
 }
 
-// page is the text that a simulated container serves on its ports and writes first to its log.
+// page returns the text that a simulated container serves on its ports and writes first to
+// its log.
 func (w *worker) page(c *container) string {
 	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name,
 		c.spec.Name, c.spec.Image, w.k.nodeName)
@@ -115,8 +116,8 @@ func (w *worker) answer(conn net.Conn, port int32, c *container) {
 	}))
 }
 
-// negotiated is what a container says to a client that offers a Kerberos ticket: whom the
-// ticket has to be for. No ticket is read.
+// negotiated returns the answer of a container to a client that sends a Kerberos ticket:
+// the name of the service that the ticket must be for. The ticket is not decrypted.
 func negotiated(r *http.Request, c *container) string {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Negotiate") {
@@ -175,7 +176,7 @@ func (k *Kubelet) hide(w *worker) {
 	w.sandbox.exposed = false
 }
 
-// exposes says whether the pod's ports are in the network under an address of its own.
+// exposes reports whether the pod's ports are in the network under an address of its own.
 func (w *worker) exposes() bool {
 	return w.sandbox.exposed && w.k.c.Network != nil && w.sandbox.ip.IsValid() && w.sandbox.ip != w.k.c.InternalIP
 }

@@ -110,7 +110,8 @@ type decision struct {
 	until   time.Time
 }
 
-// ask returns what is remembered, or asks and remembers. Errors are not remembered.
+// ask returns a remembered decision, or asks the API server and remembers the answer.
+// Errors are not remembered.
 func (d *decisions) ask(what string, ask func() (bool, error)) (bool, error) {
 	d.mu.Lock()
 	known, ok := d.made[what]

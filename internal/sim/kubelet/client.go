@@ -84,7 +84,7 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 	return c, nil
 }
 
-// pool are the authorities of a kubeconfig.
+// pool returns the authorities of a kubeconfig.
 func pool(ca []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {

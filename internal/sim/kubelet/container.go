@@ -125,7 +125,7 @@ func (c *container) backOff(now time.Time) {
 	c.notBefore = now.Add(c.pause)
 }
 
-// done says whether the container is not to run (again).
+// done reports whether the container is not to run (again).
 func (c *container) done(pod *corev1.Pod) bool {
 	if c.ended == nil || c.run != nil {
 		return false
@@ -142,7 +142,7 @@ func (c *container) done(pod *corev1.Pod) bool {
 	return false
 }
 
-// blocked says whether a container before this one has to end or start first.
+// blocked reports whether a container before this one has to end or start first.
 func (c *container) blocked(all []*container) bool {
 	for _, before := range all {
 		if before == c {
@@ -172,7 +172,7 @@ func (c *container) showBackoff(pod *corev1.Pod) {
 		"pod=%s_%s(%s)", c.pause, c.spec.Name, pod.Name, pod.Namespace, pod.UID)}
 }
 
-// view is the container's status.
+// view returns the container's status.
 func (c *container) view() corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts,
 		Started: new(c.run != nil && c.probes.startup.passed())}
@@ -262,7 +262,7 @@ func (w *worker) identified(ctx context.Context, pod *corev1.Pod, c *container) 
 	return w.execute(ctx, pod, c)
 }
 
-// credentialSpec is the container's own, or else the pod's.
+// credentialSpec returns the container's own, or else the pod's.
 func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
 	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.GMSACredentialSpec != nil {
 		return *s.WindowsOptions.GMSACredentialSpec
@@ -317,7 +317,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	return e, nil
 }
 
-// expectedToEnd says whether a pod's containers are there to finish.
+// expectedToEnd reports whether a pod's containers are there to finish.
 func expectedToEnd(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
 }

@@ -17,7 +17,7 @@ type ending struct {
 	cancel context.CancelFunc
 }
 
-// left is how long the containers may still run.
+// left returns how long the containers may still run.
 func (e *ending) left(now time.Time, grace time.Duration) time.Duration {
 	select {
 	case <-e.hooks:
@@ -27,7 +27,8 @@ func (e *ending) left(now time.Time, grace time.Duration) time.Duration {
 	}
 }
 
-// gracePeriod is the time that a pod has to end: what its deletion says, else its spec.
+// gracePeriod returns the time that a pod has to end: what its deletion says, else its
+// spec.
 func gracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {

@@ -70,7 +70,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// kubelet is one that runs on the bench's machine, as the one before it did.
+// kubelet returns a new kubelet on the bench's machine, as after a restart.
 func (b *bench) kubelet(t *testing.T) *Kubelet {
 	k, err := New(Config{
 		Path: func(guest string) (string, error) { return filepath.Join(b.root, guest), nil }, OS: "windows",
@@ -84,7 +84,7 @@ func (b *bench) kubelet(t *testing.T) *Kubelet {
 	return k
 }
 
-// serving is a worker whose pod answers.
+// serving returns a worker whose pod answers.
 func (b *bench) serving(t *testing.T, k *Kubelet, pod *corev1.Pod) *worker {
 	w := newWorker(k, pod)
 	w.sandbox = sandbox{ready: true, ip: netip.MustParseAddr("10.244.1.2")}

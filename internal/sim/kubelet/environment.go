@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// environment is what a container is started with. The error is one for which a kubelet
-// holds the container with CreateContainerConfigError. Source: kubernetes
+// environment returns what a container is started with. The error is one for which a
+// kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
 func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) (map[string]string, error) {
 	vars := map[string]string{}
@@ -36,7 +36,7 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.
 	return vars, nil
 }
 
-// source is all of a ConfigMap or Secret.
+// source returns all keys of a ConfigMap or Secret.
 func (w *worker) source(ctx context.Context, pod *corev1.Pod, from corev1.EnvFromSource) (map[string]string, error) {
 	switch {
 	case from.ConfigMapRef != nil:
@@ -111,8 +111,8 @@ func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optio
 	return data, nil
 }
 
-// absent is what a kubelet says of an object that it could not read; nothing, where it
-// is not there and need not be.
+// absent returns a kubelet's error for an object that it could not read; nil if the object
+// does not exist and is optional.
 func absent(err error, kind, name string, optional *bool) error {
 	switch {
 	case !apierrors.IsNotFound(err):

@@ -138,7 +138,7 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 }
 
-// execSpec is a command in a container, without its streams.
+// execSpec returns a command in a container, without its streams.
 func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
 	dir, err := w.filesFolder(c)
 	if err != nil {
@@ -154,7 +154,7 @@ func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (Exec
 	return spec, nil
 }
 
-// filesFolder is where a container's files are kept for those who enter it.
+// filesFolder returns the directory with a container's files, for commands that run in it.
 func (w *worker) filesFolder(c *container) (string, error) {
 	dir, err := w.podFolder()
 	if err != nil {

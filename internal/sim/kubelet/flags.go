@@ -186,7 +186,7 @@ func parseTaints(s string) ([]corev1.Taint, error) {
 	return taints, nil
 }
 
-// minorOf is the minor of a 1.x version, or 0.
+// minorOf returns the minor of a 1.x version, or 0.
 func minorOf(v string) uint {
 	parsed, err := version.ParseGeneric(v)
 	if err != nil || parsed.Major() != 1 {

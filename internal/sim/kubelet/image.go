@@ -13,7 +13,7 @@ import (
 // off from the next attempt.
 const errImagePull = "ErrImagePull"
 
-// refuseImage is why an image cannot be pulled or cannot run here, in the words of the
+// refuseImage returns why an image cannot be pulled or cannot run here, in the words of the
 // kubelet or of containerd; the reason is empty where it can.
 func (w *worker) refuseImage(image string) (reason, message string) {
 	if w.static {

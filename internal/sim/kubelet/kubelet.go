@@ -250,15 +250,15 @@ func New(c Config) (*Kubelet, error) {
 	return k, nil
 }
 
-// NodeName is the name this kubelet registers under.
+// NodeName returns the name this kubelet registers under.
 func (k *Kubelet) NodeName() string { return k.nodeName }
 
 // Registered is closed once the Node exists and belongs to this kubelet.
 func (k *Kubelet) Registered() <-chan struct{} { return k.ready }
 
-// Run is the kubelet service: it returns when ctx is over, or with the reason
-// for which a real kubelet would exit. Static pods start before the API server
-// can be reached, since they may be the API server.
+// Run returns the kubelet service: it returns when ctx is over, or with the reason for
+// which a real kubelet would exit. Static pods start before the API server can be reached,
+// since they may be the API server.
 func (k *Kubelet) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -317,8 +317,8 @@ func (k *Kubelet) touched() {
 	}
 }
 
-// sleep waits on the kubelet's clock and says whether the time has passed; false
-// means that ctx is over.
+// sleep waits on the kubelet's clock and reports whether the time has passed; false means
+// that ctx is over.
 func (k *Kubelet) sleep(ctx context.Context, d time.Duration) bool {
 	t := k.c.Clock.NewTimer(d)
 	defer t.Stop()

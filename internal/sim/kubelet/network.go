@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// checkNetwork looks for a CNI configuration, as containerd does, and says
-// whether the verdict has changed. Waiting pods are woken when it has.
+// checkNetwork looks for a CNI configuration, as containerd does, and reports whether the
+// verdict has changed. Waiting pods are woken when it has.
 func (k *Kubelet) checkNetwork() bool {
 	problem := networkNotReady
 	if k.cniConfigured() {
@@ -26,9 +26,9 @@ func (k *Kubelet) checkNetwork() bool {
 	return changed
 }
 
-// cniConfigured says whether one valid configuration is in /etc/cni/net.d.
-// Docker with kubenet or its own NAT would not need one, but every template
-// that names Docker brings a CNI.
+// cniConfigured reports whether one valid configuration is in /etc/cni/net.d. Docker with
+// kubenet or its own NAT would not need one, but every template that names Docker brings a
+// CNI.
 func (k *Kubelet) cniConfigured() bool {
 	dir, err := k.c.Path(cniFolder)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Kubelet) cniConfigured() bool {
 	})
 }
 
-// validCNI says whether a file is a CNI network configuration or a list of them.
+// validCNI reports whether a file is a CNI network configuration or a list of them.
 func validCNI(name string, data []byte) bool {
 	var conf struct {
 		Name    string `json:"name"`
@@ -65,7 +65,7 @@ func validCNI(name string, data []byte) bool {
 	return false
 }
 
-// sandboxProblem is the runtime's error for a new sandbox, or nothing.
+// sandboxProblem returns the runtime's error for a new sandbox, or nothing.
 func (k *Kubelet) sandboxProblem() string {
 	h := k.c.Health()
 	switch {
@@ -93,8 +93,8 @@ func (k *Kubelet) guestFile(guest string) bool {
 	return err == nil
 }
 
-// usesFlannel says whether the configuration that containerd uses, the first by
-// name, is one of Flannel.
+// usesFlannel reports whether the configuration that containerd uses, the first by name, is
+// one of Flannel.
 func (k *Kubelet) usesFlannel() bool {
 	dir, err := k.c.Path(cniFolder)
 	if err != nil {

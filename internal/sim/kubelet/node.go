@@ -37,8 +37,8 @@ const (
 	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
 
-// newNode is the Node as the kubelet creates it. Taints are set here and never
-// again: a kubelet that restarts with other taints does not add them.
+// newNode returns the Node as the kubelet creates it. Taints are set here and never again:
+// a kubelet that restarts with other taints does not add them.
 func newNode(f nodeFacts) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        f.name,
@@ -65,7 +65,7 @@ func newNode(f nodeFacts) *corev1.Node {
 	return n
 }
 
-// registersCloudTaint says whether the settings already contain the taint that an
+// registersCloudTaint reports whether the settings already contain the taint that an
 // external cloud provider waits for.
 func registersCloudTaint(s *settings) bool {
 	return slices.ContainsFunc(s.RegisterWithTaints, func(t corev1.Taint) bool {
@@ -73,10 +73,10 @@ func registersCloudTaint(s *settings) bool {
 	})
 }
 
-// inTree says whether the kubelet's own Azure provider is on.
+// inTree reports whether the kubelet's own Azure provider is on.
 func inTree(f nodeFacts) bool { return f.flags.CloudProvider == "azure" }
 
-// defaultLabels are the labels that a kubelet writes again when it restarts.
+// defaultLabels returns the labels that a kubelet writes again when it restarts.
 func defaultLabels(f nodeFacts) map[string]string {
 	l := map[string]string{
 		corev1.LabelHostname: strings.ToLower(f.config.Hostname),
@@ -109,8 +109,8 @@ func nodeLabels(f nodeFacts) map[string]string {
 	return l
 }
 
-// nodeStatus is the status to write over the one that is there: what others own
-// (a cloud provider's addresses, images, attached volumes) is kept.
+// nodeStatus returns the status to write over the one that is there: what others own (a
+// cloud provider's addresses, images, attached volumes) is kept.
 func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	s := *old.DeepCopy()
 	s.Capacity = capacity(f)
@@ -238,8 +238,8 @@ func share(amount string, whole resource.Quantity) resource.Quantity {
 	return q
 }
 
-// conditions are the kubelet's four, Ready last, with transition times kept.
-// Conditions of others stay.
+// conditions returns the kubelet's four, Ready last, with transition times kept. Conditions
+// of others stay.
 func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
 		Message: "kubelet is posting ready status"}

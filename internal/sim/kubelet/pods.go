@@ -207,7 +207,7 @@ func (m *podManager) all() []*worker {
 // wait returns when every worker has stopped.
 func (m *podManager) wait() { m.running.Wait() }
 
-// pull marks an image as present and says whether it already was.
+// pull marks an image as present and reports whether it already was.
 func (m *podManager) pull(image string) (present bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

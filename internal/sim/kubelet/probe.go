@@ -55,7 +55,7 @@ func (p *prober) period() time.Duration {
 	return time.Duration(cmp.Or(p.spec.PeriodSeconds, 10)) * time.Second
 }
 
-// passed says whether the container may count on the probe; no probe always passes.
+// passed reports whether the container may count on the probe; no probe always passes.
 func (p *prober) passed() bool { return p == nil || p.ok }
 
 // take counts an answer. It returns after how long to ask again, zero for not before
@@ -102,7 +102,7 @@ func (p probers) asked() []*prober {
 	return slices.DeleteFunc(p.all(), func(q *prober) bool { return q == p.startup })
 }
 
-// all are the probes that are set.
+// all returns the probes that are set.
 func (p probers) all() []*prober {
 	return slices.DeleteFunc([]*prober{p.startup, p.liveness, p.readiness}, func(p *prober) bool { return p == nil })
 }
@@ -157,7 +157,7 @@ func (w *worker) killUnhealthy(ctx context.Context, c *container, p *prober) {
 	}
 }
 
-// endedExitCode is the code of a program that its runtime ends: SIGKILL on Linux,
+// endedExitCode returns the code of a program that its runtime ends: SIGKILL on Linux,
 // STATUS_CONTROL_C_EXIT on Windows.
 func endedExitCode(os string) int32 {
 	if os == "windows" {
@@ -200,7 +200,8 @@ func sayUnprobed(log io.Writer, c *corev1.Container) {
 	}
 }
 
-// probeTarget is where a probe goes; the host is empty for the pod itself.
+// probeTarget returns the host and port that a probe connects to; an empty host means the
+// pod's own address.
 func probeTarget(p *corev1.Probe, c *corev1.Container) (port int32, host string, err error) {
 	at := intstr.IntOrString{}
 	switch {
@@ -290,7 +291,7 @@ func (w *worker) askHTTP(ctx context.Context, g *corev1.HTTPGetAction, at string
 	return ""
 }
 
-// listening are the TCP ports on which the pod's running containers answer.
+// listening returns the TCP ports on which the pod's running containers answer.
 func (w *worker) listening() map[int32]*container {
 	ports := map[int32]*container{}
 	for _, c := range w.containers {
@@ -320,7 +321,7 @@ func (w *worker) opens(c *container) []int32 {
 	return ports
 }
 
-// cutOff says whether nothing of the pod is reached.
+// cutOff reports whether nothing of the pod is reached.
 func (w *worker) cutOff() bool {
 	return w.k.c.Health().PodsCutOff && w.sandbox.ip.IsValid() && !w.pod.Spec.HostNetwork
 }

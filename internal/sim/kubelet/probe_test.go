@@ -52,7 +52,7 @@ func probedPod(change func(*corev1.Container)) *corev1.Pod {
 	}
 }
 
-// seen are the events that a worker has written, as "reason: message".
+// seen returns the events that a worker has written, as "reason: message".
 func seen(w *worker) []string {
 	var list []string
 	for _, e := range w.events {

@@ -201,8 +201,8 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	return nil
 }
 
-// statusPatch is the difference of two Nodes' statuses. Addresses are replaced
-// as a whole, because merging by type would mix the kubelet's with a provider's.
+// statusPatch returns the difference of two Nodes' statuses. Addresses are replaced as a
+// whole, because merging by type would mix the kubelet's with a provider's.
 func statusPatch(old, next *corev1.Node) ([]byte, error) {
 	strip := func(n *corev1.Node) ([]byte, error) {
 		return json.Marshal(&corev1.Node{Status: n.Status})

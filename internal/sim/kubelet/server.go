@@ -63,7 +63,8 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// client is the certificate of who connects, nil where the cluster's CA has not signed it.
+// client returns the certificate of who connects, nil where the cluster's CA has not signed
+// it.
 func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil

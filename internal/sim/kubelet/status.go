@@ -63,7 +63,7 @@ func (w *worker) signalLater(ctx context.Context) {
 	})
 }
 
-// podStatus is the status of a pod in the worker's present state.
+// podStatus returns the status of a pod in the worker's present state.
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,

@@ -28,7 +28,7 @@ type Limits struct {
 	Connections int
 }
 
-// Default are the limits of every listener that other users of the machine reach.
+// Default returns the limits of every listener that other users of the machine reach.
 func Default() Limits {
 	return Limits{Head: 10 * time.Second, Body: 60 * time.Second, Idle: 2 * time.Minute, Connections: quarter()}
 }
@@ -37,8 +37,8 @@ func Default() Limits {
 // open.
 const maxConnections = 4096
 
-// quarter is a quarter of the files that the process may open, so that no listener takes
-// all of them.
+// quarter returns a quarter of the files that the process may open, so that no listener
+// takes all of them.
 func quarter() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

@@ -76,7 +76,7 @@ func nodeStatus(now time.Time) corev1.NodeStatus {
 	}
 }
 
-// selfSigned is the certificate of the kubelet API. API servers that are given no
+// selfSigned returns the certificate of the kubelet API. API servers that are given no
 // authority for kubelets do not verify it.
 func selfSigned() (tls.Certificate, error) {
 	return pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "system:node:" + NodeName}}, pki.Long, nil)

@@ -318,7 +318,7 @@ func install(t *testing.T, n node) {
 	}
 }
 
-// fromSecret is a variable with a key of the webhook's certificate.
+// fromSecret returns a variable with a key of the webhook's certificate.
 func fromSecret(name, key string, optional bool) corev1.EnvVar {
 	ref := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "cert"}, Key: key, Optional: &optional}
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: ref}}

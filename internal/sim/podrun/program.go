@@ -31,9 +31,9 @@ func flag(format string) func(uint16) []string {
 	return func(port uint16) []string { return []string{fmt.Sprintf(format, port)} }
 }
 
-// clusterAPI is how the managers of Cluster API v1.14 are flagged. They have no
-// flag for the namespace of a lease, which outside of a cluster has to be named,
-// nor for the address of their webhooks, which is that of every interface.
+// clusterAPI returns how the managers of Cluster API v1.14 are flagged. They have no flag
+// for the namespace of a lease, which outside of a cluster has to be named, nor for the
+// address of their webhooks, which is that of every interface.
 func clusterAPI() program {
 	return program{
 		ports: map[int32]func(uint16) []string{
@@ -44,7 +44,7 @@ func clusterAPI() program {
 	}
 }
 
-// known are the programs by the last element of their images. CAPZ's and Azure Service
+// known returns the programs by the last element of their images. CAPZ's and Azure Service
 // Operator's are those of CAPZ v1.26 and v2.18; casement builds neither.
 func known() map[string]program {
 	return map[string]program{
@@ -121,8 +121,8 @@ func splitImage(image string) (name, tag string) {
 	return name, tag
 }
 
-// command is the command line of a container: what the pod says, then what moves
-// it to this machine. Where a flag occurs twice the last one counts.
+// command returns the command line of a container: what the pod says, then what moves it to
+// this machine. Where a flag occurs twice the last one counts.
 func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string,
 	mounts map[string]string, ports map[int32]uint16) []string {
 	argv := []string{file}

@@ -184,7 +184,7 @@ func (w *worker) probe() {
 	}
 }
 
-// probePeriod is how often a container that is ready is asked. A kubelet's default is 10
+// probePeriod returns the interval of a ready container's probes. A kubelet's default is 10
 // seconds.
 func probePeriod(c corev1.Container) time.Duration {
 	if p := c.ReadinessProbe; p != nil && p.PeriodSeconds > 0 {

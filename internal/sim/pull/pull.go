@@ -106,7 +106,7 @@ func version(named reference.Named) string {
 	return reference.TagNameOnly(named).(reference.Tagged).Tag()
 }
 
-// unresolved says whether no name server knows a registry: RFC 2606 and 6761 keep
+// unresolved reports whether no name server knows a registry: RFC 2606 and 6761 keep
 // .invalid free of names.
 func unresolved(registry string) bool {
 	host, _, _ := strings.Cut(registry, ":")

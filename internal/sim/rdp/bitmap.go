@@ -13,8 +13,8 @@ const bitsPerPixel = 16
 // within what every client takes in one message.
 const tile = 64
 
-// updates are the bitmap updates that draw a picture, [MS-RDPBCGR] 2.2.9.1.1.3.1.2: one for
-// each tile.
+// updates returns the bitmap updates that draw a picture, [MS-RDPBCGR] 2.2.9.1.1.3.1.2: one
+// for each tile.
 func updates(picture image.Image) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		all := picture.Bounds()

@@ -53,7 +53,7 @@ type wanted struct {
 	channels int
 }
 
-// data returns what an X.224 data message holds.
+// data returns the payload of an X.224 data message.
 func data(body []byte) (reader, error) {
 	r := reader{rest: body}
 	if head := r.take(3); r.failed || head[0] != 2 || head[1] != 0xf0 {
@@ -108,7 +108,7 @@ func parseBlocks(r reader) (wanted, error) {
 	return w, r.err()
 }
 
-// connected is the MCS Connect Response to a client.
+// connected returns the MCS Connect Response to a client.
 func connected(w wanted, protocols uint32) []byte {
 	block := func(kind uint16, value []byte) []byte {
 		return append(le(kind, uint16(len(value)+4)), value...)
@@ -131,10 +131,10 @@ func connected(w wanted, protocols uint32) []byte {
 		ber(berOctets, slices.Concat(t124, per(response))...))...))
 }
 
-// tpktData is a message with X.224 data.
+// tpktData returns a message with X.224 data.
 func tpktData(value []byte) []byte { return tpkt(append([]byte{2, 0xf0, 0x80}, value...)) }
 
-// sendTo is a message with data for the client on a channel.
+// sendTo returns a message with data for the client on a channel.
 func sendTo(channel uint16, value []byte) []byte {
 	head := binary.BigEndian.AppendUint16([]byte{mcsIndication}, userID-firstUser)
 	head = append(binary.BigEndian.AppendUint16(head, channel), 0x70)

@@ -51,7 +51,7 @@ func askedProtocols(body []byte) (uint32, error) {
 	return binary.LittleEndian.Uint32(rest[len(rest)-4:]), nil
 }
 
-// confirm is an X.224 connection confirm with a negotiation answer.
+// confirm returns an X.224 connection confirm with a negotiation answer.
 func confirm(kind byte, value uint32) []byte {
 	body := []byte{14, x224Confirm, 0, 0, 0x12, 0x34, 0, kind, 0, 8, 0}
 	return tpkt(binary.LittleEndian.AppendUint32(body, value))

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// request is an X.224 connection request of a client that offers protocols.
+// request returns an X.224 connection request of a client that offers protocols.
 func request(protocols byte) []byte {
 	return tpkt([]byte{14, x224Request, 0, 0, 0, 0, 0, negRequest, 0, 8, 0, protocols, 0, 0, 0})
 }
@@ -40,7 +40,7 @@ func fromClient(channel uint16, value []byte) []byte {
 	return tpktData(slices.Concat(binary.BigEndian.AppendUint16(head, channel), []byte{0x70}, per(value)))
 }
 
-// shares is a message of the share from a client.
+// shares returns a message of the share from a client.
 func shares(kind byte, value ...byte) []byte {
 	head := slices.Concat(le(uint16(18+len(value)), shareData, userID), make([]byte, 8), []byte{kind, 0, 0, 0})
 	return fromClient(ioChannel, append(head, value...))

@@ -176,7 +176,7 @@ func licensed() []byte {
 	return sendTo(ioChannel, le(securityLicense, 0, version3<<8|errorAlert, 16, validClient, 0, noTransition, 0, errorBlob, 0))
 }
 
-// shared is a message of the share.
+// shared returns a message of the share.
 func shared(kind byte, value []byte) []byte {
 	head := le(uint16(18+len(value)), shareData, serverChannel)
 	head = binary.LittleEndian.AppendUint32(head, shareID)
@@ -195,8 +195,8 @@ func demand(w wanted) []byte {
 	return sendTo(ioChannel, append(le(uint16(len(body)+6), demandActive, serverChannel), body...))
 }
 
-// capabilities are the minimal capability sets of a server: [MS-RDPBCGR] 2.2.7. None of them
-// offers compression, drawing orders or fast-path output.
+// capabilities returns the minimal capability sets of a server: [MS-RDPBCGR] 2.2.7. None of
+// them offers compression, drawing orders or fast-path output.
 func capabilities(w wanted) [][]byte {
 	set := func(kind uint16, value []byte) []byte { return append(le(kind, uint16(len(value)+4)), value...) }
 	const windows, protocol = 1, 0x0200

@@ -71,7 +71,7 @@ func (r *reader) per() int {
 	return n
 }
 
-// ber is a BER value with its header.
+// ber returns a BER value with its header.
 func ber(tag uint16, value ...byte) []byte {
 	var out []byte
 	if tag > 0xff {
@@ -81,7 +81,7 @@ func ber(tag uint16, value ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16(out, uint16(len(value))), value...)
 }
 
-// per is a value with its PER length before it.
+// per returns a value with its PER length before it.
 func per(value []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(value))|0x8000), value...)
 }
@@ -133,7 +133,7 @@ func skipFastPath(r io.Reader, head [4]byte) error {
 	return err
 }
 
-// tpkt is a message with its header.
+// tpkt returns a message with its header.
 func tpkt(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{3, 0}, uint16(len(body)+4)), body...)
 }

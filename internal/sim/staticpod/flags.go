@@ -204,7 +204,7 @@ func (t *translation) own(f flag) (value string, keep bool, err error) {
 	return t.Loopback, true, nil
 }
 
-// noPlugins is a directory that the guest cannot write to and that has no plugins.
+// noPlugins returns a directory that the guest cannot write to and that has no plugins.
 func (t *translation) noPlugins() string { return filepath.Join(t.Private, "no-plugins") }
 
 // plainValue refuses a path in a flag that is not known to name one.

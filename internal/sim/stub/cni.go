@@ -43,7 +43,7 @@ func (e Env) write(guest, content string) error {
 	return nil
 }
 
-// calicoConf is a CNI configuration as Calico writes it, in its main parts.
+// calicoConf returns a CNI configuration as Calico writes it, in its main parts.
 func calicoConf(env Env) string {
 	plugin := map[string]any{
 		"type": "calico", "datastore_type": "kubernetes", "nodename": env.NodeName, "mtu": 1350,

@@ -21,7 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// gmsaWebhook is the admission webhook of kubernetes-sigs/windows-gmsa: it writes the
+// gmsaWebhook returns the admission webhook of kubernetes-sigs/windows-gmsa: it writes the
 // contents of credential specs into pods that name them, and refuses those whose service
 // account may not use the spec.
 func (c *Cluster) gmsaWebhook(ctx context.Context, env Env) error {
@@ -131,7 +131,7 @@ func (w *gmsaAdmission) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
 }
 
-// gmsaOptions are the Windows options of a pod and of its containers, by JSON pointer.
+// gmsaOptions returns the Windows options of a pod and of its containers, by JSON pointer.
 func gmsaOptions(pod *corev1.Pod) map[string]*corev1.WindowsSecurityContextOptions {
 	out := map[string]*corev1.WindowsSecurityContextOptions{}
 	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil {
@@ -221,7 +221,7 @@ func (w *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec str
 	return nil
 }
 
-// contents are the credspec of a GMSACredentialSpec as JSON.
+// contents returns the credspec of a GMSACredentialSpec as JSON.
 func (w *gmsaAdmission) contents(ctx context.Context, name string) (string, error) {
 	raw, err := w.client.RESTClient().Get().AbsPath("/apis/windows.k8s.io/v1/gmsacredentialspecs", name).DoRaw(ctx)
 	if apierrors.IsNotFound(err) {

@@ -27,8 +27,8 @@ const (
 	internalAnnotation = "service.beta.kubernetes.io/azure-load-balancer-internal"
 )
 
-// frontendName is the name of a service in the cloud: "a" and its UID.
-// Source: k8s.io/cloud-provider, DefaultLoadBalancerName.
+// frontendName returns the name of a service in the cloud: "a" and its UID. Source:
+// k8s.io/cloud-provider, DefaultLoadBalancerName.
 func frontendName(s *corev1.Service) string {
 	name := "a" + strings.ReplaceAll(string(s.UID), "-", "")
 	return name[:min(len(name), 32)]
@@ -333,7 +333,7 @@ func ruleName(s *corev1.Service, p corev1.ServicePort) string {
 	return fmt.Sprintf("%s-%s-%d", frontendName(s), strings.ToUpper(armProtocol(p.Protocol)), p.Port)
 }
 
-// backends are the addresses of the nodes that take part, sorted.
+// backends returns the addresses of the nodes that take part, sorted.
 func (k *controller) backends() []netip.Addr {
 	nodes, err := k.nodes.List(labels.Everything())
 	if err != nil {

@@ -59,9 +59,9 @@ func (c *Cluster) manages(name string) (added <-chan struct{}, leave func()) {
 	}
 }
 
-// nodeManager is the cloud-node-manager: it asks the metadata service about its
-// machine and initialises the node. Like the real one it leaves a node alone that
-// was registered without the cloud taint.
+// nodeManager returns the cloud-node-manager: it asks the metadata service about its
+// machine and initialises the node. Like the real one it leaves a node alone that was
+// registered without the cloud taint.
 func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	name := env.flag("node-name")
 	if name == "" || strings.Contains(name, "$(") {
@@ -145,8 +145,8 @@ func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *co
 	}
 }
 
-// patch is a merge patch of labels, provider ID and taints. Taints are replaced as
-// a whole, so it holds for the node's version alone.
+// patch returns a merge patch of labels, provider ID and taints. Taints are replaced as a
+// whole, so it holds for the node's version alone.
 func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	spec := map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCloudTaint)}
 	if node.Spec.ProviderID == "" {
@@ -158,7 +158,8 @@ func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	})
 }
 
-// labels are the labels that the cloud sets on a node, under their stable and their old names.
+// labels returns the labels that the cloud sets on a node, under their stable and their old
+// names.
 func (i Instance) labels() map[string]string {
 	out := map[string]string{}
 	for value, keys := range map[*string][]string{
@@ -275,7 +276,7 @@ func ProviderID(resourceID string) string {
 	return "azure://" + strings.Join(parts, "/")
 }
 
-// ZoneLabel is the zone label of a machine: region and zone, or "0" as the fault
+// ZoneLabel returns the zone label of a machine: region and zone, or "0" as the fault
 // domain of one without a zone.
 func ZoneLabel(location, zone string) string {
 	if zone == "" {

@@ -79,14 +79,14 @@ func (e Env) touched() {
 	}
 }
 
-// init says whether the program runs as an init container.
+// init reports whether the program runs as an init container.
 func (e Env) init() bool {
 	return e.Pod != nil && e.Container != nil && slices.ContainsFunc(e.Pod.Spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == e.Container.Name && (c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways)
 	})
 }
 
-// args are the container's command and arguments.
+// args returns the container's command and arguments.
 func (e Env) args() []string {
 	if e.Container == nil {
 		return nil
@@ -157,7 +157,7 @@ type entry struct {
 	ports []int32
 }
 
-// entries are the programs; an image belongs to the first whose repository it ends
+// entries returns the programs; an image belongs to the first whose repository it ends
 // with.
 func entries() []entry {
 	return []entry{
@@ -236,7 +236,7 @@ func find(image string) (entry, bool) {
 	return entry{}, false
 }
 
-// repository is an image without digest and tag.
+// repository returns an image without digest and tag.
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
@@ -255,7 +255,7 @@ func List() []Description {
 	return out
 }
 
-// origin is where a node's connections start.
+// origin returns the source address of a node's connections.
 func (c *Cluster) origin(env Env) fabric.Origin {
 	return fabric.Origin{VNetID: c.c.VNetID, IP: env.InternalIP, Cluster: c.c.Key}
 }

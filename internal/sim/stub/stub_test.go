@@ -159,7 +159,7 @@ func TestReadAzureConfig(t *testing.T) {
 	}
 }
 
-// guest is a node's file system.
+// guest returns a node's file system.
 func guest(t *testing.T) (dir string, path func(string) (string, error)) {
 	dir = t.TempDir()
 	return dir, func(p string) (string, error) { return filepath.Join(dir, p), nil }

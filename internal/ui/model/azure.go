@@ -86,7 +86,7 @@ type vm struct {
 	Boot    progress `json:"boot"`
 }
 
-// azureKey is the key of a resource that is below a group.
+// azureKey returns the key of a resource that is below a group.
 func azureKey(what, group string, names ...string) string {
 	return strings.ToLower(what + "/" + group + "/" + strings.Join(names, "/"))
 }
@@ -245,7 +245,8 @@ func subnetOf(ac *infrav1.AzureCluster, name string, control bool) string {
 	return ""
 }
 
-// resourceNames are the resource group and the names of a resource ID, its parents' first.
+// resourceNames returns the resource group and the names of a resource ID, its parents'
+// first.
 func resourceNames(id string) (group string, names []string) {
 	parsed, err := azcorearm.ParseResourceID(id)
 	if err != nil {

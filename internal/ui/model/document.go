@@ -20,7 +20,7 @@ const (
 	typeSubnets = "Microsoft.Network/virtualNetworks/subnets"
 )
 
-// DocumentTypes are the resource types whose documents Build reads.
+// DocumentTypes returns the resource types whose documents Build reads.
 func DocumentTypes() []string {
 	return []string{typeVNet, typeSubnets, typeNSG, typeLB, typeNIC, typeIP, typeVM, typeSet, typeSetVM, typeSetNIC}
 }
@@ -292,7 +292,7 @@ func (b *builder) interfaces(a *Azure, byID map[string]*vm) {
 	}
 }
 
-// keyOf is the key of the resource with an ID, or nothing for no ID.
+// keyOf returns the key of the resource with an ID, or nothing for no ID.
 func keyOf(what, id string) string {
 	group, names := resourceNames(id)
 	if len(names) == 0 {

@@ -32,7 +32,7 @@ type Change struct {
 // Empty reports whether nothing changes.
 func (c Change) Empty() bool { return !c.Full && len(c.Set) == 0 && len(c.Gone) == 0 }
 
-// Diff is the change from one model to the next; from nil it is the whole next one.
+// Diff returns the change from one model to the next; from nil it is the whole next one.
 func Diff(from, to Model) Change {
 	if from == nil {
 		return Change{Full: true, Set: to}

@@ -34,7 +34,7 @@ func waitingReason(reason string) bool {
 	return false
 }
 
-// stateOf is the state of an object by one condition that sums it up.
+// stateOf returns the state of an object by one condition that sums it up.
 func stateOf(o metav1.Object, conditions []metav1.Condition, condition string, now time.Time) State {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return Leaving
@@ -56,7 +56,7 @@ func stateOf(o metav1.Object, conditions []metav1.Condition, condition string, n
 	return Bad
 }
 
-// machineState is the state of a machine whose infrastructure is in a state.
+// machineState returns the state of a machine whose infrastructure is in a state.
 func machineState(m *clusterv1.Machine, infrastructure State, now time.Time) State {
 	switch {
 	case !m.DeletionTimestamp.IsZero():

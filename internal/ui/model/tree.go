@@ -58,7 +58,8 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-// row is the row of an object, with the message of the condition that sums it up.
+// row returns the resource type of an object, with the message of the condition that sums
+// it up.
 func (b *builder) row(c *Cluster, kind string, o conditioned, condition, detail string) object {
 	row := object{Kind: kind, Name: o.GetName(), Namespace: o.GetNamespace(), Cluster: c.Snapshot.Cluster.Name, Detail: detail,
 		State: stateOf(o, o.GetConditions(), condition, b.in.Now)}
@@ -127,7 +128,7 @@ func (o *object) settle(below tally) {
 	}
 }
 
-// pool is the row of a machine pool, which is judged by its scale set.
+// pool returns the resource type of a machine pool, which is judged by its scale set.
 func (b *builder) pool(c *Cluster, p *clusterv1.MachinePool, states map[string]tally) object {
 	row := b.row(c, "MachinePool", p, "", fmt.Sprintf("%s · %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
 	if a := c.Snapshot.AzurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {
@@ -173,7 +174,7 @@ func (b *builder) machines(c *Cluster, all tally) map[string]tally {
 	return states
 }
 
-// infrastructure is the row of what a machine runs on, if it is there.
+// infrastructure returns the resource type of what a machine runs on, if it is there.
 func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool) {
 	name := m.Spec.InfrastructureRef.Name
 	if p := c.Snapshot.PoolMachines[name]; p != nil && m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
@@ -197,7 +198,7 @@ func (b *builder) state(c *Cluster, m *clusterv1.Machine) State {
 	return state
 }
 
-// owner is the key of the row that a machine is below.
+// owner returns the key of the row that a machine is below.
 func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 	labels := m.Labels
 	switch {

@@ -103,12 +103,12 @@ func renew(data map[string][]byte, dnsNames []string, now time.Time) (map[string
 	return out, true, err
 }
 
-// signs says whether an authority outlives what it would sign now.
+// signs reports whether an authority outlives what it would sign now.
 func signs(a *tls.Certificate, now time.Time) bool {
 	return now.Add(servingLife).Before(a.Leaf.NotAfter)
 }
 
-// serves says whether a certificate will do for a while: it has these names, and an
+// serves reports whether a certificate will do for a while: it has these names, and an
 // authority that is trusted has signed it.
 func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certificate, dnsNames []string, now time.Time) bool {
 	if pair == nil || now.Add(servingLeft).After(pair.Leaf.NotAfter) || !slices.Equal(pair.Leaf.DNSNames, dnsNames) {
@@ -118,7 +118,7 @@ func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certific
 		func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
 }
 
-// data is what a Secret holds of it, and of the authorities that are valid.
+// data returns the data of the Secret: the certificate, its key and the CAs that are valid.
 func (c *contents) data(now time.Time) (map[string][]byte, error) {
 	bundle := []*x509.Certificate{c.ca.Leaf}
 	if c.next != nil {

@@ -34,7 +34,7 @@ type Problem struct {
 	Warning bool
 }
 
-// String is one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	where := p.Field
 	if p.Line > 0 {
@@ -57,7 +57,7 @@ func Check(os string, data []byte) []Problem {
 	return append(c.errors, c.warnings...)
 }
 
-// Errors are the problems that are not warnings.
+// Errors returns the problems that are not warnings.
 func Errors(problems []Problem) []Problem {
 	var errors []Problem
 	for _, p := range problems {

@@ -18,8 +18,9 @@ func autoscaled() map[string]string {
 		capacityLabels: "team=blue"}
 }
 
-// promised says which of the annotations and status fields that cluster-autoscaler needs for a group without nodes is
-// missing, so that a pod which selects the operating system and the Windows build would not start its first node.
+// promised returns which of the annotations and status fields that cluster-autoscaler needs
+// for a group without nodes is missing, so that a pod which selects the operating system
+// and the Windows build would not start its first node.
 func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, build string) string {
 	switch {
 	case info == nil || info.OperatingSystem != "windows" || info.Architecture != "amd64":

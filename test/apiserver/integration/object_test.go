@@ -285,7 +285,7 @@ func (b *bed) finish(id string, result arm.Result, err error) {
 	}
 }
 
-// exists says whether Azure has a resource.
+// exists reports whether Azure has a resource.
 func (b *bed) exists(id string) bool {
 	b.t.Helper()
 	_, err := b.azure.client.Get(b.t.Context(), id, desired.APIVersion(arm.TypeOf(id)))

@@ -109,8 +109,8 @@ func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []strin
 // mountIndex matches the part that the API server leaves out of the paths of mounts.
 var mountIndex = regexp.MustCompile(`volumeMounts\[\d+\]`)
 
-// named is how the API server names the place of a finding. Its names are the same
-// but for these rules, where it is less exact than a linter has to be.
+// named returns the path of a finding in the API server's spelling. The two agree except
+// for these rules, for which the API server is less exact.
 func named(f lint.Finding) string {
 	switch f.Rule {
 	case "WIN129":

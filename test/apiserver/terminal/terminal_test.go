@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// kubeconfig is a file that leads to the server.
+// kubeconfig returns a file that leads to the server.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	k := clientcmdapi.NewConfig()

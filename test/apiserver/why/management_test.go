@@ -81,7 +81,7 @@ func kcpSays(kind, reason, message string) func(*scene) {
 	}
 }
 
-// unregistered is a cluster of which the reference is one to nothing.
+// unregistered returns a cluster of which the reference is one to nothing.
 func unregistered(change func(*scene)) func(*scene) {
 	return func(s *scene) {
 		change(s)
@@ -334,7 +334,7 @@ func management() []failure {
 
 func (s *scene) host() string { return server.Host }
 
-// class is a ClusterClass that the API server takes.
+// class returns a ClusterClass that the API server takes.
 func class() clusterv1.ClusterClassSpec {
 	var c clusterv1.ClusterClassSpec
 	c.Infrastructure.TemplateRef = clusterv1.ClusterClassTemplateReference{

@@ -124,7 +124,7 @@ const (
 	old = 3 * time.Hour
 )
 
-// past is a time before anything is expected to be done.
+// past returns a time before anything is expected to be done.
 func past() metav1.Time { return metav1.NewTime(time.Now().Add(-old)) }
 
 func meta(name string, labels map[string]string) metav1.ObjectMeta {

@@ -101,7 +101,7 @@ func (g *group) machines(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// delete deletes the group with all that is in it, and says whether it was there.
+// delete deletes the group with all that is in it, and reports whether it was there.
 func (g *group) delete(ctx context.Context) (bool, error) {
 	operation, err := g.groups.BeginDelete(ctx, g.name, nil)
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok && refused.StatusCode == http.StatusNotFound {

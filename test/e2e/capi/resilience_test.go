@@ -45,7 +45,7 @@ func owner(version, kind string, controls bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: version, Kind: kind, Controller: new(controls)}
 }
 
-// azureOwners are the owners that objects of Azure's kinds have, and the Secrets of a
+// azureOwners returns the owners that objects of Azure's kinds have, and the Secrets of a
 // cluster. In a topology the Cluster controls its infrastructure.
 func azureOwners(topology bool) map[string]ownerRule {
 	core := clusterv1.GroupVersion.String()
@@ -105,7 +105,7 @@ func (b before) graph(cluster string) clusterctlcluster.GetOwnerGraphFilterFunct
 	}
 }
 
-// experimental are the owner rules of Cluster API's other kinds, with as many sets of
+// experimental returns the owner rules of Cluster API's other kinds, with as many sets of
 // addons as there are; its own rule knows at most two.
 func (b before) experimental() map[string]ownerRule {
 	rules := maps.Clone(framework.ExpOwnerReferenceAssertions)
@@ -116,7 +116,7 @@ func (b before) experimental() map[string]ownerRule {
 	return rules
 }
 
-// azureFinalizers are the finalizers of Azure's kinds.
+// azureFinalizers returns the finalizers of Azure's kinds.
 func (b before) azureFinalizers() map[string]func(types.NamespacedName) []string {
 	one := func(finalizer string) func(types.NamespacedName) []string {
 		return func(types.NamespacedName) []string { return []string{finalizer} }

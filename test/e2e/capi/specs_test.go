@@ -113,7 +113,7 @@ func deletion(s suite) {
 	})
 }
 
-// phase is a step of a deletion: objects of the kinds, Machines only those that one of
+// phase returns a step of a deletion: objects of the kinds, Machines only those that one of
 // the kinds owns, are deleted together; those of the first kind hold the step up.
 func phase(first string, others ...string) e2e.ClusterDeletionPhase {
 	return e2e.ClusterDeletionPhase{
@@ -218,8 +218,8 @@ func classRollout(s suite) {
 	})
 }
 
-// withoutOwn are the labels and annotations of an object that the provider has not written.
-// The choice of where bootstrap secrets are kept is the template's.
+// withoutOwn returns the labels and annotations of an object that the provider has not
+// written. The choice of where bootstrap secrets are kept is the template's.
 func withoutOwn(o client.Object) clusterv1.ObjectMeta {
 	own := func(key, _ string) bool {
 		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") && key != "infrastructure.cluster.x-k8s.io/bootstrap-secrets" ||

@@ -69,7 +69,7 @@ func line(name, result string, took time.Duration, note string) string {
 	return fmt.Sprintf("%-34s %-8s %9.1f  %s", name, result, took.Seconds(), note)
 }
 
-// note is the start of what a spec failed with, on one line.
+// note returns the start of what a spec failed with, on one line.
 func note(r ginkgo.SpecReport) string {
 	text := strings.Join(strings.Fields(r.FailureMessage()), " ")
 	if len(text) > 200 {
@@ -105,7 +105,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// config is the configuration of the specs. Waits are long: they bound a spec that
+// config returns the configuration of the specs. Waits are long: they bound a spec that
 // goes wrong, on a machine that may do other things, and measure nothing.
 func config() *clusterctl.E2EConfig {
 	long, brief := []string{"30m", "5s"}, []string{"2m", "5s"}

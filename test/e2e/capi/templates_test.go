@@ -155,7 +155,7 @@ func behindGate(all []object) []object {
 		map[string]any{"nodeStartupTimeoutSeconds": 30}))
 }
 
-// healthCheck is a MachineHealthCheck for Machines with labels and the condition that
+// healthCheck returns a MachineHealthCheck for Machines with labels and the condition that
 // Cluster API's specs set on nodes.
 func healthCheck(labels, checks map[string]any) object {
 	checks["unhealthyNodeConditions"] = []any{map[string]any{"type": "e2e.remediation.condition", "status": "False", "timeoutSeconds": 10}}
@@ -185,7 +185,7 @@ func withHealthCheck(all []object) []object {
 	return append(all, healthCheck(map[string]any{label: ""}, map[string]any{}))
 }
 
-// inTwoSteps is the control plane of a template as a Machine by itself, and then again
+// inTwoSteps returns the control plane of a template as a Machine by itself, and then again
 // as the KubeadmControlPlane that adopts it.
 func inTwoSteps(all []object) []object {
 	const name = "${CLUSTER_NAME}-control-plane-0"

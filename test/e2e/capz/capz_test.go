@@ -152,8 +152,8 @@ func (r *run) measure() figures {
 	return f
 }
 
-// fill is the template with the plane's values, and its identity as the service principal
-// that the plane has, which every provider takes without a token file.
+// fill returns the template with the plane's values, and its identity as the service
+// principal that the plane has, which every provider takes without a token file.
 func (r *run) fill() []byte {
 	text := r.plane.Run(nil, "generate", "cluster", "demo", "--from", filepath.Join(r.dir, *template), "--kubernetes-version", "v1.36.3",
 		"--control-plane-machine-count", "1", "--worker-machine-count", strconv.Itoa(r.workers))
@@ -211,8 +211,8 @@ const poll = "poll"
 // stubCaller is the user agent of the stub for cloud-provider-azure in the cluster.
 const stubCaller = "casement-stub"
 
-// calls are what the local Azure has answered, by verb, to all but the cluster's own
-// programs.
+// calls returns how many calls the local Azure has answered, by verb, except those of the
+// cluster's own programs.
 func (r *run) calls() map[string]int {
 	r.t.Helper()
 	var log struct {
@@ -244,7 +244,7 @@ func less(after, before map[string]int) map[string]int {
 	return out
 }
 
-// processes are those of the side's programs on this plane.
+// processes returns the process IDs of the measured provider's programs on this plane.
 func (r *run) processes() []int {
 	var found []int
 	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -271,7 +271,7 @@ func (r *run) processes() []int {
 	return found
 }
 
-// cpu is the processor time that the side's processes have used.
+// cpu returns the processor time that the side's processes have used.
 func (r *run) cpu() (used time.Duration) {
 	for _, pid := range r.processes() {
 		used += process.CPU(pid)
@@ -279,7 +279,7 @@ func (r *run) cpu() (used time.Duration) {
 	return used
 }
 
-// memory is what the side's processes have resident.
+// memory returns the resident memory of the measured provider's processes.
 func (r *run) memory() (bytes int64) {
 	for _, pid := range r.processes() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

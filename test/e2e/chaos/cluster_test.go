@@ -196,13 +196,13 @@ func (c *cluster) nodes() ([]object, bool) {
 	return c.list("--kubeconfig", c.kubeconfig, "get", "nodes")
 }
 
-// owned are the infrastructure machines of the cluster, those of pools among them.
+// owned returns the infrastructure machines of the cluster, those of pools among them.
 func (c *cluster) owned() ([]object, bool) {
 	machines, ok := c.list("get", "azuremachines,azuremachinepoolmachines")
 	return machines, ok
 }
 
-// unrest says what differs from the desired state, "" if nothing does.
+// unrest returns a difference from the desired state, or "".
 func (c *cluster) unrest() string {
 	machines, ok1 := c.list("get", "machines")
 	infra, ok2 := c.owned()
@@ -237,7 +237,7 @@ func (c *cluster) unrest() string {
 	return ""
 }
 
-// outdated says which node has not been upgraded.
+// outdated returns the name of a node that has not been upgraded, or "".
 func (c *cluster) outdated() string {
 	nodes, _ := c.nodes()
 	for _, n := range nodes {
@@ -259,7 +259,7 @@ func (c *cluster) resources() []resource {
 	return out
 }
 
-// vms are the virtual machines and instances of scale sets.
+// vms returns the virtual machines and instances of scale sets.
 func (c *cluster) vms() []resource {
 	return slices.DeleteFunc(c.resources(), func(r resource) bool {
 		return !strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachines") &&

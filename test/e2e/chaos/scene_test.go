@@ -182,7 +182,8 @@ type process struct {
 	line        string
 }
 
-// processes are all that name the state directory, but for commands of this test.
+// processes returns all processes whose command line contains the state directory, except
+// this test's commands.
 func (s *scene) processes() []process {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

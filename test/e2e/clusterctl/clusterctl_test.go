@@ -27,7 +27,7 @@ const (
 	second = "v0.1.1"
 )
 
-// published is a repository with the first of them.
+// published returns a repository with the first of them.
 func published(t *testing.T) repository.Repository {
 	t.Helper()
 	r := repository.New(t)
@@ -60,7 +60,7 @@ func (o operator) clusterctl(args ...string) string {
 	return out.String() + problems.String()
 }
 
-// machines are the AzureMachines by name with what must not change under them.
+// machines returns the AzureMachines by name with what must not change under them.
 func (o operator) machines() map[string]string {
 	o.t.Helper()
 	var list struct {
@@ -79,7 +79,7 @@ func (o operator) machines() map[string]string {
 	return out
 }
 
-// vms are the virtual machines of the local Azure by ID, with the ID that Azure gives
+// vms returns the virtual machines of the local Azure by ID, with the ID that Azure gives
 // each new one.
 func vms(p *plane.Plane) map[string]string {
 	var list struct {

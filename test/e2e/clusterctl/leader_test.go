@@ -80,7 +80,8 @@ type action struct {
 	do   func()
 }
 
-// acts are what an operator does meanwhile, each from a fiftieth of the kills on.
+// acts returns the actions of an operator during the test; each begins after one fiftieth
+// more of the kills.
 func (o operator) acts() []action {
 	patch := func(args ...string) func() {
 		return func() { o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
@@ -142,7 +143,7 @@ func (o operator) leader() (pod string, pid int) {
 	return "", 0
 }
 
-// acquired is when the manager of a log took the lease last, in milliseconds; 0 for
+// acquired returns when the manager of a log took the lease last, in milliseconds; 0 for
 // one whose process has begun again since.
 func acquired(t *testing.T, log string) float64 {
 	t.Helper()

@@ -71,7 +71,7 @@ func TestMoveWaits(t *testing.T) {
 	}
 }
 
-// blocked says whether the cluster's AzureCluster keeps clusterctl from moving it.
+// blocked reports whether the cluster's AzureCluster keeps clusterctl from moving it.
 func (o operator) blocked() bool {
 	o.t.Helper()
 	var c struct {
@@ -83,7 +83,7 @@ func (o operator) blocked() bool {
 	return slices.Contains(slices.Collect(maps.Keys(c.Metadata.Annotations)), "clusterctl.cluster.x-k8s.io/block-move")
 }
 
-// bastions are the states of all bastions in Azure.
+// bastions returns the states of all bastions in Azure.
 func bastions(p *plane.Plane) []string {
 	var list struct {
 		Value []struct {

@@ -91,7 +91,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// earlier is the tree of an earlier revision.
+// earlier returns the tree of an earlier revision.
 func earlier(t *testing.T) string {
 	t.Helper()
 	revision := *from
@@ -120,8 +120,9 @@ type seen struct {
 	Generation      int64
 }
 
-// objects are those of Cluster API and ours, by kind and name. A MachineDeployment that
-// is scaled has another generation; it is left out, for what it owns shows more.
+// objects returns the objects of Cluster API and casement by kind and name. A
+// MachineDeployment is left out, because scaling changes its generation and the objects
+// that it owns are compared.
 func (o operator) objects() map[string]seen {
 	o.t.Helper()
 	var list struct {

@@ -29,7 +29,7 @@ type command struct {
 	at, text string
 }
 
-// pages are the README and the book, as its contents order them; what is generated has
+// pages returns the README and the book, as its contents order them; what is generated has
 // tests of its own.
 func pages(root string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "SUMMARY.md"))
@@ -45,7 +45,7 @@ func pages(root string) ([]string, error) {
 	return out, nil
 }
 
-// blocksOf are the fenced blocks of a page.
+// blocksOf returns the fenced blocks of a page.
 func blocksOf(root, page string) ([]block, error) {
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
@@ -74,7 +74,8 @@ func blocksOf(root, page string) ([]block, error) {
 	return out, nil
 }
 
-// commands are those of a block: a line that ends in a backslash or a pipe continues.
+// commands returns the commands of a block; a line that ends in a backslash or a pipe
+// continues on the next one.
 func (b block) commands() (out []command) {
 	continued := false
 	for i, line := range b.lines {

@@ -232,7 +232,7 @@ func TestEveryCommandIsLookedAt(t *testing.T) {
 
 var helpRow = regexp.MustCompile(`(?m)^  ([a-z-]+) {2,}\S`)
 
-// subcommands are those that a help lists.
+// subcommands returns the subcommands in a help text.
 func subcommands(help string) []string {
 	_, list, _ := strings.Cut(help, "Available Commands:")
 	list, _, _ = strings.Cut(list, "\nFlags:")
@@ -243,7 +243,7 @@ func subcommands(help string) []string {
 	return out
 }
 
-// secrets are those that the clusters hold: tokens, keys and certificates' keys, and
+// secrets returns the secrets of the clusters: tokens, keys, the keys of certificates, and
 // whole bootstrap data.
 func (s *scene) secrets(t *testing.T) []string {
 	t.Helper()
@@ -286,7 +286,7 @@ func (s *scene) secrets(t *testing.T) []string {
 // keyData is a client's key in a kubeconfig.
 var keyData = regexp.MustCompile(`client-key-data: (\S{80,})`)
 
-// archived is all text of a support archive.
+// archived returns the text of all files in a support archive.
 func archived(t *testing.T, file string) string {
 	t.Helper()
 	f, err := os.Open(file)

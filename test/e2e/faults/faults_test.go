@@ -106,7 +106,7 @@ func (s *scene) undo(f fault, first string) {
 	}
 }
 
-// failed are the numbers of doctor's checks that fail.
+// failed returns the numbers of doctor's checks that fail.
 func (s *scene) failed() []string {
 	out, err := s.plane.Try(nil, "doctor", "demo", "-o", "json")
 	if err != nil {

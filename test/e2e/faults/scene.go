@@ -22,7 +22,7 @@ func (s *scene) manage(args ...string) string {
 	return s.plane.Run(nil, append([]string{"kubectl"}, args...)...)
 }
 
-// machines are the Windows machines' names.
+// machines returns the Windows machines' names.
 func (s *scene) machines() []string {
 	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+s.set, "-o",
 		"jsonpath={.items[*].metadata.name}"))
@@ -40,7 +40,7 @@ func (s *scene) shrink(keep string) {
 	s.manage("scale", "machinedeployment", s.set, "--replicas=1")
 }
 
-// node is the node of the first Windows machine.
+// node returns the node of the first Windows machine.
 func (s *scene) node() string {
 	return strings.Fields(s.workload("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[*].metadata.name}"))[0]
 }

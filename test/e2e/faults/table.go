@@ -25,7 +25,7 @@ type fault struct {
 	fast bool
 }
 
-// guestFault is a guest fault of the Windows guests that run.
+// guestFault returns a guest fault of the Windows guests that run.
 func guestFault(injected string) []string {
 	return []string{"guest", "--guest-fault", injected, "--name", windowsVMs}
 }

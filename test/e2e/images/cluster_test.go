@@ -59,8 +59,8 @@ func (b *bench) cluster(t *testing.T) {
 	b.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "5m")
 }
 
-// withImage is a manifest whose Windows machine template has the image version, alone where it
-// has another name than before.
+// withImage returns a manifest whose Windows machine template has the image version, alone
+// where it has another name than before.
 func (b *bench) withImage(manifest, template, name, version string) string {
 	b.t.Helper()
 	var out []string

@@ -167,7 +167,7 @@ func (b *bench) build(image build) string {
 	return out
 }
 
-// left are the resources and groups of builds.
+// left returns the resources and groups of builds.
 func (b *bench) left() (out []string) {
 	var groups struct{ Value []struct{ Name string } }
 	b.ARM("/resourcegroups", groupsVersion, &groups)
@@ -193,7 +193,7 @@ func (b *bench) nothingLeft() {
 	}
 }
 
-// versions are the image versions of a release.
+// versions returns the image versions of a release.
 func (b *bench) versions(release string) (out []string) {
 	var all struct{ Value []struct{ ID string } }
 	b.ARM("/resources", groupsVersion, &all)

@@ -132,7 +132,7 @@ func (l *life) checkSkew() {
 	}
 }
 
-// minor is the 35 of v1.35.2; versions here are all of two digits.
+// minor returns the 35 of v1.35.2; versions here are all of two digits.
 func minor(version string) string {
 	parts := strings.Split(version, ".")
 	return parts[min(1, len(parts)-1)]

@@ -22,7 +22,7 @@ func (l *life) topology(change func(topology map[string]any)) {
 	l.management("patch", "cluster", "demo", "--type", "merge", "-p", string(patch))
 }
 
-// named is an entry of a list by its name.
+// named returns an entry of a list by its name.
 func (l *life) named(list any, name string) map[string]any {
 	l.t.Helper()
 	entries, _ := list.([]any)

@@ -57,7 +57,7 @@ func (l *life) controlPlane(n int) {
 	l.until("control plane", func() string { return l.missingControlPlane(n) })
 }
 
-// missingControlPlane says how the control plane differs from n machines that are ready.
+// missingControlPlane returns how the control plane differs from n machines that are ready.
 func (l *life) missingControlPlane(n int) string {
 	got := l.management("get", "kubeadmcontrolplane", "demo-control-plane", "-o",
 		"jsonpath={.spec.replicas}/{.status.replicas}/{.status.readyReplicas}/{.status.upToDateReplicas}/{.status.availableReplicas}")

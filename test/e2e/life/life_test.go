@@ -191,7 +191,7 @@ func (l *life) do(action string, f func()) {
 	l.t.Logf("%s: %.1f s", action, r.took.Seconds())
 }
 
-// puts are the PUTs of virtual machines and scale sets so far.
+// puts returns the PUTs of virtual machines and scale sets so far.
 func (l *life) puts() int {
 	var calls struct {
 		Counters []struct {

@@ -53,7 +53,7 @@ func (l *life) nodes(windows bool) []node {
 	return slices.DeleteFunc(list.Items, func(n node) bool { return windows && n.Status.NodeInfo.OperatingSystem != "windows" })
 }
 
-// missing says how the nodes differ from what is wanted.
+// missing returns how the nodes differ from the expected number of good ones.
 func (l *life) missing(windows bool, count int, good func(node) bool) string {
 	nodes := l.nodes(windows)
 	if len(nodes) != count {

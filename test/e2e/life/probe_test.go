@@ -82,7 +82,7 @@ func (p *probe) note(err error, ctx context.Context) {
 	p.longest = max(p.longest, time.Since(p.since))
 }
 
-// take returns what was seen since the last call.
+// take returns the results of probes since the last call.
 func (p *probe) take() (asked, failed int, lastFail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -137,7 +137,7 @@ func (l *life) hear(said string) {
 	})
 }
 
-// sayings are the messages of the infrastructure's conditions that are not True, and of
+// sayings returns the messages of the infrastructure's conditions that are not True, and of
 // its events.
 func (l *life) sayings() []string {
 	var objects struct {
@@ -183,7 +183,7 @@ func (l *life) evictable(manifest string) string {
 	return strings.Join(documents, "\n---\n")
 }
 
-// relative is an ID without its subscription.
+// relative returns an ID without its subscription.
 func relative(id string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(id, "/subscriptions/"), "/")
 	return "/" + rest

@@ -18,7 +18,7 @@ import (
 
 var full = flag.Bool("full", false, "do it, which needs node and npm's registry; make e2e-powershell does")
 
-// grammar is a folder with the grammar and the program that parses with it.
+// grammar returns a folder with the grammar and the program that parses with it.
 func grammar(t *testing.T) (dir string) {
 	t.Helper()
 	if !*full {
@@ -147,7 +147,7 @@ type container struct {
 	Command []string
 }
 
-// script is what PowerShell gets as -Command.
+// script returns the script that the container passes to PowerShell with -Command.
 func (c container) script() (string, bool) {
 	n := len(c.Command)
 	if n < 3 || c.Command[0] != "powershell.exe" || c.Command[n-2] != "-Command" {

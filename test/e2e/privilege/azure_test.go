@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// calls are the actions that the local Azure saw casement-manager use so far.
+// calls returns the actions that the local Azure saw casement-manager use so far.
 func calls(t *testing.T, p *plane.Plane) []string {
 	t.Helper()
 	var log struct {
@@ -31,7 +31,7 @@ func calls(t *testing.T, p *plane.Plane) []string {
 	return slices.Compact(out)
 }
 
-// actions are the listed actions of features, or of all; only those of one evidence
+// actions returns the listed actions of features, or of all; only those of one evidence
 // unless that is "".
 func actions(t *testing.T, evidence permission.Evidence, features ...string) []string {
 	t.Helper()

@@ -23,7 +23,7 @@ var rights string
 // seen is how a right is known that the audit log has.
 const seen = "audit"
 
-// listed are the rights of the list and how each is known.
+// listed returns the rights of the list and how each is known.
 func listed(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -43,7 +43,7 @@ func listed(t *testing.T) map[string]string {
 // right names a right in one line: group, resource with subresource, verb.
 func right(group, resource, verb string) string { return group + " " + resource + " " + verb }
 
-// granted are the rights of the generated roles.
+// granted returns the rights of the generated roles.
 func granted(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("../../../config/rbac/role.yaml")
@@ -87,7 +87,7 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// audited are the rights that the API server saw used, and the requests it refused.
+// audited returns the rights that the API server saw used, and the requests it refused.
 func audited(t *testing.T, home string) (used, refused []string) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(home, "management", "log", "audit*.log"))

@@ -107,7 +107,7 @@ func shoot(t *testing.T, ctx context.Context, display, file string) image.Image 
 	return picture
 }
 
-// lacks says what is missing of the screen: its ground, or its text.
+// lacks returns what a picture of the screen lacks: its background or its text.
 func lacks(t *testing.T, p image.Image) string {
 	t.Helper()
 	ground, ink := 0, 0

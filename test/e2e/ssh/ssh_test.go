@@ -66,7 +66,7 @@ func (s *site) fill(line string) string {
 		"<windows-name>", s.windowsName, "<linux-name>", s.linuxName, "<api-name>", s.apiName).Replace(line)
 }
 
-// command is a line of the user's shell.
+// command returns a line of the user's shell.
 func (s *site) command(ctx context.Context, line string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "sh", "-c", "exec "+s.fill(line))
 	c.Dir, c.Env, c.WaitDelay = s.dir, s.env, 5*time.Second

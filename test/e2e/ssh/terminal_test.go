@@ -53,7 +53,7 @@ func (s *site) terminal(t *testing.T) {
 	}
 }
 
-// openTerminal is a pseudo-terminal: the user's end and the program's.
+// openTerminal returns a pseudo-terminal: the user's end and the program's.
 func openTerminal(t *testing.T) (user, far *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -172,7 +172,7 @@ func filesBelow(t *testing.T, home string) (out []string) {
 	return out
 }
 
-// processesBelow are a process and its descendants.
+// processesBelow returns a process and its descendants.
 func processesBelow(t *testing.T, root int) map[int]bool {
 	t.Helper()
 	parents := map[int]int{}
@@ -201,7 +201,7 @@ func processesBelow(t *testing.T, root int) map[int]bool {
 	return out
 }
 
-// listening are the TCP addresses that processes listen on, from /proc (proc(5)).
+// listening returns the TCP addresses that processes listen on, from /proc (proc(5)).
 func listening(t *testing.T, processes map[int]bool) (out []string) {
 	t.Helper()
 	sockets := map[string]bool{}

@@ -240,7 +240,7 @@ func (l *life) lint() error {
 	return nil
 }
 
-// kinds are the kinds of the objects in the manifest.
+// kinds returns the kinds of the objects in the manifest.
 func (l *life) kinds() (map[string]bool, error) {
 	kinds := map[string]bool{}
 	for decoder := yaml.NewDecoder(bytes.NewReader([]byte(l.manifest))); ; {
@@ -286,8 +286,8 @@ func (l *life) addClasses() error {
 	return nil
 }
 
-// addons are what the template's users install by hand: the network that the Cluster's
-// label names, the one that the template is called after, or Calico.
+// addons returns the addons that users of the template install by hand: the network that
+// the Cluster's label or the template's name contains, otherwise Calico.
 func (l *life) addons() []string {
 	network := "calico"
 	if strings.Contains(l.row.name, "azure-cni") {
@@ -383,7 +383,7 @@ func (l *life) delete() error {
 	return nil
 }
 
-// resources are the IDs of all resources in the subscription.
+// resources returns the IDs of all resources in the subscription.
 func (l *life) resources() map[string]bool {
 	var list struct{ Value []struct{ ID string } }
 	l.p.ARM("/resources", "2021-04-01", &list)
@@ -394,7 +394,7 @@ func (l *life) resources() map[string]bool {
 	return ids
 }
 
-// calls is how many calls the local Azure has answered to casement's manager.
+// calls returns how many calls the local Azure has answered to casement's manager.
 func (l *life) calls() int {
 	out, err := l.p.Try(nil, "calls", "-o", "json")
 	if err != nil {

@@ -158,7 +158,7 @@ func (b *browser) shot(name string) {
 	}
 }
 
-// metric is one of the browser's own measures of the page.
+// metric returns a performance metric of the page from the browser.
 func (b *browser) metric(name string) (value float64) {
 	b.t.Helper()
 	for _, m := range call(b, performance.GetMetrics, cdp.Empty{}).Metrics {

@@ -178,7 +178,7 @@ func (b *browser) wait(n int) {
 	b.until(fmt.Sprintf("%d updates", n), fmt.Sprintf(`window.seen >= %d`, seen+n), 5*time.Minute)
 }
 
-// heap is the page's memory after a garbage collection, in bytes.
+// heap returns the page's memory after a garbage collection, in bytes.
 func (b *browser) heap() float64 {
 	call(b, heapprofiler.CollectGarbage, cdp.Empty{})
 	return b.metric("JSHeapUsedSize")

@@ -92,7 +92,7 @@ func run(casement, az, only, evidence string, verbose bool) error {
 	return nil
 }
 
-// complaint is what az said last of an error, or the beginning of its answer.
+// complaint returns the last error line of az's output, or the beginning of the output.
 func complaint(output string) string {
 	var errs []string
 	for line := range strings.Lines(output) {

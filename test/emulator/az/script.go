@@ -31,7 +31,7 @@ type step struct {
 	keep map[string]string
 }
 
-// short is the command in a line.
+// short returns the command in a line.
 func (s step) short() string {
 	text := strings.Join(s.args, " ")
 	if r := []rune(text); len(r) > 150 {

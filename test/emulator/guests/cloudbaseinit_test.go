@@ -181,7 +181,7 @@ func (want cloudbaseInitAnswer) differs(t *testing.T, i int, data string) (diffe
 	return b.String(), strings.Contains(s.Message, "casement does not simulate")
 }
 
-// below are the files in a folder of the guest and its folders.
+// below returns the files in a folder of the guest and its folders.
 func below(list func(string) ([]fs.DirEntry, error), folder string) []string {
 	entries, err := list(folder)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // are ann, bob and eve, and its scripts run mark and exit.
 type cloudbaseInput struct{ name, data string }
 
-// cloudbaseInputs are the products of the parts that user data is made of.
+// cloudbaseInputs returns the products of the parts that user data is made of.
 func cloudbaseInputs() []cloudbaseInput {
 	var all []cloudbaseInput
 	add := func(data, format string, a ...any) {
@@ -294,7 +294,7 @@ func messages(add func(data, format string, a ...any)) {
 	}
 }
 
-// mixed is a MIME message of parts: their type, file name and body, in base64.
+// mixed returns a MIME message of parts: their type, file name and body, in base64.
 func mixed(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("Content-Type: multipart/mixed; boundary=\"b\"\nMIME-Version: 1.0\n\n")

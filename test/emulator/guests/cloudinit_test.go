@@ -78,7 +78,7 @@ func TestCloudInit(t *testing.T) {
 	}
 }
 
-// knownDifferences are the names of inputs that are known to differ, and why.
+// knownDifferences returns the names of inputs that are known to differ, and why.
 func knownDifferences(t *testing.T, file string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -166,7 +166,7 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// reasons are the differences that are known, and why they are there.
+// reasons returns the differences that are known, and why they are there.
 func reasons(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(differences)
@@ -310,7 +310,7 @@ func inGuest(t *testing.T, m *machine.Machine, sh *shell.Shell, name, dir, text 
 		stderr: errs.String(), refused: m.TakeMarks().Refused}
 }
 
-// compare says how two answers differ, or nothing.
+// compare returns how two answers differ, or "".
 func compare(want, got answer) string {
 	var b strings.Builder
 	if want.Stdout != got.Stdout {

@@ -46,7 +46,7 @@ const pace azuresim.Latency = 0.05
 
 var frequency = &runtime.PollUntilDoneOptions{Frequency: time.Second}
 
-// serve is the process that is killed.
+// serve returns the process that is killed.
 func serve(dir, address string) error {
 	s, err := azuresim.New(azuresim.Config{Dir: dir, Latency: pace})
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *azure) resources() (ids []string) {
 	}
 }
 
-// state is the provisioning state, "Succeeded" where a type shows none.
+// state returns the provisioning state, "Succeeded" where a type shows none.
 func state(body map[string]any) string {
 	p, _ := body["properties"].(map[string]any)
 	s, ok := p["provisioningState"].(string)
@@ -278,7 +278,7 @@ func references(v any) (out []string) {
 	return out
 }
 
-// ownerOf is the resource that an ID is of, or is a part of.
+// ownerOf returns the resource that an ID is of, or is a part of.
 func ownerOf(id string) string {
 	segments := strings.Split(id, "/") // "", subscriptions, S, resourceGroups, G, providers, NS, type, name
 	return strings.Join(segments[:min(len(segments), 9)], "/")

@@ -121,8 +121,8 @@ var (
 		`internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\])$`)
 )
 
-// madeUp says whether two values of a path may differ because Azure makes such
-// values up: identifiers, times, addresses, hosts.
+// madeUp reports whether two values of a path may differ because Azure makes such values
+// up: identifiers, times, addresses, hosts.
 func madeUp(at, want, got string) bool {
 	return vain.MatchString(at) || plain(want) == plain(got)
 }
@@ -133,7 +133,7 @@ func plain(s string) string {
 	return strings.ToLower(times.ReplaceAllString(guid.ReplaceAllString(s, "<guid>"), "<time>"))
 }
 
-// flat is a JSON document as paths and scalars: properties.subnets[0].name. Empty
+// flat returns a JSON document as paths and scalars: properties.subnets[0].name. Empty
 // objects and arrays are kept as such. It is nil where the body is no JSON object or array.
 func flat(body []byte) map[string]string {
 	var doc any

@@ -22,7 +22,7 @@ var columns = []column{
 	{"bodies", func(s *score) int { return s.sameBodies }},
 }
 
-// floors is the table of what each type reaches: the type, then its columns, divided
+// floors returns the table of what each type reaches: the type, then its columns, divided
 // by tabs.
 func (r *report) floors() string {
 	var out strings.Builder

@@ -12,10 +12,10 @@ import (
 // deletedVault matches the path of a deleted key vault.
 var deletedVault = regexp.MustCompile(`(?i)/deletedVaults/[^/]+$`)
 
-// leftovers are the calls that bring about what a recording finds from a former run:
-// key vaults that are deleted and not purged, and groups and identities whose first PUT
-// is answered as that of something that exists. Each was made by the call that makes it
-// later in the recording.
+// leftovers returns the calls that bring about what a recording finds from a former run:
+// key vaults that are deleted and not purged, and groups and identities whose first PUT is
+// answered as that of something that exists. Each was made by the call that makes it later
+// in the recording.
 func leftovers(calls []call) (out []call) {
 	for i, c := range calls {
 		at := strings.ToLower(path(c.Request.URL))
@@ -34,19 +34,19 @@ func leftovers(calls []call) (out []call) {
 	return out
 }
 
-// made says whether the PUT of a new resource is answered with 201, so that 200 means
+// made reports whether the PUT of a new resource is answered with 201, so that 200 means
 // that there was one.
 func made(at string) bool {
 	typ := typeOf(at)
 	return typ == "microsoft.resources/resourcegroups" || typ == "microsoft.managedidentity/userassignedidentities"
 }
 
-// touched says whether calls write a resource.
+// touched reports whether calls write a resource.
 func touched(calls []call, at string) bool {
 	return slices.ContainsFunc(calls, func(c call) bool { return c.writes() && strings.EqualFold(path(c.Request.URL), at) })
 }
 
-// vaultOf is the ID that a deleted vault had.
+// vaultOf returns the ID that a deleted vault had.
 func vaultOf(c call) string {
 	var body struct {
 		Properties struct{ VaultID string }

@@ -44,7 +44,7 @@ func decided(calls []call) []call {
 	return out
 }
 
-// changed says whether a call is an accepted write of a resource or of what is below it.
+// changed reports whether a call is an accepted write of a resource or of what is below it.
 func (c call) changed(id string) bool {
 	at := strings.ToLower(path(c.Request.URL))
 	id = strings.ToLower(id)

@@ -105,15 +105,15 @@ func load(dir, name string) (recording, error) {
 // polling matches the addresses of operations, which Azure makes up.
 var polling = regexp.MustCompile(`(?i)/(\w*operations|\w*operationresults|\w*operationstatuses)/`)
 
-// polls says whether a call asks for the state of an operation.
+// polls reports whether a call asks for the state of an operation.
 func (c call) polls() bool { return polling.MatchString(path(c.Request.URL)) }
 
-// writes says whether a call changes something.
+// writes reports whether a call changes something.
 func (c call) writes() bool {
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
 
-// path is the path of an URL: without host and query.
+// path returns the path of an URL: without host and query.
 func path(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	_, rest, _ = strings.Cut(rest, "/")
@@ -121,7 +121,7 @@ func path(url string) string {
 	return "/" + rest
 }
 
-// typeOf is the type of the resource or collection that a path names, with the last
+// typeOf returns the type of the resource or collection that a path names, with the last
 // provider's namespace, such as microsoft.network/virtualnetworks/subnets.
 func typeOf(path string) string {
 	path = strings.ToLower(strings.Trim(path, "/"))

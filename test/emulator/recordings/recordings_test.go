@@ -101,7 +101,7 @@ func holdFloors(t *testing.T, result *report) {
 	}
 }
 
-// chosen are the recordings of the module cache, or the one that is named.
+// chosen returns the recordings of the module cache, or the one that is named.
 func chosen() (dir string, list []string, err error) {
 	if *file != "" {
 		return filepath.Dir(*file), []string{strings.TrimSuffix(filepath.Base(*file), ".yaml")}, nil

@@ -124,7 +124,7 @@ func (r *replayer) ours(id string) string {
 // everywhere, another write is under way, an account or a disk access is not ready.
 var passing = []string{"Conflict", "PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
 
-// behind says whether our answer is one that changes with time alone, and the recorded
+// behind reports whether our answer is one that changes with time alone, and the recorded
 // one was given after that: a refusal that passes, a vault's name not yet resolved.
 func behind(c call, got answer) bool {
 	if code := errorOf(got.body).Code; slices.Contains(passing, code) {
@@ -133,7 +133,7 @@ func behind(c call, got answer) bool {
 	return !c.writes() && stateOf(got.body) == "RegisteringDns" && stateOf([]byte(c.Response.Body)) == "Succeeded"
 }
 
-// stateOf is the provisioning state in a body.
+// stateOf returns the provisioning state in a body.
 func stateOf(body []byte) string {
 	var doc struct {
 		Properties struct{ ProvisioningState string }
@@ -161,7 +161,7 @@ func (r *replayer) learn(c call, got answer) {
 	}
 }
 
-// polledLater says whether the calls still poll an operation that is open.
+// polledLater reports whether the calls still poll an operation that is open.
 func (r *replayer) polledLater(calls []call) bool {
 	for _, c := range calls {
 		if c.polls() && r.open[path(c.Request.URL)] != "" {
@@ -171,7 +171,7 @@ func (r *replayer) polledLater(calls []call) bool {
 	return false
 }
 
-// ended says whether a recorded poll saw the operation's end.
+// ended reports whether a recorded poll saw the operation's end.
 func ended(poll call) bool {
 	var body struct{ Status string }
 	_ = json.Unmarshal([]byte(poll.Response.Body), &body) // a Location has no body
@@ -184,7 +184,7 @@ func ended(poll call) bool {
 	return true
 }
 
-// address is where an answer says that its operation is polled, "" for none.
+// address returns the URL in an answer at which its operation is polled, or "".
 func address(h http.Header) string {
 	if at := h.Get("Azure-AsyncOperation"); at != "" {
 		return at

@@ -145,7 +145,7 @@ func readBaseline(name string) (baseline, error) {
 	return out, nil
 }
 
-// allow says whether a difference is accepted.
+// allow reports whether a difference is accepted.
 func (b baseline) allow(typ, method, at, want string) bool {
 	at = index.ReplaceAllString(at, "[*]")
 	return slices.ContainsFunc(b, func(a allowance) bool {
@@ -153,7 +153,7 @@ func (b baseline) allow(typ, method, at, want string) bool {
 	})
 }
 
-// covers says whether the allowance is for a path.
+// covers reports whether the allowance is for a path.
 func (a allowance) covers(at string) bool {
 	begin, all := strings.CutSuffix(a.at, "*")
 	return a.at == at || all && strings.HasPrefix(at, begin)

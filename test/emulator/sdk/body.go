@@ -14,8 +14,8 @@ const (
 	networkVersion = "2025-03-01"
 )
 
-// bodyFor is the smallest body that Azure takes for a resource; nil for a type
-// that is not made. An optional one is of a type that may not be modelled.
+// bodyFor returns the smallest body that Azure takes for a resource; nil for a type that is
+// not made. An optional one is of a type that may not be modelled.
 func bodyFor(r *resource) (version string, body map[string]any, optional bool, err error) {
 	group := groupOf(r.id)
 	beside := func(provider, typ, name string) string {
@@ -171,7 +171,7 @@ func subnets(r *resource) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// balancer is a load balancer with the parts that are referred to.
+// balancer returns a load balancer with the parts that are referred to.
 func balancer(r *resource, subnet string) string {
 	front := children(r, "frontendipconfigurations", `"subnet":{"id":"`+subnet+`"}`, "frontend")
 	name := "frontend"

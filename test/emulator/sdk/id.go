@@ -17,7 +17,7 @@ const (
 	part       // a child that lives inside its parent
 )
 
-// parts are the child types that live inside their parent.
+// parts returns the child types that live inside their parent.
 func parts() map[string][]string {
 	return map[string][]string{
 		"microsoft.network/virtualnetworks":       {"subnets", "virtualnetworkpeerings"},
@@ -75,7 +75,7 @@ func owner(path string) (string, form) {
 	return id, whole
 }
 
-// parentOf is the resource above a child resource, "" for others.
+// parentOf returns the resource above a child resource, "" for others.
 func parentOf(id string) string {
 	scope, namespace, rest := split(id)
 	if len(rest) >= 4 {
@@ -87,7 +87,7 @@ func parentOf(id string) string {
 	return ""
 }
 
-// groupOf is the resource group's ID in a path.
+// groupOf returns the resource group's ID in a path.
 func groupOf(path string) string {
 	segments := strings.Split(path, "/")
 	if len(segments) < 5 || !strings.EqualFold(segments[3], "resourceGroups") {
@@ -96,7 +96,7 @@ func groupOf(path string) string {
 	return "/subscriptions/" + segments[2] + "/resourceGroups/" + segments[4]
 }
 
-// typeOf is the lower-case type of a resource.
+// typeOf returns the lower-case type of a resource.
 func typeOf(id string) string {
 	_, namespace, rest := split(id)
 	if namespace == "" {
@@ -109,5 +109,5 @@ func typeOf(id string) string {
 	return strings.ToLower(out)
 }
 
-// nameOf is the last segment of an ID.
+// nameOf returns the last segment of an ID.
 func nameOf(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

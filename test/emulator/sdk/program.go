@@ -82,7 +82,7 @@ func build(root, dir string) (binary string, all []example, err error) {
 	return binary, all, nil
 }
 
-// packageOf is the last element of a module's path that is no version.
+// packageOf returns the last element of a module's path that is no version.
 func packageOf(module string) string {
 	base := path.Base(module)
 	if regexp.MustCompile(`^v\d+$`).MatchString(base) {

@@ -81,7 +81,7 @@ func report(w io.Writer, results []result) (ok int) {
 
 var errorCode = regexp.MustCompile(`ERROR CODE: (\S+)`)
 
-// brief is the code and message of an error of the SDK, on one line.
+// brief returns the code and message of an error of the SDK, on one line.
 func brief(said string) string {
 	m := errorCode.FindStringSubmatch(said)
 	if m == nil {

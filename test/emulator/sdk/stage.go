@@ -97,14 +97,14 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.server.ServeHTTP(w, r)
 }
 
-// begin says whether what comes is a rehearsal.
+// begin reports whether what comes is a rehearsal.
 func (s *stage) begin(rehearsal bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rehearsal, s.first, s.calls = rehearsal, nil, 0
 }
 
-// seen is the first request since begin, nil when there was none.
+// seen returns the first request since begin, nil when there was none.
 func (s *stage) seen() *request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Capability is one of a size's, as the list of resource SKUs has it.
+// Capability is one capability of a size in the list of resource SKUs.
 type Capability struct{ Name, Value string }
 
-// Capabilities are what the list of resource SKUs shows of a size. Throughput and
-// figures that follow from no rule are not in it.
+// Capabilities returns the size's capabilities in the list of resource SKUs. Throughput,
+// and figures that no rule yields, are missing.
 func (s Size) Capabilities() []Capability {
 	out := []Capability{
 		{"MaxResourceVolumeMB", strconv.Itoa(s.TempGiB << 10)},
@@ -44,7 +44,7 @@ func (s Size) Capabilities() []Capability {
 	return out
 }
 
-// Available is how many vCPUs a guest sees.
+// Available returns the number of vCPUs that a guest sees.
 func (s Size) Available() int {
 	if s.constrained > 0 {
 		return s.constrained
@@ -52,13 +52,13 @@ func (s Size) Available() int {
 	return s.VCPUs
 }
 
-// Ephemeral says whether an OS disk can be on the host: in the cache of premium
+// Ephemeral reports whether a size can have an ephemeral OS disk: in the cache of premium
 // storage, on the temporary disk, or on a local NVMe disk.
 func (s Size) Ephemeral() bool {
 	return s.TempGiB > 0 && (s.Premium() || s.has('d')) || s.nvmeOS()
 }
 
-// nvmeOS says whether the OS disk can be on a local NVMe disk.
+// nvmeOS reports whether the OS disk can be on a local NVMe disk.
 func (s Size) nvmeOS() bool { return s.NVMeMiB > 0 && s.version >= 6 }
 
 func (s Size) placements() string {
@@ -68,7 +68,7 @@ func (s Size) placements() string {
 	return "ResourceDisk,CacheDisk"
 }
 
-// UltraDisks says whether ultra disks can be attached, in regions with zones.
+// UltraDisks reports whether ultra disks can be attached, in regions with zones.
 func (s Size) UltraDisks() bool {
 	switch {
 	case s.confidentialSeries(), s.version >= 6 && !s.has('a'):
@@ -79,8 +79,8 @@ func (s Size) UltraDisks() bool {
 	return s.version >= 5 || s.version >= 2 && s.Premium() && s.series != "DS" || s.series == "M" && s.Premium()
 }
 
-// Premium sizes take premium storage: an s among the features. The series of before
-// the naming conventions have it in the series.
+// Premium reports whether a size supports premium storage: it has the feature "s". In
+// series older than the naming conventions the letter is in the series.
 func (s Size) Premium() bool {
 	return s.has('s') || s.series == "DS" || s.series == "GS" || s.series == "DC"
 }
@@ -94,8 +94,8 @@ func (s Size) architecture() string {
 	return "x64"
 }
 
-// accelerated says whether interfaces can have accelerated networking: sizes of two
-// vCPUs or more, but for the oldest series and small burstable ones.
+// accelerated reports whether interfaces can have accelerated networking: on sizes with two
+// vCPUs or more, except the oldest series and small burstable ones.
 func (s Size) accelerated() bool {
 	switch {
 	case s.series == "A", s.series == "G", s.series == "GS", s.version == 1 && (s.series == "D" || s.series == "DS" || s.series == "L"):
@@ -106,8 +106,8 @@ func (s Size) accelerated() bool {
 	return s.VCPUs >= 2 || s.version >= 3
 }
 
-// generations are the Hyper-V generations of images that a size boots.
-// Source: https://learn.microsoft.com/azure/virtual-machines/generation-2.
+// generations returns the Hyper-V generations of images that a size boots. Source:
+// https://learn.microsoft.com/azure/virtual-machines/generation-2.
 func (s Size) generations() string {
 	newest := s.version >= 6 || s.series == "L" && s.version >= 4 || s.series == "HB" && s.version >= 5
 	bigMemory := s.series == "M" && (s.version >= 3 || s.VCPUs >= 208)
@@ -122,8 +122,8 @@ func (s Size) generations() string {
 	return "V1,V2"
 }
 
-// untrusted sizes have no trusted launch, though they boot images of generation 2.
-// Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
+// untrusted reports that a size has no trusted launch although it boots images of
+// generation 2. Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
 func (s Size) untrusted() bool {
 	return s.Arm && s.version < 6 || s.series == "M" && s.version < 3 ||
 		s.series == "ND" && (s.accelerator == "_A100" || s.Family == "Standard NDASv4_A100 Family")
@@ -133,8 +133,8 @@ func (s Size) confidentialSeries() bool {
 	return s.series == "DC" || s.series == "EC" || s.series == "NCC"
 }
 
-// confidential is the technology of confidential VMs, "" where there are none; the
-// series DCsv2 and DCsv3 have enclaves in their place.
+// confidential returns the technology of confidential VMs, or ""; the series DCsv2 and
+// DCsv3 have enclaves instead.
 func (s Size) confidential() string {
 	switch {
 	case !s.confidentialSeries():

@@ -1,12 +1,12 @@
 package catalogue
 
-// Tier is what a managed disk of a size can do.
+// Tier has the performance figures of a managed disk of one size.
 type Tier struct {
 	Name       string
 	IOPS, MBps int
 }
 
-// diskTier is a row: disks up to so many GiB, by kind.
+// diskTier is one row of the table: disks of a kind up to a number of GiB.
 type diskTier struct {
 	gib                                                          int
 	number                                                       string
@@ -32,8 +32,8 @@ var diskTiers = []diskTier{
 	{32767, "80", 20000, 900, 6000, 750, 2000, 500},
 }
 
-// DiskTier is the tier of a disk of so many GiB. The kind is that of its SKU's name:
-// Premium, StandardSSD or Standard; other kinds have no tiers.
+// DiskTier returns the tier of a disk. kind is the first part of its SKU's name: Premium,
+// StandardSSD or Standard; other kinds have no tiers.
 func DiskTier(kind string, gib int) (Tier, bool) {
 	row := diskTiers[len(diskTiers)-1]
 	for _, r := range diskTiers {

@@ -14,7 +14,7 @@ import (
 //go:embed images.tsv
 var imagesTSV string
 
-// Image is a SKU of the marketplace.
+// Image is one SKU of an image in the marketplace.
 type Image struct {
 	Publisher, Offer, SKU string
 	// OS is Linux or Windows, Generation V1 or V2, Architecture x64 or Arm64.
@@ -23,14 +23,14 @@ type Image struct {
 	DiskGiB int
 	// Latest is the newest version.
 	Latest string
-	// Plan: who deploys it has to name the plan that was bought.
+	// Plan means that a VM created from the image must contain the purchase plan.
 	Plan bool
 }
 
-// listed says whether the marketplace lists the row: it is no pattern.
+// listed reports whether the row is an image in the marketplace's lists, and not a pattern.
 func (i Image) listed() bool { return !strings.Contains(i.Offer+i.SKU, "*") }
 
-// allImages are the rows of the table and the images of Kubernetes.
+// allImages returns the rows of the table and the images of Kubernetes.
 var allImages = sync.OnceValue(func() []Image {
 	return append(mustRead(imagesTSV, 9, newImage), kubernetesImages()...)
 })
@@ -41,7 +41,7 @@ func newImage(f []string) (Image, error) {
 		DiskGiB: gib, Latest: f[7], Plan: f[8] == "plan"}, err
 }
 
-// Images are those that the marketplace lists, sorted.
+// Images returns the images in the marketplace's lists, sorted.
 var Images = sync.OnceValue(func() []Image {
 	var out []Image
 	for _, i := range allImages() {
@@ -55,12 +55,12 @@ var Images = sync.OnceValue(func() []Image {
 	return out
 })
 
-// versionForm is what versions of marketplace images look like.
-// Source: https://learn.microsoft.com/azure/virtual-machines/windows/cli-ps-findimage.
+// versionForm is the form of the versions of marketplace images. Source:
+// https://learn.microsoft.com/azure/virtual-machines/windows/cli-ps-findimage.
 var versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
-// FindImage finds an image by what an image reference says, in any case, and its
-// exact version: each version of the right form is there, "latest" is the newest.
+// FindImage returns the image that an image reference names, without case, and its exact
+// version. Any version of the right form exists; "latest" is the newest one.
 func FindImage(publisher, offer, sku, version string) (i Image, exact string, ok bool) {
 	i, ok = findSKU(publisher, offer, sku)
 	switch {
@@ -72,7 +72,7 @@ func FindImage(publisher, offer, sku, version string) (i Image, exact string, ok
 	return i, version, versionForm.MatchString(version)
 }
 
-// skuIndex are the listed images by publisher, offer and SKU in lower case.
+// skuIndex has the listed images by publisher, offer and SKU in lower case.
 var skuIndex = sync.OnceValue(func() map[[3]string]Image {
 	out := map[[3]string]Image{}
 	for _, i := range Images() {
@@ -98,7 +98,7 @@ func findSKU(publisher, offer, sku string) (Image, bool) {
 	return Image{}, false
 }
 
-// matches compares a pattern with a name in lower case.
+// matches compares a pattern with a lower-case name.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), name)
 	return ok && err == nil

@@ -33,7 +33,7 @@ func TestFindImage(t *testing.T) {
 	}
 }
 
-// TestImages: what is listed is found as what it is listed.
+// TestImages checks that each listed image can be looked up by its names.
 func TestImages(t *testing.T) {
 	seen := map[string]bool{}
 	for _, i := range Images() {

@@ -2,14 +2,14 @@ package catalogue
 
 import "fmt"
 
-// marketplacePatches are the newest patches of the Kubernetes minors that reference
-// images were published for in the marketplace, under the publisher cncf-upstream.
+// marketplacePatches has the newest patch of each Kubernetes minor with reference images in
+// the marketplace, under the publisher cncf-upstream.
 var marketplacePatches = map[int]int{18: 20, 19: 16, 20: 15, 21: 14, 22: 17, 23: 17, 24: 17, 25: 16, 26: 15}
 
 // kubernetesVersion is the image version of the reference images for Kubernetes.
 const kubernetesVersion = "2021.10.15"
 
-// kubernetesImages are the reference images of Cluster API in the marketplace.
+// kubernetesImages returns the reference images of Cluster API in the marketplace.
 func kubernetesImages() []Image {
 	var out []Image
 	add := func(offer, os, sku string, gib int) {

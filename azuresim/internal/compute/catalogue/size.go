@@ -17,19 +17,20 @@ var sizesTSV string
 //go:embed series.tsv
 var seriesTSV string
 
-// Size is a VM size. Its figures are data; what else it can do follows from its name.
+// Size is a VM size. The table has its figures; other capabilities follow from its name.
 // Source: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions.
 type Size struct {
-	// Name is Azure's spelling, Family the name that its cores are counted by.
+	// Name is in Azure's spelling; Family is the quota family of its cores.
 	Name, Family     string
 	VCPUs, MemoryMiB int
 	GPUs             int
 	// Arm sizes have Arm64 processors.
 	Arm bool
-	// TempGiB and CacheGiB are on the host, for ephemeral OS disks too; NVMeMiB is
-	// what local NVMe disks have.
+	// TempGiB and CacheGiB are the sizes of the temporary disk and of the cache on the
+	// host, either of which can contain an ephemeral OS disk; NVMeMiB is the size of the
+	// local NVMe disks.
 	TempGiB, CacheGiB, NVMeMiB int
-	// DataDisks is how many can be attached.
+	// DataDisks is the largest number of data disks.
 	DataDisks int
 
 	// The parts of the name: Standard_E16-4ads_v5 has the series E, 4 cores for use,
@@ -41,7 +42,7 @@ type Size struct {
 	promo            bool
 }
 
-// Sizes are all sizes, sorted by name as Azure's list is.
+// Sizes are all sizes, sorted by name as in Azure's list.
 var Sizes = sync.OnceValue(func() []Size {
 	list := mustRead(sizesTSV, 6, newSize)
 	slices.SortFunc(list, func(a, b Size) int { return strings.Compare(a.Name, b.Name) })
@@ -56,16 +57,16 @@ var sizesByName = sync.OnceValue(func() map[string]Size {
 	return out
 })
 
-// SizeNamed finds a size by its name in any case.
+// SizeNamed returns the size with a name, without case.
 func SizeNamed(name string) (Size, bool) {
 	s, ok := sizesByName()[strings.ToLower(name)]
 	return s, ok
 }
 
-// nameParts are the parts of a size's name that mean something.
+// nameParts matches a size's name; its groups are the parts with a meaning.
 var nameParts = regexp.MustCompile(`^Standard_([A-Z]+)\d+(?:-(\d+))?([a-z]*)(_\w+?)??(?:_v(\d+))?(_Promo)?$`)
 
-// newSize reads a row of sizes.tsv.
+// newSize parses a row of sizes.tsv.
 func newSize(f []string) (Size, error) {
 	s := Size{Name: f[0], Family: f[1], Arm: f[5] == "Arm64"}
 	for i, n := range []*int{&s.VCPUs, &s.MemoryMiB, &s.GPUs} {
@@ -118,7 +119,7 @@ var seriesRows = sync.OnceValue(func() []seriesRow {
 	})
 })
 
-// figure is a number, of the size or of each of its vCPUs.
+// figure is a number for the whole size or for each of its vCPUs.
 type figure struct {
 	n    float64
 	each bool
@@ -130,7 +131,7 @@ func newFigure(text string) (figure, error) {
 	return figure{n, each}, err
 }
 
-// of is the figure for so many vCPUs, in a unit that is so much smaller.
+// of returns the figure for a number of vCPUs, multiplied by smaller to convert its unit.
 func (f figure) of(vcpus int, smaller float64) int {
 	if f.each {
 		return int(math.Round(f.n * smaller * float64(vcpus)))
@@ -138,8 +139,8 @@ func (f figure) of(vcpus int, smaller float64) int {
 	return int(f.n * smaller)
 }
 
-// mustRead reads an embedded table: tabs divide fields, "#" begins a comment. A table
-// that cannot be read is a mistake in the program, found by the first test.
+// mustRead parses an embedded table: fields are separated by tabs, "#" begins a comment. It
+// panics if the table is invalid, which the first test finds.
 func mustRead[T any](table string, fields int, row func([]string) (T, error)) []T {
 	var out []T
 	for line := range strings.Lines(table) {

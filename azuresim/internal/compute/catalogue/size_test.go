@@ -11,7 +11,8 @@ import (
 //go:embed testdata/capabilities.tsv
 var capabilitiesTSV string
 
-// unruled are capabilities that follow from no rule, or that UltraDisks has.
+// unruled are capabilities that no rule yields, and UltraSSDAvailable, which UltraDisks
+// computes.
 var unruled = []string{
 	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported", "MaxNetworkInterfaces",
 	"MaxWriteAcceleratorDisksAllowed", "RetirementDateUtc",
@@ -22,7 +23,8 @@ var unruled = []string{
 	"UltraSSDAvailable", "VMDeploymentTypes", "vCPUsPerCore",
 }
 
-// TestCapabilities compares what is derived of names with what Azure said.
+// TestCapabilities compares the computed capabilities with those in Azure's recorded
+// answers.
 func TestCapabilities(t *testing.T) {
 	type row struct {
 		name, family string

@@ -168,7 +168,7 @@ func quoted(src string, i int) (string, int, error) {
 	return "", 0, fmt.Errorf("unterminated string")
 }
 
-// numeral is the number that s starts with, or "".
+// numeral returns the number that s starts with, or "".
 func numeral(s string) string {
 	i := 0
 	digits := func() int {

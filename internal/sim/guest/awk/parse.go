@@ -72,7 +72,7 @@ func (p *parser) fail(format string, a ...any) {
 
 func (p *parser) unsupported(what string) { panic(syntaxProblem{Unsupported(what)}) }
 
-// peek is the next token; behind the last one is the end.
+// peek returns the next token; behind the last one is the end.
 func (p *parser) peek() token { return p.tokens[min(p.at, len(p.tokens)-1)] }
 
 func (p *parser) is(s string) bool {
@@ -165,7 +165,7 @@ func (p *parser) block() *node {
 	return b
 }
 
-// body is a statement that another one governs.
+// body returns a statement that another one governs.
 func (p *parser) body() *node {
 	p.lines()
 	if p.take(";") {
@@ -294,7 +294,7 @@ func (p *parser) printing() *node {
 	return n
 }
 
-// closesStatement says whether the parenthesis that opens here ends the list of print.
+// closesStatement reports whether the parenthesis that opens here ends the list of print.
 func (p *parser) closesStatement() bool {
 	depth := 0
 	for i := p.at; i < len(p.tokens); i++ {
@@ -490,7 +490,7 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// group is an expression in parentheses, or the (i, j) of (i, j) in array.
+// group returns an expression in parentheses, or the (i, j) of (i, j) in array.
 func (p *parser) group() *node {
 	noGreater, noIn := p.noGreater, p.noIn
 	p.noGreater, p.noIn = false, false

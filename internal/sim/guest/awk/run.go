@@ -178,7 +178,7 @@ func (r *run) number(v value) float64 {
 	return sign * n
 }
 
-// numeric says whether a value compares as a number.
+// numeric reports whether a value compares as a number.
 func (r *run) numeric(v value) bool {
 	if !v.may || v.num {
 		return v.num
@@ -331,7 +331,7 @@ func (r *run) printing(n *node) {
 	}
 }
 
-// frameOf is the function's frame that has a local variable, or nil.
+// frameOf returns the function's frame that has a local variable, or nil.
 func (r *run) frameOf(name string) *frame {
 	if n := len(r.frames); n > 0 && r.frames[n-1].locals[name] {
 		return r.frames[n-1]

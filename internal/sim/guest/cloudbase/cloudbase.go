@@ -123,7 +123,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, erro
 	return a.res, nil
 }
 
-// specialize is the agent's first run, in the sysprep pass of the same name: one
+// specialize returns the agent's first run, in the sysprep pass of the same name: one
 // plugin, no instance ID, once per VM here.
 func specialize(m *machine.Machine) error {
 	if m.Root.Exists(unattendPath) {
@@ -190,8 +190,8 @@ func (a *agent) setHostName(context.Context) (outcome, error) {
 	return outcome{reboot: a.rename(a.m.ComputerName)}, nil
 }
 
-// rename gives Windows a name as NetBIOS allows: the first label, 15 characters,
-// a trailing dash made 0. It says whether that was a change.
+// rename gives Windows a name as NetBIOS allows: the first label, 15 characters, a trailing
+// dash made 0. It reports whether that was a change.
 func (a *agent) rename(name string) bool {
 	const mod = "cloudbaseinit.utils.hostname"
 	name, _, _ = strings.Cut(name, ".")

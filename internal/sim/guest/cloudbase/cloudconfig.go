@@ -163,7 +163,7 @@ func (a *agent) writeFile(item map[string]any) error {
 	return nil
 }
 
-// emptyValue says whether Python takes a value for false.
+// emptyValue reports whether Python takes a value for false.
 func emptyValue(v any) bool {
 	switch v := v.(type) {
 	case nil:

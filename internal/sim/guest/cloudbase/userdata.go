@@ -22,7 +22,7 @@ const (
 	rebootAgain = 1003
 )
 
-// Asks says whether an exit code asks the agent for something, and so reports no
+// Asks reports whether an exit code asks the agent for something, and so reports no
 // failure.
 func Asks(code int) bool { return result(code) != outcome{} }
 
@@ -153,8 +153,8 @@ func (a *agent) blocks(ctx context.Context, text string) int {
 	return sum
 }
 
-// missing is a script whose interpreter Windows has not. The agent logs that and takes it
-// for a success.
+// missing returns a script whose interpreter Windows has not. The agent logs that and takes
+// it for a success.
 func (a *agent) missing(interpreter string) int {
 	a.problemf(userDataModule, "an error occurred during user_data execution: the system cannot find the file specified: %s", interpreter)
 	return 0
@@ -270,8 +270,8 @@ func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	return a.ended(code)
 }
 
-// instanceData is what a template sees. Names that cloud-init has and this agent
-// has not (local_ipv4, vm_id) are missing on purpose.
+// instanceData returns the variables of templates. Names that cloud-init has and
+// cloudbase-init lacks (local_ipv4, vm_id) are missing on purpose.
 func (a *agent) instanceData() map[string]any {
 	ids := map[string]any{"instance-id": a.m.InstanceID, "local-hostname": a.m.ComputerName}
 	meta := userdata.Alias(ids)

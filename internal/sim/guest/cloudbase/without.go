@@ -10,7 +10,7 @@ import (
 // Source: https://learn.microsoft.com/azure/virtual-machines/custom-data.
 const customDataFile = `C:\AzureData\CustomData.bin`
 
-// Installed says whether the agent's service is on a machine and starts with it.
+// Installed reports whether the agent's service is on a machine and starts with it.
 func Installed(m *machine.Machine) bool {
 	row, ok := m.Services.Get(machine.CloudbaseInit)
 	return ok && row.Start == machine.Automatic

@@ -290,7 +290,7 @@ func firstToken(s string) string {
 	return s[:end]
 }
 
-// instanceData is what templates see: the datasource's data below ds, the
+// instanceData returns the variables of templates: the datasource's data below ds, the
 // standard names below v1 and at the top.
 func (a *agent) instanceData() map[string]any {
 	m := a.m

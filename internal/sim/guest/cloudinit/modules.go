@@ -26,8 +26,8 @@ func (a *agent) session(name string) shell.Session {
 	return shell.Session{Stdout: a.output, Stderr: a.output, Name: name}
 }
 
-// watched is a session of a script of the user, whose lines that fail are named: the real
-// agent goes on without a word.
+// watched returns a session of a script of the user, whose lines that fail are named: the
+// real agent goes on without a word.
 func (a *agent) watched(name string) shell.Session {
 	s := a.session(name)
 	s.Failed = func(f shell.Failure) { fmt.Fprintf(a.output, "guest: %s: %s\n", path.Base(name), f) }
@@ -172,7 +172,7 @@ func (a *agent) writeFile(n int, item map[string]any) error {
 	return nil
 }
 
-// named says whether a user or group is one that must exist.
+// named reports whether a user or group is one that must exist.
 func named(who string) bool { return who != "" && who != "-1" && !strings.EqualFold(who, "none") }
 
 // diskSetup takes note of partitions and file systems; a simulated disk has none.

@@ -44,7 +44,7 @@ func validUser(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\:*?\"<>|\x00\r\n")
 }
 
-// HasUser says whether an account exists.
+// HasUser reports whether an account exists.
 func (m *Machine) HasUser(name string) bool {
 	if !validUser(name) {
 		return false
@@ -82,7 +82,7 @@ func (m *Machine) Account(name string) (Account, bool) {
 	return Account{}, false
 }
 
-// Groups are the groups of Linux, in the file's order.
+// Groups returns the groups of Linux, in the file's order.
 func (m *Machine) Groups() (out []Group) {
 	for _, f := range m.database("/etc/group", 4) {
 		gid, _ := strconv.Atoi(f[2])
@@ -91,12 +91,12 @@ func (m *Machine) Groups() (out []Group) {
 	return out
 }
 
-// HasGroup says whether a group of Linux exists.
+// HasGroup reports whether a group of Linux exists.
 func (m *Machine) HasGroup(name string) bool {
 	return slices.ContainsFunc(m.Groups(), func(g Group) bool { return g.Name == name })
 }
 
-// GroupsOf are the groups of a user, its own first.
+// GroupsOf returns the groups of a user, its own first.
 func (m *Machine) GroupsOf(user string) []Group {
 	account, _ := m.Account(user)
 	own := Group{Name: user, GID: account.GID}
@@ -146,7 +146,7 @@ func (m *Machine) AddGroup(name string, members ...string) error {
 	return m.Root.WriteFile("/etc/group", []byte(strings.Join(lines, "")), 0o644)
 }
 
-// database is the lines of a file of accounts, in fields.
+// database returns the lines of a file of accounts, in fields.
 func (m *Machine) database(file string, fields int) (rows [][]string) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *Machine) database(file string, fields int) (rows [][]string) {
 	return rows
 }
 
-// AuthorizedKeys is the guest path of a user's SSH keys.
+// AuthorizedKeys returns the guest path of a user's SSH keys.
 func (m *Machine) AuthorizedKeys(user string) string {
 	return m.Root.Abs(m.Home(user), ".ssh/authorized_keys")
 }

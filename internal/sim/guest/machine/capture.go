@@ -114,8 +114,8 @@ func pack(w *tar.Writer, root *os.Root, name string, d fs.DirEntry) error {
 	return err
 }
 
-// unpack lays a captured disk into a guest's directory that has none yet, and says whether it
-// did.
+// unpack lays a captured disk into a guest's directory that has none yet, and reports
+// whether it did.
 func (r *Root) unpack(dir string, captured []byte) (fresh bool, err error) {
 	laid := "/etc/passwd"
 	if r.windows {
@@ -231,7 +231,7 @@ func (m *Machine) dropLine(file, prefix string) error {
 // CloudbaseInit is the service that reads custom data on Windows.
 const CloudbaseInit = "cloudbase-init"
 
-// OpenSSH is the service of the OpenSSH server.
+// OpenSSH returns the service of the OpenSSH server.
 func OpenSSH() Service {
 	return Service{Name: "sshd", Display: "OpenSSH SSH Server", Start: Automatic, Path: `C:\Windows\System32\OpenSSH\sshd.exe`}
 }
@@ -293,7 +293,7 @@ func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	return artifact.Read(data)
 }
 
-// imagePath is the search path of programs that a Windows image has.
+// imagePath returns the search path of programs that a Windows image has.
 func imagePath(s Spec) string {
 	const system = `C:\Windows\system32;C:\Windows`
 	if s.Image.Plain {
@@ -305,7 +305,7 @@ func imagePath(s Spec) string {
 // environmentKey has the machine's variables.
 const environmentKey = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 
-// SearchPath is where a Windows machine looks for programs.
+// SearchPath returns the directories in which a Windows machine looks for programs.
 func (m *Machine) SearchPath() string {
 	v, _ := m.Registry().Value(environmentKey, "Path")
 	return v.Text
@@ -314,7 +314,7 @@ func (m *Machine) SearchPath() string {
 // packagesKey has the applications that are installed for one user.
 const packagesKey = `HKLM\SOFTWARE\Microsoft\casement\UserPackages`
 
-// UserPackages are the applications that are installed for one user alone, sorted.
+// UserPackages returns the applications that are installed for one user alone, sorted.
 func (m *Machine) UserPackages() []string {
 	k, _ := m.Registry().Key(packagesKey)
 	return slices.Sorted(maps.Keys(k.Values))

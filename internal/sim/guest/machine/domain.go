@@ -17,8 +17,8 @@ const (
 	azurePlatDNS = "168.63.129.16"
 )
 
-// DNSServers are the servers that the guest asks: its own setting, those of its interface or its
-// virtual network, or Azure's.
+// DNSServers returns the servers that the guest asks: its own setting, those of its
+// interface or its virtual network, or Azure's.
 func (m *Machine) DNSServers() []string {
 	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {
 		return strings.Split(v.Text, ",")
@@ -34,24 +34,24 @@ func (m *Machine) SetDNSServers(servers []string) error {
 	return m.Registry().Set(adapterKey, nameServer, Value{Kind: "String", Text: strings.Join(servers, ",")})
 }
 
-// Domain is the DNS name of the domain that the machine is in, "" for a workgroup.
+// Domain returns the DNS name of the domain that the machine is in, "" for a workgroup.
 func (m *Machine) Domain() string {
 	v, _ := m.Registry().Value(tcpipKey, domainNow)
 	return v.Text
 }
 
-// JoinedDomain is the domain of the computer after its next restart.
+// JoinedDomain returns the domain of the computer after its next restart.
 func (m *Machine) JoinedDomain() string {
 	v, _ := m.Registry().Value(tcpipKey, domainLater)
 	return v.Text
 }
 
-// Computer is the machine's account in a domain.
+// Computer returns the machine's account in a domain.
 func (m *Machine) Computer() domain.Computer {
 	return domain.Computer{Name: strings.ToUpper(m.Hostname()), Owner: m.InstanceID}
 }
 
-// names are the DNS servers that answer: none where the machine is cut off.
+// names returns the DNS servers that answer: none where the machine is cut off.
 func (m *Machine) names() []string {
 	if !m.Pulse.Get().Network {
 		return nil
@@ -68,7 +68,7 @@ func (m *Machine) Join(name string, by domain.Credential) error {
 	return m.Registry().Set(tcpipKey, domainLater, Value{Kind: "String", Text: joined})
 }
 
-// Trusted says whether the machine's domain answers and knows it.
+// Trusted reports whether the machine's domain answers and knows it.
 func (m *Machine) Trusted() error { return m.Directory.Trusts(m.Domain(), m.names(), m.Computer()) }
 
 // ManagedPassword asks the domain for the password of a gMSA, as the machine, or as the user by if

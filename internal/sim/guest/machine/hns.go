@@ -8,7 +8,7 @@ import (
 // hnsFile keeps the names of the guest's HNS networks, one a line.
 const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
 
-// HNSNetworks are the networks of the Host Network Service: those that were made by
+// HNSNetworks returns the networks of the Host Network Service: those that were made by
 // hand and those that the CNI makes, an external one, which carries the machine's own
 // traffic, and its own.
 func (m *Machine) HNSNetworks() []string {

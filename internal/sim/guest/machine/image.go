@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/artifact"
 )
 
-// program is the file for a program of the image.
+// program returns the file for a program of the image.
 func program(name, version string) string {
 	return string(artifact.Program{Name: name, Version: version}.File())
 }
@@ -167,7 +167,7 @@ func plainLinux(s Spec) ([]string, map[string]string) {
 	return append(dirs, "/usr/sbin", "/usr/local/sbin"), files
 }
 
-// containerImage is the little that every base image has.
+// containerImage returns the little that every base image has.
 func containerImage(s Spec) ([]string, map[string]string) {
 	if s.OS == Windows {
 		return []string{
@@ -181,7 +181,7 @@ func containerImage(s Spec) ([]string, map[string]string) {
 	}
 }
 
-// imageServices is the service table of a fresh image.
+// imageServices returns the service table of a fresh image.
 func imageServices(s Spec) []Service {
 	if s.Image.Container {
 		return nil

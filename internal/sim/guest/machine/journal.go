@@ -71,9 +71,9 @@ func openJournal(dir, instance string) (*Journal, error) {
 	return j, nil
 }
 
-// recover replaces a journal that cannot be read, which is kept aside. What the guest
-// has on its disk says whether its bootstrap succeeded; without that it is unknown
-// what of it was done, and it is not done again over a disk that may be in use.
+// recover replaces a journal that cannot be read, which is kept aside. What the guest has
+// on its disk reports whether its bootstrap succeeded; without that it is unknown what of
+// it was done, and it is not done again over a disk that may be in use.
 func (j *Journal) recover(dir string) error {
 	aside := j.file + ".damaged"
 	if err := os.Rename(j.file, aside); err != nil {
@@ -104,7 +104,7 @@ func (j *Journal) Damage() string {
 	return j.data.Damage
 }
 
-// Done says whether a step needs no run.
+// Done reports whether a step needs no run.
 func (j *Journal) Done(step string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -56,7 +56,7 @@ func (r *Root) Readlink(p string) (string, error) {
 	return target, rename(err, p)
 }
 
-// confined is a link's target as seen from its folder.
+// confined returns a link's target as seen from its folder.
 func confined(folder, target string) (string, error) {
 	if !path.IsAbs(target) {
 		return filepath.Rel(path.Join("/", folder), path.Join("/", folder, target))
@@ -155,8 +155,8 @@ func escaping(root *os.Root, at, moved string) string {
 	return found
 }
 
-// climbs is how many folders up a link's target begins; for one that Symlink would
-// not have made it is more than any folder has.
+// climbs returns how many directories the target of a link begins with as ".."; for a
+// target that Symlink cannot have written, it returns more than any directory is deep.
 func climbs(target string) int {
 	parts := strings.Split(target, "/")
 	up := 0

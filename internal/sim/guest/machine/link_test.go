@@ -166,7 +166,7 @@ func FuzzLinks(f *testing.F) {
 	})
 }
 
-// randomLinks is a script of FuzzLinks with few names, so that they meet.
+// randomLinks returns a script of FuzzLinks with few names, so that they meet.
 func randomLinks(r *rand.Rand) string {
 	name := func() string {
 		parts := make([]string, 1+r.IntN(4))

@@ -194,7 +194,7 @@ func (s Spec) check() error {
 // that leads out of the guest, by .. or by a link.
 func (m *Machine) Path(guestPath string) (string, error) { return m.Root.Host(guestPath) }
 
-// IsWindows says which of the two OSes runs.
+// IsWindows reports whether the machine runs Windows, and not Linux.
 func (m *Machine) IsWindows() bool { return m.OS == Windows }
 
 // IP returns the primary address, or the zero Addr.
@@ -243,7 +243,7 @@ func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
 // which. The first one since TakeOverrun is kept.
 func (m *Machine) Overrun(reason string) { m.overrun.CompareAndSwap(nil, &reason) }
 
-// TakeOverrun returns what Overrun kept, or nothing.
+// TakeOverrun returns and clears the message that Overrun stored, or "".
 func (m *Machine) TakeOverrun() string {
 	if reason := m.overrun.Swap(nil); reason != nil {
 		return *reason
@@ -251,8 +251,8 @@ func (m *Machine) TakeOverrun() string {
 	return ""
 }
 
-// MAC is the primary NIC's hardware address: Azure's prefix and the digits of
-// the IPv4 address, as 00:0d:3a:xx:xx:xx.
+// MAC returns the primary NIC's hardware address: Azure's prefix and the digits of the IPv4
+// address, as 00:0d:3a:xx:xx:xx.
 func (m *Machine) MAC() string {
 	var last [3]byte
 	if ip := m.IP(); ip.Is4() {
@@ -262,7 +262,7 @@ func (m *Machine) MAC() string {
 	return fmt.Sprintf("00:0d:3a:%02x:%02x:%02x", last[0], last[1], last[2])
 }
 
-// Home is the guest directory of a user.
+// Home returns the guest directory of a user.
 func (m *Machine) Home(user string) string {
 	switch {
 	case m.OS == Windows:
@@ -273,7 +273,7 @@ func (m *Machine) Home(user string) string {
 	return "/home/" + user
 }
 
-// Users are the accounts that have a home directory, sorted.
+// Users returns the accounts that have a home directory, sorted.
 func (m *Machine) Users() []string {
 	homes := "/home"
 	if m.OS == Windows {
@@ -296,8 +296,8 @@ func (m *Machine) Users() []string {
 // Close gives back the handles on the file tree.
 func (m *Machine) Close() error { return m.Root.Close() }
 
-// UnitLog is the guest path of a service's log: its file on Windows, and on Linux
-// one in place of the journal of the unit.
+// UnitLog returns the guest path of a service's log: its file on Windows, and on Linux one
+// in place of the journal of the unit.
 func (m *Machine) UnitLog(unit string) string {
 	if m.OS == Windows {
 		return `C:\var\log\` + unit + `\` + unit + ".log"

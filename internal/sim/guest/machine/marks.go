@@ -37,7 +37,7 @@ func (m *Machine) Refused(what string) { m.marks.add(&m.marks.kept.Refused, what
 // NoEffect notes that a program did nothing where the real one has an effect.
 func (m *Machine) NoEffect(what string) { m.marks.add(&m.marks.kept.NoEffect, what) }
 
-// TakeMarks returns what was noted since the last call.
+// TakeMarks returns the marks since the last call.
 func (m *Machine) TakeMarks() Marks {
 	out := m.Marks()
 	m.marks.mu.Lock()
@@ -46,7 +46,7 @@ func (m *Machine) TakeMarks() Marks {
 	return out
 }
 
-// Marks returns what was noted since the guest was made by New.
+// Marks returns all marks since New created the guest.
 func (m *Machine) Marks() Marks {
 	m.marks.mu.Lock()
 	defer m.marks.mu.Unlock()

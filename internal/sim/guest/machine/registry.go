@@ -35,13 +35,13 @@ type Registry struct {
 	fresh map[string]Key
 }
 
-// Registry is the guest's registry.
+// Registry returns the guest's registry.
 func (m *Machine) Registry() *Registry {
 	m.registryOnce.Do(func() { m.registry = &Registry{root: m.Root, fresh: imageKeys(m.Spec)} })
 	return m.registry
 }
 
-// CleanKey is a key's path in one spelling.
+// CleanKey returns a key's path in one spelling.
 func CleanKey(path string) string {
 	path = strings.Trim(strings.ReplaceAll(path, "/", `\`), `\`)
 	for len(path) > 0 && strings.Contains(path, `\\`) {
@@ -105,7 +105,7 @@ func (r *Registry) Key(path string) (Key, bool) {
 	return k, ok
 }
 
-// Children are the names of the keys right below a key, sorted.
+// Children returns the names of the keys right below a key, sorted.
 func (r *Registry) Children(path string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +217,7 @@ func (r *Registry) Delete(path string) error {
 	})
 }
 
-// imageKeys are the keys of a fresh image that bootstrap scripts look at.
+// imageKeys returns the keys of a fresh image that bootstrap scripts look at.
 func imageKeys(s Spec) map[string]Key {
 	keys := map[string]Key{}
 	text := func(kind, v string) Value { return Value{Kind: kind, Text: v} }

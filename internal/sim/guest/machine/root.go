@@ -313,10 +313,10 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
-// Exists says whether p leads to something.
+// Exists reports whether p leads to something.
 func (r *Root) Exists(p string) bool { _, err := r.Stat(p); return err == nil }
 
-// IsDir says whether p leads to a directory.
+// IsDir reports whether p leads to a directory.
 func (r *Root) IsDir(p string) bool {
 	info, err := r.Stat(p)
 	return err == nil && info.IsDir()

@@ -23,22 +23,22 @@ type Vitals struct {
 	// many do.
 	DynamicPorts int `json:"dynamicPorts"`
 	Connections  int `json:"connections"`
-	// Metadata says whether 169.254.169.254 answers.
+	// Metadata reports whether 169.254.169.254 answers.
 	Metadata bool `json:"metadata"`
-	// Network says whether anything outside of the machine answers.
+	// Network reports whether anything outside of the machine answers.
 	Network bool `json:"network"`
-	// PauseImage says whether the runtime's sandbox image runs on the host's build.
+	// PauseImage reports whether the runtime's sandbox image runs on the host's build.
 	PauseImage bool `json:"pauseImage"`
-	// PodNetwork says whether what pods send leaves the machine.
+	// PodNetwork reports whether what pods send leaves the machine.
 	PodNetwork bool `json:"podNetwork"`
-	// ManagementIP says whether the HNS networks have the machine's address.
+	// ManagementIP reports whether the HNS networks have the machine's address.
 	ManagementIP bool `json:"managementIP"`
 	// Waiting are the connections that have no answer, each ADDRESS:PORT.
 	Waiting []string `json:"waiting,omitempty"`
 }
 
-// Healthy are the vitals of a machine that nothing is wrong with. The port range is
-// the one that Windows has by default, 49152 to 65535.
+// Healthy returns the vitals of a machine that nothing is wrong with. The port range is the
+// one that Windows has by default, 49152 to 65535.
 func Healthy() Vitals {
 	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true,
 		Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}

@@ -220,7 +220,7 @@ func integers(operator string, a, b int64) (any, error) {
 	return a % b, nil
 }
 
-// numeric is a value as an int64 or a float64.
+// numeric returns a value as an int64 or a float64.
 func (r *run) numeric(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:

@@ -379,7 +379,7 @@ func (c *call) fault(err error) error {
 	return c.show(f)
 }
 
-// has says whether a parameter is given; text, texts, is and number read it.
+// has reports whether a parameter is given; text, texts, is and number read it.
 func (c *call) has(name string) bool { _, ok := c.given[name]; return ok }
 
 func (c *call) textOf(name string) string { return text(c.given[name]) }
@@ -395,7 +395,7 @@ func (c *call) integerOf(name string, otherwise int) (int, error) {
 	return int(n), err
 }
 
-// textsOf are the items of a parameter.
+// textsOf returns the items of a parameter.
 func (c *call) textsOf(name string) []string {
 	var out []string
 	for _, v := range list(c.given[name]) {

@@ -18,7 +18,7 @@ var contentCmdlets = []cmdlet{
 	{name: "Clear-Content", parameters: "Path:0 LiteralPath Force?~", run: clearContent},
 }
 
-// readText is a file's content as text.
+// readText returns a file's content as text.
 func (r *run) readText(name string) (string, error) {
 	file := r.path(name)
 	data, err := r.m.Root.ReadFile(file)
@@ -324,7 +324,7 @@ func selectString(c *call) error {
 	return c.search(sources)
 }
 
-// printedLine is a value as Select-String sees it.
+// printedLine returns a value as Select-String sees it.
 func (c *call) printedLine(v any) (string, error) {
 	if o, ok := v.(*object); ok && o.kind == kindFormatted {
 		s, _ := o.get("text")

@@ -187,8 +187,8 @@ func getFileHash(c *call) error {
 	return nil
 }
 
-// getAuthenticodeSignature says who signed the file of a program. A file that takes the place of one
-// names its signer; no other is signed.
+// getAuthenticodeSignature returns who signed the file of a program. A file that takes the
+// place of one names its signer; no other is signed.
 func getAuthenticodeSignature(c *call) error {
 	at := c.path(c.textOf("filepath"))
 	if !c.m.Root.Exists(at) {

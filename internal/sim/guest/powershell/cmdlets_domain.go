@@ -98,7 +98,7 @@ func (c *call) credential() (domain.Credential, error) {
 	return domain.Credential{User: text(name), Password: hidden.text}, nil
 }
 
-// testChannel says whether the domain knows the machine.
+// testChannel reports whether the domain knows the machine.
 func testChannel(c *call) error {
 	if c.m.Domain() == "" {
 		return c.fault(broken("System.InvalidOperationException",
@@ -136,7 +136,7 @@ func installAccount(c *call) error {
 		"Cannot install service account. Error Message: '%v'", err))
 }
 
-// testAccount says whether the machine can use a gMSA, and in a warning why not.
+// testAccount reports whether the machine can use a gMSA, and in a warning why not.
 func testAccount(c *call) error {
 	if err := c.needInput("identity"); err != nil {
 		return err

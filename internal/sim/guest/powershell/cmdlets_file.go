@@ -85,7 +85,7 @@ func (r *run) fileCall(o *object, name, low string) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
-// names are the paths that a cmdlet is given: by name, or from the pipeline.
+// names returns the paths that a cmdlet is given: by name, or from the pipeline.
 func (c *call) names() []string {
 	out := append(c.textsOf("path"), c.textsOf("literalpath")...)
 	if len(out) == 0 {

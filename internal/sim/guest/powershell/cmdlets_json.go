@@ -88,7 +88,7 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	b.WriteString(quoteJSON(text(v)))
 }
 
-// pairs are the names and values of an object; nil for one that is text.
+// pairs returns the names and values of an object; nil for one that is text.
 func pairs(v any) ([]string, []any) {
 	names, values := []string{}, []any{}
 	switch v := v.(type) {

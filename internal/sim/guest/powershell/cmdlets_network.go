@@ -42,7 +42,7 @@ var networkCmdlets = []cmdlet{
 
 func (r *run) mac() string { return strings.ToUpper(strings.ReplaceAll(r.m.MAC(), ":", "-")) }
 
-// adapter is the name that carries the machine's addresses.
+// adapter returns the name that carries the machine's addresses.
 func (r *run) adapter() (name string, index int64) {
 	if len(r.m.HNSNetworks()) > 0 {
 		return "vEthernet (Ethernet)", 9
@@ -130,7 +130,7 @@ func getAddress(c *call) error {
 		"interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily"}, "MSFT_NetIPAddress")
 }
 
-// gateway is the first address of the machine's network, which Azure keeps for it.
+// gateway returns the first address of the machine's network, which Azure keeps for it.
 func (r *run) gateway() string {
 	ip := r.m.IP()
 	if !ip.Is4() {

@@ -188,7 +188,7 @@ func convertFromStringData(c *call) error {
 	return nil
 }
 
-// random is a small generator: what a guest draws needs no quality, and no seed of the
+// random returns a small generator: what a guest draws needs no quality, and no seed of the
 // host's.
 func (r *run) random(n int64) int64 {
 	g, err := statics["guid::newguid"](r, nil)

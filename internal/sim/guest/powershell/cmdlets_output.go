@@ -167,7 +167,7 @@ func writeError(c *call) error {
 	return nil
 }
 
-// invoked is the script or command that Write-Error speaks for.
+// invoked returns the script or command that Write-Error speaks for.
 func (c *call) invoked() string {
 	if c.file != "" {
 		return c.file
@@ -293,7 +293,7 @@ func formatList(c *call) error {
 	return c.formatted(asList(rows, names))
 }
 
-// chosen are the rows and the names of columns of a format.
+// chosen returns the rows and the names of columns of a format.
 func (c *call) chosen(values []any) ([]*object, []string, error) {
 	var rows []*object
 	for _, v := range values {

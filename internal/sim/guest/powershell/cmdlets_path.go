@@ -38,7 +38,7 @@ func (r *run) path(name string) string {
 	return r.m.Root.Abs(r.dir, name)
 }
 
-// drive is the provider of a path: empty for files, or hklm, env, cert and their like.
+// drive returns the provider of a path: empty for files, or hklm, env, cert and their like.
 func drive(name string) (provider, rest string) {
 	low := strings.ToLower(name)
 	for _, prefix := range []string{`registry::`, `microsoft.powershell.core\registry::`} {
@@ -231,7 +231,7 @@ func testPath(c *call) error {
 	return nil
 }
 
-// there says whether a path of any provider leads to something.
+// there reports whether a path of any provider leads to something.
 func (c *call) there(name string) (bool, error) {
 	switch provider, rest := drive(name); provider {
 	case "registry":

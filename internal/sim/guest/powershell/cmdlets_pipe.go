@@ -58,7 +58,7 @@ func foreachStart(c *call) error {
 	return nil
 }
 
-// processBegins are the begin blocks of script blocks that have them.
+// processBegins returns the begin blocks of script blocks that have them.
 func processBegins(all []function) []function {
 	var out []function
 	for _, f := range all {

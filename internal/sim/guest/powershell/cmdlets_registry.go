@@ -18,7 +18,7 @@ var registryCmdlets = []cmdlet{
 	{name: "Remove-ItemProperty", parameters: "Path:0 Name:1 LiteralPath Force?~", run: removeProperty},
 }
 
-// valueText is a registry value as a value of PowerShell.
+// valueText returns a registry value as a value of PowerShell.
 func valueText(v machine.Value) any {
 	switch v.Kind {
 	case "DWord", "QWord":
@@ -39,7 +39,7 @@ func valueText(v machine.Value) any {
 	return v.Text
 }
 
-// long is a key's path with the full name of its root.
+// long returns a key's path with the full name of its root.
 func long(path string) string {
 	head, rest, nested := strings.Cut(machine.CleanKey(path), `\`)
 	full := map[string]string{
@@ -144,7 +144,7 @@ func (c *call) newKey(path string) error {
 	return c.emitKey(path)
 }
 
-// keyPaths are the keys that a cmdlet is given.
+// keyPaths returns the keys that a cmdlet is given.
 func (c *call) keyPaths() ([]string, error) {
 	var out []string
 	for _, name := range c.names() {
@@ -298,7 +298,7 @@ func (c *call) fileAttribute(file string) error {
 	return c.fault(diskError(c.m.Root.Chmod(file, fileMode(mode)), file))
 }
 
-// registryValue is the value that a cmdlet writes, in the type it names or the value's
+// registryValue returns the value that a cmdlet writes, in the type it names or the value's
 // own.
 func (c *call) registryValue(old machine.Value, there bool) (machine.Value, error) {
 	given := c.given["value"]

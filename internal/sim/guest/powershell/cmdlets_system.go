@@ -74,7 +74,7 @@ func renameComputer(c *call) error {
 	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
 }
 
-// buildNumber is the third part of a version.
+// buildNumber returns the third part of a version.
 func buildNumber(build string) string {
 	if parts := strings.Split(build, "."); len(parts) > 2 {
 		return parts[2]
@@ -356,7 +356,7 @@ func (c *call) serviceInstances() error {
 	return nil
 }
 
-// restart says whether a script is the image's own, which makes the kubelet's service
+// restart reports whether a script is the image's own, which makes the kubelet's service
 // again with the flags of kubeadm.
 func restart(r *run, file string) bool {
 	return strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && r.m.Root.Exists(file)

@@ -51,7 +51,7 @@ var typeNames = map[string]string{
 	"net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
 }
 
-// typeName is a type's full name.
+// typeName returns a type's full name.
 func typeName(name string) string {
 	if base, ok := strings.CutSuffix(name, "[]"); ok {
 		return typeName(base) + "[]"
@@ -67,7 +67,7 @@ func cannot(v any, kind string) error {
 		"Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
 }
 
-// convert is a cast to a type in lower case.
+// convert returns a cast to a type in lower case.
 func (r *run) convert(kind string, v any) (any, error) {
 	v = plain(v)
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {

@@ -72,7 +72,7 @@ func fromUTF16(b []byte, o endian.ByteOrder) string {
 	return string(utf16.Decode(units))
 }
 
-// decode is a file's text by its mark, or in the machine's own encoding.
+// decode returns a file's text by its mark, or in the machine's own encoding.
 func decode(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
@@ -147,7 +147,7 @@ func DecodeCommand(text string) (string, error) {
 	return fromUTF16(raw, endian.LittleEndian), nil
 }
 
-// lines are the lines of a text.
+// lines returns the lines of a text.
 func lines(s string) []any {
 	var out []any
 	for line := range strings.Lines(s) {
@@ -156,5 +156,5 @@ func lines(s string) []any {
 	return out
 }
 
-// Text is a script file's content.
+// Text returns a script file's content.
 func Text(data []byte) string { return decode(data) }

@@ -2,7 +2,7 @@ package powershell
 
 import "strings"
 
-// eval is the value of an expression; nothing is null.
+// eval returns the value of an expression; nothing is null.
 func (r *run) eval(n node) (any, error) {
 	v, err := r.raw(n)
 	if err != nil {
@@ -11,7 +11,7 @@ func (r *run) eval(n node) (any, error) {
 	return plain(v), nil
 }
 
-// raw is the value of an expression, which may be void.
+// raw returns the value of an expression, which may be void.
 func (r *run) raw(n node) (any, error) {
 	if err := r.step(); err != nil {
 		return nil, err
@@ -399,7 +399,7 @@ func (r *run) index(n index) (any, error) {
 	return v, err
 }
 
-// item is one item of a list, a text or a row.
+// item returns the element of a list, text or row at an index or key.
 func (r *run) item(of, by any) (v any, ok bool, err error) {
 	switch o := of.(type) {
 	case nil:

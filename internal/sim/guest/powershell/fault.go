@@ -31,7 +31,7 @@ type exception struct {
 
 func (e exception) String() string { return e.kind + ": " + e.message }
 
-// Error is the message alone.
+// Error returns the message alone.
 func (f *failure) Error() string { return f.exception.message }
 
 // String returns the message of the error record.
@@ -39,7 +39,7 @@ func (f *failure) String() string {
 	return f.exception.message
 }
 
-// printed is the record as the console shows it. The line of the script is named and
+// printed returns the record as the console shows it. The line of the script is named and
 // not shown, because it can hold secrets.
 func (f *failure) printed() string {
 	var b strings.Builder
@@ -60,7 +60,7 @@ func (f *failure) printed() string {
 	return b.String()
 }
 
-// broken is a failure that ends its statement.
+// broken returns a failure that ends its statement.
 func broken(kind, id, format string, a ...any) *failure {
 	if !strings.Contains(kind, ".") {
 		kind = "System.Management.Automation." + kind
@@ -113,7 +113,7 @@ func (j jumpSignal) Error() string { return j.word }
 func (returnSignal) Error() string { return "return" }
 func (stopSignal) Error() string   { return "the pipeline has been stopped" }
 
-// failed is the failure that an error is, or nil for one that is a signal or a bound.
+// failed returns the failure that an error is, or nil for one that is a signal or a bound.
 func failed(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f

@@ -113,7 +113,7 @@ var fileStatics = map[string]staticMethod{
 	"io.path::directoryseparatorchar": func(*run, []any) (any, error) { return char('\\'), nil },
 }
 
-// own is a path of the process's own directory.
+// own returns a path of the process's own directory.
 func (r *run) own(a []any, i int) string { return r.m.Root.Abs(r.session.Dir, at(a, i)) }
 
 func joinLines(a []any) string {
@@ -172,7 +172,7 @@ func combine(a, b string) string {
 
 func base(p string) string { return p[strings.LastIndexAny(p, `\/`)+1:] }
 
-// parent is the folder of a path, or nothing.
+// parent returns the folder of a path, or nothing.
 func parent(p string) string {
 	i := strings.LastIndexAny(p, `\/`)
 	switch {
@@ -362,7 +362,7 @@ func (r *run) makeValue(kind string, args []any) (any, error) {
 	return nil, lacking("[%s]::new with these arguments", kind)
 }
 
-// unzip is a GzipStream that decompresses.
+// unzip returns a GzipStream that decompresses.
 func (r *run) unzip(args []any) (any, error) {
 	if len(args) != 2 || !strings.EqualFold(at(args, 1), "Decompress") {
 		return nil, lacking("compression by GzipStream")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// format is the -f operator: composite formatting of .NET.
+// format returns the -f operator: composite formatting of .NET.
 func (r *run) format(left, right any) (any, error) {
 	form, err := r.text(left)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *run) composite(form string, args []any) (any, error) {
 	return b.String(), r.take(b.Len())
 }
 
-// formatOne is a value in a format of .NET.
+// formatOne returns a value in a format of .NET.
 func (r *run) formatOne(v any, spec string) (any, error) {
 	if spec == "" {
 		return r.text(v)
@@ -181,7 +181,7 @@ func grouped(f float64, digits int) string {
 	return sign + whole
 }
 
-// customNumber is a format of 0, # and a point.
+// customNumber returns a format of 0, # and a point.
 func customNumber(f float64, spec string) (any, error) {
 	if strings.Trim(spec, "0#.,%") != "" {
 		return nil, lacking("the number format %q", spec)

@@ -398,7 +398,7 @@ func loose(args []argumentValue) []any {
 	return out
 }
 
-// ordered are the parameters by their positions.
+// ordered returns the parameters by their positions.
 func ordered(all []parameter) []parameter {
 	out := make([]parameter, 0, len(all))
 	explicit := false

@@ -136,7 +136,7 @@ func (r *run) property(of any, name string) (any, error) {
 	return nil, nil
 }
 
-// common are the properties that every value has.
+// common returns the properties that every value has.
 func common(of any, low string) (any, bool, error) {
 	switch low {
 	case "count", "length":
@@ -425,7 +425,7 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// groupItem is a group of a match, by number or name, or a match by number.
+// groupItem returns a group of a match, by number or name, or a match by number.
 func (r *run) groupItem(o *object, by any) (any, bool, error) {
 	items, _ := o.get("items")
 	if n, ok := by.(int64); ok {

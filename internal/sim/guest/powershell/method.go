@@ -34,8 +34,8 @@ func (r *run) invoke(n invocation) (any, error) {
 	return v, methodError(err, name, len(args))
 }
 
-// owner is what a member is of. A type whose static member is meant is not looked up: the
-// member is named where it is missing.
+// owner returns the value that a member belongs to. A type is not looked up for a static
+// member; an error about a missing member names the member.
 func (r *run) owner(n node, static bool) (any, error) {
 	if t, ok := n.(typeLiteral); ok && static {
 		return typeValue{t.name}, nil
@@ -138,7 +138,7 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 	return nil, lacking("the method %s of script blocks", name)
 }
 
-// at is an argument of a method, as text.
+// at returns an argument of a method, as text.
 func at(args []any, i int) string {
 	if i < len(args) {
 		return text(args[i])

@@ -12,7 +12,7 @@ type time_ = time.Time
 // regexTimeout bounds one search.
 const regexTimeout = 2 * time.Second
 
-// operate is a binary operator of two values.
+// operate returns a binary operator of two values.
 func (r *run) operate(operator string, left, right any) (any, error) {
 	if err := r.step(); err != nil {
 		return nil, err

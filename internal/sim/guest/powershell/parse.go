@@ -53,7 +53,7 @@ func (p *parser) fail(format string, a ...any) error {
 	return &ParseError{Line: line, Column: column, Message: fmt.Sprintf(format, a...), Incomplete: p.pos >= len(p.text)}
 }
 
-// missing is the error for what PowerShell knows and the simulation does not.
+// missing returns the error for what PowerShell knows and the simulation does not.
 func (p *parser) missing(what string) error {
 	line, column := place(p.text, p.pos)
 	return &ParseError{Line: line, Column: column,
@@ -170,7 +170,7 @@ func (p *parser) keyword(word string) bool {
 	return true
 }
 
-// word is the word that is next, in lower case, without taking it.
+// word returns the word that is next, in lower case, without taking it.
 func (p *parser) word() string {
 	from := p.pos
 	w := strings.ToLower(p.identifier())
@@ -267,7 +267,7 @@ func (p *parser) part(b *block) error {
 	return p.ended(s)
 }
 
-// named says whether a brace follows the next word.
+// named reports whether a brace follows the next word.
 func (p *parser) named() bool {
 	from := p.pos
 	defer func() { p.pos = from }()

@@ -37,7 +37,7 @@ func (p *parser) startsExpression() bool {
 	return false
 }
 
-// unaryWord is the operator with a name that is next.
+// unaryWord returns the operator with a name that is next.
 func (p *parser) unaryWord() string {
 	for _, w := range []string{"-not", "-bnot", "-split", "-csplit", "-isplit", "-join"} {
 		from := p.pos

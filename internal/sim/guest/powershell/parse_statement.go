@@ -77,7 +77,7 @@ func (p *parser) declares(word string) bool {
 	return p.peek() == '{' || isLetter(p.peek())
 }
 
-// opens says whether a parenthesis follows the next word.
+// opens reports whether a parenthesis follows the next word.
 func (p *parser) opens() bool {
 	from := p.pos
 	defer func() { p.pos = from }()
@@ -429,7 +429,7 @@ func (p *parser) pipeline(first node) (node, error) {
 	return out, nil
 }
 
-// stage is a command, or an expression with redirections.
+// stage returns a command, or an expression with redirections.
 func (p *parser) stage() (node, error) {
 	if !p.startsExpression() {
 		return p.command()

@@ -220,7 +220,7 @@ func (b *textBuilder) dollar(p *parser, expand func() (node, bool, error)) error
 	return nil
 }
 
-// done is the whole text.
+// done returns the whole text.
 func (b *textBuilder) done() interpolated {
 	b.end()
 	return b.text
@@ -267,7 +267,7 @@ func (p *parser) textExpansion() (node, bool, error) {
 	return n, ok, err
 }
 
-// literalOr is a constant where a text has no values in it.
+// literalOr returns a constant where a text has no values in it.
 func literalOr(t interpolated) node {
 	switch len(t.parts) {
 	case 0:

@@ -47,7 +47,7 @@ type Answer struct {
 type Host interface {
 	// Start runs a program until it ends; found is false if the guest has no program of that name.
 	Start(ctx context.Context, p *Program) (code int, found bool)
-	// Has says whether the guest has a program of a name, and by which path.
+	// Has reports whether the guest has a program of a name, and by which path.
 	Has(name string) (path string, ok bool)
 	// Ask sends an HTTP request in the guest's network. It returns an error if no server answers.
 	Ask(ctx context.Context, r Request) (Answer, error)
@@ -106,7 +106,7 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 	return &Shell{r}
 }
 
-// Dir is the current directory.
+// Dir returns the current directory.
 func (s *Shell) Dir() string { return s.r.dir }
 
 // File runs a script as powershell.exe -File does: the code is that of exit, or 1 where

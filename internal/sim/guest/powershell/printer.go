@@ -66,7 +66,7 @@ func asText(o *object) bool {
 // listed are kinds that are shown as a list.
 var listed = map[string]bool{"NetworkTestResults": true}
 
-// shown is a value that is no object, as the console prints it.
+// shown returns a value that is no object, as the console prints it.
 func (r *run) shown(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -105,8 +105,8 @@ func (r *run) shown(v any) (string, error) {
 	return s + "\r\n", err
 }
 
-// render is how objects are shown that nothing formats: few columns as a table and many
-// as a list.
+// render formats objects for which there is no format: as a table if they have few
+// properties, otherwise as a list.
 func render(list []*object) string {
 	if len(list) == 0 {
 		return ""
@@ -126,7 +126,7 @@ func render(list []*object) string {
 	return asTable(list, names, true)
 }
 
-// cellText is a value in a table or a list.
+// cellText returns a value in a table or a list.
 func cellText(v any) string {
 	switch v := v.(type) {
 	case *array, []byte:

@@ -136,8 +136,8 @@ func words(args []argumentValue) []string {
 	return out
 }
 
-// argumentItems are what a value is to a program: a list is several arguments, unless it
-// is written with commas as one word.
+// argumentItems returns the arguments that a value becomes on a program's command line: a
+// list becomes several arguments, or one if it is written with commas.
 func argumentItems(a argumentValue) []string {
 	if a.value == nil {
 		return nil
@@ -155,8 +155,8 @@ func argumentItems(a argumentValue) []string {
 	return out
 }
 
-// commandLine is the line that Windows PowerShell makes: an argument with a blank outside
-// of quotes is put in quotes, and quotes within are not escaped.
+// commandLine returns the line that Windows PowerShell makes: an argument with a blank
+// outside of quotes is put in quotes, and quotes within are not escaped.
 func commandLine(args []argumentValue) string {
 	list := words(args)
 	for i, a := range list {

@@ -189,7 +189,7 @@ func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 	return r.take(4 * len(runes))
 }
 
-// like is a match of * ? and [a-z].
+// like returns a match of * ? and [a-z].
 func like(s, p string, exact bool) (bool, error) {
 	re, err := pattern(`\A`+wildcard(p)+`\z`, exact)
 	if err != nil {
@@ -199,7 +199,7 @@ func like(s, p string, exact bool) (bool, error) {
 	return yes, late(err)
 }
 
-// wildcard is the regular expression of a pattern.
+// wildcard returns the regular expression of a pattern.
 func wildcard(p string) string {
 	var b strings.Builder
 	runes := []rune(p)

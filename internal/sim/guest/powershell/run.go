@@ -88,7 +88,7 @@ func (r *run) take(size int) error {
 	return nil
 }
 
-// text is a value as text, which is counted.
+// text returns a value as text, which is counted.
 func (r *run) text(v any) (string, error) {
 	left := maxValue
 	if !measure(v, &left, 0) {
@@ -169,7 +169,7 @@ func (r *run) lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// preference is the text of a preference variable, in lower case.
+// preference returns the text of a preference variable, in lower case.
 func (r *run) preference(name string) string {
 	v, _ := r.lookup(name)
 	return strings.ToLower(text(v))
@@ -346,5 +346,5 @@ func (r *run) function(name string) (function, bool) {
 	return function{}, false
 }
 
-// now is the guest's time, with what waiting has left out.
+// now returns the guest's time, with what waiting has left out.
 func (r *run) now() time.Time { return r.m.Clock.Now().UTC().Add(r.skipped) }

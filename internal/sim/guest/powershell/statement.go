@@ -175,7 +175,7 @@ func (r *run) conditional(c conditional, out sink) error {
 	return r.statements(c.otherwise, out)
 }
 
-// passed says whether a loop goes on after an error of its body.
+// passed reports whether a loop goes on after an error of its body.
 func passed(err error, label string) (goOn bool, rest error) {
 	if err == nil {
 		return true, nil
@@ -365,7 +365,7 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 	return nil
 }
 
-// isException says whether an exception is of a type or one below it.
+// isException reports whether an exception is of a type or one below it.
 func isException(kind, wanted string) bool {
 	have := typeKey(kind)
 	short := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }

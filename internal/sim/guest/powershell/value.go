@@ -148,7 +148,7 @@ func plain(v any) any {
 	return v
 }
 
-// truth is a value as a condition.
+// truth returns a value as a condition.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, void:
@@ -196,7 +196,7 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// text is a value as text, within a string.
+// text returns a value as text, within a string.
 func text(v any) string { return textOf(v, 0) }
 
 // maxLevels bounds lists in lists.
@@ -259,7 +259,7 @@ func textOf(v any, level int) string {
 	return fmt.Sprint(v)
 }
 
-// objectText is how an object reads within a text.
+// objectText returns the text of an object inside a string.
 func objectText(o *object, level int) string {
 	if o.kind == customKind {
 		if level >= maxLevels {
@@ -288,7 +288,7 @@ var textField = map[string]string{
 	kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
 }
 
-// number is a float as .NET prints it, with 15 digits.
+// number returns a float as .NET prints it, with 15 digits.
 func number(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -317,7 +317,7 @@ func number(f float64) string {
 	return s
 }
 
-// span is a TimeSpan's own form.
+// span returns a TimeSpan's own form.
 func span(d time.Duration) string {
 	sign := ""
 	if d < 0 {
@@ -335,7 +335,7 @@ func span(d time.Duration) string {
 	return sign + out
 }
 
-// kindOf is the full name of a value's type.
+// kindOf returns the full name of a value's type.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case string:

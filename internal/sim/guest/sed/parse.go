@@ -305,7 +305,7 @@ func (p *parser) delimited(end byte, pattern bool) (string, error) {
 	return "", errors.New("unterminated")
 }
 
-// closing is the length of the bracket expression that text starts with; 0 is none.
+// closing returns the length of the bracket expression that text starts with; 0 is none.
 func closing(text string) int {
 	i := 1
 	if i < len(text) && text[i] == '^' {

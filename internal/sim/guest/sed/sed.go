@@ -180,7 +180,7 @@ func (r *run) inRange(c *command) (bool, error) {
 	return true, nil
 }
 
-// goesOn is a line amid a range.
+// goesOn returns a line amid a range.
 func (r *run) goesOn(c *command) (bool, error) {
 	if c.to.re != nil || c.to.empty {
 		end, err := r.matches(c.to)

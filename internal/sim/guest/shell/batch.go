@@ -209,7 +209,7 @@ func (b *batch) lacks(format string, a ...any) int {
 	return 255
 }
 
-// leaving says whether what runs is left by a goto, an exit or a bound.
+// leaving reports whether what runs is left by a goto, an exit or a bound.
 func (b *batch) leaving() bool { return b.jumped || b.ended || b.cmd.exited }
 
 // child is the same script with other streams.

@@ -68,7 +68,7 @@ func (b *batch) script(ctx context.Context, file string, words []string) int {
 	return b.cmd.level
 }
 
-// batchFile is the file that a name means, or nothing.
+// batchFile returns the file that a name means, or nothing.
 func (b *batch) batchFile(word string) string {
 	name := strings.Trim(word, `"`)
 	p := b.process([]string{name})
@@ -150,7 +150,7 @@ func cmdArgs(text string, args []string) []string {
 	return args
 }
 
-// reachable says whether a command that is named by a path is there.
+// reachable reports whether a command that is named by a path is there.
 func (s *Shell) reachable(p *Process) bool {
 	name := p.Args[0]
 	if !strings.ContainsAny(name, `\/`) {

@@ -50,7 +50,7 @@ func commandName(text string) (name, rest string) {
 	return strings.ToLower(text[:end]), text[end:]
 }
 
-// separates says whether what follows an internal command's name ends it.
+// separates reports whether what follows an internal command's name ends it.
 func separates(rest string) bool {
 	return rest == "" || strings.IndexByte(" \t,;=/\r", rest[0]) >= 0
 }
@@ -127,7 +127,7 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 
 func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // a failed write is the reader's affair
 
-// process is a program's start with the current streams.
+// process returns a program's start with the current streams.
 func (b *batch) process(args []string) *Process {
 	return &Process{Args: args, Stdin: b.o.Stdin, Stdout: b.o.Stdout, Stderr: b.o.Stderr, Env: b.cmd.env,
 		Dir: b.cmd.dir, Guest: b.shell.guest, shell: b.shell}

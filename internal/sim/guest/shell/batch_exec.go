@@ -59,7 +59,7 @@ func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	return code
 }
 
-// fork is a process with a copy of the state.
+// fork returns a process with a copy of the state.
 func (b *batch) fork() *batch {
 	c := *b
 	process := *b.cmd
@@ -280,7 +280,7 @@ func (b *batch) jump(label string) int {
 	return 0
 }
 
-// label is the line behind a label, or -1.
+// label returns the line behind a label, or -1.
 func (b *batch) label(label string) int {
 	for i := range b.lines {
 		line := b.lines[(b.at+i)%len(b.lines)] // a search begins here and goes around

@@ -84,8 +84,8 @@ func (b *batch) arg(n int) string {
 	return ""
 }
 
-// modified is a value with the modifiers of %~: none strips quotes, f is the full path, d
-// p n x its parts, z a file's size.
+// modified returns a value with the modifiers of %~: none strips quotes, f is the full
+// path, d p n x its parts, z a file's size.
 func (b *batch) modified(v, modifiers string) string {
 	v = strings.TrimSuffix(strings.TrimPrefix(v, `"`), `"`)
 	modifiers = strings.ToLower(modifiers)
@@ -130,7 +130,7 @@ func (b *batch) modified(v, modifiers string) string {
 	return out
 }
 
-// variableOf is a variable with what follows its name: :a=b replaces, :~1,2 cuts.
+// variableOf returns a variable with what follows its name: :a=b replaces, :~1,2 cuts.
 func (b *batch) variableOf(spec string) (string, bool, error) {
 	name, change, changed := strings.Cut(spec, ":")
 	v, set := b.variable(name)

@@ -78,7 +78,7 @@ func (b *batch) count(set string, each func(string) bool) error {
 	return nil
 }
 
-// items are a word of the set: files or folders that match a pattern, or itself.
+// items returns a word of the set: files or folders that match a pattern, or itself.
 func (b *batch) items(word string, folders bool) []string {
 	plain := strings.Trim(word, `"`)
 	if !strings.ContainsAny(plain, "*?") {
@@ -321,7 +321,7 @@ func (o fileOptions) split(line string) ([]string, bool) {
 	return out, true
 }
 
-// maskMatch says whether a name matches a pattern of * and ?.
+// maskMatch reports whether a name matches a pattern of * and ?.
 func maskMatch(mask, name string) bool {
 	mask, name = strings.ToLower(mask), strings.ToLower(name)
 	if mask == "*.*" {

@@ -219,7 +219,7 @@ func (p *cmdParser) command() (cmdNode, error) {
 	return p.simple()
 }
 
-// word is the next word, without taking it.
+// word returns the next word, without taking it.
 func (p *cmdParser) word() string {
 	end := p.pos
 	for end < len(p.text) && strings.IndexByte(" \t\r\n,;=/&|<>()\"", p.text[end]) < 0 {
@@ -348,7 +348,7 @@ func (p *cmdParser) simple() (cmdNode, error) {
 	return s, nil
 }
 
-// startsWord says whether what follows a text begins a word.
+// startsWord reports whether what follows a text begins a word.
 func startsWord(before string) bool {
 	return before == "" || strings.IndexByte(" \t,;=(", before[len(before)-1]) >= 0 || strings.HasSuffix(before, `"`)
 }

@@ -171,7 +171,7 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 	}
 }
 
-// quoted says whether the node is inside double quotes or assigned, and so not split.
+// quoted reports whether the node is inside double quotes or assigned, and so not split.
 func (d *dialect) quoted() bool {
 	for _, n := range slices.Backward(d.stack[:len(d.stack)-1]) {
 		switch n.(type) {
@@ -202,7 +202,7 @@ func quotesBlanks(w *syntax.Word) bool {
 	return false
 }
 
-// unquotedLet is an expression of let in quotes, as the expression itself.
+// unquotedLet returns an expression of let in quotes, as the expression itself.
 func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
 	w, ok := x.(*syntax.Word)
 	if !ok || len(w.Parts) != 1 {

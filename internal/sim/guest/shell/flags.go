@@ -14,7 +14,7 @@ type options struct {
 	operands []string
 }
 
-// has says whether one of the flags was given.
+// has reports whether one of the flags was given.
 func (o options) has(names ...string) bool {
 	for _, g := range o.given {
 		for _, n := range names {
@@ -106,7 +106,7 @@ func declare(text string) declaration {
 	return d
 }
 
-// flagged is a command with the flags that it implements.
+// flagged returns a command with the flags that it implements.
 func flagged(flags string, run func(ctx context.Context, p *Process, o options) int) Command {
 	d := declare(flags)
 	return func(ctx context.Context, p *Process) int {

@@ -16,7 +16,7 @@ import (
 // followPeriod is how often a file that is followed is looked at.
 const followPeriod = 200 * time.Millisecond
 
-// lastLines are the last n lines of text, all of them for a negative n.
+// lastLines returns the last n lines of text, all of them for a negative n.
 func lastLines(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if last := len(lines) - 1; lines[last] == "" {
@@ -163,7 +163,7 @@ func journalctl(ctx context.Context, p *Process, o options) int {
 	return 0
 }
 
-// stampedSince are the lines, each of which begins with time=, from a time on.
+// stampedSince returns the lines, each of which begins with time=, from a time on.
 func stampedSince(text string, from time.Time) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

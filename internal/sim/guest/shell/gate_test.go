@@ -66,7 +66,7 @@ func newRouted(server *httptest.Server) routed {
 	}}}
 }
 
-// WithTLS is the same way with another TLS configuration.
+// WithTLS returns the same way with another TLS configuration.
 func (r routed) WithTLS(c *tls.Config) http.RoundTripper {
 	t := r.Transport.Clone()
 	t.TLSClientConfig = c

@@ -136,8 +136,8 @@ func (s *Shell) begins(ctx context.Context, o Session) error {
 	return nil
 }
 
-// measuring is the statement by which a loop measures. It prints nothing in a trace, and
-// never fails.
+// measuring returns the statement by which a loop measures. It prints nothing in a trace,
+// and never fails.
 func measuring() []*syntax.Stmt {
 	test := &syntax.TestClause{X: &syntax.UnaryTest{
 		Op: syntax.TsExists, X: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: checkpoint}}},
@@ -215,7 +215,7 @@ func (w *weigher) assign(name string, size int64) {
 	w.sizes[name] = max(w.variable(name), size)
 }
 
-// variable is the largest size of a variable.
+// variable returns the largest size of a variable.
 func (w *weigher) variable(name string) int64 {
 	if name == "@" || name == "*" || name != "" && name[0] >= '0' && name[0] <= '9' {
 		return min(maxArguments, w.arguments)
@@ -223,7 +223,7 @@ func (w *weigher) variable(name string) int64 {
 	return max(w.sizes[name], w.each)
 }
 
-// word is the largest size of a word, whose braces multiply it.
+// word returns the largest size of a word, whose braces multiply it.
 func (w *weigher) word(word *syntax.Word) int64 {
 	if word == nil {
 		return 0
@@ -272,7 +272,7 @@ func (w *weigher) braces(b *syntax.BraceExp) (count, size int64) {
 	return count, size
 }
 
-// part is the largest size of a part of a word.
+// part returns the largest size of a part of a word.
 func (w *weigher) part(part syntax.WordPart) int64 {
 	switch part := part.(type) {
 	case *syntax.Lit:
@@ -296,7 +296,7 @@ func (w *weigher) part(part syntax.WordPart) int64 {
 	return 64 // a number, or a pattern
 }
 
-// expansion is the largest size that a variable expands to.
+// expansion returns the largest size that a variable expands to.
 func (w *weigher) expansion(p *syntax.ParamExp) int64 {
 	if p.Length || p.Param == nil {
 		return 20
@@ -339,7 +339,7 @@ func (s *Shell) nested(ctx context.Context, run *scriptRun, args []string) ([]st
 	return args, nil
 }
 
-// guarded is the text of a script with its guard.
+// guarded returns the text of a script with its guard.
 func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (string, error) {
 	lang := syntax.LangBash
 	if run.posix && !strings.Contains(text, own) {

@@ -13,7 +13,7 @@ const defaultSpeed = 20
 
 var errTimeout = errors.New("the time is over")
 
-// real is how long a wait of the guest takes.
+// real returns how long a wait of the guest lasts in real time.
 func (s *Shell) real(d time.Duration) time.Duration { return time.Duration(float64(d) / s.speed) }
 
 // pause waits in the guest's time: what the wait was shortened by is added to the
@@ -31,7 +31,7 @@ func pause(ctx context.Context, p *Process, d time.Duration) int {
 	return 0
 }
 
-// skippedTime is the time that a run of scripts has slept through, or nil.
+// skippedTime returns the time that a run of scripts has slept through, or nil.
 func skippedTime(ctx context.Context) *atomic.Int64 {
 	if l, some := ctx.Value(limitsKey{}).(limits); some {
 		return &l.used.skipped
@@ -39,7 +39,7 @@ func skippedTime(ctx context.Context) *atomic.Int64 {
 	return nil
 }
 
-// now is the time that the guest's clock shows the process.
+// now returns the time that the guest's clock shows the process.
 func (p *Process) now() time.Time {
 	now := p.Guest.Clock.Now()
 	if p.skipped != nil {

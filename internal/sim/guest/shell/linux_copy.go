@@ -35,7 +35,7 @@ func (p *Process) targets(o options) (sources []string, target func(string) stri
 	}, 0
 }
 
-// shown is a target as the command line names it.
+// shown returns a target as the command line names it.
 func (p *Process) shown(o options, to string) string {
 	last := o.operands[len(o.operands)-1]
 	if p.Abs(last) == to {

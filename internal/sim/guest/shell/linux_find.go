@@ -300,7 +300,7 @@ func (f *findRun) action(t string) (predicate, bool) {
 	return always, true
 }
 
-// command are the words of an -exec that starts at a token.
+// command returns the words of an -exec that starts at a token.
 func (f *findRun) command(at int) []string {
 	end := at
 	for end < len(f.tokens) && f.tokens[end] != ";" && !(f.tokens[end] == "+" && f.tokens[end-1] == "{}") {
@@ -415,7 +415,7 @@ func count(some bool, text, sep string) int {
 	return strings.Count(text, sep) + 1
 }
 
-// quotedWords are the words of a text in which ' " and \ protect blanks.
+// quotedWords returns the words of a text in which ' " and \ protect blanks.
 func quotedWords(text string) (items []string, err error) {
 	var b strings.Builder
 	open := false

@@ -113,7 +113,7 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	return 1
 }
 
-// filesBelow are the files of folders, or of the current one.
+// filesBelow returns the files of folders, or of the current one.
 func (p *Process) filesBelow(names []string) (files []string) {
 	if len(names) == 0 {
 		names = []string{"."}

@@ -19,7 +19,8 @@ var notOnPlain = slices.Concat([]string{"kubeadm", "kubelet", "kubectl", "contai
 // nodePackages are packages of one program of their name, which apt-get installs in a guest.
 var nodePackages = []string{"conntrack", "socat", "ebtables", "ipset"}
 
-// lacks says whether a program is not on a machine of a plain image: no folder has its file.
+// lacks reports whether a program is not on a machine of a plain image: no folder has its
+// file.
 func (s *Shell) lacks(name string) bool {
 	if s.guest.IsWindows() || !s.guest.Image.Plain || !slices.Contains(notOnPlain, path.Base(name)) {
 		return false
@@ -30,7 +31,7 @@ func (s *Shell) lacks(name string) bool {
 	return linuxFile(s, name) == ""
 }
 
-// linuxFile is the file of a program, "" for none.
+// linuxFile returns the file of a program, "" for none.
 func linuxFile(s *Shell, name string) string {
 	for _, folder := range linuxFolders {
 		if file := path.Join(folder, name); s.guest.Root.Exists(file) {

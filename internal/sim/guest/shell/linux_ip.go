@@ -108,7 +108,7 @@ func showLinks(p *Process, o options, link bool, name string) int {
 	return 0
 }
 
-// gateway is the first address of the /24, near enough to Azure's x.x.x.1.
+// gateway returns the first address of the /24, near enough to Azure's x.x.x.1.
 func gateway(m *machine.Machine) string {
 	ip := m.IP()
 	if !ip.Is4() {

@@ -115,7 +115,7 @@ type jqRun struct {
 	status int
 }
 
-// inputs are the documents of the input. What follows an error is lost.
+// inputs returns the documents of the input. What follows an error is lost.
 func (r *jqRun) inputs(text string) (list []any, err error) {
 	switch {
 	case r.o.has("n"):

@@ -95,7 +95,7 @@ func tee(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// device writes to a file of /dev, and says whether name is one.
+// device writes to a file of /dev, and reports whether name is one.
 func (p *Process) device(name string, data []byte) bool {
 	var w io.Writer
 	switch p.Abs(name) {
@@ -112,7 +112,7 @@ func (p *Process) device(name string, data []byte) bool {
 	return true
 }
 
-// perLine is a command that edits each line.
+// perLine returns a command that edits each line.
 func perLine(edit func(string) string) func(context.Context, *Process, options) int {
 	return func(_ context.Context, p *Process, o options) int {
 		text, code := p.inputs(o.operands)
@@ -274,7 +274,7 @@ func yes(ctx context.Context, p *Process, o options) int {
 	return 141
 }
 
-// diff says whether two files differ; how, it does not say.
+// diff reports whether two files differ; how, it does not say.
 func diff(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
 		return p.Fail(2, "%s: missing operand", p.name())

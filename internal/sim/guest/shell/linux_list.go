@@ -134,7 +134,7 @@ func showFiles(p *Process, o options, files []listed) {
 	}
 }
 
-// programPath is where the image keeps a command.
+// programPath returns the path of a command on the Linux image.
 func (s *Shell) programPath(name string) string {
 	if strings.HasPrefix(name, own) || s.commands[name] == nil || s.lacks(name) {
 		return ""

@@ -13,7 +13,7 @@ import (
 // umaskName is the variable in which a session keeps its umask.
 const umaskName = "CASEMENT_UMASK"
 
-// umask is the mask of the files that the process makes.
+// umask returns the mask of the files that the process makes.
 func (p *Process) umask() fs.FileMode { return umaskOf(p.Env[umaskName]) }
 
 func umaskOf(text string) fs.FileMode {
@@ -24,7 +24,7 @@ func umaskOf(text string) fs.FileMode {
 	return fs.FileMode(n)
 }
 
-// creates is the mode of a file that is made, after the umask.
+// creates returns the mode of a file that is made, after the umask.
 func (p *Process) creates(mode fs.FileMode) fs.FileMode { return mode &^ p.umask() }
 
 // changedMode applies a mode of chmod, octal or symbolic.
@@ -251,7 +251,7 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 	return b.String(), ""
 }
 
-// modeText is a mode as ls prints it.
+// modeText returns a mode as ls prints it.
 func modeText(m fs.FileMode) string {
 	letter := string(kindLetter(m))
 	if letter == "f" {

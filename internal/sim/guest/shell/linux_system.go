@@ -109,7 +109,7 @@ func whoami(_ context.Context, p *Process) int {
 	return 0
 }
 
-// user is who runs the process.
+// user returns who runs the process.
 func (p *Process) user() string {
 	if u := p.Env["USER"]; u != "" {
 		return u

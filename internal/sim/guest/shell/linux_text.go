@@ -43,8 +43,8 @@ func textCommands() Table {
 	}
 }
 
-// inputs is the content of the operands, or of standard input. One that cannot be
-// read is named and left out.
+// inputs returns the content of the operands, or of standard input. One that cannot be read
+// is named and left out.
 func (p *Process) inputs(files []string) (text string, code int) {
 	var b strings.Builder
 	for _, f := range orStdin(files) {
@@ -58,7 +58,7 @@ func (p *Process) inputs(files []string) (text string, code int) {
 	return b.String(), code
 }
 
-// linesOf are the lines of a text, without their newlines.
+// linesOf returns the lines of a text, without their newlines.
 func linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -172,7 +172,7 @@ func letterClass(name string) string {
 	return letterClasses[name]
 }
 
-// letterSet are the bytes of a set of tr.
+// letterSet returns the bytes of a set of tr.
 func letterSet(text string) (string, error) {
 	var out []byte
 	plain := func() byte {

@@ -58,7 +58,7 @@ func state(s machine.Service) string {
 	return "inactive"
 }
 
-// unitFile is where the guest keeps the file of a unit, or "".
+// unitFile returns the path of a systemd unit's file in the guest, or "".
 func unitFile(p *Process, name string) string {
 	if !strings.Contains(path.Base(name), ".") {
 		name += ".service"

@@ -179,7 +179,7 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 	return 0
 }
 
-// curlCode is the exit code for an error of the network.
+// curlCode returns the exit code for an error of the network.
 func curlCode(err error) int {
 	text := err.Error()
 	switch {

@@ -115,7 +115,7 @@ func (h psHost) Enter(ctx context.Context, script string) (context.Context, func
 // Overrun implements powershell.Host.
 func (h psHost) Overrun(reason string) { h.s.guest.Overrun(reason) }
 
-// programPath is where the image has a program.
+// programPath returns the path of a program on the Windows image.
 func programPath(m *machine.Machine, name string) string {
 	plain := strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `\/`)+1:]), ".exe")
 	if strings.ContainsAny(name, `\/`) {
@@ -180,7 +180,7 @@ func runPowerShell(ctx context.Context, p *Process) int {
 	return p.shell.PowerShellCommand(ctx, strings.Join(args, " "), o)
 }
 
-// isFlag says whether a flag is a parameter's name or enough of its start.
+// isFlag reports whether a flag is a parameter's name or enough of its start.
 func isFlag(flag, name string, least int) bool {
 	return len(flag) >= least && strings.HasPrefix(name, flag)
 }

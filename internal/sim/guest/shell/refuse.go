@@ -21,7 +21,7 @@ func (p *Process) Refuse(format string, a ...any) int {
 	return p.Fail(refusedCode, "casement does not simulate %s", what)
 }
 
-// name is the command's, without its folder.
+// name returns the command's, without its folder.
 func (p *Process) name() string { return path.Base(strings.TrimPrefix(p.Args[0], own)) }
 
 // noEffect accepts a command whose effect the guest has no use for, and says so. What only
@@ -42,7 +42,8 @@ func (p *Process) NoEffect(ctx context.Context, format string, a ...any) int {
 	return 0
 }
 
-// marksOf is where the marks of a run go: other outside of scripts.
+// marksOf returns the writer for marks during a script; outside of scripts it returns
+// other.
 func marksOf(ctx context.Context, other io.Writer) io.Writer {
 	if l, some := ctx.Value(limitsKey{}).(limits); some && l.used.marks != nil {
 		return l.used.marks
@@ -75,7 +76,7 @@ var asking = map[string]struct {
 	"icacls": {"/verify /findsid", true}, "attrib": {"", true},
 }
 
-// onlyAsks says whether a call changes nothing and is there for its answer.
+// onlyAsks reports whether a call changes nothing and is there for its answer.
 func onlyAsks(name string, args []string) bool {
 	if name == "sysctl" {
 		return !slices.ContainsFunc(args, func(a string) bool {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// scp is the far end of the copy protocol that OpenSSH's scp spoke before version
-// 9, and still does with -O: -t takes files and -f gives them.
+// scp returns the far end of the copy protocol that OpenSSH's scp spoke before version 9,
+// and still does with -O: -t takes files and -f gives them.
 func scp(_ context.Context, p *Process) int {
 	var flags string
 	var files []string

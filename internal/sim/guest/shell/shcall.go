@@ -97,7 +97,7 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	return args
 }
 
-// failing is a command that fails with a message.
+// failing returns a command that fails with a message.
 func failing(code int, message string) []string {
 	return []string{own + "fail", strconv.Itoa(code), message}
 }
@@ -369,7 +369,7 @@ func setCall(args []string, posix bool) []string {
 	return out
 }
 
-// longOption is an option of set by its name: what the interpreter takes for it.
+// longOption returns an option of set by its name: what the interpreter takes for it.
 func longOption(name string, posix bool) (kept string, known bool) {
 	switch name {
 	case "errexit", "nounset", "xtrace", "noglob", "noexec", "allexport":

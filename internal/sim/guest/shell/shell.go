@@ -41,7 +41,7 @@ type Process struct {
 	skipped *atomic.Int64
 }
 
-// bash says whether the shell that runs the process is bash.
+// bash reports whether the shell that runs the process is bash.
 func (p *Process) bash() bool { return !p.posix }
 
 // Abs makes a guest path absolute against the process's directory.

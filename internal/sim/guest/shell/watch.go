@@ -88,7 +88,7 @@ func (w *watch) end(code int) {
 	w.report(Failure{w.line, shorten(w.text, maxFailedText), code, shorten(says, maxFailedSays)})
 }
 
-// call follows a shell command by command. It says whether the call is the trap by which
+// call follows a shell command by command. It reports whether the call is the trap by which
 // the interpreter reports a failure.
 func (w *watch) call(args []string, line int) bool {
 	if args[0] == own+"failed" {
@@ -141,7 +141,7 @@ func (e *ending) reset() {
 	e.kept = e.kept[:0]
 }
 
-// message is the last line that is no mark and not of those that PowerShell adds to an
+// message returns the last line that is no mark and not of those that PowerShell adds to an
 // error: where it was, and its identity.
 func (e *ending) message() string {
 	e.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// windowsCommands are the programs of a Windows image. What only cmd.exe has is in
+// windowsCommands returns the programs of a Windows image. What only cmd.exe has is in
 // cmdInternals, and what only PowerShell has is in its package.
 func windowsCommands(image machine.Image) Table {
 	t := Table{

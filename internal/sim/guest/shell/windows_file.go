@@ -32,7 +32,7 @@ func (p *Process) switches(known string) (given map[string]bool, rest []string, 
 	return given, rest, 0
 }
 
-// denied says whether an error is one of access.
+// denied reports whether an error is one of access.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
 func typeFile(_ context.Context, p *Process) int {

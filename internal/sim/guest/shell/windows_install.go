@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// nodeProgram is the folder of a program that a node's image has beside Windows, "" for others.
+// nodeProgram returns the folder of a program that a node's image has beside Windows, ""
+// for others.
 func nodeProgram(name string) string {
 	switch strings.TrimSuffix(strings.ToLower(name), ".exe") {
 	case "kubeadm", "kubelet", "kubectl", "nssm":
@@ -20,8 +21,8 @@ func nodeProgram(name string) string {
 	return ""
 }
 
-// onPath says whether a program that is named without a folder is found: those of Windows
-// always, those of a node where a folder of the search path has the file.
+// onPath reports whether a program that is named without a folder is found: those of
+// Windows always, those of a node where a folder of the search path has the file.
 func (s *Shell) onPath(p *Process) bool {
 	folder := nodeProgram(p.Args[0])
 	if folder == "" || !s.guest.IsWindows() {
@@ -60,8 +61,8 @@ func versioned(name string) Command {
 	}
 }
 
-// programVersion is the version of the file that a process was started from, or what the image
-// holds.
+// programVersion returns the version of the file that a process was started from, or what
+// the image holds.
 func programVersion(p *Process, name string) string {
 	file := programPath(p.Guest, p.Args[0])
 	if program, ok := p.Guest.Program(file); ok && program.Version != "" {

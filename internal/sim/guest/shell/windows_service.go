@@ -146,7 +146,7 @@ func scExe(_ context.Context, p *Process) int {
 	return 0
 }
 
-// scStart is a start type as sc.exe prints it.
+// scStart returns a start type as sc.exe prints it.
 func scStart(start string) string {
 	return map[string]string{
 		machine.Automatic: "2   AUTO_START", machine.Manual: "3   DEMAND_START", machine.Disabled: "4   DISABLED",

@@ -184,7 +184,7 @@ func findWindows(_ context.Context, p *Process) int {
 	return f.search(p, files, re)
 }
 
-// whereCommand is where.exe: programs of the image by their paths, and files of the
+// whereCommand returns where.exe: programs of the image by their paths, and files of the
 // current directory and of PATH.
 func whereCommand(_ context.Context, p *Process) int {
 	quiet, code := false, 0
@@ -213,7 +213,7 @@ func whereCommand(_ context.Context, p *Process) int {
 	return code
 }
 
-// findProgram is where a name is found.
+// findProgram returns the paths at which a program's name is found.
 func (p *Process) findProgram(name string) []string {
 	var found []string
 	dirs := append([]string{p.Dir}, strings.Split(lookupFold(p.Env, "PATH"), ";")...)

@@ -83,8 +83,8 @@ func unbase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(b.String())
 }
 
-// PythonText is how Python's str writes a value of YAML, which is what cloud-init makes
-// of content and of words that are no strings.
+// PythonText returns a YAML value in the form of Python's str, to which cloud-init converts
+// file contents and words that are not strings.
 func PythonText(v any) string {
 	if s, ok := v.(string); ok {
 		return s

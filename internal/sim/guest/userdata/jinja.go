@@ -72,7 +72,7 @@ func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, er
 	return renderApart(ctx, source, vars)
 }
 
-// plain says whether a template does no more than print variables, so that its size
+// plain reports whether a template does no more than print variables, so that its size
 // bounds what it does.
 func plain(source string) (only bool) {
 	defer func() {
@@ -251,7 +251,7 @@ func reason(tail string, syntax bool) string {
 	return "the template cannot be rendered with the instance data"
 }
 
-// IsTemplateError says whether err is one of the template or its data.
+// IsTemplateError reports whether err is one of the template or its data.
 func IsTemplateError(err error) bool {
 	_, ok := errors.AsType[*TemplateError](err)
 	return ok

@@ -42,7 +42,7 @@ func (e *LimitError) Error() string {
 	return "jinja: the template was ended, because it " + e.Bound
 }
 
-// IsLimit says whether err is a template that was ended by a bound.
+// IsLimit reports whether err is a template that was ended by a bound.
 func IsLimit(err error) bool {
 	_, ok := errors.AsType[*LimitError](err)
 	return ok
@@ -68,7 +68,7 @@ func init() {
 	}
 }
 
-// renderAlone is the process that renders one template.
+// renderAlone returns the process that renders one template.
 func renderAlone(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(renderStack)
 	debug.SetMemoryLimit(renderMemory / 2)

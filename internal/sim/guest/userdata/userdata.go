@@ -119,8 +119,8 @@ func split(h header, body io.Reader, depth int) ([]Part, error) {
 	}
 }
 
-// rawUnicodeEscape is what Python makes of letters outside ASCII in a part of a message
-// that it read as text: bytes of Latin-1, or escapes. Both agents read messages so.
+// rawUnicodeEscape encodes text with Python's codec raw_unicode_escape: letters outside
+// ASCII become bytes of Latin-1, or escapes. Both agents decode parts of a message so.
 func rawUnicodeEscape(data []byte) []byte {
 	if !slices.ContainsFunc(data, func(b byte) bool { return b >= 0x80 }) || !utf8.Valid(data) {
 		return data
