@@ -30,27 +30,27 @@ import (
 // callTimeout bounds one request and its answer.
 const callTimeout = time.Minute
 
-// Config says which Azure a Client speaks to, and as whom.
+// Config configures a Client: which Azure it calls, and with which identity.
 type Config struct {
 	// Cloud has the endpoint and audience of the resource manager; zero is the
 	// public cloud.
 	Cloud cloud.Configuration
-	// SubscriptionID is what calls are made in; TenantID is kept for messages.
+	// SubscriptionID is the subscription that calls are counted in; TenantID is used in
+	// messages only.
 	SubscriptionID, TenantID string
-	// Credential gives the tokens.
+	// Credential returns the access tokens.
 	Credential azcore.TokenCredential
-	// Transport sends requests; nil is the SDK's own.
+	// Transport sends requests; nil means the SDK's default transport.
 	Transport policy.Transporter
-	// Log gets one line per call at V(4), without bodies, where the context has no
-	// logger.
+	// Log gets one line per call at V(4), without bodies, if the context has no logger.
 	Log logr.Logger
-	// Observe receives every call when it is not nil. It must not block.
+	// Observe, if not nil, is called after every request. It must not block.
 	Observe func(Observation)
 }
 
-// Client is one pipeline to one subscription as one identity. All that speak to
-// that subscription share it, so that throttling of one spares the others and
-// the count of calls is honest. It is safe for concurrent use.
+// Client sends requests for one subscription with one identity. All users of that
+// subscription share it, so that throttling affects only them and all their calls are
+// counted together. It is safe for concurrent use.
 type Client struct {
 	pipeline       runtime.Pipeline
 	endpoint       *url.URL
@@ -60,7 +60,7 @@ type Client struct {
 	registrations  registrations
 }
 
-// New makes a client. Clients are kept and shared; see the identity package.
+// New returns a new Client. Clients are kept and shared; see package identity.
 func New(c Config) (*Client, error) {
 	if c.SubscriptionID == "" {
 		return nil, errors.New("make an Azure client: no subscription ID: set spec.subscriptionID")
@@ -78,13 +78,13 @@ func New(c Config) (*Client, error) {
 		ClientOptions: policy.ClientOptions{
 			Cloud:     c.Cloud,
 			Transport: c.Transport,
-			// The reconcile loop retries, at the time that it chooses.
+			// The reconcile loop decides when to retry.
 			Retry:     policy.RetryOptions{MaxRetries: -1},
 			Telemetry: policy.TelemetryOptions{ApplicationID: "casement"},
 			PerCallPolicies: []policy.Policy{sameHost{endpoint}, spans{}, correlate{}, &client.gate,
 				&recorder{&client.counter, c.SubscriptionID, c.Log}},
 		},
-		// The SDK would wait inside the call until the provider is registered.
+		// Otherwise the SDK waits inside the call until the provider is registered.
 		DisableRPRegistration: true,
 	}
 	client.pipeline, err = armruntime.NewPipeline("casement", "v0", c.Credential, runtime.PipelineOptions{}, options)
@@ -97,22 +97,22 @@ func New(c Config) (*Client, error) {
 // SubscriptionID returns the subscription that the client's calls are counted in.
 func (c *Client) SubscriptionID() string { return c.subscriptionID }
 
-// Result is what a changing call led to. Operation is nil when it is complete, and
-// then Body is the resource (null after a delete). Of an operation that has just begun it
-// is what Azure answered first, which has most of the resource.
+// Result is the answer to a changing call. If Operation is nil, the change is complete and
+// Body is the resource (null after a delete). Otherwise Body is Azure's first answer, which
+// has most fields of the resource.
 type Result struct {
 	Body      json.RawMessage
 	Operation *Operation
-	// Took is how long an operation that a poll found ended has lasted by Azure's own
-	// clock; 0 where Azure does not say, as Microsoft.Network does not.
+	// Took is how long an ended operation lasted by Azure's own clock; 0 if the answer does
+	// not contain it, as with Microsoft.Network.
 	Took time.Duration
 }
 
-// Operation is a long-running operation that Azure is at work on.
+// Operation is a long-running operation that has not ended.
 type Operation struct {
-	// Token lets any process poll the operation later.
+	// Token lets any process continue to poll the operation.
 	Token string
-	// RetryAfter is how long Azure asks to wait before the next poll, or 0.
+	// RetryAfter is the wait before the next poll that Azure asks for, or 0.
 	RetryAfter time.Duration
 }
 
@@ -128,7 +128,7 @@ func Query(name, value string) Option {
 	}
 }
 
-// Get reads one resource. The class of the error is NotFound when there is none.
+// Get reads one resource. If it does not exist, the error has the class NotFound.
 func (c *Client) Get(ctx context.Context, id, apiVersion string, options ...Option) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -139,8 +139,8 @@ func (c *Client) Get(ctx context.Context, id, apiVersion string, options ...Opti
 	return payload(resp, id)
 }
 
-// List reads a collection, page after page, as the loop asks for more. The last
-// pair has the error, if any.
+// List iterates over a collection; each page is requested when the loop reaches it. The
+// last pair has the error, if any.
 func (c *Client) List(ctx context.Context, collection, apiVersion string, options ...Option) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		next := ""
@@ -173,7 +173,7 @@ func (c *Client) page(ctx context.Context, collection, apiVersion, next string, 
 	defer cancel()
 	target := collection
 	if next != "" {
-		// The link is whole: version and filter are in it.
+		// The link to the next page contains version and filter.
 		target, apiVersion, options = next, "", nil
 	}
 	resp, err := c.do(ctx, http.MethodGet, target, apiVersion, nil, options)
@@ -185,7 +185,7 @@ func (c *Client) page(ctx context.Context, collection, apiVersion, next string, 
 		return page{}, err
 	}
 	var p page
-	// Catalogues of images answer with a bare array.
+	// Lists of marketplace images are JSON arrays without an object around them.
 	if strings.HasPrefix(strings.TrimSpace(string(body)), "[") {
 		err = json.Unmarshal(body, &p.Value)
 	} else {
@@ -202,12 +202,12 @@ func (c *Client) Put(ctx context.Context, id, apiVersion string, body any, optio
 	return c.begin(ctx, http.MethodPut, id, apiVersion, body, options)
 }
 
-// Patch changes the parts of a resource that body has.
+// Patch changes the fields of a resource that are in body.
 func (c *Client) Patch(ctx context.Context, id, apiVersion string, body any, options ...Option) (Result, error) {
 	return c.begin(ctx, http.MethodPatch, id, apiVersion, body, options)
 }
 
-// Delete removes a resource; one that does not exist is removed already.
+// Delete deletes a resource; it is no error if the resource does not exist.
 func (c *Client) Delete(ctx context.Context, id, apiVersion string, options ...Option) (Result, error) {
 	result, err := c.begin(ctx, http.MethodDelete, id, apiVersion, nil, options)
 	if ClassOf(err) == NotFound {
@@ -216,13 +216,13 @@ func (c *Client) Delete(ctx context.Context, id, apiVersion string, options ...O
 	return result, err
 }
 
-// Post asks a resource for an action, which is the last segment of id. body may
-// be nil.
+// Post invokes an action of a resource; the action is the last segment of id. body may be
+// nil.
 func (c *Client) Post(ctx context.Context, id, apiVersion string, body any, options ...Option) (Result, error) {
 	return c.begin(ctx, http.MethodPost, id, apiVersion, body, options)
 }
 
-// do sends one request. Answers that are not a success become an *Error.
+// do sends one request. An answer that is not a success is returned as an *Error.
 func (c *Client) do(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*http.Response, error) {
 	req, err := c.request(ctx, method, target, apiVersion, body, options)
 	if err != nil {

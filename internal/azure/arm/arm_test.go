@@ -19,15 +19,15 @@ import (
 	azfake "github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
 )
 
-// reply is one answer of the handler under a client.
+// reply is one answer of the test's server.
 type reply struct {
 	status int
 	body   string
 	header map[string]string
 }
 
-// wire answers each request by "METHOD path", in the order given, the last one
-// without end; nothing leaves the process.
+// wire answers the requests of a client from a list for each "METHOD path", in order; the
+// last answer repeats. No request leaves the process.
 type wire struct {
 	mu      sync.Mutex
 	replies map[string][]reply
@@ -172,8 +172,8 @@ func TestDeleteThroughLocation(t *testing.T) {
 	}
 }
 
-// TestLocationOfWhatIsMade: an answer of a provider without long-running operations says
-// where the resource is.
+// TestLocationOfWhatIsMade checks that the Location of a 201 without a long-running
+// operation is not taken for the URL of an operation.
 func TestLocationOfWhatIsMade(t *testing.T) {
 	w := &wire{replies: map[string][]reply{"PUT " + vm: {{201, `{"properties":{}}`, map[string]string{"Location": vm}}}}}
 	r, err := newClient(t, w).Put(t.Context(), vm, "1", struct{}{})

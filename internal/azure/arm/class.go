@@ -6,43 +6,43 @@ import (
 	"strings"
 )
 
-// Class is what an error means to whoever has to go on.
+// Class is what an error means to the caller that has to decide how to continue.
 type Class string
 
 const (
 	// NotFound: the resource, its group or its parent does not exist.
 	NotFound Class = "NotFound"
-	// Conflict: the request does not fit the resource's present state; later it
-	// may.
+	// Conflict: the request contradicts the resource's present state, which may change.
 	Conflict Class = "Conflict"
-	// Busy: another operation is at work on the resource or on one beside it.
+	// Busy: another operation is in progress on the resource or on a related one.
 	Busy Class = "Busy"
-	// Throttled: too many calls; Error.RetryAfter says how long to make none.
+	// Throttled: there were too many calls; Error.RetryAfter is how long no call can
+	// succeed.
 	Throttled Class = "Throttled"
-	// Quota: the subscription's limit is reached; somebody has to raise it.
+	// Quota: the subscription's limit is reached; an administrator has to raise it.
 	Quota Class = "Quota"
-	// Denied: the identity is not allowed to, a policy or a lock forbids it, or
-	// signing in failed.
+	// Denied: the identity lacks a permission, a policy or lock forbids the request, or
+	// authentication failed.
 	Denied Class = "Denied"
-	// Invalid: the request will never be accepted as it is.
+	// Invalid: Azure never accepts the request without a change.
 	Invalid Class = "Invalid"
 	// SKUNotAvailable: the size is not offered in the location or zone.
 	SKUNotAvailable Class = "SKUNotAvailable"
 	// Capacity: Azure has no room for the size right now.
 	Capacity Class = "Capacity"
-	// InUse: other resources hold on to the one to be deleted.
+	// InUse: other resources refer to the resource that should be deleted.
 	InUse Class = "InUse"
-	// Failed: Azure tried and the resource came to nothing, such as a guest that
-	// did not provision.
+	// Failed: Azure began the operation and it failed, for example because a guest did not
+	// provision.
 	Failed Class = "Failed"
-	// Transient: the way or the service faltered.
+	// Transient: the network or the service failed for a moment.
 	Transient Class = "Transient"
-	// Unknown: none of these.
+	// Unknown: no other class applies.
 	Unknown Class = "Unknown"
 )
 
-// ClassOf returns the class of an error, "" for none and Unknown for errors that
-// are not Azure's.
+// ClassOf returns the class of an error: "" for nil, and Unknown for errors that are not
+// Azure's.
 func ClassOf(err error) Class {
 	if err == nil {
 		return ""
@@ -59,8 +59,8 @@ func (e *Error) classify() {
 	if e.Class == "" {
 		e.Class = classOfStatus(e.StatusCode)
 	}
-	// A refusal to one resource is not a call to the whole subscription to slow
-	// down, though some providers send it as 429.
+	// A 429 about one busy resource, which some providers send, does not mean that the
+	// whole subscription has to slow down.
 	if e.StatusCode == http.StatusTooManyRequests && e.Class != Busy && e.Class != Quota {
 		e.Class = Throttled
 	}
@@ -142,8 +142,9 @@ func classOfCode(code, message string) Class {
 	return ""
 }
 
-// operationNotAllowed distinguishes Compute's uses of one code: family quota, a disk
-// or availability set that is still in use, and a state that has to pass.
+// operationNotAllowed returns the class of Compute's code OperationNotAllowed by the
+// message: the quota of a family, a disk or availability set in use, or a state that will
+// change.
 func operationNotAllowed(message string) Class {
 	m := strings.ToLower(message)
 	switch {

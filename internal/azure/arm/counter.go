@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Call is a kind of call, and how often it was made.
+// Call is a kind of call with the number of such calls.
 type Call struct {
 	// Verb is get, list, put, patch, delete, post or poll.
 	Verb string
@@ -22,20 +22,20 @@ type Call struct {
 	ResourceType string
 	// Code is the HTTP status, 0 when no answer came.
 	Code int
-	// Count is how many there were.
+	// Count is the number of calls.
 	Count int
 }
 
-// Observation is one call and how it went.
+// Observation describes one call and its answer.
 type Observation struct {
 	Call
 	// SubscriptionID is the client's subscription.
 	SubscriptionID string
-	// Took is the time to the head of the answer.
+	// Took is the time until the answer's headers arrived.
 	Took time.Duration
-	// Remaining is what Azure said is left of its quotas of calls, by the name of the
-	// quota: reads, writes or deletes of the subscription, or a resource provider's
-	// own such as "Microsoft.Compute/PutVM3Min".
+	// Remaining has the remaining calls in Azure's quotas, by the name of the quota: reads,
+	// writes or deletes of the subscription, or a resource provider's own such as
+	// "Microsoft.Compute/PutVM3Min".
 	Remaining map[string]int
 }
 
@@ -74,8 +74,8 @@ func (c *Client) Calls() []Call {
 	return calls
 }
 
-// recorder counts each call and logs a line about it, without query values or
-// bodies, which may hold secrets.
+// recorder counts each call and logs a line about it, without query values and bodies,
+// because they can contain secrets.
 type recorder struct {
 	counter        *counter
 	subscriptionID string

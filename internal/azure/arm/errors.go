@@ -15,14 +15,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// CodeBadToken is the code of an error about a resume token that is of no use.
+// CodeBadToken is the code of the error for a resume token that cannot be used.
 const CodeBadToken = "ResumeTokenUnusable"
 
-// CodeBadName is the code of an error about an ID that no resource can have.
+// CodeBadName is the code of the error for an ID that no resource can have.
 const CodeBadName = "InvalidResourceName"
 
-// Unnamable reports whether Azure, or the client before asking it, refuses an ID as one
-// that no resource can have: there is nothing to find or to delete there.
+// Unnamable reports whether Azure, or the client itself, refuses an ID because no resource
+// can have it: nothing with that ID exists or has to be deleted.
 func Unnamable(err error) bool {
 	switch CodeOf(err) {
 	case CodeBadName, "InvalidSubscriptionId", "InvalidResourceGroup":
@@ -31,27 +31,27 @@ func Unnamable(err error) bool {
 	return false
 }
 
-// maxMessage bounds what Azure's message may add to conditions and events.
+// maxMessage bounds the length of Azure's message in conditions and events.
 const maxMessage = 1024
 
-// errForeignHost is a URL that leads away from the resource manager.
+// errForeignHost is the error for a URL whose host is not the resource manager.
 var errForeignHost = errors.New("not the resource manager's host")
 
-// Error is what Azure, or the way to it, answered instead of doing what was asked.
+// Error is a failed request: an error answer of Azure, or no answer.
 type Error struct {
-	// Class says how a caller treats the error: wait, retry, give up.
+	// Class tells a caller how to treat the error: wait, retry or give up.
 	Class Class
 	// Method and ID are the HTTP method and the resource ID of the request that failed.
 	Method, ID string
-	// StatusCode is the HTTP status, 0 when there was no answer. A failed
-	// long-running operation has 200.
+	// StatusCode is the HTTP status, or 0 without an answer. For a failed long-running
+	// operation it is 200.
 	StatusCode int
-	// Code and Message are Azure's, Target the property it blames.
+	// Code and Message are Azure's; Target is the property that the error is about.
 	Code, Message, Target string
-	// RetryAfter is how long to wait before the next try, or 0.
+	// RetryAfter is the wait before the next attempt, or 0.
 	RetryAfter time.Duration
 
-	// ended means that the long-running operation is over.
+	// ended means that the long-running operation has ended.
 	ended bool
 	err   error
 }
@@ -74,11 +74,11 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the transport's or the SDK's error.
+// Unwrap returns the error of the transport or the SDK.
 func (e *Error) Unwrap() error { return e.err }
 
-// OperationEnded reports whether a long-running operation that an error reports is over, so
-// that its token is of no more use.
+// OperationEnded reports whether an error means that a long-running operation has ended, so
+// that its token cannot be used any more.
 func OperationEnded(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.ended
@@ -92,8 +92,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// shortID is type, name and group of a resource: enough to find it, short enough
-// for a condition.
+// shortID returns the type, name and group of a resource: enough to identify it in a
+// condition.
 func shortID(id string) string {
 	if id == "" {
 		return "operation"
@@ -105,7 +105,7 @@ func shortID(id string) string {
 	return short
 }
 
-// responseError makes an error of an answer that is not a success.
+// responseError returns the error for an answer that is not a success.
 func responseError(method, target string, resp *http.Response) *Error {
 	e := &Error{Method: method, ID: pathOf(target), StatusCode: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	body, err := runtime.Payload(resp)
@@ -117,8 +117,8 @@ func responseError(method, target string, resp *http.Response) *Error {
 	return e
 }
 
-// describe takes code and message from an error body in any of ARM's shapes:
-// wrapped in "error", flat, or in the status of an operation.
+// describe sets code and message from an error body in any of ARM's forms: wrapped in
+// "error", flat, or in the status of an operation.
 func (e *Error) describe(code string, body []byte) {
 	type detail struct {
 		Code    string   `json:"code"`
@@ -144,7 +144,7 @@ func (e *Error) describe(code string, body []byte) {
 		e.Message = oneLine(d.Message)
 	}
 	e.Target = d.Target
-	// A wrapper without a meaning of its own: the first detail has the cause.
+	// The code of a wrapper has no meaning; the first detail is the cause.
 	if len(d.Details) > 0 && classOfCode(e.Code, e.Message) == "" && d.Details[0].Code != "" {
 		e.Message = oneLine(d.Message + " " + d.Details[0].Code + ": " + d.Details[0].Message)
 		if classOfCode(d.Details[0].Code, d.Details[0].Message) != "" {
@@ -161,10 +161,10 @@ func oneLine(s string) string {
 	return s
 }
 
-// transportError makes an error of a request that got no answer.
+// transportError returns the error for a request without an answer.
 func transportError(method, target string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		// The gate made the error, and it knows only the path of the request.
+		// The error comes from the gate, which knows only the path of the request.
 		e.Method, e.ID = method, pathOf(target)
 		return e
 	}
@@ -185,7 +185,8 @@ func transportError(method, target string, err error) error {
 	return e
 }
 
-// signIn reads a failed sign-in: refused by the authority, or not reached.
+// signIn sets the fields of a failed authentication: refused by the authority, or the
+// authority did not answer.
 func (e *Error) signIn(failed *azidentity.AuthenticationFailedError) {
 	e.Code = "AuthenticationFailed"
 	if failed.RawResponse == nil {
@@ -207,8 +208,8 @@ func (e *Error) signIn(failed *azidentity.AuthenticationFailedError) {
 	e.Message = "sign in: " + oneLine(first) + "; check the AzureClusterIdentity and its secret"
 }
 
-// operationError makes an error of a long-running operation that ended badly, or
-// whose result could not be read.
+// operationError returns the error for a long-running operation that failed, or whose
+// result could not be read.
 func operationError(method, id string, err error) error {
 	resp, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok || resp.RawResponse == nil {
@@ -223,7 +224,7 @@ func operationError(method, id string, err error) error {
 	return e
 }
 
-// pollError makes an error of a poll that got no state.
+// pollError returns the error for a poll that returned no state.
 func pollError(method, id string, err error) error {
 	out := operationError(method, id, err)
 	e, ok := errors.AsType[*Error](out)
@@ -237,7 +238,7 @@ func pollError(method, id string, err error) error {
 	case errors.Is(err, errForeignHost):
 		e.Class, e.Code, e.ended = Invalid, CodeBadToken, true
 	case e.StatusCode/100 == 4:
-		// Denied or throttled: the operation goes on without us.
+		// After a denied or throttled poll the operation continues.
 		e.ended = false
 	}
 	return e
@@ -248,8 +249,8 @@ func passing(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// retryAfter reads the wait that an answer asks for; ARM sends milliseconds in two
-// spellings, seconds or a date.
+// retryAfter parses the wait in an answer's headers; ARM sends milliseconds in two headers,
+// seconds, or a date.
 func retryAfter(h http.Header) time.Duration {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms"} {
 		if n, err := strconv.Atoi(h.Get(name)); err == nil && n > 0 {
@@ -266,7 +267,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// CodeOf is Azure's code of an error, or "".
+// CodeOf returns Azure's code of an error, or "".
 func CodeOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

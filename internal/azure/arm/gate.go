@@ -15,26 +15,27 @@ import (
 const (
 	// closedFor is how long a 429 without Retry-After closes the gate.
 	closedFor = 15 * time.Second
-	// lowQuota is the rest of a bucket below which calls are spaced out, in calls.
-	// ARM's buckets hold 200 or 250.
+	// lowQuota is the number of remaining calls below which the gate spaces calls out.
+	// ARM's buckets contain 200 or 250 calls.
 	lowQuota = 20
-	// lowResourceQuota is the same for the small buckets of a resource type.
+	// lowResourceQuota is the same limit for the small buckets of a resource type.
 	lowResourceQuota = 2
-	// longestPace is the wait beyond which a call is refused instead of held.
+	// longestPace is the longest time for which a call waits; a call that would have to
+	// wait longer is refused.
 	longestPace = time.Second
 )
 
-// gate is before the whole pipeline. A 429 closes it for every call until
-// Azure's Retry-After; calls made meanwhile fail at once as Throttled, without a
-// request. When the headers say that a bucket runs low, calls that draw on it are
-// spaced out to the rate at which Azure refills it.
+// gate comes first in the pipeline. A 429 closes it for every call until Azure's
+// Retry-After has passed; meanwhile calls fail at once as Throttled, without a request.
+// When the headers show that a bucket is nearly empty, calls that use it are spaced out to
+// the rate at which Azure refills it.
 type gate struct {
 	mu          sync.Mutex
 	closedUntil time.Time
 	pace        map[string]pace
 }
 
-// pace is the spacing of the calls that draw on one bucket.
+// pace is the spacing of the calls that use one bucket.
 type pace struct {
 	interval time.Duration
 	next     time.Time
@@ -52,7 +53,7 @@ func (g *gate) Do(req *policy.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// buckets are the names of the quotas that a call draws on.
+// buckets are the names of the quotas that a call uses.
 type buckets struct {
 	subscription string // reads, writes or deletes
 	resource     string // method and resource type
@@ -69,7 +70,7 @@ func bucketsOf(r *http.Request) buckets {
 	return buckets{kind, r.Method + " " + strings.ToLower(TypeOf(r.URL.Path))}
 }
 
-// enter waits for the call's turn, or refuses it.
+// enter waits until the call may be sent, or refuses it.
 func (g *gate) enter(ctx context.Context, keys buckets) error {
 	wait, refused := g.reserve(time.Now(), keys)
 	if refused != nil {
@@ -113,7 +114,7 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 	return wait, nil
 }
 
-// learn closes the gate on a 429 and reads the remaining quotas.
+// learn closes the gate after a 429 and records the remaining quotas.
 func (g *gate) learn(resp *http.Response, keys buckets) {
 	now := time.Now()
 	g.mu.Lock()
@@ -148,15 +149,15 @@ func (g *gate) setPace(key string, low bool, interval time.Duration, now time.Ti
 	}
 }
 
-// closesGate distinguishes throttling from a provider's refusal to one busy resource,
-// which some send as 429 too.
+// closesGate reports whether a 429 is throttling, and not the refusal of a provider because
+// one resource is busy.
 func closesGate(resp *http.Response) bool {
 	e := responseError("", "", resp)
 	return e.Class == Throttled
 }
 
-// refill returns the time in which Azure puts one call back into a bucket: 25 reads and 10
-// writes or deletes a second. Source:
+// refill returns how long Azure takes to add one call to a bucket: 25 reads and 10 writes
+// or deletes a second. Source:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
 func refill(kind string) time.Duration {
 	if kind == "reads" {
@@ -170,7 +171,7 @@ func remaining(h http.Header, name string) (int, bool) {
 	return n, err == nil
 }
 
-// remainingResource returns the smallest rest in a header such as
+// remainingResource returns the smallest number in a header such as
 // "Microsoft.Compute/PutVM3Min;238,Microsoft.Compute/PutVM30Min;1197".
 func remainingResource(h http.Header) (int, bool) {
 	least, found := 0, false

@@ -49,8 +49,9 @@ func ParentOf(id string) string {
 	return "/" + strings.Join(segments[:len(segments)-2], "/")
 }
 
-// Nameable reports whether a resource can have an ID or path: each segment is a name by
-// ARM's general rules. A name with another path in it leads elsewhere. Source:
+// Nameable reports whether an ID or path can be that of a resource: each segment is a valid
+// name by ARM's general rules. A name that contains a path would address another resource.
+// Source:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
 func Nameable(id string) bool {
 	if !strings.HasPrefix(id, "/") {
@@ -66,10 +67,10 @@ func Nameable(id string) bool {
 	return true
 }
 
-// longestName is more than any resource type allows.
+// longestName is longer than any name that a resource type allows.
 const longestName = 512
 
-// Key folds a resource ID for comparison: Azure ignores case.
+// Key returns the form of a resource ID for comparison, in lower case: Azure ignores case.
 func Key(id string) string { return strings.ToLower(strings.TrimSuffix(id, "/")) }
 
 func split(id string) []string { return strings.Split(strings.Trim(id, "/"), "/") }
@@ -83,7 +84,7 @@ func lastIndexFold(segments []string, s string) int {
 	return -1
 }
 
-// pathOf returns the path of a URL, and what is no URL as it is.
+// pathOf returns the path of a URL; text that is not a URL is returned unchanged.
 func pathOf(raw string) string {
 	if u, err := url.Parse(raw); err == nil && u.Host != "" {
 		return u.Path

@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// begin makes a changing call and returns its end or the operation it started.
+// begin sends a changing request and returns its result, or the operation that it started.
 func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body any, options []Option) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -35,30 +35,31 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 		return result, err
 	}
 	if succeeded(first) {
-		// The SDK would read the resource again.
+		// The SDK would read the resource once more.
 		return Result{Body: first}, nil
 	}
 	return finished(ctx, poller, method, id)
 }
 
-// goesOn reports whether an answer is that of a long-running operation. A Location alone is
-// not: providers without such operations answer 201 with the path of what was made, as
-// Microsoft.ManagedIdentity does. Source:
+// goesOn reports whether an answer announces a long-running operation. A header Location
+// alone does not: providers without such operations, such as Microsoft.ManagedIdentity,
+// answer 201 with the path of the created resource. Source:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
 func goesOn(resp *http.Response, first json.RawMessage) bool {
 	return resp.StatusCode == http.StatusAccepted || resp.Header.Get("Azure-AsyncOperation") != "" || !succeeded(first)
 }
 
-// Poll asks once for the state of an operation. Result.Operation is set while it goes
-// on, with a token that replaces the one given. An operation that failed in Azure
-// is an *Error that says so; OperationEnded distinguishes it from a poll that could not
-// be made, after which the token is still good.
+// Poll requests the state of an operation once. While the operation continues,
+// Result.Operation has a token that replaces the given one. An operation that failed in
+// Azure is returned as an *Error; OperationEnded distinguishes it from a failed poll, after
+// which the token remains valid.
 func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
 	return c.poll(ctx, token, true)
 }
 
-// PollState is Poll without the read of the resource that follows an operation's success:
-// Result.Body is empty then. It is for who keeps the answer that the operation began with.
+// PollState is Poll without the read of the resource after an operation's success:
+// Result.Body is empty then. It is for callers that keep the answer with which the
+// operation began.
 func (c *Client) PollState(ctx context.Context, token string) (Result, error) {
 	return c.poll(ctx, token, false)
 }
@@ -89,8 +90,8 @@ func (c *Client) poll(ctx context.Context, token string, read bool) (Result, err
 	return result, err
 }
 
-// operationState is the answer of an operation's own path. One without a status is the
-// resource itself, or none.
+// operationState is the body of a poll of an operation's own URL. A body without a status
+// is the resource itself, or empty.
 type operationState struct {
 	Status    string `json:"status"`
 	StartTime string `json:"startTime"`
@@ -133,7 +134,7 @@ func finished(ctx context.Context, poller *runtime.Poller[json.RawMessage], meth
 	return Result{Body: body}, nil
 }
 
-// succeeded reports whether a first answer already has the end state.
+// succeeded reports whether the first answer to a request already has the final state.
 func succeeded(body json.RawMessage) bool {
 	var resource struct {
 		Properties struct {
@@ -144,15 +145,15 @@ func succeeded(body json.RawMessage) bool {
 		return true
 	}
 	if json.Unmarshal(body, &resource) != nil {
-		// Arrays and other answers of actions carry no state.
+		// Arrays and other answers of actions have no state.
 		return true
 	}
 	state := resource.Properties.ProvisioningState
 	return state == "" || strings.EqualFold(state, "Succeeded")
 }
 
-// describe reads method and resource from a resume token, for messages. The SDK
-// keeps them for operations with an Azure-AsyncOperation header only.
+// describe returns the method and the resource of a resume token, for messages. The SDK
+// stores them only for operations with a header Azure-AsyncOperation.
 func describe(token string) (method, id string) {
 	var t struct {
 		Token struct {
@@ -160,7 +161,7 @@ func describe(token string) (method, id string) {
 			OrigURL string `json:"origURL"`
 		} `json:"token"`
 	}
-	// An unreadable token describes nothing; Poll reports it.
+	// For an unreadable token both stay empty; Poll returns the error.
 	_ = json.Unmarshal([]byte(token), &t)
 	if t.Token.Method == "" {
 		t.Token.Method = http.MethodGet

@@ -10,9 +10,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// sameHost refuses requests to any host but the resource manager's: polling URLs
-// and links come from answers and from an object's status, and the token must not
-// follow them elsewhere.
+// sameHost refuses requests to any host but the resource manager's: polling URLs and links
+// come from answers and from an object's status, and the access token must not be sent to
+// another host.
 type sameHost struct{ endpoint *url.URL }
 
 func (p sameHost) Do(req *policy.Request) (*http.Response, error) {
@@ -25,13 +25,13 @@ func (p sameHost) Do(req *policy.Request) (*http.Response, error) {
 
 type correlationKey struct{}
 
-// WithCorrelationID makes every call of the context carry an ID that Azure keeps
-// in its activity log. It has to be a UUID; "" is for none.
+// WithCorrelationID sets an ID that every call with the context sends and that Azure keeps
+// in its activity log. It has to be a UUID; "" sets none.
 func WithCorrelationID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, correlationKey{}, id)
 }
 
-// correlate sends the context's correlation ID.
+// correlate sends the correlation ID of the request's context.
 type correlate struct{}
 
 func (correlate) Do(req *policy.Request) (*http.Response, error) {

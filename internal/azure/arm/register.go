@@ -10,22 +10,24 @@ import (
 )
 
 const (
-	// registrationAPIVersion is of Microsoft.Resources.
+	// registrationAPIVersion is the API version of Microsoft.Resources.
 	registrationAPIVersion = "2021-04-01"
-	// registrationWait is how long a provider takes to register, more or less.
+	// registrationWait is roughly how long the registration of a provider takes.
 	registrationWait = 15 * time.Second
-	// registrationPause is the time before a provider is asked to register again.
+	// registrationPause is the time before the registration of a provider is requested
+	// again.
 	registrationPause = 5 * time.Minute
 )
 
-// registrations remembers when providers were asked to register.
+// registrations remembers when the registration of each provider was requested.
 type registrations struct {
 	mu    sync.Mutex
 	asked map[string]time.Time
 }
 
-// registerProvider asks Azure to register the provider that a call lacked, once in
-// a while, and makes the error say so. It does not wait: the caller tries again.
+// registerProvider requests the registration of the provider that a failed call needs, not
+// more often than registrationPause, and mentions it in the error. It does not wait: the
+// caller tries again.
 func (c *Client) registerProvider(ctx context.Context, target string, failure *Error) {
 	switch failure.Code {
 	case "MissingSubscriptionRegistration", "MissingRegistrationForResourceProvider", "SubscriptionNotRegistered":
@@ -42,7 +44,7 @@ func (c *Client) registerProvider(ctx context.Context, target string, failure *E
 		failure.err = errors.Join(failure.err, err)
 		failure.Message += "; registering it failed: " + oneLine(err.Error())
 	} else {
-		// Nothing of the answer is needed, and the SDK has read it already.
+		// The SDK has read the answer already, and nothing in it is needed.
 		_ = resp.Body.Close()
 		failure.Message += "; casement asked Azure to register it"
 	}

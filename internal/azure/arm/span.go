@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spans makes a span of each call, waits at the gate included. It records neither query
-// nor headers nor bodies, which may hold secrets.
+// spans records a tracing span for each call, including the wait at the gate. It records
+// neither query nor headers nor bodies, because they can contain secrets.
 type spans struct{}
 
 func (spans) Do(req *policy.Request) (*http.Response, error) {

@@ -27,18 +27,19 @@ import (
 type Host struct {
 	// DNSName is properties.dnsName of the Bastion host.
 	DNSName string
-	// Credential gives ARM's tokens for Scope.
+	// Credential returns tokens for ARM, with the scope Scope.
 	Credential azcore.TokenCredential
 	Scope      string
-	// TLS is the default when nil; DialContext replaces the network's.
+	// TLS configures TLS connections, nil means the default; DialContext replaces the
+	// network's dialer.
 	TLS         *tls.Config
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// patience bounds each call to the Bastion host.
+// patience bounds the duration of each call to the Bastion host.
 const patience = 30 * time.Second
 
-// session is what the host answers to a request for a tunnel.
+// session is the host's answer to a request for a tunnel.
 type session struct {
 	AuthToken      string `json:"authToken"`
 	NodeID         string `json:"nodeId"`
@@ -58,7 +59,7 @@ func (h Host) Dial(ctx context.Context, vmID, port string) (net.Conn, error) {
 		"wss://"+h.DNSName+"/webtunnelv2/"+url.PathEscape(s.WebsocketToken)+"?X-Node-Id="+url.QueryEscape(s.NodeID),
 		nil)
 	if err != nil {
-		// The error may quote the address, which holds the token.
+		// The error can contain the URL, which contains the token.
 		err = fmt.Errorf("open the tunnel of Bastion host %s to port %s of %s: the websocket was not opened", h.DNSName, port, vmID)
 		if resp != nil {
 			err = fmt.Errorf("%w: %s", err, resp.Status)
@@ -73,7 +74,7 @@ func (h Host) client() *http.Client {
 		DialContext: h.DialContext, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 }
 
-// open gets the tokens of a tunnel.
+// open requests the tokens of a tunnel.
 func (h Host) open(ctx context.Context, vmID, port string) (s session, err error) {
 	token, err := h.Credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{h.Scope}})
 	if err != nil {
@@ -110,7 +111,7 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
 }
 
-// close gives the tokens back, so that the host counts one session less.
+// close ends the session, so that the host counts one session less.
 func (h Host) close(s session) error {
 	req, err := http.NewRequest(http.MethodDelete, "https://"+h.DNSName+"/api/tokens/"+url.PathEscape(s.AuthToken), nil)
 	if err != nil {
@@ -124,8 +125,8 @@ func (h Host) close(s session) error {
 	return resp.Body.Close()
 }
 
-// tunnel is a connection over a websocket. Reads go on where the last message was
-// left; one goroutine may read while another writes.
+// tunnel is a connection over a websocket. A Read continues in the message that the
+// previous Read did not finish; one goroutine may read while another writes.
 type tunnel struct {
 	net.Conn // deadlines and addresses
 	ws       *websocket.Conn
@@ -133,7 +134,7 @@ type tunnel struct {
 	leave    func() error
 }
 
-// Read reads from the messages that come.
+// Read reads from the received messages.
 func (t *tunnel) Read(p []byte) (int, error) {
 	for {
 		if t.rest == nil {
@@ -167,5 +168,5 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the connection and the host's session.
+// Close closes the connection and ends the host's session.
 func (t *tunnel) Close() error { return t.leave() }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// cache keeps answers of Azure for as long as they are good. Of those who miss an answer
-// at the same time one reads it, and the others wait for it.
+// cache keeps Azure's answers until they expire. If several callers miss an answer at the
+// same time, one reads it and the others wait for it.
 type cache[T any] struct {
 	now    func() time.Time
 	flight singleflight.Group
@@ -33,9 +33,10 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 	if a, ok := c.good(key); ok {
 		return a.value, nil
 	}
-	// The one that reads does so for all: its own end is no reason to stop.
+	// The read serves all callers, so the end of the first caller's context does not stop
+	// it.
 	done := c.flight.DoChan(key, func() (any, error) {
-		// Another may have read it between the look above and here.
+		// Another caller may have read it since the check above.
 		if a, ok := c.good(key); ok {
 			return a.value, nil
 		}
@@ -57,13 +58,13 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 	}
 }
 
-// good returns the answer that is cached under a key, unless it is too old.
+// good returns the cached answer of a key, unless it has expired.
 func (c *cache[T]) good(key string) (answer[T], bool) {
 	a, ok := c.last(key)
 	return a, ok && c.now().Before(a.until)
 }
 
-// last returns the newest answer that was read under a key, of any age.
+// last returns the newest answer of a key, even if it has expired.
 func (c *cache[T]) last(key string) (answer[T], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestReadOutlivesItsCaller: who asked first may leave; the others get their answer.
+// TestReadOutlivesItsCaller checks that a read continues for other callers when the first
+// caller gives up.
 func TestReadOutlivesItsCaller(t *testing.T) {
 	c := newCache[string](time.Now)
 	reading, answer := make(chan struct{}), make(chan struct{})
@@ -28,7 +29,7 @@ func TestReadOutlivesItsCaller(t *testing.T) {
 		t.Errorf("the first one left with %v", err)
 	}
 	close(answer)
-	// It joins the read, or comes after it; it never reads a second time.
+	// This call joins the read or comes after it; it never reads a second time.
 	if value, err := c.get(t.Context(), "key", read); err != nil || value != "value" {
 		t.Errorf("got %q, %v", value, err)
 	}

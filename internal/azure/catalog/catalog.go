@@ -19,14 +19,14 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Client is what catalog needs of Azure; *arm.Client is one.
+// Client has the calls of Azure that catalog makes; *arm.Client implements it.
 type Client interface {
 	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
 	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
 	SubscriptionID() string
 }
 
-// API versions of what catalog reads.
+// API versions of the lists and resources that catalog reads.
 const (
 	skusAPIVersion    = "2021-07-01"
 	imagesAPIVersion  = "2024-07-01"
@@ -34,14 +34,14 @@ const (
 )
 
 const (
-	// skusFor is how long the sizes of a location are good.
+	// skusFor is how long the list of a location's sizes is kept.
 	skusFor = 24 * time.Hour
-	// imageFor is how long an image that exists is taken to, and missingFor how
-	// long one that does not: somebody may be publishing it.
+	// imageFor is how long the answer that an image exists is kept; missingFor is the same
+	// for an image that does not exist, which may be published at any time.
 	imageFor, missingFor = 24 * time.Hour, time.Minute
 )
 
-// Catalog is of one subscription. It is safe for concurrent use.
+// Catalog answers for one subscription. It is safe for concurrent use.
 type Catalog struct {
 	client    Client
 	locations *cache[location]
@@ -59,8 +59,8 @@ func New(c Client, now func() time.Time) *Catalog {
 	return &Catalog{client: c, locations: newCache[location](now), images: newCache[bool](now)}
 }
 
-// SKU finds a VM size in a location; case does not matter. It is not ok when the
-// location does not have the size.
+// SKU returns a VM size of a location, without case; ok is false if the location does not
+// have it.
 func (c *Catalog) SKU(ctx context.Context, locationName, size string) (SKU, bool, error) {
 	l, err := c.location(ctx, locationName)
 	if err != nil {
@@ -79,8 +79,8 @@ func (c *Catalog) SKUs(ctx context.Context, locationName string) ([]SKU, error) 
 	return slices.SortedFunc(maps.Values(l), func(a, b SKU) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// Zones returns the availability zones of a location in which the subscription may have
-// some VM size, sorted; none in locations without zones.
+// Zones returns the availability zones of a location in which the subscription can use some
+// VM size, sorted; none for a location without zones.
 func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, error) {
 	l, err := c.location(ctx, locationName)
 	if err != nil {
@@ -126,19 +126,21 @@ func (c *Catalog) readSKUs(ctx context.Context, key string) (location, error) {
 	return l, nil
 }
 
-// normal returns a location's name as Azure keys it.
+// normal returns a location's name in the form that Azure uses as a key.
 func normal(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }
 
 // Usage is how much of a quota is used.
 type Usage struct {
-	// Name is the quota's, such as "standardDSv3Family"; Display is for people.
+	// Name identifies the quota, such as "standardDSv3Family"; Display is its name for
+	// people.
 	Name, Display  string
 	Current, Limit int64
 }
 
-// Usages reads the compute quotas of a location; they change too often to keep.
+// Usages reads the use of the compute quotas in a location, which is not cached because it
+// changes too often.
 func (c *Catalog) Usages(ctx context.Context, locationName string) ([]Usage, error) {
 	var usages []Usage
 	path := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName) + "/usages"

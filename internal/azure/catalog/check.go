@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Problem is why a machine cannot be had, and which field of it to change.
+// Problem is a reason why a machine cannot be created, with the field to change.
 type Problem struct{ Field, Reason, Fix string }
 
 // String returns the problem in one line.
@@ -21,27 +21,27 @@ const (
 // VM is the part of an AzureMachine that is checked against its VM size.
 type VM struct {
 	Size, Location, Zone string
-	// EphemeralOSDisk: the OS disk is on the host (osDisk.diffDiskSettings).
+	// EphemeralOSDisk is true for an OS disk on the host (osDisk.diffDiskSettings).
 	EphemeralOSDisk bool
-	// UltraSSD: some data disk is one, or they are enabled for later.
+	// UltraSSD is true if a data disk is an ultra disk, or if they are enabled for later.
 	UltraSSD         bool
 	EncryptionAtHost bool
-	// SecurityType, SecureBoot and VTPM are of spec.securityProfile.
+	// SecurityType, SecureBoot and VTPM are fields of spec.securityProfile.
 	SecurityType     string
 	SecureBoot, VTPM bool
-	// EncryptedOSDisk: osDisk.managedDisk.securityProfile is set.
+	// EncryptedOSDisk is true if osDisk.managedDisk.securityProfile is set.
 	EncryptedOSDisk bool
 }
 
-// minima that kubeadm asks of a node.
-// Source: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm.
+// The least resources that kubeadm requires of a node. Source:
+// https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm.
 const (
 	leastVCPUs     = 2
 	leastMemoryGiB = 2
 )
 
-// NoSuchSize returns the problem of a size that the location does not have. offered are
-// those that it has; the fix suggests the nearest of them.
+// NoSuchSize returns the problem of a size that the location does not have. offered are the
+// location's sizes; the fix suggests the most similar names.
 func NoSuchSize(vm VM, offered []SKU) Problem {
 	fix := "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"
 	var names []string
@@ -56,8 +56,8 @@ func NoSuchSize(vm VM, offered []SKU) Problem {
 	return Problem{"spec.vmSize", fmt.Sprintf("%s is not offered in %s", vm.Size, vm.Location), fix}
 }
 
-// CheckVM finds every reason why a VM cannot be made of a size. All of them need a
-// change of the spec.
+// CheckVM returns every reason why a VM cannot be created with a size. Each needs a change
+// of the spec.
 func CheckVM(sku SKU, vm VM) []Problem {
 	c := checker{sku: sku, vm: vm}
 	c.availability()

@@ -10,21 +10,22 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Image names what a VM is to boot: by ID (a managed image, or a version in a
-// private gallery), in a community gallery, or in the marketplace.
+// Image identifies the image of a VM: by ID (a managed image, or a version in a private
+// gallery), in a community gallery, or in the marketplace.
 type Image struct {
 	ID string
-	// Gallery and Name are a community gallery and image definition in it.
+	// Gallery is a community gallery, Name an image definition in it.
 	Gallery, Name string
-	// Publisher, Offer and SKU are the marketplace's.
+	// Publisher, Offer and SKU identify a marketplace image.
 	Publisher, Offer, SKU string
-	// Version is of either; "latest" or empty means any.
+	// Version applies to community gallery and marketplace images; "latest" or empty means
+	// any.
 	Version string
 }
 
-// Exists reports whether an image can be had in a location. The answer is kept, a missing
-// one for a minute. The error is that Azure could not be asked; where the identity may not
-// look (arm.Denied), the VM itself may still work.
+// Exists reports whether an image is available in a location. The answer is cached, a
+// negative one for a minute. The error means that Azure did not answer the question; if the
+// identity lacks the permission to read (arm.Denied), creating the VM may still work.
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
 	exists, err := c.images.get(ctx, path, func(ctx context.Context) (bool, time.Duration, error) {
@@ -40,7 +41,7 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// look reads one image version, or the newest version of a list.
+// look reads one image version, or the newest version in a list.
 func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
@@ -62,11 +63,11 @@ func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, erro
 	return err == nil && json.Valid(body), err
 }
 
-// ownGallery is part of the ID of what is in a gallery of a subscription.
+// ownGallery is a part of the ID of a resource in a gallery of a subscription.
 const ownGallery = "/galleries/"
 
-// anyOf returns the list of versions for the ID of the latest one, which cannot be read by
-// that name, and any other ID as it is.
+// anyOf returns the URL of the list of versions for an ID of the latest version, which
+// cannot be read by that name; any other ID is returned unchanged.
 func anyOf(id string) string {
 	const latest = "/latest"
 	if end := len(id) - len(latest); end > 0 && strings.EqualFold(id[end:], latest) {

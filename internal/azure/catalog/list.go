@@ -30,16 +30,16 @@ type Shared struct {
 	Definition string `json:"definition"`
 	OSType     string `json:"osType"`
 	Version    string `json:"version"`
-	// ID is what communityGalleryImageId takes.
+	// ID is the value for communityGalleryImageId.
 	ID string `json:"id"`
 }
 
-// listers is how many lists are read at a time: an offer can have hundreds of SKUs.
+// listers is how many lists are read at the same time: an offer can have hundreds of SKUs.
 const listers = 8
 
-// Versions returns the versions of marketplace images in a location: those whose publisher,
-// offer and SKU contain what is given, as `az vm image list --all` matches them. Nothing
-// found is no error. Each SKU costs one call; nothing is kept.
+// Versions returns the versions of marketplace images in a location whose publisher, offer
+// and SKU contain the given texts, as `az vm image list --all` matches them. It is no error
+// if there are none. Each SKU costs one call; nothing is cached.
 func (c *Catalog) Versions(ctx context.Context, locationName, publisher, offer, sku string) ([]Listed, error) {
 	at := c.at(locationName) + "/publishers"
 	publishers, err := c.names(ctx, at, publisher)
@@ -63,7 +63,7 @@ func (c *Catalog) Versions(ctx context.Context, locationName, publisher, offer, 
 	return list, nil
 }
 
-// offered returns the versions of one offer.
+// offered returns the versions of the images in one offer.
 func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku string) ([]Listed, error) {
 	at := publishers + "/" + publisher + "/artifacttypes/vmimage/offers/" + offer + "/skus"
 	skus, err := c.names(ctx, at, sku)
@@ -87,8 +87,8 @@ func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku
 	return slices.Concat(found...), err
 }
 
-// Gallery returns the versions of the images in a community gallery whose definition
-// contains what is given. A gallery that does not exist is no error and has none.
+// Gallery returns the versions of the images in a community gallery whose definition's name
+// contains a text. It is no error if the gallery does not exist.
 func (c *Catalog) Gallery(ctx context.Context, locationName, gallery, definition string) ([]Shared, error) {
 	at := c.at(locationName) + "/communityGalleries/" + url.PathEscape(gallery) + "/images"
 	images, err := c.collection(ctx, at)
@@ -117,7 +117,7 @@ func (c *Catalog) at(locationName string) string {
 	return "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
 }
 
-// entry is of a list of images.
+// entry is an element of a list of images.
 type entry struct {
 	Name       string
 	Properties struct{ Architecture, OSType string }
@@ -139,7 +139,8 @@ func (c *Catalog) names(ctx context.Context, path, part string) ([]string, error
 	return names, err
 }
 
-// entries reads a list of the marketplace's, which is a bare array.
+// entries reads a list of the marketplace, which is a JSON array without an object around
+// it.
 func (c *Catalog) entries(ctx context.Context, path string, options ...arm.Option) ([]entry, error) {
 	body, err := c.client.Get(ctx, path, imagesAPIVersion, options...)
 	if arm.ClassOf(err) == arm.NotFound {
@@ -152,7 +153,7 @@ func (c *Catalog) entries(ctx context.Context, path string, options ...arm.Optio
 	return list, json.Unmarshal(body, &list)
 }
 
-// collection reads a list of galleries', which comes in pages.
+// collection reads all pages of a list of a gallery.
 func (c *Catalog) collection(ctx context.Context, path string) ([]entry, error) {
 	var list []entry
 	for item, err := range c.client.List(ctx, path, galleryAPIVersion) {

@@ -9,7 +9,7 @@ import (
 // suggestions is how many names a message offers in place of a wrong one.
 const suggestions = 3
 
-// nearest returns the names that differ least from a wrong one, the nearest first.
+// nearest returns the names that differ least from a wrong one, the most similar first.
 func nearest(wrong string, names []string) []string {
 	type candidate struct {
 		name     string

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// SKU is a VM size as one location offers it to one subscription.
+// SKU is a VM size with what one location offers one subscription.
 type SKU struct {
 	Name, Family string
-	// Zones are the availability zones in which the subscription may have the size.
+	// Zones are the availability zones in which the subscription can use the size.
 	Zones []string
-	// Restricted is why the subscription may not have it at all, such as
-	// NotAvailableForSubscription; empty when it may.
+	// Restricted is the reason why the subscription cannot use the size at all, such as
+	// NotAvailableForSubscription; empty if it can.
 	Restricted string
-	// capabilities are what Azure says of the size, by name in lower case, and
-	// zoneCapabilities what holds in a zone alone.
+	// capabilities are the size's capabilities in Azure's list, by name in lower case;
+	// zoneCapabilities are those that apply only in some zones.
 	capabilities     map[string]string
 	zoneCapabilities map[string]map[string]string
 }
@@ -31,7 +31,7 @@ func (s SKU) Has(name, zone string) bool {
 		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
 }
 
-// Number returns a capability's number, 0 when there is none.
+// Number returns the number of a capability, or 0 if it is missing.
 func (s SKU) Number(name string) float64 {
 	n, err := strconv.ParseFloat(s.Capability(name), 64)
 	if err != nil {
@@ -40,18 +40,18 @@ func (s SKU) Number(name string) float64 {
 	return n
 }
 
-// VCPUs and MemoryGiB are the size's.
+// VCPUs and MemoryGiB return the size's number of vCPUs and its memory.
 func (s SKU) VCPUs() int         { return int(s.Number("vCPUs")) }
 func (s SKU) MemoryGiB() float64 { return s.Number("MemoryGB") }
 
-// ARM64 says that the size has Arm processors.
+// ARM64 reports whether the size has Arm processors.
 func (s SKU) ARM64() bool { return strings.EqualFold(s.Capability("CpuArchitectureType"), "Arm64") }
 
-// AcceleratedNetworking reports whether network interfaces can have it.
+// AcceleratedNetworking reports whether network interfaces can have accelerated networking.
 func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingEnabled", "") }
 
-// SetFaultDomains returns the most fault domains of an availability set in the location of
-// this SKU, which has to be the one called "Aligned"; 0 when unknown.
+// SetFaultDomains returns the largest number of fault domains of an availability set in the
+// location; s has to be the SKU named "Aligned". It is 0 if unknown.
 func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
 
 type capability struct {
@@ -83,8 +83,8 @@ type rawSKU struct {
 	} `json:"restrictions"`
 }
 
-// parseSKU reads one entry of the resource SKUs list. Disks and snapshots, which
-// the list has too, are not ok; availability sets are kept under their name.
+// parseSKU parses one entry of the list of resource SKUs. ok is false for disks and
+// snapshots, which are in the list too; availability sets are kept under their name.
 func parseSKU(data json.RawMessage, location string) (SKU, bool) {
 	var raw rawSKU
 	if json.Unmarshal(data, &raw) != nil || raw.Name == "" {

@@ -11,7 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// wantsNatGateway reports whether a subnet has a NAT gateway that casement makes.
+// wantsNatGateway reports whether a subnet has a NAT gateway that casement creates.
 func (b *clusterBuilder) wantsNatGateway(s infrav1.SubnetSpec) bool {
 	return s.NatGateway.Name != ""
 }
@@ -45,8 +45,8 @@ func (b *clusterBuilder) publicIPID(name string) string {
 	return b.group.Network("publicIPAddresses", name)
 }
 
-// publicIP adds a Standard, static address. A name in ip.DNSName is a full name
-// whose first label Azure is asked for.
+// publicIP adds a static public IP of SKU Standard. ip.DNSName is a full name; its first
+// label becomes the DNS label.
 func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field string) {
 	p := &armnetwork.PublicIPAddressPropertiesFormat{
 		PublicIPAddressVersion:   new(armnetwork.IPVersionIPv4),
@@ -68,15 +68,15 @@ func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field
 	}, infrav1.PublicIPsReadyCondition, field, b.group.ID())
 }
 
-// apiServerDNSLabel returns the domain name label of the API server's public IP. The hash
-// keeps it free of other people's clusters of the same name in the region.
+// apiServerDNSLabel returns the DNS label of the API server's public IP. It contains a
+// hash, so that clusters of the same name in the region get different labels.
 func apiServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%s/%s", c.Spec.SubscriptionID, c.Spec.ResourceGroup, ipName)
 	return fmt.Sprintf("%s-%x", strings.ToLower(clusterName), h.Sum32())
 }
 
-// publicFrontendOf returns the name of the API server's public frontend, "" for none.
+// publicFrontendOf returns the name of the API server's public frontend, or "".
 func publicFrontendOf(c *infrav1.AzureCluster) string {
 	for _, f := range c.Spec.NetworkSpec.APIServerLB.FrontendIPs {
 		if f.PublicIP != nil {
@@ -86,8 +86,8 @@ func publicFrontendOf(c *infrav1.AzureCluster) string {
 	return ""
 }
 
-// APIServerPublicIPID returns the ID of the public IP that the API server answers on, and
-// "" for a private cluster and one whose control plane is not ours.
+// APIServerPublicIPID returns the ID of the API server's public IP; "" for a private
+// cluster and for one whose control plane casement does not manage.
 func APIServerPublicIPID(c *infrav1.AzureCluster) string {
 	lb := c.Spec.NetworkSpec.APIServerLB
 	if lb == nil || lb.Type == infrav1.Internal || !c.Spec.ControlPlaneEnabled {

@@ -11,27 +11,26 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// ClusterInput is all that the resources of a cluster depend on.
+// ClusterInput has all values that the resources of a cluster depend on.
 type ClusterInput struct {
 	// Cluster is the AzureCluster with its admission defaults.
 	Cluster *infrav1.AzureCluster
-	// ClusterName is the name of the owning Cluster; names and tags follow it.
+	// ClusterName is the name of the owning Cluster, from which names and tags are derived.
 	ClusterName string
-	// APIServerPort is the port that the load balancer serves; 0 means 6443.
+	// APIServerPort is the port of the API server's load balancer; 0 means 6443.
 	APIServerPort int32
-	// Zones are put on public IPs of load balancers that name none themselves.
+	// Zones are the zones of load balancers' public IPs for load balancers that set none.
 	Zones []string
-	// ForeignVNet says that the virtual network exists and does not carry this
-	// cluster's ownership tag. It and its subnets are then only looked at, and
-	// the NSGs, route tables and NAT gateways that would hang on them are left
-	// out.
+	// ForeignVNet means that the virtual network exists and does not have this cluster's
+	// ownership tag. It and its subnets are then only read, and the NSGs, route tables and
+	// NAT gateways that would be attached to them are left out.
 	ForeignVNet bool
-	// Vault is where bootstrap secrets lie; without a name there is none.
+	// Vault is the key vault for bootstrap secrets; an empty name means none.
 	Vault Vault
 }
 
-// InvalidError says that a spec cannot become Azure resources until a field of
-// it changes.
+// InvalidError means that a spec cannot become Azure resources until one of its fields
+// changes.
 type InvalidError struct {
 	Field, Reason, Fix string
 }
@@ -40,8 +39,8 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s: %s; %s", e.Field, e.Reason, e.Fix)
 }
 
-// Cluster returns every Azure resource of a cluster, needs before dependants.
-// The error, when there is one, is an *InvalidError.
+// Cluster returns every Azure resource of a cluster, each after those that it needs. The
+// error, if any, is an *InvalidError.
 func Cluster(in ClusterInput) ([]Resource, error) {
 	if err := checkCluster(in); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func checkCluster(in ClusterInput) error {
 	return nil
 }
 
-// clusterBuilder gathers resources; each of its methods adds one kind.
+// clusterBuilder collects resources; each of its methods adds those of one kind.
 type clusterBuilder struct {
 	ClusterInput
 	tagger
@@ -129,8 +128,8 @@ func VNetID(c *infrav1.AzureCluster) string {
 	return VNetGroup(c).Network("virtualNetworks", c.Spec.NetworkSpec.Vnet.Name)
 }
 
-// add appends a resource unless its ID is there already: two subnets may share
-// one security group, and it is still one PUT.
+// add appends a resource unless one with its ID was added before: two subnets may share one
+// security group, which is written once.
 func (b *clusterBuilder) add(r Resource) {
 	if slices.ContainsFunc(b.resources, func(o Resource) bool { return sameID(o.ID, r.ID) }) {
 		return
@@ -141,7 +140,7 @@ func (b *clusterBuilder) add(r Resource) {
 	b.resources = append(b.resources, r)
 }
 
-// network adds a managed Microsoft.Network resource.
+// network adds a Microsoft.Network resource that casement manages.
 func (b *clusterBuilder) network(id string, body any, condition, field string, needs ...string) {
 	b.add(Resource{ID: id, APIVersion: NetworkAPIVersion, Body: body, Condition: condition, Field: field, Needs: needs})
 }
@@ -166,7 +165,7 @@ func (b *clusterBuilder) resourceGroup(g Group, field string) {
 	})
 }
 
-// extendedLocation is nil outside edge zones.
+// extendedLocation returns the edge zone, or nil outside edge zones.
 func (b *clusterBuilder) extendedLocation() *armnetwork.ExtendedLocation {
 	if b.spec.ExtendedLocation == nil {
 		return nil

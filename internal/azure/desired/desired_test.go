@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// machineFile is a machine's input as the files in testdata write it.
+// machineFile is the input for a machine in the form of the files in testdata.
 type machineFile struct {
 	Cluster               string
 	Machine               infrav1.AzureMachine
@@ -75,8 +75,8 @@ func TestMachineGolden(t *testing.T) {
 	}
 }
 
-// TestExistingMachineHasNoSecrets holds what is sent for a VM that exists to names
-// and tags.
+// TestExistingMachineHasNoSecrets checks that only names and tags are sent for a VM that
+// exists.
 func TestExistingMachineHasNoSecrets(t *testing.T) {
 	in := machineInput(t, "machine-windows-worker.yaml")
 	in.Exists, in.Image = true, infrav1.Image{}

@@ -21,7 +21,7 @@ func (b *machineBuilder) osDisk() *armcompute.OSDisk {
 		disk.Caching = new(armcompute.CachingTypes(given.CachingType))
 	}
 	if d := given.DiffDiskSettings; d != nil {
-		// Azure keeps an ephemeral disk on the host, and only with this caching.
+		// Azure stores an ephemeral disk on the host, which requires this caching.
 		disk.Caching = new(armcompute.CachingTypesReadOnly)
 		disk.DiffDiskSettings = &armcompute.DiffDiskSettings{Option: new(armcompute.DiffDiskOptions(d.Option))}
 		if d.Placement != nil {

@@ -9,8 +9,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The bootstrap extension waits for the file that kubeadm's command line writes
-// at its end: this many tries, this many seconds apart.
+// The bootstrap extension waits for the file that kubeadm's command line writes at its end:
+// the number of attempts, and the seconds between them.
 const (
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
 	bootstrapTries    = 60
@@ -19,8 +19,8 @@ const (
 
 const publicCloud = "AzurePublicCloud"
 
-// extensions run in the guest after the VM is up: the bootstrap check where it is
-// asked for, then the user's own, one after the other.
+// extensions adds the extensions that run in the guest after the VM's boot: the bootstrap
+// check if the spec requests it, then the user's own, one after the other.
 func (b *machineBuilder) extensions() {
 	if off := b.spec.DisableExtensionOperations; off != nil && *off {
 		return
@@ -58,8 +58,8 @@ func extensionProperties(e *infrav1.VMExtension) *armcompute.VirtualMachineExten
 	return p
 }
 
-// WantsBootstrapExtension reports whether the bootstrap check runs: only when asked for,
-// and only in the public cloud, where its publisher is.
+// WantsBootstrapExtension reports whether the bootstrap check is added: only if the spec
+// requests it, and only in the public cloud, which has its publisher.
 func WantsBootstrapExtension(c *infrav1.AzureCluster, m *infrav1.AzureMachine) bool {
 	off := m.Spec.DisableVMBootstrapExtension
 	public := c.Spec.AzureEnvironment == "" || strings.EqualFold(c.Spec.AzureEnvironment, publicCloud)

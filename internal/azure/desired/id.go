@@ -17,13 +17,13 @@ const (
 	VaultAPIVersion         = "2023-07-01"
 )
 
-// instanceNICAPIVersion is the only one in which the network provider answers for the
-// interfaces of a scale set's instances, under Microsoft.Compute's name.
-// Source: armnetwork's InterfacesClient.NewListVirtualMachineScaleSetNetworkInterfacesPager.
+// instanceNICAPIVersion is the only API version in which the network provider returns the
+// interfaces of a scale set's instances, under Microsoft.Compute's name. Source:
+// armnetwork's InterfacesClient.NewListVirtualMachineScaleSetNetworkInterfacesPager.
 const instanceNICAPIVersion = "2018-10-01"
 
-// APIVersion returns the api-version that this package's models of a resource
-// type have, and "" for a type whose namespace it does not know.
+// APIVersion returns the API version of this package's models of a resource type; "" for a
+// type whose namespace it does not know.
 func APIVersion(resourceType string) string {
 	namespace, kind, _ := strings.Cut(strings.ToLower(resourceType), "/")
 	switch namespace {
@@ -52,7 +52,7 @@ func APIVersion(resourceType string) string {
 	return ""
 }
 
-// Group is a resource group of one subscription: where resource IDs begin.
+// Group is a resource group of one subscription, the beginning of resource IDs.
 type Group struct {
 	Subscription string
 	Name         string
@@ -63,13 +63,13 @@ func (g Group) ID() string {
 	return "/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Name
 }
 
-// Network returns the ID of a Microsoft.Network resource: kind is the ARM type without
-// namespace, name its name; further pairs go down to a child.
+// Network returns the ID of a Microsoft.Network resource: kind is the ARM type without its
+// namespace; child has pairs of type and name.
 func (g Group) Network(kind, name string, child ...string) string {
 	return join(g.ID()+"/providers/Microsoft.Network", kind, name, child)
 }
 
-// Compute returns the ID of a Microsoft.Compute resource, as Network is for networks.
+// Compute returns the ID of a Microsoft.Compute resource; see Network.
 func (g Group) Compute(kind, name string, child ...string) string {
 	return join(g.ID()+"/providers/Microsoft.Compute", kind, name, child)
 }
@@ -79,7 +79,7 @@ func join(prefix, kind, name string, child []string) string {
 }
 
 // ProviderID returns the Kubernetes provider ID of a virtual machine: its ARM ID with the
-// resource group in lower case, which is how cloud-provider-azure writes it on the Node.
+// resource group in lower case, as cloud-provider-azure writes it on the Node.
 func ProviderID(vmID string) string {
 	parts := strings.Split(vmID, "/")
 	for i, part := range parts {
@@ -90,7 +90,7 @@ func ProviderID(vmID string) string {
 	return "azure://" + strings.Join(parts, "/")
 }
 
-// LastSegment returns the name at the end of a resource ID.
+// LastSegment returns the last segment of a resource ID, which is its name.
 func LastSegment(id string) string {
 	return id[strings.LastIndex(id, "/")+1:]
 }

@@ -10,14 +10,14 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Names inside load balancers.
+// Names of the parts of load balancers.
 const (
 	apiServerRule  = "LBRuleHTTPS"
 	apiServerProbe = "HTTPSProbe"
 	outboundRule   = "OutboundNATAllProtocols"
 )
 
-// The API server's probe asks /readyz this often; one answer decides.
+// The interval of the API server's probe of /readyz; one result decides.
 const (
 	probeSeconds   = 15
 	probeThreshold = 1
@@ -38,8 +38,8 @@ func (b *clusterBuilder) loadBalancers() {
 	}
 }
 
-// publicAPIServerLB adds the public load balancer and, when a private frontend is
-// asked for beside the public one, a second, internal load balancer.
+// publicAPIServerLB adds the public load balancer and, if the spec has a private frontend
+// besides the public one, a second, internal load balancer.
 func (b *clusterBuilder) publicAPIServerLB(lb *infrav1.LoadBalancerSpec) {
 	const field = "spec.networkSpec.apiServerLB"
 	var public, private []infrav1.FrontendIP
@@ -93,7 +93,7 @@ func (b *clusterBuilder) internalLB(name, pool string, lb *infrav1.LoadBalancerS
 	b.network(id, body, infrav1.LoadBalancersReadyCondition, "spec.networkSpec.apiServerLB", b.group.ID(), VNetID(b.Cluster), subnet)
 }
 
-// outboundLB adds a public load balancer that only carries traffic out.
+// outboundLB adds a public load balancer for outbound traffic only.
 func (b *clusterBuilder) outboundLB(lb *infrav1.LoadBalancerSpec, role, field string) {
 	if lb == nil {
 		return
@@ -113,8 +113,8 @@ func (b *clusterBuilder) outboundLB(lb *infrav1.LoadBalancerSpec, role, field st
 	b.network(id, body, infrav1.LoadBalancersReadyCondition, field, needs...)
 }
 
-// loadBalancer returns a Standard load balancer with one empty pool, without frontends and
-// rules.
+// loadBalancer returns a Standard load balancer with one empty backend pool, without
+// frontends and rules.
 func (b *clusterBuilder) loadBalancer(lb *infrav1.LoadBalancerSpec, name, role, pool string) armnetwork.LoadBalancer {
 	return armnetwork.LoadBalancer{
 		Location:         &b.spec.Location,
@@ -136,8 +136,8 @@ func (b *clusterBuilder) publicFrontend(f infrav1.FrontendIP) *armnetwork.Fronte
 	}
 }
 
-// apiServerRules adds the probe, the API server's rule and one rule per
-// additional port; all share the probe, as only the API server can be asked.
+// apiServerRules adds the probe, the API server's rule and one rule per additional port.
+// All rules use the same probe, because only the API server can be probed.
 func (b *clusterBuilder) apiServerRules(lb armnetwork.LoadBalancer, id, pool string, frontends []infrav1.FrontendIP, idle *int32) {
 	lb.Properties.Probes = []*armnetwork.Probe{{
 		Name: new(apiServerProbe),
@@ -198,7 +198,7 @@ func idleMinutes(given *int32) *int32 {
 	return given
 }
 
-// zones returns the load balancer's own, else the cluster's.
+// zones returns the load balancer's own zones, or the cluster's.
 func (b *clusterBuilder) zones(lb *infrav1.LoadBalancerSpec) []string {
 	if len(lb.AvailabilityZones) > 0 {
 		return lb.AvailabilityZones
@@ -217,18 +217,19 @@ func LoadBalancerID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).Network("loadBalancers", name)
 }
 
-// poolName returns the given name of an API server load balancer's backend pool or the
-// default one.
+// poolName returns the name of an API server load balancer's backend pool: the spec's or
+// the default one.
 func poolName(lb *infrav1.LoadBalancerSpec) string {
 	return cmp.Or(lb.BackendPool.Name, lb.Name+"-backendPool")
 }
 
-// outboundPoolName is poolName for a load balancer that only carries traffic out.
+// outboundPoolName returns the name of the backend pool of a load balancer for outbound
+// traffic.
 func outboundPoolName(lb *infrav1.LoadBalancerSpec) string {
 	return cmp.Or(lb.BackendPool.Name, lb.Name+"-outboundBackendPool")
 }
 
-// subnetOf returns the name of the first subnet that serves a role, and "" if none does.
+// subnetOf returns the name of the first subnet with a role, or "".
 func subnetOf(c *infrav1.AzureCluster, role infrav1.SubnetRole) string {
 	for _, s := range c.Spec.NetworkSpec.Subnets {
 		if hasRole(s, role) {

@@ -11,56 +11,58 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// MachineInput is all that the resources of a machine depend on.
+// MachineInput has all values that the resources of a machine depend on.
 type MachineInput struct {
 	// Cluster and Machine are the AzureCluster and the AzureMachine with their
 	// admission defaults.
 	Cluster *infrav1.AzureCluster
 	Machine *infrav1.AzureMachine
-	// ClusterName is the name of the owning Cluster; tags follow it.
+	// ClusterName is the name of the owning Cluster, from which tags are derived.
 	ClusterName string
-	// VMName is the computer name; the VM and all that belongs to it are named after it.
+	// VMName is the computer name, from which the names of the VM and of its other
+	// resources are derived.
 	VMName string
-	// ControlPlane says that the machine is part of the control plane.
+	// ControlPlane is true for a machine of the control plane.
 	ControlPlane bool
-	// Zone is the availability zone, "" for none.
+	// Zone is the availability zone, or "".
 	Zone string
-	// Exists says that the virtual machine is there. Only its name and tags matter
-	// then, and Image, BootstrapData and AdminPassword may be left out.
+	// Exists is true if the virtual machine exists. Then only its name and tags matter, and
+	// Image, BootstrapData and AdminPassword may be empty.
 	Exists bool
-	// Image is what to boot; exactly one of its kinds is set.
+	// Image is the image of the VM; exactly one of its fields is set.
 	Image infrav1.Image
 	// BootstrapData is what the guest's agent reads at its first boot. It is secret.
 	BootstrapData []byte
 	// AdminPassword is for Windows only, secret and never stored: the agent of
 	// the image replaces it at the first boot.
 	AdminPassword string
-	// AcceleratedNetworking is what the VM size can do, for interfaces that leave
-	// the choice open.
+	// AcceleratedNetworking says whether the VM size supports it, for interfaces whose spec
+	// leaves it open.
 	AcceleratedNetworking bool
-	// ARM64 says that the VM size has Arm processors.
+	// ARM64 is true if the VM size has Arm processors.
 	ARM64 bool
-	// AvailabilitySet is set where the machine needs one.
+	// AvailabilitySet is the machine's availability set; nil if it needs none.
 	AvailabilitySet *AvailabilitySet
-	// SSHPort is the frontend port of the machine's SSH NAT rule, 0 for none.
+	// SSHPort is the frontend port of the machine's SSH NAT rule; 0 for none.
 	SSHPort int32
-	// PrincipalID is the VM's system-assigned identity, "" until Azure reports it.
+	// PrincipalID is the principal of the VM's system-assigned identity; "" until Azure
+	// returns it.
 	PrincipalID string
-	// SecretReader is the ID of the identity that reads the bootstrap secret, "" where
-	// the bootstrap data is custom data.
+	// SecretReader is the ID of the identity that reads the bootstrap secret; "" if the
+	// bootstrap data is in the custom data.
 	SecretReader string
 }
 
-// AvailabilitySet is what machines share in regions without zones.
+// AvailabilitySet is an availability set, which machines share in regions without zones.
 type AvailabilitySet struct {
 	Name string
-	// FaultDomains is the region's maximum.
+	// FaultDomains is the largest number that the region allows.
 	FaultDomains int32
 }
 
-// AvailabilitySetName returns the name of the set that a machine belongs in: one for the
-// control plane and one per MachineDeployment or, without it, MachineSet. It is "" for a
-// machine of neither.
+// AvailabilitySetName returns the name of a machine's availability set: one for the control
+// plane and one per MachineDeployment or, without one, per MachineSet. It is "" for any
+// other machine.
 func AvailabilitySetName(clusterName string, controlPlane bool, deployment, machineSet string) string {
 	group := cmp.Or(deployment, machineSet)
 	if controlPlane {
@@ -77,8 +79,8 @@ func VMID(c *infrav1.AzureCluster, vmName string) string {
 	return ClusterGroup(c).Compute("virtualMachines", vmName)
 }
 
-// Machine returns every Azure resource of a machine, needs before dependants. Its
-// disks are part of the VM. The error, when there is one, is an *InvalidError.
+// Machine returns every Azure resource of a machine, each after those that it needs. Its
+// disks are part of the VM. The error, if any, is an *InvalidError.
 func Machine(in MachineInput) ([]Resource, error) {
 	b := &machineBuilder{
 		MachineInput: in,
@@ -100,15 +102,16 @@ func Machine(in MachineInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// machineBuilder gathers resources; each of its methods adds one kind. What is of a kind
-// when the machine is deleted, MachineToDelete says.
+// machineBuilder collects resources; each of its methods adds those of one kind.
+// MachineToDelete decides which of them a delete includes.
 type machineBuilder struct {
 	MachineInput
 	tagger
 	spec      *infrav1.AzureMachineSpec
 	group     Group
 	resources []Resource
-	// needs are the IDs that the virtual machine needs beside its interfaces.
+	// needs are the IDs of the resources that the virtual machine needs besides its
+	// interfaces.
 	needs []string
 }
 
@@ -121,7 +124,7 @@ func (b *machineBuilder) add(r Resource) {
 	b.resources = append(b.resources, r)
 }
 
-// wantsPublicIP reports whether the machine gets an address of its own. Control planes have
+// wantsPublicIP reports whether the machine gets a public IP of its own. Control planes use
 // the load balancer's.
 func (b *machineBuilder) wantsPublicIP() bool { return b.spec.AllocatePublicIP && !b.ControlPlane }
 
@@ -179,8 +182,8 @@ func (b *machineBuilder) availabilitySet() {
 	})
 }
 
-// roleAssignment gives the own identity of a VM or scale set its role, once Azure has
-// made the identity.
+// roleAssignment adds the role of the system-assigned identity of a VM or scale set, once
+// Azure has created the identity.
 func (b *machineBuilder) roleAssignment(owner string) {
 	if b.spec.Identity != infrav1.VMIdentitySystemAssigned || b.PrincipalID == "" {
 		return
@@ -219,21 +222,22 @@ func trimSlash(s string) string {
 	return s
 }
 
-// Made is what is recorded of a machine's resources: what Azure and the machine's status
-// show, and of the spec nothing but names.
+// Made records which resources of a machine exist, from Azure and the machine's status, and
+// only names from its spec.
 type Made struct {
 	// NICs are the IDs of its network interfaces.
 	NICs []string
-	// PublicIP, NATRule and Role say that there may be an address, an SSH rule and a
-	// role of its own.
+	// PublicIP, NATRule and Role say whether the machine may have a public IP, an SSH NAT
+	// rule and a role assignment of its own.
 	PublicIP, NATRule, Role bool
-	// AvailabilitySet is the name of its set where it is the last one in it, or "".
+	// AvailabilitySet is the name of its availability set if the machine is the last one in
+	// it, or "".
 	AvailabilitySet string
 }
 
-// MachineToDelete returns what may be in Azure of a machine, with the names and tags
-// that it was made with. It has no error: a spec that cannot become resources any more,
-// or never could, is no reason to leave some.
+// MachineToDelete returns the resources that a machine may have in Azure, with the names
+// and tags that it was created with. It returns no error: resources are also deleted for a
+// spec that is invalid now or always was.
 func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterName, vmName string, made Made) []Resource {
 	group, tags := ClusterGroup(c), tagger{cluster: clusterName}.tags("", "")
 	vm := Resource{

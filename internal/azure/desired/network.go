@@ -12,8 +12,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Priorities of the rules that every control-plane security group gets, unless
-// the spec opens the same port with a rule of its own.
+// Priorities of the rules that every control-plane security group gets, unless the spec has
+// a rule for the same port.
 const (
 	allowSSHPriority       = 2200
 	allowAPIServerPriority = 2201
@@ -35,7 +35,7 @@ func (b *clusterBuilder) securityGroups() {
 }
 
 // securityRules returns the rules of all subnets that share the group, and the two default
-// rules when one of them is for control planes.
+// rules if one of them is a control-plane subnet.
 func (b *clusterBuilder) securityRules(group string) []*armnetwork.SecurityRule {
 	var rules []infrav1.SecurityRule
 	controlPlane := false
@@ -111,7 +111,7 @@ func orAny(s *string) *string {
 	return s
 }
 
-// routeTables are made empty; cloud-provider-azure writes the routes.
+// routeTables adds empty route tables; cloud-provider-azure writes the routes.
 func (b *clusterBuilder) routeTables() {
 	for i, subnet := range b.allSubnets() {
 		if subnet.RouteTable.Name == "" {
@@ -124,9 +124,9 @@ func (b *clusterBuilder) routeTables() {
 	}
 }
 
-// virtualNetwork is put once, with its subnets inside, and never again: a later
-// PUT would have to name every subnet, also those that are not ours, or delete
-// them. Changes go to the subnets themselves.
+// virtualNetwork adds the virtual network, which is written once, with its subnets, and
+// never again: a later PUT would have to contain every subnet, including those of others,
+// or delete them. Changes are written to the subnets themselves.
 func (b *clusterBuilder) virtualNetwork() {
 	id, vnet := VNetID(b.Cluster), &b.spec.NetworkSpec.Vnet
 	if b.ForeignVNet {
@@ -156,7 +156,8 @@ func (b *clusterBuilder) virtualNetwork() {
 	})
 }
 
-// subnets follow one another, because Azure locks the virtual network for each.
+// subnets adds the subnets, each after the previous one, because Azure locks the virtual
+// network for each write.
 func (b *clusterBuilder) subnets() {
 	before := VNetID(b.Cluster)
 	for i, subnet := range b.allSubnets() {
@@ -212,7 +213,7 @@ func (b *clusterBuilder) subnetNeeds(s infrav1.SubnetSpec) []string {
 	return needs
 }
 
-// allSubnets returns the spec's and, at its end, the bastion's.
+// allSubnets returns the subnets of the spec and then the bastion's.
 func (b *clusterBuilder) allSubnets() []infrav1.SubnetSpec {
 	subnets := slices.Clone(b.spec.NetworkSpec.Subnets)
 	if bastion := b.spec.BastionSpec.AzureBastion; bastion != nil {
@@ -238,12 +239,13 @@ func SubnetID(c *infrav1.AzureCluster, name string) string {
 
 func (b *clusterBuilder) controlPlaneEnabled() bool { return b.spec.ControlPlaneEnabled }
 
-// hasRole reports whether a subnet serves a role; role cluster serves both.
+// hasRole reports whether a subnet has a role; a subnet with the role cluster has both
+// others.
 func hasRole(s infrav1.SubnetSpec, role infrav1.SubnetRole) bool {
 	return s.Role == role || s.Role == infrav1.SubnetCluster && (role == infrav1.SubnetControlPlane || role == infrav1.SubnetNode)
 }
 
-// unique drops repeated IDs and keeps the order.
+// unique removes repeated IDs and keeps the order.
 func unique(ids []string) []string {
 	var out []string
 	for _, id := range ids {

@@ -9,16 +9,16 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Ports that the SSH NAT rules of control-plane machines may have: 22, then the
-// range. Source: capz's load balancer rules.
+// Ports that the SSH NAT rules of control-plane machines can have: 22, then the range.
+// Source: capz's load balancer rules.
 const (
 	sshPort          = 22
 	firstSSHFallback = 2201
 	lastSSHFallback  = 2219
 )
 
-// FreeSSHPort returns the first frontend port for an SSH NAT rule that is not taken, and 0
-// when all are: such a machine goes without.
+// FreeSSHPort returns the first free frontend port for an SSH NAT rule; 0 if all are taken,
+// and then the machine gets no rule.
 func FreeSSHPort(taken map[int32]bool) int32 {
 	if !taken[sshPort] {
 		return sshPort
@@ -31,8 +31,8 @@ func FreeSSHPort(taken map[int32]bool) int32 {
 	return 0
 }
 
-// SSHRuleLB returns the ID of the load balancer that holds the SSH NAT rules, and "" where
-// there is none: a private cluster's machines are reached from its network.
+// SSHRuleLB returns the ID of the load balancer with the SSH NAT rules; "" for a private
+// cluster, whose machines are reached from its network.
 func SSHRuleLB(c *infrav1.AzureCluster) string {
 	if APIServerPublicIPID(c) == "" {
 		return ""
@@ -102,7 +102,7 @@ func (b *machineBuilder) networkInterfaces() error {
 	return nil
 }
 
-// subnet finds the named subnet or, without a name, the only one of the role.
+// subnet returns the named subnet or, without a name, the only one with the role.
 func (b *machineBuilder) subnet(name, field string) (*infrav1.SubnetSpec, error) {
 	role := infrav1.SubnetNode
 	if b.ControlPlane {

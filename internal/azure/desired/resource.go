@@ -5,21 +5,22 @@
 // an argument. Controllers call it, and plan applies what it returns.
 package desired
 
-// Policy says what casement may do to a resource.
+// Policy says what casement may do with a resource.
 type Policy string
 
 const (
-	// Manage creates, updates and, when the ownership tag is there, deletes.
+	// Manage: casement creates, updates and, if the ownership tag is present, deletes the
+	// resource.
 	Manage Policy = "Manage"
-	// CreateOnly creates once and never updates, as Azure refuses or CAPZ users
-	// do not expect later changes (virtual machines, network interfaces). Tags
-	// are the exception: they are patched.
+	// CreateOnly: casement creates the resource once and never updates it, because Azure
+	// refuses later changes or users of CAPZ do not expect them (virtual machines, network
+	// interfaces). Only tags are patched.
 	CreateOnly Policy = "CreateOnly"
-	// Observe never writes: the resource is the user's own and has to exist.
+	// Observe: casement never writes the resource; it is the user's own and has to exist.
 	Observe Policy = "Observe"
 )
 
-// Resource is one Azure resource as the spec asks for it.
+// Resource is one Azure resource in the state that the spec asks for.
 type Resource struct {
 	// ID is the full ARM resource ID.
 	ID string
@@ -29,10 +30,10 @@ type Resource struct {
 	Body any
 	// Policy says what may be done to it.
 	Policy Policy
-	// Needs are the IDs that must be provisioned before this one is begun.
+	// Needs are the IDs of the resources that must be provisioned before this one is
+	// created.
 	Needs []string
-	// Condition is the condition type of the owning object that this resource
-	// reports to.
+	// Condition is the type of the owning object's condition that reports on this resource.
 	Condition string
 	// Field is the path in the spec that asks for the resource, for messages.
 	Field string

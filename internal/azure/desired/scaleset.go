@@ -11,42 +11,44 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// instanceNetworkAPIVersion is the network API that Flexible scale sets make their
-// interfaces with; Azure demands one, and this is the one that CAPZ names.
+// instanceNetworkAPIVersion is the version of the network API with which Flexible scale
+// sets create their interfaces. Azure requires one; this is the one that CAPZ sets.
 const instanceNetworkAPIVersion = armcompute.NetworkAPIVersionTwoThousandTwenty1101
 
-// ScaleSetInput is all that the resources of a pool depend on.
+// ScaleSetInput has all values that the resources of a pool depend on.
 type ScaleSetInput struct {
 	// Cluster and Pool are the AzureCluster and the AzureMachinePool with their
 	// admission defaults.
 	Cluster *infrav1.AzureCluster
 	Pool    *infrav1.AzureMachinePool
-	// ClusterName is the name of the owning Cluster; tags follow it.
+	// ClusterName is the name of the owning Cluster, from which tags are derived.
 	ClusterName string
-	// Name is the scale set's, and the prefix of its computers' names.
+	// Name is the scale set's name and the prefix of its computer names.
 	Name string
-	// Zones are the availability zones to spread over, none for a regional set.
+	// Zones are the availability zones of the instances; none for a regional set.
 	Zones []string
 	// Capacity is the number of instances.
 	Capacity int32
-	// Exists says that the scale set is there: its password is not set again.
+	// Exists is true if the scale set exists: its password is not set again.
 	Exists bool
-	// Image is what new instances boot; exactly one of its kinds is set.
+	// Image is the image of new instances; exactly one of its fields is set.
 	Image infrav1.Image
 	// BootstrapData is what an instance's agent reads at its first boot. It is secret.
 	BootstrapData []byte
-	// AdminPassword is as for a machine.
+	// AdminPassword has the same meaning as for a machine.
 	AdminPassword string
-	// AcceleratedNetworking is what the VM size can do, for interfaces that leave
-	// the choice open.
+	// AcceleratedNetworking says whether the VM size supports it, for interfaces whose spec
+	// leaves it open.
 	AcceleratedNetworking bool
-	// ARM64 says that the VM size has Arm processors.
+	// ARM64 is true if the VM size has Arm processors.
 	ARM64 bool
-	// ScaledElsewhere says that something else than casement adds instances.
+	// ScaledElsewhere is true if something other than casement, such as an autoscaler, sets
+	// the number of instances.
 	ScaledElsewhere bool
-	// PrincipalID is the set's system-assigned identity, "" until Azure reports it.
+	// PrincipalID is the principal of the set's system-assigned identity; "" until Azure
+	// returns it.
 	PrincipalID string
-	// SecretReader is as for a machine.
+	// SecretReader has the same meaning as for a machine.
 	SecretReader string
 }
 
@@ -55,9 +57,9 @@ func ScaleSetID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).Compute("virtualMachineScaleSets", name)
 }
 
-// ScaleSet returns the Azure resources of a pool: the scale set, which makes its
-// instances with all that belongs to them, and the role of its identity. The error,
-// when there is one, is an *InvalidError.
+// ScaleSet returns the Azure resources of a pool: the scale set, which creates its
+// instances with their disks and interfaces, and the role of its identity. The error, if
+// any, is an *InvalidError.
 func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	b := newScaleSetBuilder(in)
 	if err := b.scaleSet(); err != nil {
@@ -67,8 +69,8 @@ func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// ScaleSetToDelete is ScaleSet for a pool that goes: only names and tags matter, and no
-// spec is wrong.
+// ScaleSetToDelete returns the resources of a pool that is being deleted: only names and
+// tags matter, and no spec is invalid.
 func ScaleSetToDelete(in ScaleSetInput) []Resource {
 	b := newScaleSetBuilder(in)
 	b.add(Resource{
@@ -97,7 +99,7 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 	}
 }
 
-// scaleSetBuilder makes a scale set of what a machine would be made of.
+// scaleSetBuilder builds a scale set with the parts of a machine.
 type scaleSetBuilder struct {
 	machineBuilder
 	in ScaleSetInput
@@ -107,8 +109,8 @@ func (b *scaleSetBuilder) flexible() bool {
 	return b.in.Pool.Spec.OrchestrationMode == infrav1.FlexibleOrchestrationMode
 }
 
-// bootstrapTag is on the sets of pools that something else scales: a change of the
-// bootstrap data is then a change of the set, so that what grows later can join.
+// bootstrapTag is the tag on sets that something other than casement scales. It changes
+// with the bootstrap data, so that the set is written again and later instances can join.
 const bootstrapTag = "casement_bootstrap-data"
 
 func (b *scaleSetBuilder) allTags() map[string]*string {
@@ -154,7 +156,8 @@ func (b *scaleSetBuilder) scaleSet() error {
 			set.Properties.PlatformFaultDomainCount = new(int32(1))
 		}
 	} else {
-		// Which instance goes and when is decided here, where nodes can be drained first.
+		// casement decides which instance is deleted and when, because it drains nodes
+		// first.
 		set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)}
 		set.Properties.Overprovision = new(false)
 	}
@@ -228,8 +231,8 @@ func (b *scaleSetBuilder) scaleSetOSProfile() (*armcompute.VirtualMachineScaleSe
 	return p, nil
 }
 
-// scaleSetOSDisk leaves the option open whether disks are deleted with a Flexible set's
-// instances, which is on unless one says otherwise: so a set of CAPZ does not differ.
+// scaleSetOSDisk does not set whether disks are deleted with a Flexible set's instances,
+// which is Azure's default: thus a set of CAPZ does not differ.
 func (b *scaleSetBuilder) scaleSetOSDisk() *armcompute.VirtualMachineScaleSetOSDisk {
 	vm := b.osDisk()
 	return &armcompute.VirtualMachineScaleSetOSDisk{
@@ -258,8 +261,8 @@ func scaleSetDisk(d *armcompute.ManagedDiskParameters) *armcompute.VirtualMachin
 	}
 }
 
-// networkProfile has the interfaces of an instance; the first one is primary and
-// joins the backend pools.
+// networkProfile returns the interfaces of an instance; the first one is the primary one
+// and joins the backend pools.
 func (b *scaleSetBuilder) networkProfile() (*armcompute.VirtualMachineScaleSetNetworkProfile, error) {
 	interfaces := b.spec.NetworkInterfaces
 	if len(interfaces) == 0 {
@@ -345,9 +348,9 @@ func (b *scaleSetBuilder) scaleSetSpot(p *armcompute.VirtualMachineScaleSetVMPro
 	p.Priority, p.EvictionPolicy, p.BillingProfile = vm.Priority, vm.EvictionPolicy, vm.BillingProfile
 }
 
-// InstanceModel returns what of a scale set's model an instance shows too; one that differs
-// from it is of an old model. Interfaces, extensions and bootstrap data are not compared: a
-// change of those is for new instances.
+// InstanceModel returns the part of a scale set's model that an instance shows too; an
+// instance that differs from it has an old model. Interfaces, extensions and bootstrap data
+// are not compared: changes of those apply to new instances only.
 func InstanceModel(set Resource) any {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {
@@ -391,7 +394,7 @@ func SetModel(set Resource) any {
 	}
 }
 
-// FlexibleInstanceModel is InstanceModel for an instance that is a virtual machine of
+// FlexibleInstanceModel returns InstanceModel for an instance that is a virtual machine of
 // its own, whose size is in another field.
 func FlexibleInstanceModel(set Resource) any {
 	model, ok := InstanceModel(set).(armcompute.VirtualMachineScaleSetVM)

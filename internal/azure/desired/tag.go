@@ -6,15 +6,15 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The tags that mark who owns a resource and what it is for. They are CAPZ's, so
-// that a cluster can change hands between the two providers.
+// The tags that mark the owner and the purpose of a resource. They are CAPZ's, so that
+// either provider can take over a cluster of the other.
 const (
 	ownershipTagPrefix     = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
 	roleTag                = "sigs.k8s.io_cluster-api-provider-azure_role"
 	nameTag                = "Name"
 	cloudProviderTagPrefix = "kubernetes.io_cluster_"
 
-	// Owned is the value of the ownership tag on what casement made.
+	// Owned is the value of the ownership tag of resources that casement created.
 	Owned = "owned"
 )
 
@@ -33,20 +33,20 @@ const (
 // value is Owned.
 func OwnershipTag(clusterName string) string { return ownershipTagPrefix + clusterName }
 
-// IsOwned reports whether tags mark a resource as made for the cluster.
+// IsOwned reports whether tags mark a resource as created for the cluster.
 func IsOwned(tags map[string]string, clusterName string) bool {
 	return tags[OwnershipTag(clusterName)] == Owned
 }
 
-// tagger writes the tags of one cluster's resources.
+// tagger returns the tags of one cluster's resources.
 type tagger struct {
 	cluster    string
 	additional infrav1.Tags
 }
 
-// tags returns those of the resource called name; name and role may be empty. CAPZ's load
-// balancers and private DNS zones have no name. Later extra maps win over earlier ones, and
-// ownership wins over all.
+// tags returns the tags of the resource called name; name and role may be empty, because
+// CAPZ's load balancers and private DNS zones have no name. Later extra maps override
+// earlier ones, and ownership overrides all.
 func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*string {
 	all := maps.Clone(map[string]string(t.additional))
 	if all == nil {
@@ -69,7 +69,7 @@ func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*strin
 	return out
 }
 
-// cloudProviderTags mark a resource for cloud-provider-azure.
+// cloudProviderTags returns the tags that cloud-provider-azure needs.
 func (t tagger) cloudProviderTags() infrav1.Tags {
 	return infrav1.Tags{cloudProviderTagPrefix + t.cluster: Owned}
 }

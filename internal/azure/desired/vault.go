@@ -7,23 +7,22 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// secretsUser is the ID of Azure's built-in role Key Vault Secrets User, which reads
-// secrets and nothing else.
-// Source: https://learn.microsoft.com/azure/key-vault/general/rbac-guide.
+// secretsUser is the ID of Azure's built-in role Key Vault Secrets User, which can only
+// read secrets. Source: https://learn.microsoft.com/azure/key-vault/general/rbac-guide.
 const secretsUser = "4633458b-17de-408a-b874-0445c86b69e6"
 
-// softDeleteDays is how long Azure keeps deleted secrets, at the least that it allows.
+// softDeleteDays is how long Azure keeps deleted secrets, the least that it allows.
 const softDeleteDays = 7
 
-// tracked is a resource of a type with few fields, whose SDK models are not worth a
-// module.
+// tracked is the model of a resource type with few fields, for which the SDK's module is
+// not imported.
 type tracked struct {
 	Location   string             `json:"location"`
 	Tags       map[string]*string `json:"tags,omitempty"`
 	Properties any                `json:"properties,omitempty"`
 }
 
-// vaultProperties are those of a key vault.
+// vaultProperties are the properties of a key vault.
 type vaultProperties struct {
 	TenantID                  string   `json:"tenantId"`
 	SKU                       vaultSKU `json:"sku"`
@@ -39,19 +38,19 @@ type vaultSKU struct {
 
 // Vault is a cluster's key vault for bootstrap secrets.
 type Vault struct {
-	// Name is unique in all of Azure; "" means no vault.
+	// Name is unique in all of Azure; "" means that there is no vault.
 	Name string
-	// TenantID is the tenant whose identities may be given rights to it.
+	// TenantID is the tenant of the identities that can get access.
 	TenantID string
 }
 
-// VaultID returns the ID of a key vault of a cluster's resource group.
+// VaultID returns the ID of a key vault in the cluster's resource group.
 func VaultID(c *infrav1.AzureCluster, name string) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.KeyVault/vaults/" + name
 }
 
-// vault adds the key vault. Rights to it are role assignments, never policies, so that
-// they can be given for one secret.
+// vault adds the key vault. Access is given by role assignments, not by access policies,
+// because a role can be assigned for one secret.
 func (b *clusterBuilder) vault() {
 	if b.Vault.Name == "" {
 		return
@@ -70,15 +69,15 @@ func (b *clusterBuilder) vault() {
 	})
 }
 
-// BootstrapSecret is a secret with bootstrap data, and who may read it.
+// BootstrapSecret is a secret with bootstrap data, and the identity that can read it.
 type BootstrapSecret struct {
-	// Vault and Secret are names.
+	// Vault and Secret are the names of the vault and the secret.
 	Vault, Secret string
-	// PrincipalID is the reader's, "" until Azure reports it.
+	// PrincipalID is the principal of the reader; "" until Azure returns it.
 	PrincipalID string
 }
 
-// ReaderID returns the ID of the identity that reads a secret: it has the secret's name.
+// ReaderID returns the ID of the identity that reads a secret, which has the secret's name.
 func (s BootstrapSecret) ReaderID(c *infrav1.AzureCluster) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/" + s.Secret
 }
@@ -93,11 +92,11 @@ func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName string, add
 	}
 }
 
-// Right returns the role assignment by which the reader reads this one secret.
+// Right returns the role assignment that lets the reader read this one secret.
 func (s BootstrapSecret) Right(c *infrav1.AzureCluster) Resource {
 	scope := VaultID(c, s.Vault) + "/secrets/" + s.Secret
 	return Resource{
-		// The same names give the same assignment, so that it is found again.
+		// Equal names give an equal assignment ID, so that it is found again.
 		ID:         scope + "/providers/Microsoft.Authorization/roleAssignments/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(scope)).String(),
 		APIVersion: AuthorizationAPIVersion,
 		Body: armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{

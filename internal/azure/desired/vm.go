@@ -10,11 +10,11 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// AdminUsername is the administrator that every VM is made with.
+// AdminUsername is the administrator account of every VM.
 const AdminUsername = "capi"
 
-// virtualMachine adds the VM. Azure deletes its network interfaces and disks with
-// it, so that deleting a machine takes one call.
+// virtualMachine adds the VM. Azure deletes its network interfaces and disks with it, so
+// that deleting a machine is one call.
 func (b *machineBuilder) virtualMachine() error {
 	role := roleNode
 	if b.ControlPlane {
@@ -37,7 +37,7 @@ func (b *machineBuilder) virtualMachine() error {
 	return nil
 }
 
-// fillVM adds what a new VM is made of.
+// fillVM sets the properties of a new VM.
 func (b *machineBuilder) fillVM(vm *armcompute.VirtualMachine) error {
 	image, plan, err := imageReference(b.Image, b.Cluster.Spec.SubscriptionID)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *machineBuilder) osProfile() (*armcompute.OSProfile, error) {
 		AllowExtensionOperations: new(b.spec.DisableExtensionOperations == nil || !*b.spec.DisableExtensionOperations),
 	}
 	if b.windows() {
-		// A restart that Windows Update chooses would take the node with it.
+		// A restart by Windows Update at a time of its own would stop the node.
 		p.AdminPassword = &b.AdminPassword
 		p.WindowsConfiguration = &armcompute.WindowsConfiguration{EnableAutomaticUpdates: new(false)}
 		return p, nil
@@ -123,7 +123,7 @@ func (b *machineBuilder) networkInterfaceReferences() []*armcompute.NetworkInter
 	return refs
 }
 
-// identity returns the identities that the spec names, and the reader of the bootstrap
+// identity returns the identities in the spec, and the identity that reads the bootstrap
 // secret.
 func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) {
 	users := map[string]*armcompute.UserAssignedIdentitiesValue{}
@@ -155,8 +155,8 @@ func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) 
 	return nil, nil
 }
 
-// IdentityID returns the resource ID in a user-assigned identity's provider ID, which may
-// carry an azure:// prefix with or without a further slash.
+// IdentityID returns the resource ID in a user-assigned identity's provider ID, which can
+// begin with azure:// or azure:///.
 func IdentityID(providerID string) string {
 	return "/" + strings.TrimLeft(strings.TrimPrefix(providerID, "azure://"), "/")
 }
@@ -228,7 +228,7 @@ func (b *machineBuilder) spot(p *armcompute.VirtualMachineProperties) {
 	}
 }
 
-// imageReference turns an image of the API into Azure's, with the purchase plan
+// imageReference converts an image of the API to Azure's reference, with the purchase plan
 // that it may need.
 func imageReference(image infrav1.Image, subscription string) (*armcompute.ImageReference, *armcompute.Plan, error) {
 	switch {

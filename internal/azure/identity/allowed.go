@@ -18,7 +18,7 @@ type AllowedNamespaces struct {
 // Allowed reports whether clusters of a namespace may use an identity: nil allows no
 // namespace and an empty value all; otherwise the list or the selector has to match, and a
 // selector without requirements matches nothing. The identity's own namespace is no
-// exception. The error is a selector that cannot be read.
+// exception. The error means that the selector is invalid.
 func Allowed(a *AllowedNamespaces, namespace string, namespaceLabels map[string]string) (bool, error) {
 	switch {
 	case a == nil:

@@ -2,13 +2,12 @@ package identity
 
 import "cmp"
 
-// AzureCLI is whoever is logged in to Azure's command line. No AzureClusterIdentity
-// can say so: it is for tools that a person starts.
+// AzureCLI is the user who is logged in to Azure's command line. No AzureClusterIdentity
+// can use it: it is for tools that a person starts.
 const AzureCLI Type = "AzureCLI"
 
-// Ambient returns the identity that the environment of a process describes, by the
-// variables of the Azure SDK, and where its Azure is. Where they name no credential, it is
-// AzureCLI. Source:
+// Ambient returns the identity, environment and subscription that the environment variables
+// of the Azure SDK set. If they set no credential, the identity is AzureCLI. Source:
 // https://learn.microsoft.com/azure/developer/go/sdk/authentication/authentication-overview.
 func Ambient(getenv func(string) string) (environment, subscriptionID string, s Source, c Cloud) {
 	s = Source{
@@ -29,7 +28,7 @@ func Ambient(getenv func(string) string) (environment, subscriptionID string, s 
 		AuthorityHost: getenv("AZURE_AUTHORITY_HOST"), ResourceManagerEndpoint: getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"),
 		ResourceManagerAudience: getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), CAFile: getenv("AZURE_CA_FILE"),
 	}
-	// Only a private Azure has a resource manager of its own.
+	// Only a private Azure sets an endpoint of the resource manager.
 	c.DisableInstanceDiscovery = c.AuthorityHost != "" && c.ResourceManagerEndpoint != ""
 	return cmp.Or(getenv("AZURE_ENVIRONMENT"), PublicCloud), getenv("AZURE_SUBSCRIPTION_ID"), s, c
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 )
 
-// PublicCloud is the environment of a cluster that names none.
+// PublicCloud is the environment of a cluster that sets none.
 const PublicCloud = "AzurePublicCloud"
 
-// Configuration returns the SDK's description of an environment with a Cloud's overrides
-// laid over it.
+// Configuration returns the SDK's configuration of an environment with the overrides of a
+// Cloud.
 func Configuration(environment string, override Cloud) (cloud.Configuration, error) {
 	var base cloud.Configuration
 	switch cmp.Or(environment, PublicCloud) {
@@ -33,7 +33,7 @@ func Configuration(environment string, override Cloud) (cloud.Configuration, err
 				"AzureChinaCloud or AzureUSGovernmentCloud, or configure its endpoints", environment)
 		}
 	}
-	// The SDK's own configurations are shared: they are not to be written to.
+	// The SDK's own configurations are shared and must not be changed.
 	base.Services = maps.Clone(base.Services)
 	if base.Services == nil {
 		base.Services = map[cloud.ServiceName]cloud.ServiceConfiguration{}
@@ -74,7 +74,7 @@ func (p *Pool) environment(name string) (environment, error) {
 	return env, nil
 }
 
-// trusted returns the system's certificates and the Cloud's own; nil when it has none.
+// trusted returns the system's CA certificates and the Cloud's own; nil if it has none.
 func trusted(c Cloud) (*x509.CertPool, error) {
 	if c.CAFile == "" && len(c.CAData) == 0 {
 		return nil, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// Error says which field of an AzureClusterIdentity, or of its secret, keeps it
-// from being used. It never has the field's value.
+// Error names the field of an AzureClusterIdentity, or of its secret, that makes it
+// unusable. It never contains the field's value.
 type Error struct{ Field, Reason, Fix string }
 
 // Error returns one line: the field, the reason and the fix.
 func (e *Error) Error() string { return e.Field + " " + e.Reason + ": " + e.Fix }
 
-// load reads the files that the source names, so that their content is part of
-// what is remembered, and checks that nothing is missing.
+// load reads the files of the source, so that a change of their content is noticed, and
+// checks that nothing is missing.
 func (s *Source) load() error {
 	if s.Type == UserAssignedIdentityCredential {
 		return s.loadCredentials()
@@ -66,7 +66,7 @@ func (s *Source) check() error {
 	return nil
 }
 
-// loadCredentials reads what the data plane of managed identities writes: client,
+// loadCredentials reads the file that the data plane of managed identities writes: client,
 // tenant and a PKCS#12 certificate.
 func (s *Source) loadCredentials() error {
 	const field = "spec.userAssignedIdentityCredentialsPath"
@@ -92,7 +92,7 @@ func (s *Source) loadCredentials() error {
 	return s.check()
 }
 
-// reasonOf returns why a file could not be read, without its path twice.
+// reasonOf returns why a file could not be read, without repeating its path.
 func reasonOf(err error) string {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err.Error()
@@ -100,7 +100,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// credential makes the SDK's credential.
+// credential returns the SDK's credential for the source.
 func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 	options := policy.ClientOptions{Cloud: env.cloud, Transport: env.transport, Retry: policy.RetryOptions{MaxRetries: -1}}
 	switch s.Type {
@@ -135,7 +135,7 @@ func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 	return wrap(azidentity.NewManagedIdentityCredential(o))
 }
 
-// wrap drops the typed nil that a constructor returns beside an error.
+// wrap replaces the typed nil that a constructor returns with an error by a nil interface.
 func wrap[T azcore.TokenCredential](credential T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, &Error{"spec", "is refused by the Azure SDK", err.Error()}

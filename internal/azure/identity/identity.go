@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Type is how an identity proves itself, as AzureClusterIdentity spells it.
+// Type is how an identity authenticates, as AzureClusterIdentity spells it.
 type Type string
 
 const (
@@ -37,60 +37,59 @@ const (
 	UserAssignedIdentityCredential Type = "UserAssignedIdentityCredential"
 )
 
-// Source is an identity with its material.
+// Source is an identity with its credentials.
 type Source struct {
 	Type               Type
 	TenantID, ClientID string
-	// ResourceID names a managed identity instead of ClientID.
+	// ResourceID identifies a managed identity instead of ClientID.
 	ResourceID string
 	// ClientSecret is a service principal's password.
 	ClientSecret string
-	// Certificate is PEM or PKCS#12 with its key; CertificatePath is read instead
-	// when it is empty. Password opens an encrypted one.
+	// Certificate is PEM or PKCS#12 with its key; if it is empty, CertificatePath is read.
+	// Password decrypts it.
 	Certificate     []byte
 	CertificatePath string
 	Password        string
-	// TokenFile holds the federated token of a workload identity; empty means the
-	// pool's.
+	// TokenFile contains the federated token of a workload identity; empty means the
+	// Pool's.
 	TokenFile string
-	// CredentialsPath is the JSON file of a managed identity's data plane.
+	// CredentialsPath is the JSON file of the data plane of managed identities.
 	CredentialsPath string
 }
 
-// Cloud is where an Azure environment is reached. Empty fields keep what the
-// environment has by itself.
+// Cloud has the endpoints of an Azure environment. Empty fields keep the environment's own.
 type Cloud struct {
-	// AuthorityHost is where tokens are issued, such as
+	// AuthorityHost is the host that issues tokens, such as
 	// https://login.microsoftonline.com/.
 	AuthorityHost string
-	// ResourceManagerEndpoint and ResourceManagerAudience are ARM's address and
-	// the audience of its tokens; the audience is the endpoint when empty.
+	// ResourceManagerEndpoint is ARM's address and ResourceManagerAudience the audience of
+	// its tokens, which defaults to the endpoint.
 	ResourceManagerEndpoint, ResourceManagerAudience string
-	// CAFile and CAData are PEM certificates that are trusted beside the system's.
+	// CAFile and CAData are PEM certificates that are trusted in addition to the system's.
 	CAFile string
 	CAData []byte
-	// DisableInstanceDiscovery keeps the authority from being checked against
-	// Microsoft's list, which a private one is not on.
+	// DisableInstanceDiscovery skips the check of the authority against Microsoft's list,
+	// which does not contain a private authority.
 	DisableInstanceDiscovery bool
-	// Local, where it is set, lets no connection leave this machine.
+	// Local, if set, allows connections to this computer only.
 	Local *Local
 }
 
-// Config of a Pool.
+// Config configures a Pool.
 type Config struct {
 	// Clouds overrides environments by name ("AzurePublicCloud").
 	Clouds map[string]Cloud
-	// TokenFile holds the federated token of workload identities; empty means the
-	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	// TokenFile contains the federated token of workload identities; empty means the file
+	// in AZURE_FEDERATED_TOKEN_FILE.
 	TokenFile string
-	// Log and Observe are handed to each client; see arm.Config.
+	// Log and Observe are passed to each client; see arm.Config.
 	Log     logr.Logger
 	Observe func(arm.Observation)
 }
 
-// Pool keeps credentials and clients: one per environment, subscription and
-// identity. When an identity's material changes, the next call gets new ones. It
-// is safe for concurrent use.
+// Pool keeps credentials and clients: one per environment, subscription and identity. After
+// a change of an identity's credentials, the next call returns new ones. It is safe for
+// concurrent use.
 type Pool struct {
 	config Config
 
@@ -100,22 +99,22 @@ type Pool struct {
 	clients     map[string]kept[*arm.Client]
 }
 
-// kept is a value and the hash of the material that it was made from.
+// kept is a cached value with the hash of the credentials that it was created from.
 type kept[T any] struct {
 	hash  string
 	value T
 }
 
-// environment is a Cloud made ready.
+// environment is a Cloud with its parsed configuration and transport.
 type environment struct {
 	cloud     cloud.Configuration
 	transport policy.Transporter
-	// private says that the authority is not one of Microsoft's.
+	// private is true for an authority that is not Microsoft's.
 	private bool
 	local   *Local
 }
 
-// New makes a pool.
+// New returns a new Pool.
 func New(c Config) *Pool {
 	return &Pool{
 		config: c, clouds: map[string]environment{},
@@ -153,8 +152,8 @@ func (p *Pool) Client(environment, subscriptionID string, s Source) (*arm.Client
 	return client, nil
 }
 
-// Transport carries what is asked of a cloud without its tokens, as signed addresses
-// of storage; nil is the default one.
+// Transport returns the transport for requests to a cloud that have no token, such as to
+// signed URLs of storage; nil means the default one.
 func (p *Pool) Transport(environment string) (policy.Transporter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +191,7 @@ func (p *Pool) credential(environment string, s Source) (azcore.TokenCredential,
 	return credential, hash, nil
 }
 
-// slot distinguishes identities, hash distinguishes their material.
+// slot identifies an identity; hash also depends on its credentials.
 func (s Source) slot() string {
 	return string(s.Type) + "\n" + s.TenantID + "\n" + s.ClientID + "\n" + s.ResourceID + "\n" + s.CredentialsPath
 }
@@ -205,7 +204,8 @@ func (s Source) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// transporter trusts further certificates; nil certificates mean the SDK's own.
+// transporter returns a transport that trusts additional certificates; nil certificates
+// mean the SDK's own transport.
 func transporter(c Cloud) (policy.Transporter, error) {
 	pool, err := trusted(c)
 	if err != nil || pool == nil && c.Local == nil {
@@ -228,8 +228,8 @@ func transporter(c Cloud) (policy.Transporter, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// loopback leads names below localhost to this machine, as RFC 6761, section 6.3 asks
-// of resolvers, which not all do. The vaults of a local Azure have such names.
+// loopback resolves names below localhost to this computer, as RFC 6761, section 6.3
+// requires of resolvers, which not all do. The vaults of a local Azure have such names.
 func loopback(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && strings.HasSuffix(strings.ToLower(host), ".localhost") {
@@ -238,6 +238,6 @@ func loopback(address string) string {
 	return address
 }
 
-// idleConnections is how many connections to ARM are kept; a pass makes up to
-// eight calls at a time, and several passes run at once.
+// idleConnections is how many idle connections to ARM are kept; a pass makes up to eight
+// calls at a time, and several passes run at once.
 const idleConnections = 32

@@ -92,7 +92,7 @@ func TestMissingMaterialNamesItsField(t *testing.T) {
 	}
 }
 
-// authority returns a token endpoint and an ARM that refuses other tokens than its own.
+// authority returns a token endpoint, and an ARM that accepts only the endpoint's tokens.
 func authority(t *testing.T) *httptest.Server {
 	t.Helper()
 	var server *httptest.Server

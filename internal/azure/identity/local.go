@@ -18,18 +18,19 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Local restricts the requests of a cloud to this machine.
+// Local restricts the requests of a cloud to this computer.
 type Local struct {
-	// IdentityEndpoint issues the tokens of managed identities in the form that App
-	// Service has, with IdentitySecret in the header X-IDENTITY-HEADER. The metadata
-	// service of the machine, at 169.254.169.254, would give out those of the machine.
+	// IdentityEndpoint issues the tokens of managed identities in the form of App Service,
+	// for requests with IdentitySecret in the header X-IDENTITY-HEADER. The metadata
+	// service at 169.254.169.254 would issue tokens of this computer's own identities.
 	IdentityEndpoint, IdentitySecret string
 }
 
-// ErrNotLocal is why a Cloud with Local set does not dial an address.
+// ErrNotLocal is the error of a Cloud with Local set that is asked to connect to another
+// computer.
 var ErrNotLocal = errors.New("the local plane connects to this machine alone")
 
-// dialer connects to loopback addresses alone, whatever a name resolves to.
+// dialer connects to loopback addresses only, whatever a name resolves to.
 func (l *Local) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: 30 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
@@ -40,8 +41,8 @@ func (l *Local) dialer() *net.Dialer {
 	}}
 }
 
-// dial connects to loopback addresses and to names below localhost. Other names are
-// refused before a resolver hears of them.
+// dial connects to loopback addresses and to names below localhost. Other names are refused
+// before they are resolved.
 func (l *Local) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err == nil && net.ParseIP(host) == nil && host != "localhost" {
@@ -57,10 +58,10 @@ type managed struct {
 	clientID, resourceID string
 }
 
-// maxToken bounds a token's answer.
+// maxToken bounds the size of the answer with a token.
 const maxToken = 1 << 20
 
-// GetToken implements azcore.TokenCredential. Clients keep tokens themselves.
+// GetToken implements azcore.TokenCredential. Clients cache tokens themselves.
 func (m *managed) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, fmt.Errorf("a managed identity's token is for one scope, not %d", len(options.Scopes))

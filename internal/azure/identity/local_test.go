@@ -14,8 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// TestLocal asks for what a local plane's identities may ask for: all of it stays on this
-// machine, whatever the environment says.
+// TestLocal requests tokens with every type of identity of a local plane and checks that
+// each request stays on this computer, whatever the environment variables say.
 func TestLocal(t *testing.T) {
 	var elsewhere atomic.Int32
 	decoy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))

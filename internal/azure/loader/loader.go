@@ -19,31 +19,31 @@ import (
 	"unicode"
 )
 
-// maxSecret is the most characters that the value of a Key Vault secret may have.
-// Source: https://learn.microsoft.com/azure/key-vault/secrets/about-secrets (25k bytes).
+// maxSecret is the largest number of characters in a Key Vault secret. Source:
+// https://learn.microsoft.com/azure/key-vault/secrets/about-secrets (25k bytes).
 const maxSecret = 25600
 
-// Input is the bootstrap data of one machine or pool, and where its script will lie.
+// Input is the bootstrap data of one machine or pool, with the place of its script.
 type Input struct {
 	// Windows chooses cloudbase-init and PowerShell instead of cloud-init and sh.
 	Windows bool
 	// Data is the cloud-config that the bootstrap provider rendered. It is secret.
 	Data []byte
-	// SecretURL is the address of the secret, such as https://v.vault.azure.net/secrets/s.
+	// SecretURL is the URL of the secret, such as https://v.vault.azure.net/secrets/s.
 	SecretURL string
-	// IdentityID is the resource ID of the identity that may read the secret.
+	// IdentityID is the resource ID of the identity that can read the secret.
 	IdentityID string
 }
 
 // Output is the bootstrap data, split into custom data without secrets and a secret for the vault.
 type Output struct {
-	// CustomData has no secret in it.
+	// CustomData contains no secret.
 	CustomData []byte
-	// Secret is the value to put into the vault.
+	// Secret is the value to store in the vault.
 	Secret string
 }
 
-// Error says why bootstrap data cannot be split. It never shows the data.
+// Error means that bootstrap data cannot be split. It never contains the data.
 type Error struct{ Field, Reason, Fix string }
 
 // Error returns the field and the reason in one line.
@@ -58,10 +58,10 @@ var (
 	loadWindows string
 )
 
-// apiVersion is of Key Vault's data plane.
+// apiVersion is the API version of Key Vault's data plane.
 const apiVersion = "7.4"
 
-// Make splits bootstrap data. The error is an *Error where somebody has to change it.
+// Make splits bootstrap data. The error is an *Error if the data has to be changed.
 func Make(in Input) (Output, error) {
 	d, err := split(in.Data, in.Windows)
 	if err != nil {
@@ -79,7 +79,7 @@ func Make(in Input) (Output, error) {
 	return Output{CustomData: data, Secret: secret}, err
 }
 
-// pack compresses a script into a text that passes through JSON unchanged.
+// pack compresses a script into text that JSON does not escape.
 func pack(script string) (string, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -101,7 +101,7 @@ func pack(script string) (string, error) {
 	return out, nil
 }
 
-// document returns the custom data: what is public as cloud-config, and the loader.
+// document returns the custom data: the public part as cloud-config, and the loader.
 func (in Input) document(public []byte) ([]byte, error) {
 	fill, err := in.filler()
 	if err != nil {
@@ -109,7 +109,7 @@ func (in Input) document(public []byte) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	// The same data gives the same document, so that no scale set changes for it.
+	// Equal data gives an equal document, so that no scale set changes for it.
 	if err := w.SetBoundary("casement-bootstrap-loader"); err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func (in Input) document(public []byte) ([]byte, error) {
 		"MIME-Version: 1.0\n\n"), body.Bytes()...), nil
 }
 
-// part adds a part. A text that is not ASCII is sent in base64: both agents read the
-// document as text, and what has another encoding, or none, arrives damaged.
+// part adds a MIME part. Text that is not ASCII is encoded as base64, because both agents
+// read the document as text and damage other encodings.
 func part(w *multipart.Writer, kind, name, text string) error {
 	head := textproto.MIMEHeader{
 		"Content-Type": {kind + `; charset="utf-8"`}, "Mime-Version": {"1.0"},
@@ -157,7 +157,7 @@ func part(w *multipart.Writer, kind, name, text string) error {
 	return err
 }
 
-// lines breaks an encoded text, as MIME asks for.
+// lines breaks encoded text into lines, as MIME requires.
 func lines(text string) string {
 	const width = 76
 	var b strings.Builder
@@ -168,8 +168,8 @@ func lines(text string) string {
 	return b.String() + text + "\n"
 }
 
-// filler puts the addresses into a loader. They come from Azure's own names, which
-// have no quotes in them.
+// filler replaces the placeholders for URLs in a loader. The URLs consist of Azure names,
+// which contain no quotes.
 func (in Input) filler() (*strings.Replacer, error) {
 	u, err := url.Parse(in.SecretURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.ContainsAny(in.SecretURL+in.IdentityID, "'\"`$ \n") {

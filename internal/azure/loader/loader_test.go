@@ -63,7 +63,8 @@ func TestMake(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		windows bool
-		// shown and kept are texts of the custom data and of the script.
+		// shown has texts that the custom data contains, kept texts that only the script
+		// contains.
 		shown, kept []string
 	}{
 		{"linux", false, []string{"text/cloud-boothook", "ssh-ed25519 AAAA",
@@ -166,8 +167,9 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// TestLettersOutsideASCII: both agents read the document as text and damage what is not
-// ASCII in a part without a transfer encoding; then they drop the part with users and keys.
+// TestLettersOutsideASCII: both agents read the document as text and damage letters outside
+// ASCII in a part without a transfer encoding; then they ignore the part with users and
+// keys.
 func TestLettersOutsideASCII(t *testing.T) {
 	data := strings.Replace(cloudConfig, "- name: capi\n", "- name: capi\n  gecos: Jürgen Müller 中\n", 1)
 	for _, windows := range []bool{false, true} {

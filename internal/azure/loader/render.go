@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hostnameMark is in the place of the computer's name until the machine puts it in.
+// hostnameMark is replaced by the computer's name on the machine.
 const hostnameMark = "casement.local-hostname.mark"
 
 var (
@@ -18,9 +18,9 @@ var (
 	endRaw  = regexp.MustCompile(`\{%-?\s*endraw\s*-?%\}`)
 )
 
-// render does what the image's agent would do with a template, for those expressions
-// that bootstrap data uses: the computer's name, literals and raw text. In a MIME part
-// no agent of Windows renders anything.
+// render evaluates a template as the image's agent does, for the expressions in bootstrap
+// data: the computer's name, literals and raw text. Agents on Windows do not evaluate
+// templates in a MIME part.
 func render(data []byte) (string, error) {
 	text := string(data)
 	at := templateMarker.FindString(text)

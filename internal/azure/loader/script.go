@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Where the scripts keep the commands for as long as they run.
+// The directories in which the scripts store the commands while they run.
 const (
 	linuxCommands   = "/run/casement/commands.sh"
 	windowsCommands = `C:\run\casement\commands.cmd`
 )
 
-// all returns the files of the document and, last, its commands.
+// all returns the files of the document, then its commands as a file.
 func (d document) all(commands string) []file {
 	return append(append([]file(nil), d.files...), file{
 		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands),
@@ -21,7 +21,7 @@ func (d document) all(commands string) []file {
 	})
 }
 
-// sh returns the script of a Linux machine. A file has its mode before its content.
+// sh returns the script for a Linux machine. A file gets its mode before its content.
 func (d document) sh() string {
 	var b strings.Builder
 	b.WriteString("host=$(hostname)\n")
@@ -47,7 +47,7 @@ func (d document) sh() string {
 	return b.String()
 }
 
-// powershell returns the script of a Windows machine, to which the loader gives $name.
+// powershell returns the script for a Windows machine; the loader sets $name for it.
 func (d document) powershell() string {
 	var b strings.Builder
 	for _, f := range d.all(windowsCommands) {

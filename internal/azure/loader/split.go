@@ -13,28 +13,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// file is one that the script writes.
+// file is a file that the script writes.
 type file struct {
 	path, owner, mode string
 	content           []byte
 	append, templated bool
 }
 
-// document is a cloud-config taken apart.
+// document is a parsed cloud-config.
 type document struct {
 	public   []byte // cloud-config that stays in custom data
 	files    []file
 	commands string
 }
 
-// public keys stay in custom data, for the agent to apply; users only without a
-// password.
+// public has the keys that stay in custom data, where the agent applies them; users only
+// without a password.
 var public = map[string]bool{
 	"users": true, "groups": true, "ntp": true, "timezone": true, "disk_setup": true, "fs_setup": true,
 	"mounts": true, "bootcmd": true, "hostname": true,
 }
 
-// maxFile bounds what a compressed file may grow to.
+// maxFile bounds the decompressed size of a file.
 const maxFile = 4 << 20
 
 func split(data []byte, windows bool) (document, error) {
@@ -80,7 +80,8 @@ func split(data []byte, windows bool) (document, error) {
 	return d, nil
 }
 
-// shown refuses what would show a secret, or a template that nothing renders.
+// shown returns an error for a public value that contains a secret, or a template that
+// nothing evaluates.
 func shown(key string, n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Value == "passwd" || c.Value == "plain_text_passwd" || c.Value == "hashed_passwd") {
@@ -169,7 +170,7 @@ func windowsPath(p string) string {
 	return strings.ReplaceAll(p, "/", `\`)
 }
 
-// commands are runcmd's entries as one script, as the image's agent makes it.
+// commands returns the entries of runcmd as one script, in the form of the image's agent.
 func commands(list *yaml.Node, windows bool) (string, error) {
 	var lines []string
 	for i, item := range list.Content {

@@ -20,21 +20,21 @@ var table string
 // Base is the feature that every cluster needs.
 const Base = "base"
 
-// Evidence says how an action is known to be needed.
+// Evidence is how it is known that an action is needed.
 type Evidence string
 
 const (
-	// Call: the manager makes the call that Azure checks it for.
+	// Call: the manager makes a call for which Azure checks the action.
 	Call Evidence = "call"
-	// Linked: Azure checks it as well, since the body of a call refers to a resource
+	// Linked: Azure also checks the action, because the body of a call refers to a resource
 	// of another type (a linked access check).
 	Linked Evidence = "linked"
-	// Unproven: a call that no run proves, because the local Azure does not model it or
-	// nothing breaks in the run.
+	// Unproven: a call that no test run proves, because the local Azure does not emulate it
+	// or the run does not depend on it.
 	Unproven Evidence = "unproven"
-	// Data: a call to a data plane, which a role has among its data actions.
+	// Data: a call to a data plane, which is one of a role's data actions.
 	Data Evidence = "data"
-	// Poll: asking for the end of an operation.
+	// Poll: polling an operation.
 	Poll Evidence = "poll"
 )
 
@@ -46,7 +46,7 @@ type Action struct {
 	Why      string   `json:"why"`
 }
 
-// Feature is a part of casement that an operator uses or does not.
+// Feature is a part of casement that an operator may or may not use.
 type Feature struct {
 	Name string `json:"name"`
 	Does string `json:"does"`
@@ -71,8 +71,8 @@ func Features() []Feature {
 	}
 }
 
-// Actions returns the actions of features, or all without any, sorted by name and
-// without doubles. A feature that does not exist is an error.
+// Actions returns the actions of features, or all if none is given, sorted by name and each
+// once. It returns an error for an unknown feature.
 func Actions(features ...string) ([]Action, error) {
 	all, err := parse(table)
 	if err != nil {
@@ -118,9 +118,9 @@ func parse(table string) ([]Action, error) {
 	return out, nil
 }
 
-// Of returns the action that Azure checks for a call: the method, and the type of the
-// resource as in Microsoft.Compute/virtualMachines. A POST's type ends with what it
-// does. Source: learn.microsoft.com/azure/role-based-access-control/role-definitions.
+// Of returns the action that Azure checks for a call with a method and a resource type such
+// as Microsoft.Compute/virtualMachines. For a POST, the type ends with the action's name.
+// Source: learn.microsoft.com/azure/role-based-access-control/role-definitions.
 func Of(method, resourceType string) string {
 	if kind, ok := strings.CutPrefix(resourceType, "Microsoft.Resources/"); ok && !strings.HasPrefix(kind, "subscriptions") {
 		resourceType = "Microsoft.Resources/subscriptions/" + kind
@@ -139,7 +139,7 @@ func Of(method, resourceType string) string {
 	return resourceType + "/action"
 }
 
-// Role is a custom role as `az role definition create --role-definition` takes it.
+// Role is a custom role in the form of `az role definition create --role-definition`.
 type Role struct {
 	Name             string   `json:"Name"`
 	IsCustom         bool     `json:"IsCustom"`
@@ -151,8 +151,8 @@ type Role struct {
 	AssignableScopes []string `json:"AssignableScopes"`
 }
 
-// RoleOf makes the role of features that can be assigned in a scope, such as
-// /subscriptions/ID. Without features it has all.
+// RoleOf returns the role for features, which can be assigned at a scope such as
+// /subscriptions/ID. Without features it contains all actions.
 func RoleOf(scope string, features ...string) (Role, error) {
 	actions, err := Actions(features...)
 	if err != nil {

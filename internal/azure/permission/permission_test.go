@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTable: every row is of a known feature and evidence, and says why.
+// TestTable checks that every row has a known feature and evidence, and a reason.
 func TestTable(t *testing.T) {
 	all, err := parse(table)
 	if err != nil || len(all) == 0 {
