@@ -124,7 +124,7 @@ func imageName(ref value.Object) string {
 }
 
 // systemOf returns the name and version of the operating system that a guest agent would
-// report, as far as the image tells.
+// report, as far as the image shows it.
 func systemOf(d *engine.Doc) (name, version string) {
 	sku := imageName(value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
 	if isWindows(d.Body) {

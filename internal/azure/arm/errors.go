@@ -39,7 +39,7 @@ var errForeignHost = errors.New("not the resource manager's host")
 
 // Error is a failed request: an error answer of Azure, or no answer.
 type Error struct {
-	// Class tells a caller how to treat the error: wait, retry or give up.
+	// Class says how a caller has to treat the error: wait, retry or give up.
 	Class Class
 	// Method and ID are the HTTP method and the resource ID of the request that failed.
 	Method, ID string

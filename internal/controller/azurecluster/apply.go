@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// Reasons of NetworkInfrastructureReady while Azure is at work.
+// Reasons of NetworkInfrastructureReady while Azure creates or changes the network.
 const (
 	creating = "Creating"
 	deleting = "Deleting"
@@ -20,7 +20,8 @@ const (
 
 const hourly = time.Hour
 
-// open finds the cluster's credentials, and keeps the identity while the cluster needs it.
+// open opens a session with the cluster's credentials, and keeps the identity from being
+// deleted while the cluster needs it.
 func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	if result := s.Open(ctx, r.Opener, r.Resync); result.Ends() {
 		return result
@@ -28,7 +29,7 @@ func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	return pass.Error(r.Opener.Hold(ctx, s.AzureCluster))
 }
 
-// apply compares the cluster's resources with Azure and begins what is due.
+// apply compares the cluster's resources with Azure and begins the writes that are due.
 func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	resources, err := r.resources(ctx, s)
 	if err != nil {
@@ -45,7 +46,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// resources returns the desired ones.
+// resources returns the desired resources of the cluster.
 func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
 	vault, err := s.Azure.Vault(ctx, r.Client, s.AzureCluster)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *scope) input(vault desired.Vault) desired.ClusterInput {
 	}
 }
 
-// zonesOf returns the names of the zones that the status lists.
+// zonesOf returns the names of the zones in the status.
 func zonesOf(c *infrav1.AzureCluster) []string {
 	var zones []string
 	for _, d := range c.Status.FailureDomains {

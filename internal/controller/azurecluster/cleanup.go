@@ -12,13 +12,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// appliedRulesAnnotation holds, per security group, the names of the rules that
-// casement wrote, so that one that leaves the spec leaves Azure too while rules of
-// others stay.
+// appliedRulesAnnotation contains, per security group, the names of the rules that casement
+// wrote, so that a rule that is removed from the spec is deleted in Azure too while rules
+// of others stay.
 const appliedRulesAnnotation = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules"
 
-// cleanup deletes the security rules that casement wrote and the spec no longer has, and
-// writes down those that it has now.
+// cleanup deletes the security rules that casement wrote and that are no longer in the
+// spec, and records the current ones in the annotation.
 func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	if s.foreignVNet {
 		return pass.Next()

@@ -38,11 +38,10 @@ type Reconciler struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
-	// objects need to be looked at; "" means all.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must
+	// have to be reconciled; "" means all.
 	WatchFilter string
-	// Resync is how long a settled cluster waits for its next comparison with
-	// Azure.
+	// Resync is the interval at which a cluster without changes is compared with Azure.
 	Resync time.Duration
 }
 
@@ -54,7 +53,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"),
 		mgr.GetClient(), &infrav1.AzureCluster{})
@@ -68,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(trace.Reconciler("AzureCluster", r))
 }
 
-// ofIdentity finds the clusters that use an identity.
+// ofIdentity returns requests for the clusters that use an identity.
 func (r *Reconciler) ofIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -83,7 +82,8 @@ func (r *Reconciler) ofIdentity(ctx context.Context, identity client.Object) []r
 	return requests
 }
 
-// ofSecret finds the clusters whose identity keeps its credentials in a secret.
+// ofSecret returns requests for the clusters whose identity keeps its credentials in a
+// secret.
 func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterIdentityList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -98,12 +98,12 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// scope is one cluster with what a pass has found out about it.
+// scope is the state of one pass over a cluster.
 type scope struct {
 	pass.Scope
-	// foreignVNet says that the virtual network is not the cluster's own.
+	// foreignVNet is true if the virtual network is not the cluster's own.
 	foreignVNet bool
-	// toDelete is what a deletion removes from Azure.
+	// toDelete are the resources that a deletion removes from Azure.
 	toDelete []desired.Resource
 }
 
@@ -148,14 +148,15 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 	}
 }
 
-// Reconcile brings Azure closer to one AzureCluster.
+// Reconcile makes one pass over an AzureCluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	azureCluster := &infrav1.AzureCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if annotations.IsExternallyManaged(azureCluster) {
-		// cluster.x-k8s.io/managed-by: something else owns the infrastructure, its finalizer and its status.
+		// cluster.x-k8s.io/managed-by: another controller owns the infrastructure, its
+		// finalizer and its status.
 		return ctrl.Result{}, nil
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)

@@ -25,7 +25,7 @@ const (
 	machinesPoll = 15 * time.Second
 )
 
-// abandon lets a cluster go whose Azure resources were given up.
+// abandon lets a cluster be deleted whose Azure resources a user has given up.
 func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	if cloud.Abandoned(s.AzureCluster) {
 		return r.forget(ctx, s)
@@ -54,9 +54,9 @@ func (r *Reconciler) machines(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// openToDelete finds the cluster's credentials. Where they are gone and nothing was ever
-// made there is nothing to call, otherwise somebody has to bring them back or give the
-// resources up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and
+// nothing was ever created, there is nothing to delete; otherwise a user has to restore
+// them or give the resources up.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -70,8 +70,8 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result
 }
 
-// observeToDelete finds the resources to delete: each resource group of the cluster's own
-// in one call, and one by one what is elsewhere.
+// observeToDelete determines the resources to delete: each resource group of the cluster is
+// one call, and resources elsewhere are one call each.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if result := r.network(ctx, s); result.Ends() {
 		return result
@@ -94,7 +94,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 	return pass.Next()
 }
 
-// remove deletes from Azure what casement made for the cluster, then the finalizer.
+// remove deletes the resources that casement created for the cluster, then the finalizer.
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
 	*s.Operations() = cloud.States(outcome.Tokens)
@@ -105,7 +105,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return r.forget(ctx, s)
 }
 
-// forget lets go of the identity and of the object itself.
+// forget removes the finalizers from the identity and from the object.
 func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	if err := r.Opener.Release(ctx, s.AzureCluster); err != nil {
 		return pass.Error(err)
@@ -114,8 +114,8 @@ func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	return pass.Done()
 }
 
-// outside returns the owned groups and, of the other resources, those that do not go with
-// one of them. Groups that are not owned stay.
+// outside returns the owned groups and, of the other resources, those that are not deleted
+// with one of them. Groups that are not owned are kept.
 func outside(resources, groups []desired.Resource) []desired.Resource {
 	out := groups
 	for _, r := range resources {

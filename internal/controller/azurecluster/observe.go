@@ -12,13 +12,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// observe reads what the desired resources depend on.
+// observe reads the facts that the desired resources depend on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	return pass.Each(ctx, s, r.zones, r.network)
 }
 
-// zones lists the zones of the location. The spec may bar control planes
-// from a zone; it cannot make one.
+// zones lists the zones of the location. The spec can exclude control planes from a zone;
+// it cannot add one.
 func (r *Reconciler) zones(ctx context.Context, s *scope) pass.Result {
 	if s.AzureCluster.Spec.ExtendedLocation != nil {
 		return pass.Next()
@@ -40,8 +40,8 @@ func (r *Reconciler) zones(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// network finds out whose the virtual network is. It decides on the resources, and only
-// Azure knows.
+// network determines whether the virtual network is the cluster's own, on which the
+// resources depend and which only Azure knows.
 func (r *Reconciler) network(ctx context.Context, s *scope) pass.Result {
 	live, err := s.Azure.Live(ctx, desired.VNetID(s.AzureCluster))
 	if err != nil {

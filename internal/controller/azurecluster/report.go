@@ -21,11 +21,11 @@ const (
 		"the host and port of the control plane that somebody else runs"
 )
 
-// soon is when a public IP is looked at again that has no address yet.
+// soon is the wait before a public IP without an address is read again.
 const soon = 5 * time.Second
 
-// report fills in where the API server answers and, with that, declares the cluster's
-// infrastructure provisioned. An endpoint that is set is never changed.
+// report sets the API server's endpoint and with it marks the cluster's infrastructure as
+// provisioned. An endpoint that is set is never changed.
 func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	endpoint := &s.AzureCluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host == "" {
@@ -44,8 +44,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// host returns the name or address of the API server, and "" while there is none, with a
-// condition that says why.
+// host returns the name or address of the API server; "" while there is none, and then it
+// sets a condition with the reason.
 func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	if !s.AzureCluster.Spec.ControlPlaneEnabled {
 		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
@@ -53,7 +53,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	}
 	ip := desired.APIServerPublicIPID(s.AzureCluster)
 	if ip == "" {
-		// In mode None of the zone too: the user makes the name resolve.
+		// In zone mode None too: the user makes the name resolve.
 		return desired.APIServerRecord + "." + desired.PrivateZone(s.AzureCluster, s.Cluster.Name), nil
 	}
 	live, err := s.Azure.Live(ctx, ip)
@@ -72,7 +72,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	return host, nil
 }
 
-// publicHost returns the name that Azure gave a public IP, else its address.
+// publicHost returns the DNS name that Azure gave a public IP, or its address.
 func publicHost(live json.RawMessage) (string, error) {
 	if live == nil {
 		return "", nil

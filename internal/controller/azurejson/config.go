@@ -10,22 +10,21 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// input is what the cloud provider's configuration depends on.
+// input has the values that the cloud provider's configuration depends on.
 type input struct {
 	cluster  *infrav1.AzureCluster
 	tenantID string
 	// identity is how the virtual machines authenticate.
 	identity infrav1.VMIdentity
-	// clientID and clientSecret are the service principal's, for machines without
-	// an identity of their own. The secret is secret.
+	// clientID and clientSecret belong to the service principal, for machines without an
+	// identity of their own. clientSecret must not be logged.
 	clientID, clientSecret string
 	// userAssignedClientID is the client ID of the machine's first identity.
 	userAssignedClientID string
 }
 
-// config is cloud-provider-azure's configuration file, with its keys in the order
-// of CAPZ.
-// Source: https://cloud-provider-azure.sigs.k8s.io/install/configs/.
+// config is cloud-provider-azure's configuration file; its keys have CAPZ's order. Source:
+// https://cloud-provider-azure.sigs.k8s.io/install/configs/.
 type config struct {
 	Cloud                        string `json:"cloud"`
 	TenantID                     string `json:"tenantId"`
@@ -83,10 +82,10 @@ type backOff struct {
 	Jitter   float64 `json:"cloudProviderBackoffJitter,omitempty"`
 }
 
-// maximumRules is how many rules one Standard load balancer takes.
+// maximumRules is the largest number of rules of a Standard load balancer.
 const maximumRules = 250
 
-// render writes the configuration as templates expect it on a node's disk.
+// render returns the configuration file that templates put on a node's disk.
 func render(in input) ([]byte, error) {
 	spec := &in.cluster.Spec
 	c := config{
@@ -129,7 +128,7 @@ func render(in input) ([]byte, error) {
 	return json.MarshalIndent(c, "", "    ")
 }
 
-// override merges the spec's rate limits and back-off.
+// override applies the spec's rate limits and back-off settings.
 func (c *config) override(o *infrav1.CloudProviderConfigOverrides) error {
 	if o == nil {
 		return nil

@@ -35,8 +35,8 @@ import (
 	"casement.dev/casement/internal/trace"
 )
 
-// Keys of a secret. All hold the same; templates of different ages ask for
-// different ones.
+// Keys of a secret. All have the same value; templates of different ages use different
+// keys.
 const (
 	controlPlaneKey = "control-plane-azure.json"
 	workerKey       = "worker-node-azure.json"
@@ -53,7 +53,7 @@ type Reconciler struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must have;
 	// "" watches all.
 	WatchFilter string
-	// Resync is how long to wait before asking again what no event reports.
+	// Resync is the interval at which facts are read again whose changes trigger no event.
 	Resync time.Duration
 }
 
@@ -88,7 +88,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(trace.Reconciler("azure.json of AzureMachine", reconcile.Func(r.reconcileMachine)))
 }
 
-// templates finds the templates of an AzureCluster's cluster.
+// templates returns the templates of an AzureCluster's cluster.
 func (r *Reconciler) templates(ctx context.Context, c client.Object) []reconcile.Request {
 	var all infrav1.AzureMachineTemplateList
 	if err := r.Client.List(ctx, &all, client.InNamespace(c.GetNamespace())); err != nil {
@@ -193,7 +193,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 	return ctrl.Result{}, err
 }
 
-// input reads what the configuration needs beyond the specs.
+// input reads the values of the configuration that are not in the specs.
 func (r *Reconciler) input(ctx context.Context, c *infrav1.AzureCluster, spec *infrav1.AzureMachineSpec) (input, error) {
 	in := input{cluster: c, identity: spec.Identity}
 	credentials, err := r.Opener.Credentials(ctx, c)
@@ -235,8 +235,8 @@ func clientIDOf(live json.RawMessage) (string, error) {
 	return identity.Properties.ClientID, err
 }
 
-// write creates the secret or changes what differs, and reports whether it did. A secret
-// without the cluster's label is the user's.
+// write creates the secret or changes what differs, and reports whether it wrote. A secret
+// without the cluster's label belongs to the user and is not changed.
 func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName string, data []byte) (bool, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}}
 	wanted := map[string][]byte{controlPlaneKey: data, workerKey: data, nodeKey: data}
@@ -262,8 +262,9 @@ func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName
 	return true, r.Client.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-// renew gives secret the data wanted and its owner in the API version of today, and reports
-// whether that changed it: a restored or hand-written owner may have another version.
+// renew sets the secret's data, and its owner in the current API version, because a
+// restored or hand-written owner may have another version. It reports whether the secret
+// changed.
 func renew(secret *corev1.Secret, owner client.Object, wanted map[string][]byte, scheme *runtime.Scheme) (bool, error) {
 	before := secret.DeepCopy()
 	secret.Data = wanted

@@ -15,7 +15,7 @@ import (
 
 const hourly = time.Hour
 
-// apply compares the machine's resources with Azure and begins what is due.
+// apply compares the machine's resources with Azure and begins the writes that are due.
 func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	resources, result := s.resources(ctx)
 	if result.Ends() {
@@ -26,7 +26,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// resources returns the desired ones of the machine.
+// resources returns the desired resources of the machine.
 func (s *scope) resources(ctx context.Context) ([]desired.Resource, pass.Result) {
 	port, err := s.sshPort(ctx)
 	if err != nil {

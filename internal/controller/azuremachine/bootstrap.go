@@ -15,18 +15,18 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// lastWait is how long the commands after kubeadm of a machine that has joined may take
-// to be named; what comes later is not looked for.
+// lastWait is for how long after a machine has joined its console is read for failures of
+// the commands after kubeadm.
 const lastWait = 10 * time.Minute
 
-// bootstrap says in BootstrapSucceeded why a virtual machine that is there has not become
-// a node, as far as its serial console shows it; of one that has, once, which of its
-// commands failed or had no effect.
+// bootstrap explains in the condition BootstrapSucceeded why a running virtual machine has
+// not become a node, as far as its serial console shows it. For a machine that has become a
+// node, it names once which bootstrap commands failed or had no effect.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(r.readConsole(ctx, s, time.Now()))
 }
 
-// readConsole returns when to look again, 0 for not at all.
+// readConsole reads the console and returns when to read it again, or 0 for never.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) time.Duration {
 	m := s.azureMachine
 	joined := s.machine.Status.NodeRef.IsDefined()

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// cleanup takes away what only a machine needs that is no node yet.
+// cleanup deletes resources that a machine needs only until it is a node.
 func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	if !s.machine.Status.NodeRef.IsDefined() {
 		return pass.Next()
@@ -19,8 +19,8 @@ func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(r.unhide(ctx, s))
 }
 
-// unhide takes the bootstrap secret away: nothing reads it any more. It returns when to
-// try again, 0 for not at all.
+// unhide deletes the bootstrap secret, which nothing reads any more. It returns when to try
+// again, or 0.
 func (r *Reconciler) unhide(ctx context.Context, s *scope) time.Duration {
 	err := s.Azure.Unhide(ctx, s.AzureCluster, s.Cluster.Name, s.azureMachine)
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {

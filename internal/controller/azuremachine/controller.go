@@ -40,11 +40,10 @@ type Reconciler struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
-	// objects need to be looked at; "" means all.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must
+	// have to be reconciled; "" means all.
 	WatchFilter string
-	// Resync is how long a settled machine waits for its next comparison with
-	// Azure.
+	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
 }
 
@@ -52,7 +51,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachineList{}, mgr.GetScheme())
 	if err != nil {
@@ -73,17 +72,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(trace.Reconciler("AzureMachine", r))
 }
 
-// scope is one machine with what a pass has found out about it.
+// scope is the state of one pass over a machine.
 type scope struct {
 	pass.Scope
 	machine      *clusterv1.Machine
 	azureMachine *infrav1.AzureMachine
-	// vmName is the computer name, vm what Azure shows of it, nil for none.
+	// vmName is the computer name; vm is the virtual machine in Azure, or nil.
 	vmName  string
 	vm      *liveVM
 	input   inputs
 	outcome plan.Outcome
-	// toDelete is what a deletion removes from Azure.
+	// toDelete are the resources that a deletion removes from Azure.
 	toDelete []desired.Resource
 }
 
@@ -95,8 +94,8 @@ func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
 	return &s.azureMachine.Status.LongRunningOperationStates
 }
 
-// Block implements pass.Subject: the reason goes to VMRunning or, of a machine that runs,
-// to Synced. A machine that failed for good has it as its failure too.
+// Block implements pass.Subject: the reason is written to VMRunning or, for a running
+// machine, to Synced. For a machine that failed finally, it is also its failure reason.
 func (s *scope) Block(r pass.Result) {
 	switch {
 	case r.Lasting:
@@ -143,7 +142,7 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 	}
 }
 
-// Reconcile brings Azure closer to one AzureMachine.
+// Reconcile makes one pass over an AzureMachine.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
 	if err != nil || s == nil {
@@ -153,8 +152,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the machine and what it hangs on. It returns nil when there is
-// nothing to do yet; each missing link triggers a pass when it comes.
+// load reads the machine and the objects that it depends on. It returns nil when there is
+// nothing to do yet; the creation of a missing object triggers another pass.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{azureMachine: &infrav1.AzureMachine{}}
 	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
@@ -170,8 +169,8 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	return s, nil
 }
 
-// owners finds the Machine and the Cluster, and reports whether there is something to do. A
-// machine that is being deleted goes on without its Machine.
+// owners reads the Machine and the Cluster, and reports whether there is something to do. A
+// machine that is being deleted is reconciled without its Machine.
 func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 	m := s.azureMachine
 	var err error
@@ -189,8 +188,8 @@ func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 	return err == nil && s.Cluster != nil, err
 }
 
-// more says that operations follow those that are under way: the machine does not run yet,
-// has not failed for good and is not being deleted.
+// more reports that operations will follow those in progress: the machine does not run yet,
+// has not failed finally and is not being deleted.
 func more(s *scope) bool {
 	m := s.azureMachine
 	return !conditions.IsTrue(m, infrav1.VMRunningCondition) && m.Status.FailureReason == nil && m.DeletionTimestamp.IsZero()

@@ -20,8 +20,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// abandon lets a machine go whose Azure resources are out of reach for good or were given
-// up.
+// abandon lets a machine be deleted whose Azure resources cannot be reached any more or
+// were given up.
 func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.azureMachine) {
 		return s.forget()
@@ -29,9 +29,9 @@ func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// openToDelete finds the cluster's credentials. Where they are gone and nothing was ever
-// made there is nothing to call, otherwise somebody has to bring them back or give the
-// resources up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and
+// nothing was ever created, there is nothing to delete; otherwise a user has to restore
+// them or give the resources up.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -46,7 +46,7 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.VMRunningCondition)
 }
 
-// observeToDelete reads the resources that the deletion of the machine deletes.
+// observeToDelete determines the resources that the deletion of the machine removes.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if err := s.collect(ctx); err != nil {
 		return pass.Unread(err, "read what has to be deleted").On(infrav1.VMRunningCondition)
@@ -54,8 +54,8 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 	return pass.Next()
 }
 
-// remove deletes from Azure what was made for the machine, then the finalizer. The virtual
-// machine takes its interfaces and disks along.
+// remove deletes the machine's resources from Azure, then the finalizer. Azure deletes the
+// interfaces and disks with the virtual machine.
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
 	if !s.GroupGoes {
@@ -73,15 +73,15 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return s.forget()
 }
 
-// forget lets the object go.
+// forget removes the finalizer.
 func (s *scope) forget() pass.Result {
 	controllerutil.RemoveFinalizer(s.azureMachine, infrav1.MachineFinalizer)
 	return pass.Done()
 }
 
-// collect finds the resources to delete, by what is recorded of them. When the whole
-// cluster goes, with a resource group of its own, they are those outside of the group: the
-// group takes the rest along.
+// collect determines the resources to delete, from the records of what was created. If the
+// whole cluster is deleted with its resource group, these are only the resources outside
+// the group.
 func (s *scope) collect(ctx context.Context) error {
 	live, err := s.Azure.Live(ctx, desired.VMID(s.AzureCluster, s.vmName))
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *scope) collect(ctx context.Context) error {
 		return err
 	}
 	if s.vm == nil {
-		// It took its interfaces along, as a rule, and what was known of them is
-		// old. Asking is cheaper than deleting once more.
+		// The interfaces were usually deleted with the VM, and the cached list is old.
+		// Reading them is cheaper than deleting them once more.
 		for _, id := range desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName) {
 			s.Azure.Refresh(id)
 		}
@@ -112,7 +112,7 @@ func (s *scope) collect(ctx context.Context) error {
 	}
 	s.GroupGoes = whole
 	s.toDelete = slices.DeleteFunc(resources, func(r desired.Resource) bool {
-		// Extensions go with their machine, and so do most interfaces.
+		// Extensions are deleted with their machine, and so are most interfaces.
 		return whole && cloud.InGroup(s.AzureCluster, r.ID) || s.vm.cascadesDelete(r.ID)
 	})
 	return nil
@@ -142,8 +142,9 @@ func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	return made, err
 }
 
-// nothingMade reports whether nothing was ever asked of Azure for the machine, as far as is
-// recorded. A status is not moved to another management cluster, a provider ID is.
+// nothingMade reports whether, by the object's records, nothing was ever created in Azure
+// for the machine. The status is not moved to another management cluster, but a provider ID
+// is.
 func (s *scope) nothingMade() bool {
 	m := s.azureMachine
 	id := ptr.Deref(m.Spec.ProviderID, "")
@@ -152,8 +153,8 @@ func (s *scope) nothingMade() bool {
 		!conditions.Has(m, infrav1.NetworkInterfaceReadyCondition)
 }
 
-// addDisks adds the disks that have to be deleted after the virtual machine, which
-// therefore needs them.
+// addDisks adds the disks that have to be deleted after the virtual machine; they are
+// listed among its needs.
 func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
 	ids := s.vm.leftDisks()
 	for i := range resources {
@@ -170,7 +171,7 @@ func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
 	return resources
 }
 
-// lastOfSet returns the machine's availability set when no other machine is in it.
+// lastOfSet returns the machine's availability set if no other machine is in it.
 func (s *scope) lastOfSet(ctx context.Context) (*desired.AvailabilitySet, error) {
 	set := s.availabilitySet()
 	if set == nil {

@@ -19,7 +19,7 @@ func naming() cloud.Naming[*infrav1.AzureMachine] {
 	}
 }
 
-// name decides on the computer name.
+// name chooses the computer name.
 func (r *Reconciler) name(ctx context.Context, s *scope) (result pass.Result) {
 	s.vmName, result.Err = naming().Choose(ctx, r.Client, s.AzureCluster, s.azureMachine, &infrav1.AzureMachineList{})
 	return result

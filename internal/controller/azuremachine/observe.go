@@ -12,10 +12,11 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// deleteWithVM is the option of what Azure deletes with its virtual machine.
+// deleteWithVM is the deleteOption of resources that Azure deletes with their virtual
+// machine.
 const deleteWithVM = "Delete"
 
-// liveVM is what casement reads of a virtual machine.
+// liveVM has the fields of a virtual machine that casement reads.
 type liveVM struct {
 	ID       string            `json:"id"`
 	Tags     map[string]string `json:"tags"`
@@ -61,8 +62,9 @@ func (vm *liveVM) cascadesDelete(id string) bool {
 	return false
 }
 
-// leftDisks returns the disks that Azure does not delete with the virtual machine. Azure
-// deletes the disks of casement's machines with them; those of another provider's may stay.
+// leftDisks returns the disks that Azure does not delete with the virtual machine. It
+// deletes the disks of machines that casement created, but possibly not those of another
+// provider's.
 func (vm *liveVM) leftDisks() []string {
 	if vm == nil {
 		return nil
@@ -87,8 +89,8 @@ func parseVM(live json.RawMessage) (*liveVM, error) {
 	return vm, nil
 }
 
-// observe reads the virtual machine. One that somebody deleted is not made again: its
-// disk is gone and its bootstrap token used.
+// observe reads the virtual machine. A virtual machine that a user deleted is not created
+// again: its disk is lost and its bootstrap token used.
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	id := desired.VMID(s.AzureCluster, s.vmName)
 	if cloud.NodeLost(s.machine) {

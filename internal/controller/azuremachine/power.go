@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// power says in VMRunning why a node is lost, where its virtual machine does not
-// run. Only a lost node costs the call.
+// power explains in VMRunning why a node is lost if its virtual machine does not run. Azure
+// is asked only about lost nodes.
 func (r *Reconciler) power(ctx context.Context, s *scope) pass.Result {
 	m := s.azureMachine
 	if !cloud.NodeLost(s.machine) || !conditions.IsTrue(m, infrav1.VMRunningCondition) {

@@ -18,22 +18,23 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// imageNotFound is VMRunning's reason when there is no such image.
+// imageNotFound is the reason of VMRunning if the image does not exist.
 const imageNotFound = "ImageNotFound"
 
-// inputs are what a new virtual machine is made of, beyond the specs. It holds
-// secrets and lives for one pass.
+// inputs are the values from which a new virtual machine is created, beyond the specs. They
+// contain secrets and are discarded after the pass.
 type inputs struct {
 	image         infrav1.Image
 	size          cloud.Size
 	bootstrapData []byte
 	password      string
-	// secret is where the bootstrap data is stored when it is not in custom data.
+	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
+	// custom data.
 	secret *desired.BootstrapSecret
 }
 
-// prepare gathers what a new virtual machine needs and checks what can be checked
-// for free. It does nothing once there is one.
+// prepare collects the inputs of a new virtual machine and checks them where this needs no
+// call. It does nothing if the VM exists.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	if s.vm != nil {
 		return pass.Next()
@@ -41,7 +42,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	return pass.Each(ctx, s, r.size, r.image, r.bootstrapData, r.password)
 }
 
-// password makes that of a Windows machine's administrator.
+// password generates the password of a Windows machine's administrator.
 func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
 	if s.windows() {
 		s.input.password, result.Err = cloud.Password()
@@ -62,7 +63,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// image resolves the image and asks whether there is such a one.
+// image resolves the image and checks that it exists.
 func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	image, err := cloud.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// bootstrapData finds what the guest will run and refuses what it could not.
+// bootstrapData reads the bootstrap data and refuses data that a guest could not use.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine,
@@ -127,7 +128,7 @@ func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	return &desired.AvailabilitySet{Name: name, FaultDomains: cmp.Or(s.input.size.FaultDomains, 2)}
 }
 
-// sshPort returns the frontend port of the machine's NAT rule: the one that it has, or the
+// sshPort returns the frontend port of the machine's NAT rule: its present one, or the
 // first free one.
 func (s *scope) sshPort(ctx context.Context) (int32, error) {
 	lb := desired.SSHRuleLB(s.AzureCluster)

@@ -17,16 +17,17 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// Values of status.failureReason, as CAPZ has them.
+// Values of status.failureReason, which are CAPZ's.
 const (
 	createError = "CreateError"
 	updateError = "UpdateError"
 )
 
-// soon is when a machine is looked at again that has something left to do.
+// soon is the wait before another pass over a machine for which something remains to be
+// done.
 const soon = 5 * time.Second
 
-// report writes what Azure shows of the machine into its status.
+// report writes the machine's state in Azure into its status.
 func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 	condition.Fold(s.azureMachine, s.outcome)
 	result := s.reportVM()
@@ -44,8 +45,8 @@ func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 	return pass.Within(s.again())
 }
 
-// again returns when a machine that is done has something left to do: a VM's own identity
-// is known only when the VM is there, and its role comes after.
+// again returns when a machine that is done needs another pass: its system-assigned
+// identity is known only after the VM exists, and its role is assigned after that.
 func (s *scope) again() time.Duration {
 	role := s.azureMachine.Spec.SystemAssignedIdentityRole
 	wanted := s.azureMachine.Spec.Identity == infrav1.VMIdentitySystemAssigned && role != nil && role.Name != ""
@@ -55,7 +56,7 @@ func (s *scope) again() time.Duration {
 	return 0
 }
 
-// reportVM writes what Azure shows of the virtual machine into the status.
+// reportVM writes the virtual machine's state into the status.
 func (s *scope) reportVM() pass.Result {
 	id := desired.VMID(s.AzureCluster, s.vmName)
 	vm, err := parseVM(liveOf(s.outcome, id))
@@ -86,8 +87,9 @@ func (s *scope) reportVM() pass.Result {
 	return pass.Next()
 }
 
-// reportFailed gives up a machine that never ran and cannot be created again. One that
-// did run is only reported: somebody may repair it by hand.
+// reportFailed marks a machine as failed finally if it never ran and cannot be created
+// again. A failure of a machine that did run is only reported, because a user may repair
+// it.
 func (s *scope) reportFailed(id string) pass.Result {
 	message, final := "Azure failed to provision virtual machine "+s.vmName, true
 	for _, r := range s.outcome.Resources {
@@ -105,7 +107,7 @@ func (s *scope) reportFailed(id string) pass.Result {
 	return pass.Next()
 }
 
-// liveOf finds a resource by its ID, in any case of letters.
+// liveOf returns the live state of a resource by its ID, without case.
 func liveOf(outcome plan.Outcome, id string) json.RawMessage {
 	for key, live := range outcome.Live {
 		if strings.EqualFold(key, id) {

@@ -11,16 +11,16 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// synced takes back what unsynced said.
+// synced clears the condition that unsynced sets.
 func (s *scope) synced() {
 	if conditions.Has(s.azureMachine, infrav1.SyncedCondition) && !conditions.IsTrue(s.azureMachine, infrav1.SyncedCondition) {
 		condition.True(s.azureMachine, infrav1.SyncedCondition, condition.Provisioned)
 	}
 }
 
-// unsynced says why a machine that runs could not be compared with Azure, or not be
-// made what it should be. It is no part of Ready: the machine does its work. What passes
-// by itself is Unknown at first, and False when it has lasted too long.
+// unsynced explains why a running machine could not be compared with Azure or updated. The
+// condition does not count for Ready, because the machine works. A problem that may pass is
+// Unknown at first, and False if it lasts too long.
 func (s *scope) unsynced(reason, message string, now time.Time) {
 	was := conditions.Get(s.azureMachine, infrav1.SyncedCondition)
 	if cloud.Passes(reason) && (was == nil || was.Status == metav1.ConditionTrue) {

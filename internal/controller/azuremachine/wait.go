@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// wait ends the pass until the cluster's network is there and the bootstrap provider has
-// rendered the machine's data; both trigger a pass. Of a machine that failed for good it
+// wait ends the pass until the cluster's network exists and the bootstrap provider has
+// rendered the machine's data; both trigger a pass. For a machine that failed finally it
 // ends every pass.
 func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
@@ -32,7 +32,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// refuse gives up on what can never work.
+// refuse marks a machine as failed finally if it can never be created.
 func (r *Reconciler) refuse(_ context.Context, s *scope) pass.Result {
 	if util.IsControlPlaneMachine(s.machine) && s.windows() {
 		return pass.Failed(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
@@ -44,7 +44,7 @@ func (r *Reconciler) refuse(_ context.Context, s *scope) pass.Result {
 
 func (s *scope) windows() bool { return s.azureMachine.Spec.OSDisk.OSType == infrav1.WindowsOS }
 
-// open finds the cluster's credentials.
+// open opens a session with the cluster's credentials.
 func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	return s.Open(ctx, r.Opener, r.Resync)
 }

@@ -13,9 +13,9 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// machineMatters lets updates of a Machine pass that a pass would see: what somebody
-// asked for, whether it has a node, and whether that node is lost. Cluster API writes the
-// rest of its status often.
+// machineMatters selects updates of a Machine that a pass depends on: changes of the spec,
+// whether it has a node, and whether that node is lost. Cluster API writes the rest of its
+// status often.
 func machineMatters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, ok := e.ObjectOld.(*clusterv1.Machine)
@@ -35,8 +35,9 @@ func dataSecret(o client.Object) []string {
 	return nil
 }
 
-// ofSecret finds the machine whose bootstrap data a secret holds, while it has no virtual
-// machine. A Machine that does not name its secret yet will be changed to.
+// ofSecret returns a request for the machine whose bootstrap data is in a secret, while it
+// has no virtual machine. For a Machine that does not name its secret yet, the later change
+// of the Machine triggers the pass.
 func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var machines clusterv1.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(secret.GetNamespace()),
@@ -54,8 +55,9 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// ofAzureCluster finds the machines of an AzureCluster's cluster that have no virtual
-// machine yet: a change may be what they wait for. Settled machines are left in peace.
+// ofAzureCluster returns requests for the machines of an AzureCluster's cluster that have
+// no virtual machine yet, because they may wait for the change. Other machines are not
+// reconciled.
 func (r *Reconciler) ofAzureCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {

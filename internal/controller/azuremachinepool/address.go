@@ -14,8 +14,9 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// address finds the addresses of instances that have none yet, with one list for all
-// of the set. An instance keeps its addresses, so a settled pool asks for none.
+// address reads the addresses of instances that have none in the status yet, with one list
+// for the whole set. An instance keeps its addresses, so a pool without new instances needs
+// no call.
 func (r *Reconciler) address(ctx context.Context, s *scope) pass.Result {
 	missing, ready := false, false
 	for i := range s.members {
@@ -55,7 +56,7 @@ func (r *Reconciler) address(ctx context.Context, s *scope) pass.Result {
 }
 
 // addresses returns an instance's name and the private addresses of its interfaces, by
-// their lower-case IDs; none while no interface has one.
+// their lower-case IDs; nil while no interface has an address.
 func addresses(i *instance, ips map[string][]string) []clusterv1.MachineAddress {
 	var out []clusterv1.MachineAddress
 	for _, nic := range i.nics {

@@ -22,13 +22,13 @@ const (
 	soon    = 5 * time.Second
 )
 
-// scaledElsewhere says that an autoscaler of Azure or of the user sets the capacity.
+// scaledElsewhere reports whether an autoscaler of Azure or of the user sets the capacity.
 func (s *scope) scaledElsewhere() bool {
 	return annotations.ReplicasManagedByExternalAutoscaler(s.machinePool)
 }
 
-// apply compares the scale set with Azure and begins what is due: one write for all that
-// changed, the capacity included.
+// apply compares the scale set with Azure and begins the write that is due: one write for
+// all changes, including the capacity.
 func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	if err := r.adoptReplicas(ctx, s); err != nil {
 		return pass.Error(err)
@@ -47,7 +47,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// adoptReplicas makes the MachinePool follow a capacity that somebody else sets.
+// adoptReplicas sets the MachinePool's replicas to a capacity that an autoscaler set.
 func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 	if !s.scaledElsewhere() || s.live == nil || s.live.SKU.Capacity == s.replicas() {
 		return nil
@@ -60,8 +60,8 @@ func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// resources returns the desired ones of the pool. They are made twice, because the capacity
-// depends on how many instances the model outdates.
+// resources returns the desired resources of the pool. They are computed twice, because the
+// capacity depends on how many instances the model outdates.
 func (s *scope) resources() ([]desired.Resource, error) {
 	in := desired.ScaleSetInput{
 		Cluster: s.AzureCluster, Pool: s.pool, ClusterName: s.Cluster.Name, Name: s.name,
@@ -85,14 +85,14 @@ func (s *scope) resources() ([]desired.Resource, error) {
 		return nil, err
 	}
 	if in.Capacity = s.capacity(); in.Capacity > s.live.SKU.Capacity {
-		// An instance that was deleted while the set grew has taken capacity along.
+		// An instance that was deleted while the set grew has reduced the capacity.
 		s.pool.Status.LongRunningOperationStates = cloud.Unsettled(s.pool.Status.LongRunningOperationStates, s.setID())
 	}
 	return desired.ScaleSet(in)
 }
 
-// withRight adds the right to read the bootstrap secret, which the first instances have
-// to find, until it is there.
+// withRight adds the role assignment for reading the bootstrap secret until it exists,
+// because the first instances need it.
 func (s *scope) withRight(resources []desired.Resource) []desired.Resource {
 	if s.input.secret == nil || s.live != nil && conditions.IsTrue(s.pool, infrav1.RoleAssignmentReadyCondition) {
 		return resources
@@ -112,7 +112,7 @@ func (s *scope) capacity() int32 {
 	return max(b.wanted+min(b.surge, s.outdated()), s.live.SKU.Capacity)
 }
 
-// outdated counts the instances of an old model.
+// outdated returns the number of instances with an old model.
 func (s *scope) outdated() int32 {
 	n := int32(0)
 	for _, m := range s.members {
@@ -123,7 +123,7 @@ func (s *scope) outdated() int32 {
 	return n
 }
 
-// present counts the instances that Azure has.
+// present returns the number of instances in Azure.
 func (s *scope) present() int {
 	n := 0
 	for _, m := range s.members {

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// bootstrap says in BootstrapSucceeded of an AzureMachinePoolMachine why its
-// instance has not become a node, as far as the serial console shows it.
+// bootstrap explains in the condition BootstrapSucceeded of an AzureMachinePoolMachine why
+// its instance has not become a node, as far as the serial console shows it.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	now, soonest := time.Now(), time.Duration(0)
 	for i := range s.members {
@@ -32,7 +32,8 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(soonest)
 }
 
-// readConsole looks at one instance and returns when to look again, 0 for not at all.
+// readConsole reads the console of one instance and returns when to read it again, or 0 for
+// never.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now time.Time) (time.Duration, error) {
 	before, reported := m.shown.DeepCopy(), conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
 	if m.machine == nil || m.machine.Status.NodeRef.IsDefined() {

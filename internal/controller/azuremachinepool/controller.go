@@ -42,10 +42,10 @@ type Reconciler struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
-	// objects need to be looked at; "" means all.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must
+	// have to be reconciled; "" means all.
 	WatchFilter string
-	// Resync is how long a settled pool waits for its next comparison with Azure.
+	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
 }
 
@@ -57,7 +57,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch;delete
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachinePoolList{}, mgr.GetScheme())
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(trace.Reconciler("AzureMachinePool", r))
 }
 
-// ofMachinePool names the pool that a MachinePool refers to.
+// ofMachinePool returns a request for the pool that a MachinePool refers to.
 func ofMachinePool(_ context.Context, o client.Object) []reconcile.Request {
 	p, ok := o.(*clusterv1.MachinePool)
 	if !ok || p.Spec.Template.Spec.InfrastructureRef.Kind != "AzureMachinePool" {
@@ -87,7 +87,7 @@ func ofMachinePool(_ context.Context, o client.Object) []reconcile.Request {
 	}
 }
 
-// ofMachine finds the pools of a machine's MachinePool.
+// ofMachine returns requests for the pools of a machine's MachinePool.
 func (r *Reconciler) ofMachine(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.MachinePoolNameLabel]
 	for _, ref := range o.GetOwnerReferences() {
@@ -105,8 +105,8 @@ func (r *Reconciler) ofMachine(ctx context.Context, o client.Object) []reconcile
 	return ofMachinePool(ctx, pool)
 }
 
-// pending finds the pools of an object's cluster that have no scale set yet: a change
-// of the AzureCluster or of bootstrap data may be what they wait for.
+// pending returns requests for the pools of an object's cluster that have no scale set yet,
+// because they may wait for a change of the AzureCluster or of bootstrap data.
 func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
@@ -126,28 +126,28 @@ func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.R
 	return requests
 }
 
-// scope is one pool with what a pass has found out about it.
+// scope is the state of one pass over a pool.
 type scope struct {
 	pass.Scope
 	machinePool *clusterv1.MachinePool
 	pool        *infrav1.AzureMachinePool
 	spec        infrav1.AzureMachineSpec
-	// name is the scale set's, live what Azure shows of it, nil for none.
+	// name is the scale set's name; live is its state in Azure, or nil.
 	name string
 	live *liveSet
 	// members are the pool's instances, each with its Machine and Node.
 	members []member
-	// views are what Azure knows of lost and failed instances, by ID in lower case; nil
-	// while there are none.
+	// views have the instance views of lost and failed instances, by ID in lower case; nil
+	// if there are none.
 	views map[string]cloud.View
 	input inputs
 	// set is the desired scale set, outcome the result of applying it.
 	set     desired.Resource
 	outcome plan.Outcome
-	// underway says that operations of an earlier pass had not ended, busy that a write of
-	// the scale set goes on.
+	// underway is true if operations of an earlier pass have not ended, busy if a write of
+	// the scale set is in progress.
 	underway, busy bool
-	// toDelete is what a deletion removes from Azure.
+	// toDelete are the resources that a deletion removes from Azure.
 	toDelete []desired.Resource
 }
 
@@ -159,8 +159,8 @@ func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
 	return &s.pool.Status.LongRunningOperationStates
 }
 
-// Block implements pass.Subject: the reason goes to ScaleSetRunning or, where the scale
-// set runs and what waits is a change of it, to ScaleSetModelUpdated.
+// Block implements pass.Subject: the reason is written to ScaleSetRunning or, if the scale
+// set runs and a change of it has to wait, to ScaleSetModelUpdated.
 func (s *scope) Block(r pass.Result) {
 	if conditions.IsTrue(s.pool, infrav1.ScaleSetRunningCondition) && s.live != nil {
 		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, r.Reason, r.Message)
@@ -205,7 +205,7 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 	}
 }
 
-// Reconcile brings Azure closer to one AzureMachinePool.
+// Reconcile makes one pass over an AzureMachinePool.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
 	if err != nil || s == nil {
@@ -215,8 +215,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the pool and what it hangs on. It returns nil when there is nothing to
-// do yet; each missing link triggers a pass when it comes.
+// load reads the pool and the objects that it depends on. It returns nil when there is
+// nothing to do yet; the creation of a missing object triggers another pass.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{pool: &infrav1.AzureMachinePool{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.pool)
@@ -248,7 +248,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	return s, nil
 }
 
-// ownerOf returns the MachinePool that a pool belongs to, nil while there is none.
+// ownerOf returns the MachinePool that a pool belongs to, or nil.
 func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePool) (*clusterv1.MachinePool, error) {
 	for _, ref := range pool.OwnerReferences {
 		if ref.Kind != "MachinePool" {

@@ -18,7 +18,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// abandon lets a pool go whose Azure resources are out of reach for good or were given up.
+// abandon lets a pool be deleted whose Azure resources cannot be reached any more or were
+// given up.
 func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.pool) {
 		return r.forget(ctx, s)
@@ -26,9 +27,9 @@ func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// openToDelete finds the cluster's credentials. Where they are gone and nothing was ever
-// made there is nothing to call, otherwise somebody has to bring them back or give the
-// scale set up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and
+// nothing was ever created, there is nothing to delete; otherwise a user has to restore
+// them or give the scale set up.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -43,7 +44,7 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.ScaleSetRunningCondition)
 }
 
-// observeToDelete reads the resources that the deletion of the pool deletes.
+// observeToDelete determines the resources that the deletion of the pool removes.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if err := s.collect(ctx); err != nil {
 		return pass.Unread(err, "read what has to be deleted").On(infrav1.ScaleSetRunningCondition)
@@ -51,8 +52,8 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 	return pass.Next()
 }
 
-// remove deletes the scale set, which takes its instances along, then the objects that
-// showed them, then the finalizer.
+// remove deletes the scale set with its instances, then the AzureMachinePoolMachines, then
+// the finalizer.
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
 	if !s.GroupGoes {
@@ -74,16 +75,16 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return r.forget(ctx, s)
 }
 
-// nothingMade reports whether nothing was ever asked of Azure for the pool, as far as is
-// recorded.
+// nothingMade reports whether, by the object's records, nothing was ever created in Azure
+// for the pool.
 func (s *scope) nothingMade() bool {
 	id := s.pool.Spec.ProviderID
 	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.ScaleSetID(s.AzureCluster, desired.LastSegment(id))))
 	return !recorded && s.pool.Status.ProvisioningState == nil && len(s.pool.Status.LongRunningOperationStates) == 0
 }
 
-// collect finds the resources to delete: none that the cluster's own resource group takes
-// along.
+// collect determines the resources to delete, without those that are deleted with the
+// cluster's own resource group.
 func (s *scope) collect(ctx context.Context) error {
 	raw, err := s.Azure.Live(ctx, s.setID())
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *scope) collect(ctx context.Context) error {
 	return nil
 }
 
-// forget lets the pool and its machines go.
+// forget removes the finalizers of the pool and of its machines.
 func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	members, err := r.join(ctx, s, nil)
 	if err != nil {

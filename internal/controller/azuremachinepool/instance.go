@@ -16,27 +16,27 @@ import (
 	"casement.dev/casement/internal/azure/plan"
 )
 
-// instance is one of a scale set's, of either orchestration mode.
+// instance is one instance of a scale set of either orchestration mode.
 type instance struct {
-	// id is its ARM ID, and number what the scale set's actions call it.
+	// id is its ARM ID; number identifies it in the scale set's actions.
 	id, number string
-	// set is the ID of the scale set of a Flexible one.
+	// set is the ID of the scale set, for Flexible mode only.
 	set string
-	// computer is the name of the guest, state Azure's provisioning state.
+	// computer is the computer name, state Azure's provisioning state.
 	computer, state, zone string
 	created               time.Time
-	// latest is Azure's word that the set's model is applied.
+	// latest is Azure's latestModelApplied.
 	latest bool
-	// outdated says that it is not what the pool's template says now.
+	// outdated is true if the instance differs from the pool's present template.
 	outdated bool
-	// nics are the IDs of its network interfaces in their order. addresses are found
-	// once; what is shown has them from then on.
+	// nics are the IDs of its network interfaces, in order. addresses are read once and
+	// then kept in the status.
 	nics      []string
 	addresses []clusterv1.MachineAddress
 	raw       json.RawMessage
 }
 
-// liveInstance is what casement reads of an instance.
+// liveInstance has the fields of an instance that casement reads.
 type liveInstance struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -56,8 +56,8 @@ type liveInstance struct {
 	} `json:"properties"`
 }
 
-// instances reads a set's instances: the children of a Uniform one, the virtual
-// machines that belong to a Flexible one.
+// instances reads a set's instances: the children of a Uniform set, or the virtual machines
+// that belong to a Flexible set.
 func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
 	collection := s.setID() + "/virtualMachines"
 	if s.flexible() {
@@ -103,9 +103,10 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 	return i, nil
 }
 
-// compare marks the instances that differ from the model in what a new instance would
-// have otherwise. Azure's own mark also falls for a change of bootstrap data, which is
-// no reason to replace a node; and it says nothing of a model that is yet to be written.
+// compare marks the instances that differ from the model in properties that a new instance
+// would have. Azure's own latestModelApplied also becomes false after a change of bootstrap
+// data, which is no reason to replace a node, and it does not consider a model that has not
+// been written yet.
 func (s *scope) compare(set desired.Resource) error {
 	changes, err := plan.Differences(s.live.raw, desired.SetModel(set))
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *scope) compare(set desired.Resource) error {
 	return nil
 }
 
-// provisioningState returns the state as a status shows it.
+// provisioningState returns the state in the form of a status.
 func (i *instance) provisioningState() *infrav1.ProvisioningState {
 	return new(infrav1.ProvisioningState(i.state))
 }

@@ -24,29 +24,30 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// member is one instance and its two objects; each of the three may be missing.
+// member is one instance with its two objects; each of the three may be missing.
 type member struct {
-	// instance is nil when Azure has it no more.
+	// instance is nil if it does not exist in Azure any more.
 	instance *instance
-	// shown is nil until the next pass shows a new instance.
+	// shown is the AzureMachinePoolMachine; nil for a new instance until the next pass.
 	shown *infrav1.AzureMachinePoolMachine
-	// machine is Cluster API's, which drains the node before shown goes.
+	// machine is Cluster API's Machine, whose deletion drains the node before shown is
+	// deleted.
 	machine *clusterv1.Machine
 }
 
-// dying reports whether the member is on its way out.
+// dying reports whether the member is being deleted.
 func (m *member) dying() bool {
 	return m.instance == nil || strings.EqualFold(m.instance.state, string(infrav1.Deleting)) ||
 		m.shown != nil && !m.shown.DeletionTimestamp.IsZero() || m.machine != nil && !m.machine.DeletionTimestamp.IsZero()
 }
 
-// lost reports whether the member's node is lost, or a MachineHealthCheck says that there
-// is something wrong with it.
+// lost reports whether the member's node is lost, or a MachineHealthCheck found it
+// unhealthy.
 func (m member) lost() bool {
 	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
-// ready reports whether the member has a node that takes pods.
+// ready reports whether the member has a node that accepts pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
 
 func (s *scope) labels() map[string]string {
@@ -89,7 +90,8 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	return members, nil
 }
 
-// showInstances keeps one object for each instance and reports all to Cluster API.
+// showInstances keeps one AzureMachinePoolMachine for each instance and writes the pool's
+// list of provider IDs.
 func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 	var ids []string
 	for i := range s.members {
@@ -111,7 +113,7 @@ func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// show makes or updates the object of an instance.
+// show creates or updates the AzureMachinePoolMachine of an instance.
 func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	if m.shown == nil {
 		made := s.machineOf(m.instance)
@@ -160,8 +162,8 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	return client.IgnoreNotFound(err)
 }
 
-// restore gives an object back what it was made with and a restore of a backup may have
-// lost: without the finalizer an instance outlives its object.
+// restore sets the finalizer and owner of an object that a restored backup may lack:
+// without the finalizer an instance would outlive its object.
 func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.AzureMachinePoolMachine) error {
 	if !shown.DeletionTimestamp.IsZero() {
 		return nil
@@ -186,12 +188,13 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.Azure
 	return nil
 }
 
-// owner returns the reference of what shows an instance to its pool.
+// owner returns the owner reference to the pool for its AzureMachinePoolMachines.
 func (s *scope) owner() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: s.pool.Name, UID: s.pool.UID}
 }
 
-// machineOf returns the object that shows an instance. Cluster API makes a Machine for it.
+// machineOf returns the AzureMachinePoolMachine of an instance. Cluster API creates a
+// Machine for it.
 func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	m := &infrav1.AzureMachinePoolMachine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -207,8 +210,8 @@ func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	return m
 }
 
-// machineName returns the name of the object of an instance. Instances of Flexible sets
-// have names that Kubernetes would refuse.
+// machineName returns the name of an instance's AzureMachinePoolMachine. Instances of
+// Flexible sets have names that Kubernetes would refuse.
 func machineName(pool, number string) string {
 	name := strings.ToLower(strings.ReplaceAll(number, "_", "-"))
 	if strings.HasPrefix(name, pool+"-") {
@@ -217,8 +220,8 @@ func machineName(pool, number string) string {
 	return pool + "-" + name
 }
 
-// bury lets go of an instance that Azure has no more, and asks Cluster API to forget
-// its Machine.
+// bury removes the AzureMachinePoolMachine of an instance that does not exist in Azure any
+// more, and deletes its Machine.
 func (r *Reconciler) bury(ctx context.Context, m *member) error {
 	if m.machine != nil && m.machine.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, m.machine)); err != nil {
@@ -228,7 +231,8 @@ func (r *Reconciler) bury(ctx context.Context, m *member) error {
 	return r.release(ctx, m.shown)
 }
 
-// release ends an object that shows nothing any more.
+// release removes the finalizer of an AzureMachinePoolMachine without an instance and
+// deletes it.
 func (r *Reconciler) release(ctx context.Context, shown *infrav1.AzureMachinePoolMachine) error {
 	if shown == nil {
 		return nil
@@ -247,8 +251,8 @@ func (r *Reconciler) release(ctx context.Context, shown *infrav1.AzureMachinePoo
 	return nil
 }
 
-// releaseOrphans lets the objects go that showed the instances of a pool that is gone,
-// and that are being deleted for that.
+// releaseOrphans removes the finalizers of AzureMachinePoolMachines that are being deleted
+// and whose pool does not exist any more.
 func (r *Reconciler) releaseOrphans(ctx context.Context, request ctrl.Request) error {
 	var all infrav1.AzureMachinePoolMachineList
 	if err := r.Client.List(ctx, &all, client.InNamespace(request.Namespace)); err != nil {

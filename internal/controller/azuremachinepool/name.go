@@ -18,7 +18,7 @@ func naming() cloud.Naming[*infrav1.AzureMachinePool] {
 	}
 }
 
-// chooseName decides on the scale set's name.
+// chooseName chooses the scale set's name.
 func (r *Reconciler) chooseName(ctx context.Context, s *scope) (result pass.Result) {
 	s.name, result.Err = naming().Choose(ctx, r.Client, s.AzureCluster, s.pool, &infrav1.AzureMachinePoolList{})
 	return result

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// liveSet is what casement reads of a scale set.
+// liveSet has the fields of a scale set that casement reads.
 type liveSet struct {
 	ID   string            `json:"id"`
 	Tags map[string]string `json:"tags"`
@@ -51,7 +51,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if result := r.readInstances(ctx, s, false); result.Ends() || !s.doubtful() {
 		return result
 	}
-	// Something else than casement may have taken an instance away just now.
+	// Another program may have deleted an instance just now.
 	s.Azure.Refresh(s.setID())
 	if result := s.readSet(ctx); result.Ends() {
 		return result
@@ -69,8 +69,8 @@ func (s *scope) readSet(ctx context.Context) pass.Result {
 	return pass.Error(err)
 }
 
-// doubtful reports whether what was read a while ago cannot be right any more: a node is
-// lost, or the set and its instances do not agree although nothing is under way.
+// doubtful reports whether the cached state must be outdated: a node is lost, or the set
+// and its instances contradict each other although no operation is in progress.
 func (s *scope) doubtful() bool {
 	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// nodeChanged lets updates of Machines pass that report something new of the node, or
-// that somebody asked to delete.
+// nodeChanged selects updates of Machines in which the node's state changed or a user
+// marked the Machine for deletion.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok := e.ObjectOld.(*clusterv1.Machine)
@@ -24,12 +24,12 @@ func nodeChanged() predicate.Predicate {
 	}}
 }
 
-// nodeReady reports whether a Machine has a node that takes pods.
+// nodeReady reports whether a Machine has a node that accepts pods.
 func nodeReady(m *clusterv1.Machine) bool {
 	return m != nil && m.Status.NodeRef.IsDefined() && conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
 }
 
-// toDelete reports whether somebody marked a Machine as the first to go.
+// toDelete reports whether a user marked a Machine to be deleted first.
 func toDelete(m *clusterv1.Machine) bool {
 	if m == nil {
 		return false

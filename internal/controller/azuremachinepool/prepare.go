@@ -16,28 +16,29 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// inputs are what a scale set is made of, beyond the specs. It holds secrets and
-// lives for one pass.
+// inputs are the values from which a scale set is created, beyond the specs. They contain
+// secrets and are discarded after the pass.
 type inputs struct {
 	image         infrav1.Image
 	size          cloud.Size
 	bootstrapData []byte
 	password      string
-	// secret is where the bootstrap data is stored when it is not in custom data.
+	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
+	// custom data.
 	secret *desired.BootstrapSecret
 }
 
-// firstFlexible is the first Kubernetes minor version whose cloud provider knows
-// instances of Flexible scale sets.
-// Source: https://capz.sigs.k8s.io/topics/machinepools (orchestrationMode).
+// firstFlexible is the first Kubernetes minor version whose cloud provider supports
+// instances of Flexible scale sets. Source: https://capz.sigs.k8s.io/topics/machinepools
+// (orchestrationMode).
 const firstFlexible = 26
 
-// prepare gathers what the scale set needs and checks what can be checked for free.
+// prepare collects the inputs of the scale set and checks them where this needs no call.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	return pass.Each(ctx, s, r.version, r.size, r.image, r.bootstrapData, r.password)
 }
 
-// password makes that of a new Windows scale set's administrator.
+// password generates the password of a new Windows scale set's administrator.
 func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
 	if s.windows() && s.live == nil {
 		s.input.password, result.Err = cloud.Password()
@@ -56,7 +57,7 @@ func (r *Reconciler) version(_ context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// size checks the VM size against what the location and each zone offers.
+// size checks the VM size against the offers of the location and of each zone.
 func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 	zones := s.machinePool.Spec.FailureDomains
 	if len(zones) == 0 {
@@ -76,8 +77,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// image resolves the image and, when it is another one than before, asks whether
-// there is such a one.
+// image resolves the image and, if it has changed, checks that it exists.
 func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	image, err := cloud.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
 	if err != nil {
@@ -109,8 +109,8 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// bootstrapData finds what instances will run and refuses what they could not. New data,
-// with a new token, takes the place of the old.
+// bootstrapData reads the bootstrap data and refuses data that instances could not use. New
+// data, with a new token, replaces the old.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,

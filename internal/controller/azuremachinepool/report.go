@@ -15,9 +15,9 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// report says in the status how the scale set is. A write that failed or goes on for long
-// does not end the pass: some of its instances are there, and those that will never be
-// nodes have to go.
+// report writes the scale set's state into the status. A write that failed or lasts long
+// does not end the pass: some of its instances exist, and those that will never be nodes
+// have to be deleted.
 func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	condition.Fold(s.pool, s.outcome)
 	if err := s.reportSet(); err != nil {
@@ -45,18 +45,18 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(again)
 }
 
-// slowWrite is how long a write of the scale set may go on before its instances are
-// shown one by one. One guest that never reports lets Azure wait for most of an hour.
+// slowWrite is how long a write of the scale set may last before its instances are shown
+// one by one. A single guest that never reports makes Azure wait for most of an hour.
 const slowWrite = time.Minute
 
-// slow reports whether a write of the scale set goes on for long.
+// slow reports whether a write of the scale set lasts longer than slowWrite.
 func (s *scope) slow(now time.Time) bool {
 	return slices.ContainsFunc(cloud.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
 		return strings.EqualFold(t.ID, s.setID()) && t.Resume != "" && now.Sub(t.Begun) > slowWrite
 	})
 }
 
-// reportSet writes what Azure shows of the scale set into the pool's status.
+// reportSet copies the scale set's state in Azure into the pool's status.
 func (s *scope) reportSet() error {
 	var raw json.RawMessage
 	for id, live := range s.outcome.Live {

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// budget bounds what may come and go at a time.
+// budget bounds how many instances may be deleted and created at the same time.
 type budget struct {
 	wanted, surge, unavailable int32
 	policy                     infrav1.AzureMachinePoolDeletePolicyType
@@ -40,8 +40,8 @@ func (s *scope) budget() budget {
 	return b
 }
 
-// amount returns a number or a share of the replicas; what admission refuses counts as
-// unset.
+// amount returns a number, or a share of the replicas; a value that admission refuses
+// counts as unset.
 func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	if v == nil {
 		return unset
@@ -53,9 +53,9 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	return int32(max(n, 0))
 }
 
-// choose picks the members that go now: what a MachineHealthCheck found broken, what is
-// too many, or what of an old model may go without leaving fewer ready nodes than the
-// budget allows.
+// choose returns the members to delete now: those that a MachineHealthCheck found
+// unhealthy, surplus ones, and those with an old model that can be deleted without leaving
+// fewer ready nodes than the budget allows.
 func choose(members []member, b budget) []*member {
 	var alive, outdated, broken []*member
 	ready := int32(0)
@@ -98,8 +98,8 @@ func choose(members []member, b budget) []*member {
 	return going
 }
 
-// order puts first what should go first: what somebody marked, what does not work,
-// then by age or at random, which is the same at random in every pass.
+// order sorts members by the order of their deletion: those that a user marked, those that
+// do not work, then by age or at random; the random order is the same in every pass.
 func order(members []*member, policy infrav1.AzureMachinePoolDeletePolicyType) {
 	rank := func(m *member) int {
 		switch {
@@ -132,8 +132,8 @@ func shuffled(id string) uint32 {
 	return h.Sum32()
 }
 
-// roll deletes the Machines of the instances that go. Cluster API drains their nodes
-// and then deletes the AzureMachinePoolMachines, which shrink waits for.
+// roll deletes the Machines of the chosen instances. Cluster API drains their nodes and
+// then deletes the AzureMachinePoolMachines, which shrink waits for.
 func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 	s.reportProgress()
 	b := s.budget()
@@ -157,7 +157,7 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// reportProgress sets the conditions that say how far scaling and rolling are.
+// reportProgress sets the conditions for the progress of scaling and rolling updates.
 func (s *scope) reportProgress() {
 	present, dying := int32(s.present()), int32(0)
 	for i := range s.members {

@@ -14,9 +14,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// members makes a pool of a line: each word is an instance, with o for an old model, r
-// for a ready node, d for one on its way out, m for one that somebody marked, u for
-// one that a health check found broken.
+// members returns the members that a line describes: each word is an instance, with o for
+// an old model, r for a ready node, d for one being deleted, m for one that a user marked,
+// u for one that a health check found unhealthy.
 func members(line string) []member {
 	var out []member
 	for i, word := range strings.Fields(line) {

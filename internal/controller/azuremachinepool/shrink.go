@@ -22,7 +22,7 @@ type deleteInstances struct {
 func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	deleted, id := s.deletedInstances(), s.setID()+"/delete"
 	if len(deleted) == 0 || s.live == nil {
-		// The list may show that they are gone before the operation says so.
+		// The list may show that they are deleted before the operation does.
 		*s.Operations() = cloud.Forget(*s.Operations(), id)
 		return pass.Next()
 	}
@@ -47,7 +47,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	if len(s.deletedInstances()) > 0 {
-		// The deletion that has ended is an earlier one; the next pass begins this one.
+		// The deletion that has ended was an earlier one; the next pass begins this one.
 		return pass.Wait(shortly)
 	}
 	return pass.Next()

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// wait ends the pass until the cluster's network is there and the bootstrap provider has
+// wait ends the pass until the cluster's network exists and the bootstrap provider has
 // rendered the pool's data; both trigger a pass.
 func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	s.pool.Status.InfrastructureMachineKind = infrav1.AzureMachinePoolMachineKind
@@ -29,7 +29,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// open finds the cluster's credentials.
+// open opens a session with the cluster's credentials.
 func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	return s.Open(ctx, r.Opener, r.Resync)
 }

@@ -26,14 +26,14 @@ import (
 	"casement.dev/casement/internal/trace"
 )
 
-// Reconciler fills in the status of AzureMachineTemplates.
+// Reconciler sets the status of AzureMachineTemplates.
 type Reconciler struct {
 	Client client.Client
 	Opener *cloud.Opener
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must have;
 	// "" watches all.
 	WatchFilter string
-	// Resync is how long to wait before asking again what no event reports.
+	// Resync is the interval at which facts are read again whose changes trigger no event.
 	Resync time.Duration
 }
 
@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(trace.Reconciler("AzureMachineTemplate", r))
 }
 
-// ofDeployment names the template that a MachineDeployment refers to.
+// ofDeployment returns a request for the template that a MachineDeployment refers to.
 func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
 	d, ok := o.(*clusterv1.MachineDeployment)
 	if !ok || d.Spec.Template.Spec.InfrastructureRef.Kind != "AzureMachineTemplate" {
@@ -61,8 +61,8 @@ func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
 	}
 }
 
-// Reconcile fills in the status of one template. The size's facts never change, so
-// it is done once.
+// Reconcile sets the status of one template. A size's resources never change, so this is
+// done once.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.AzureMachineTemplate{}
 	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.Client.Status().Patch(ctx, template, client.MergeFrom(before))
 }
 
-// promise reports to the autoscaler the Windows build of the template's machines.
+// promise reports the Windows build of the template's machines to the autoscaler.
 func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) error {
 	spec := &template.Spec.Template.Spec
 	if spec.OSDisk.OSType != infrav1.WindowsOS {
@@ -114,8 +114,8 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 	return nil
 }
 
-// size looks the template's VM size up. Not found means that it is not known now;
-// the machines of the template say why.
+// size looks up the template's VM size. ok is false if it is not known now; the machines of
+// the template report the reason.
 func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
 	template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
 	azureCluster := &infrav1.AzureCluster{}
@@ -137,7 +137,7 @@ func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
 	return size, err == nil, err
 }
 
-// describe writes what a node of the size will have.
+// describe writes the resources of a node of the size into the status.
 func describe(template *infrav1.AzureMachineTemplate, size cloud.Size) {
 	template.Status.Capacity, template.Status.NodeInfo = size.Node(template.Spec.Template.Spec.OSDisk.OSType)
 }

@@ -2,8 +2,8 @@ package cloud
 
 import "encoding/json"
 
-// PrivateIPs returns the addresses of a network interface as Azure shows it, in the order
-// of its configurations; none of nil.
+// PrivateIPs returns the private addresses of a live network interface, in the order of its
+// configurations; nil for nil.
 func PrivateIPs(live json.RawMessage) ([]string, error) {
 	if live == nil {
 		return nil, nil

@@ -15,15 +15,17 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// CapacityLabelsAnnotation on a MachineDeployment or MachinePool lists the labels,
-// key=value by commas, that cluster-autoscaler expects of nodes that do not exist yet.
-// Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/clusterapi/README.md.
+// CapacityLabelsAnnotation on a MachineDeployment or MachinePool has the labels that
+// cluster-autoscaler expects of nodes that do not exist yet, as key=value separated by
+// commas. Source: kubernetes/autoscaler,
+// cluster-autoscaler/cloudprovider/clusterapi/README.md.
 const CapacityLabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
-// PromiseBuild says to the autoscaler which Windows build the nodes of a group will have:
-// architecture and operating system are in status.nodeInfo, which has no place for
-// it, and pods that select a build would never start the first node. A group that
-// no user asked to scale, and an image that does not show its release, are left alone.
+// PromiseBuild sets the annotation that informs the autoscaler which Windows build the nodes
+// of a group will have. Architecture and operating system are in status.nodeInfo, which has
+// no field for the build, and pods that select a build would otherwise never start the
+// first node. It does nothing for a group that is not autoscaled and for an image whose
+// release is not known.
 func PromiseBuild(ctx context.Context, c client.Client, group client.Object, image infrav1.Image) error {
 	if _, asked := group.GetAnnotations()[clusterv1.AutoscalerMaxSizeAnnotation]; !asked {
 		return nil
@@ -56,7 +58,7 @@ func withLabel(list, key, value string) string {
 	return strings.Join(append(labels, key+"="+value), ",")
 }
 
-// reference returns an image as its contents are known by.
+// reference returns an image in the form in which package windows looks up its contents.
 func reference(image infrav1.Image) string {
 	switch {
 	case image.ID != nil:

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// firstLook is how long a virtual machine may take to become a node before its
-	// console is read; each further look comes after twice the time, up to lastLook.
-	// The console of a machine that has joined is read until its agent has ended, which is
-	// once as a rule.
+	// firstLook is how long a virtual machine may take to become a node before its console
+	// is read; each further read comes after twice the time, up to lastLook. The console of
+	// a machine that has joined is read until its agent has ended, which is usually one
+	// read.
 	firstLook = time.Minute
 	lastLook  = time.Hour
-	// consoleLines are looked at from the console's end, and lastLines shown.
+	// consoleLines is how many lines are searched from the console's end, lastLines how
+	// many a message contains.
 	consoleLines = 200
 	lastLines    = 3
 )
 
 // BootstrapLook reports whether the console of a machine of some age is to be read now, and
-// when to look again, 0 for not at all.
+// when to read it again, or 0 for never.
 func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 	switch {
 	case age < firstLook:
@@ -33,9 +34,9 @@ func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 	return true, age
 }
 
-// BootstrapFailure finds the last thing on a console that explains why a bootstrap
-// failed, and says what failed, the last lines and the next step. It shows no secret.
-// machine is the name of the Machine.
+// BootstrapFailure returns the last problem on a console that explains why a bootstrap
+// failed: a reason, and a message with the failed step, the last lines and the next step.
+// It contains no secret. machine is the name of the Machine.
 func BootstrapFailure(console, machine string) (reason, message string, found bool) {
 	lines := cleaned(console)
 	boot := cause.ReadBoot(lines)
@@ -52,14 +53,14 @@ func BootstrapFailure(console, machine string) (reason, message string, found bo
 	return c.Name, message + "; last lines: " + strings.Join(lines[max(0, len(lines)-lastLines):], " | "), true
 }
 
-// BootstrapNotes says of the console of a machine that has become a node which commands of
-// its bootstrap data failed and what had no effect. ended says that its agent has ended.
+// BootstrapNotes returns which commands of the bootstrap data of a machine that has become
+// a node failed or had no effect, by its console. ended reports that its agent has ended.
 func BootstrapNotes(console string) (notes string, ended bool) {
 	boot := cause.ReadBoot(cleaned(console))
 	return strings.Join(boot.Notes(), "; "), boot.Ended
 }
 
-// cleaned returns the lines of a console that say something, without secrets.
+// cleaned returns the lines of a console that contain text, with secrets removed.
 func cleaned(console string) []string {
 	var lines []string
 	var clean redact.Lines

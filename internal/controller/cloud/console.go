@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// longestConsole bounds what is read of a serial console, and keptConsole what is
-	// looked at: its end.
+	// longestConsole bounds how much of a serial console is read; keptConsole is how much
+	// of its end is searched.
 	longestConsole = 8 << 20
 	keptConsole    = 64 << 10
 )
 
-// Console returns the end of a virtual machine's serial console, which Azure keeps
-// where boot diagnostics is on. It is empty while Azure prepares it, and may hold
-// secrets.
+// Console returns the end of a virtual machine's serial console, which Azure keeps if boot
+// diagnostics is enabled. It is empty while Azure prepares it, and can contain secrets.
 func (s *Session) Console(ctx context.Context, vmID string) (string, error) {
 	result, err := s.client.Post(ctx, vmID+"/retrieveBootDiagnosticsData", desired.ComputeAPIVersion, nil)
 	if err != nil || result.Operation != nil {

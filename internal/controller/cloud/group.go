@@ -14,9 +14,9 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// ClusterOf returns the Cluster of an object, by the labels of the object's owner. What is
-// being deleted outlives its Cluster: of one that is gone it is given what the labels say,
-// which is enough to delete what was made for it.
+// ClusterOf returns the Cluster of an object, by the labels of the object's owner. An
+// object that is being deleted may outlive its Cluster: then the result has only the name
+// and namespace in the labels, which suffice to delete the object's resources.
 func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*clusterv1.Cluster, error) {
 	name, deleted := owner.GetLabels()[clusterv1.ClusterNameLabel], !o.GetDeletionTimestamp().IsZero()
 	cluster := &clusterv1.Cluster{}
@@ -42,7 +42,7 @@ func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*c
 	return cluster, nil
 }
 
-// AzureClusterOf returns the AzureCluster of a Cluster, nil where there is none.
+// AzureClusterOf returns the AzureCluster of a Cluster, or nil.
 func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) (*infrav1.AzureCluster, error) {
 	found := &infrav1.AzureCluster{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, found); err != nil {
@@ -51,8 +51,8 @@ func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Clu
 	return found, nil
 }
 
-// GroupGoes reports whether the cluster is being deleted and its resource group is the
-// cluster's own, which then takes everything in it along.
+// GroupGoes reports whether the cluster is being deleted together with its own resource
+// group and everything in it.
 func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster) (bool, error) {
 	if cluster.DeletionTimestamp.IsZero() {
 		return false, nil

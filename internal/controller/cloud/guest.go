@@ -18,24 +18,26 @@ import (
 )
 
 const (
-	// InvalidConfiguration is a reason that only a change of the spec takes away.
+	// InvalidConfiguration is the reason of a problem that only a change of the spec
+	// solves.
 	InvalidConfiguration = "InvalidConfiguration"
-	// invalidBootstrapData is a BootstrapError's reason for data that no guest could use.
+	// invalidBootstrapData is the reason of a BootstrapError for data that no guest could
+	// use.
 	invalidBootstrapData = "InvalidBootstrapData"
 )
 
-// BootstrapError says why there is no bootstrap data that a guest could use. It never
-// shows the data. The secret is watched, so that a repair triggers a reconcile.
+// BootstrapError explains why there is no bootstrap data that a guest could use. It never
+// contains the data. The secret is watched, so that a repair triggers a reconcile.
 type BootstrapError struct {
 	Reason, Message string
-	// After is when to try again by oneself, 0 for not before something changes.
+	// After is when to try again without an event; 0 means only after a change.
 	After time.Duration
 }
 
 func (e *BootstrapError) Error() string { return e.Message }
 
-// rendered reads what a guest will run from the secret that the bootstrap provider
-// made. The error is a *BootstrapError where the user has to make or repair it.
+// rendered reads the bootstrap data from the secret of the bootstrap provider. The error is
+// a *BootstrapError if the user has to create or repair the secret.
 func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
@@ -56,8 +58,8 @@ func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, window
 	return data, nil
 }
 
-// bootstrapProblem returns why a guest could not use its bootstrap data, and "" if nothing
-// speaks against it. It never shows the data.
+// bootstrapProblem returns why a guest could not use its bootstrap data, or "". It never
+// contains the data.
 func bootstrapProblem(windows bool, data []byte) string {
 	os := guest.OSLinux
 	if windows {
@@ -70,14 +72,14 @@ func bootstrapProblem(windows bool, data []byte) string {
 	return strings.Join(lines, "; ")
 }
 
-// Windows wants a password to make the administrator with. The image's agent
-// replaces it at the first boot, and this one is never shown.
+// Azure requires a password for the administrator of a Windows VM. The image's agent
+// replaces it at the first boot, and it is never shown.
 const (
 	passwordLength  = 123
 	passwordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]"
 )
 
-// Password makes one that Azure accepts.
+// Password returns a random password that Azure accepts.
 func Password() (string, error) {
 	var b strings.Builder
 	for range passwordLength {

@@ -7,9 +7,9 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Image returns what a machine or a pool's instance boots: the image of its spec or the
-// default one for its Kubernetes version, operating system and annotations. The error names
-// the field or annotation that is wrong.
+// Image returns the image of a machine or of a pool's instances: the one in its spec, or
+// the default one for its Kubernetes version, operating system and annotations. The error
+// names the field or annotation that is wrong.
 func Image(spec *infrav1.AzureMachineSpec, annotations map[string]string, kubernetesVersion string) (infrav1.Image, error) {
 	if spec.Image != nil {
 		return *spec.Image, nil
@@ -29,7 +29,7 @@ func Image(spec *infrav1.AzureMachineSpec, annotations map[string]string, kubern
 	}}, nil
 }
 
-// ImageName returns an image as messages name it.
+// ImageName returns the name of an image for messages.
 func ImageName(image infrav1.Image) string {
 	switch {
 	case image.ID != nil:

@@ -19,15 +19,15 @@ import (
 // Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
-// Underway returns the operations of an object that Azure is at work on.
+// Underway returns the operations of an object that have not ended.
 func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
 	return slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return t.Resume == "" })
 }
 
-// blockMove keeps an object where it is as long as Azure is at work for it: a status,
-// and so the way to ask for the end of an operation, is not moved. With more an object
-// that is kept stays so, because other operations follow; Settle ends it where the
-// object is paused before they do.
+// blockMove keeps an object from being moved while an operation on its resources is in
+// progress: the status, which has the operation's token, is not moved. With more, it stays
+// blocked after that too, because other operations follow; Settle unblocks it if the object
+// is paused before they begin.
 func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more bool) {
 	annotations := o.GetAnnotations()
 	if len(Underway(states)) == 0 {
@@ -43,10 +43,10 @@ func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more
 	o.SetAnnotations(annotations)
 }
 
-// settleEvery is how often the operations of a paused object are asked for.
+// settleEvery is the interval at which the operations of a paused object are polled.
 const settleEvery = 2 * time.Second
 
-// Settle waits for the end of a paused object's operations, pass by pass, and then
+// Settle polls a paused object's operations, once per pass, until they have ended, and then
 // lets the object be moved. It begins nothing. states are in the object's status.
 func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster,
 	object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
@@ -68,8 +68,8 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 	return result, client.IgnoreNotFound(Save(ctx, c, before, object, *states, false))
 }
 
-// settle polls each operation once and keeps those that go on. Of an operation that
-// failed nothing is kept: Azure shows the state of the resource.
+// settle polls each operation once and returns those that have not ended. A failed
+// operation is dropped, because Azure has the resource's state.
 func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	var open []plan.Token
 	for _, t := range Tokens(states) {

@@ -16,17 +16,17 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// NameAnnotation holds the name of a machine or scale set that could not have the
-// usual one, so that it keeps its name when the one that has it goes away.
+// NameAnnotation has the name of a machine or scale set that could not get its usual name,
+// so that it keeps the name when the object with the usual one is deleted.
 const NameAnnotation = "infrastructure.cluster.x-k8s.io/computer-name"
 
-// keepName writes a chosen name into an object's annotations, before anything in
-// Azure has it.
+// keepName writes a chosen name into an object's annotations, before a resource in Azure
+// has it.
 func keepName(ctx context.Context, c client.Client, obj client.Object, name string) error {
 	return keep(ctx, c, obj, NameAnnotation, name)
 }
 
-// keep writes an annotation of an object at once.
+// keep writes an annotation of an object immediately.
 func keep(ctx context.Context, c client.Client, obj client.Object, annotation, name string) error {
 	base := obj.DeepCopyObject().(client.Object)
 	updated := obj.DeepCopyObject().(client.Object)
@@ -43,7 +43,7 @@ func keep(ctx context.Context, c client.Client, obj client.Object, annotation, n
 	return nil
 }
 
-// before orders objects by age and, of the same second, by name.
+// before orders objects by age and, for equal ages, by name.
 func before(a, b client.Object) bool {
 	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	if !at.Equal(&bt) {
@@ -52,18 +52,18 @@ func before(a, b client.Object) bool {
 	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
 }
 
-// Naming is how objects of one kind get the name that they have in Azure.
+// Naming describes how objects of one kind get their names in Azure.
 type Naming[T client.Object] struct {
-	// ProviderID is that of an object, "" before it has one.
+	// ProviderID returns an object's provider ID, or "".
 	ProviderID func(T) string
-	// Windows reports whether it runs Windows, whose names are short.
+	// Windows reports whether an object runs Windows, which limits the length of names.
 	Windows func(T) bool
-	// Short makes a short name, one that is not taken, of an object's own.
+	// Short returns a short name that is derived from an object's name and is not taken.
 	Short func(objectName string, taken func(name string) bool) string
 }
 
-// given returns the name that an object has for good, and "" while none is fixed. What no
-// resource can be called was not written by casement.
+// given returns the name that an object never loses, or "" while none is fixed. An
+// annotation whose value is not a valid name was not written by casement and is ignored.
 func (n Naming[T]) given(o T) string {
 	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[NameAnnotation]} {
 		if arm.Nameable("/" + name) {
@@ -73,7 +73,7 @@ func (n Naming[T]) given(o T) string {
 	return ""
 }
 
-// usual returns the name that an object has when no other object takes it.
+// usual returns the name that an object gets if no other object has it.
 func (n Naming[T]) usual(o T) string {
 	if n.Windows(o) {
 		return n.Short(o.GetName(), nil)
@@ -81,9 +81,9 @@ func (n Naming[T]) usual(o T) string {
 	return o.GetName()
 }
 
-// Choose decides on the name of an object. One that exists in Azure keeps its name. Of
-// two new ones in the same resource group that would share a name the older one has it,
-// and the other keeps what it gets instead. all is an empty list of the kind.
+// Choose chooses the name of an object. An object that exists in Azure keeps its name. Of
+// two new objects in the same resource group that would share a name, the older one gets
+// it, and the other keeps the name that it gets instead. all is an empty list of the kind.
 func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (string, error) {
 	if name := n.given(obj); name != "" || !n.Windows(obj) {
@@ -101,8 +101,8 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 	return name, keepName(ctx, c, obj, name)
 }
 
-// taken returns the names, in lower case, that others in the resource group have before
-// obj.
+// taken returns the names, in lower case, of other objects in the resource group that take
+// precedence over obj.
 func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (map[string]bool, error) {
 	if err := c.List(ctx, all); err != nil {

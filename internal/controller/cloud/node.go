@@ -5,9 +5,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// NodeLost reports whether a Machine had a node of which nothing is heard any more: its
-// kubelet is silent, or the cloud provider has deleted it. A kubelet that reports that it
-// is not ready is heard, and its virtual machine therefore runs.
+// NodeLost reports whether a Machine had a node that does not report any more: its kubelet
+// is silent, or the cloud provider has deleted it. A kubelet that reports NotReady is not
+// lost, because its virtual machine runs.
 func NodeLost(m *clusterv1.Machine) bool {
 	if m == nil || !m.Status.NodeRef.IsDefined() {
 		return false

@@ -34,12 +34,12 @@ import (
 	"casement.dev/casement/internal/grant"
 )
 
-// AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets
-// it be deleted without its Azure resources: the way out when its credentials are
-// gone for good.
+// AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets it be
+// deleted without its Azure resources, for the case that its credentials cannot be
+// restored.
 const AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-azure-resources"
 
-// Abandoned reports whether somebody gave an object's Azure resources up.
+// Abandoned reports whether a user gave an object's Azure resources up.
 func Abandoned(o client.Object) bool { return o.GetAnnotations()[AbandonAnnotation] == "true" }
 
 // Reasons of an IdentityError.
@@ -52,20 +52,20 @@ const (
 	SecretNotAllowed      = "IdentitySecretNotAllowed"
 )
 
-// IdentityError says why a cluster has no credentials. Identities, their secrets
-// and clusters are watched, so that a repair triggers a reconcile.
+// IdentityError explains why a cluster has no credentials. Identities, their secrets and
+// clusters are watched, so that a repair triggers a reconcile.
 type IdentityError struct{ Reason, Message string }
 
 func (e *IdentityError) Error() string { return e.Message }
 
-// Opener hands out sessions. There is one per manager, because sessions to the
-// same subscription share what they know. It is safe for concurrent use.
+// Opener opens sessions. There is one per manager, because sessions for the same
+// subscription share their caches. It is safe for concurrent use.
 type Opener struct {
 	client  client.Client
 	grants  Grants
 	pool    *identity.Pool
 	readTTL time.Duration
-	// versions has the metadata of secrets; nil knows none.
+	// versions reads the metadata of secrets; it may be nil.
 	versions client.Reader
 
 	mu      sync.Mutex
@@ -73,26 +73,26 @@ type Opener struct {
 	secrets map[types.NamespacedName]*corev1.Secret // as last read
 }
 
-// shared is what all clusters with one identity in one subscription have in common.
+// shared is what all clusters with one identity in one subscription share.
 type shared struct {
 	client  *arm.Client
 	planner *plan.Planner
 	catalog *catalog.Catalog
-	// storage reads signed addresses; nil is the default client.
+	// storage sends requests to signed URLs; nil means the default client.
 	storage policy.Transporter
-	// vault writes bootstrap secrets; tenantID is the identity's, which may be empty.
+	// vault writes bootstrap secrets; tenantID is the identity's tenant and may be empty.
 	vault    *vault.Client
 	tenantID string
 }
 
-// Grants reports whether an identity may use a Secret of another namespace, because
-// somebody who may read it wrote the reference.
+// Grants reports whether an identity may use a Secret of another namespace, because a user
+// who can read the Secret wrote the reference.
 type Grants interface {
 	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
 }
 
-// AsReader are the Grants of a program whose client has the rights of the one who runs
-// it: what it can read, it may use.
+// AsReader implements Grants for a program whose client has its user's permissions: it may
+// use what it can read.
 type AsReader struct{}
 
 // Holds implements Grants.
@@ -102,25 +102,25 @@ func (AsReader) Holds(context.Context, *infrav1.AzureClusterIdentity) (bool, err
 type Config struct {
 	// Client reads identities, secrets and namespaces.
 	Client client.Client
-	// Versions, when set, is a cache of the metadata of secrets: a secret is read again
-	// when it has another version there.
+	// Versions, if set, is a cache of the metadata of secrets: a secret is read again only
+	// when its version changes.
 	Versions client.Reader
-	// Grants are asked about secrets in other namespaces than their identity's.
+	// Grants decides about secrets in other namespaces than their identity's.
 	Grants Grants
-	// Clouds overrides where Azure environments are, by name.
+	// Clouds overrides the endpoints of Azure environments, by name.
 	Clouds map[string]identity.Cloud
-	// TokenFile holds the federated token of workload identities; empty means the
-	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	// TokenFile contains the federated token of workload identities; empty means the file
+	// in AZURE_FEDERATED_TOKEN_FILE.
 	TokenFile string
 	// Log gets a line per ARM call at V(4).
 	Log logr.Logger
-	// Observe, when set, receives every ARM call. It must not block.
+	// Observe, if set, is called for every ARM call. It must not block.
 	Observe func(arm.Observation)
-	// ReadTTL is how old a shared list of Azure resources may be; 0 is a minute.
+	// ReadTTL is how old a shared list of Azure resources may be; 0 means one minute.
 	ReadTTL time.Duration
 }
 
-// NewOpener makes an Opener.
+// NewOpener returns a new Opener.
 func NewOpener(c Config) *Opener {
 	return &Opener{
 		client:  c.Client,
@@ -131,8 +131,8 @@ func NewOpener(c Config) *Opener {
 	}
 }
 
-// IdentityKey names the identity that a cluster refers to; its namespace is the
-// cluster's own unless given.
+// IdentityKey returns the name of the identity that a cluster refers to; its namespace
+// defaults to the cluster's.
 func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
 	ref := c.Spec.IdentityRef
 	if ref == nil {
@@ -141,8 +141,8 @@ func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
 }
 
-// Open finds a cluster's credentials and returns its session. It does not ask
-// Azure. The error is an *IdentityError where the user has to repair the identity.
+// Open returns the session of a cluster. It makes no call to Azure. The error is an
+// *IdentityError if the user has to repair the identity.
 func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, error) {
 	source, err := o.source(ctx, c)
 	if err != nil {
@@ -166,8 +166,8 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	return session, nil
 }
 
-// Client finds a cluster's credentials and returns the client of its subscription,
-// for tools that read what a cluster's identity may. Errors are as for Open.
+// Client returns the ARM client of a cluster's subscription, for tools that read what the
+// cluster's identity may read. Its errors are those of Open.
 func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Client, error) {
 	session, err := o.Open(ctx, c)
 	if err != nil {
@@ -192,7 +192,7 @@ func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 	return made
 }
 
-// Credentials are what azure.json may need of an identity. They are secret.
+// Credentials are the parts of an identity that azure.json may need. They are secret.
 type Credentials struct{ TenantID, ClientID, ClientSecret string }
 
 // Credentials returns the credentials of a cluster's identity. Its errors are those of
@@ -227,7 +227,7 @@ func (o *Opener) source(ctx context.Context, c *infrav1.AzureCluster) (identity.
 	return s, o.readSecret(ctx, found, &s)
 }
 
-// allowed checks that the identity is meant for the cluster's namespace.
+// allowed checks that the identity may be used in the cluster's namespace.
 func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c *infrav1.AzureCluster) error {
 	given := i.Spec.AllowedNamespaces
 	var namespaceLabels map[string]string
@@ -249,7 +249,7 @@ func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c
 	return nil
 }
 
-// readSecret fills in what the identity keeps in a secret.
+// readSecret sets the fields that the identity keeps in a secret.
 func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity, s *identity.Source) error {
 	key := grant.SecretOf(i)
 	if key.Name == "" {
@@ -257,7 +257,7 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	}
 	secret, err := o.secret(ctx, key)
 	if client.IgnoreNotFound(err) == nil {
-		// Before anything is said of the secret, even that it is not there.
+		// The check comes before any message about the secret, even that it does not exist.
 		if refused := o.mayUse(ctx, i, secret); refused != nil {
 			return refused
 		}
@@ -280,7 +280,7 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	return nil
 }
 
-// secret reads a secret, unless it has the version that was read last.
+// secret reads a secret, unless its version is the one that was read last.
 func (o *Opener) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	newest := &metav1.PartialObjectMetadata{}
 	newest.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -303,7 +303,8 @@ func (o *Opener) secret(ctx context.Context, key types.NamespacedName) (*corev1.
 	return secret, err
 }
 
-// mayUse checks that an identity's writer did not borrow a secret of another namespace.
+// mayUse checks that the author of an identity did not refer to a secret of another
+// namespace without being allowed to read it.
 func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, secret *corev1.Secret) error {
 	if !grant.Foreign(i) || grant.Names(secret, i) {
 		return nil
@@ -319,7 +320,7 @@ func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, se
 		i.Namespace, i.Name, grant.SecretOf(i), i.Namespace, grant.IdentitiesAnnotation, i.Namespace, i.Name)}
 }
 
-// Hold puts a finalizer on the cluster's identity, so that it outlives the cluster.
+// Hold adds a finalizer to the cluster's identity, so that it outlives the cluster.
 func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	if c.Spec.IdentityRef == nil {
 		return nil
@@ -331,7 +332,7 @@ func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	return o.change(ctx, c, found, controllerutil.AddFinalizer)
 }
 
-// Release takes the finalizer off again, wherever it is: the cluster may have named
+// Release removes the finalizer from all identities that have it: the cluster may have used
 // another identity before.
 func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 	var all infrav1.AzureClusterIdentityList
@@ -345,7 +346,8 @@ func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 	return errors.Join(errs...)
 }
 
-// change changes the finalizers of an identity. One that is gone is fine.
+// change changes the finalizers of an identity. It is no error if the identity does not
+// exist.
 func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity,
 	change func(client.Object, string) bool) error {
 	before := found.DeepCopy()
@@ -360,8 +362,8 @@ func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *inf
 	return nil
 }
 
-// identityFinalizer returns the cluster's own, as CAPZ names it: names may be longer than a
-// finalizer.
+// identityFinalizer returns the cluster's finalizer on its identity, with CAPZ's name:
+// names may be longer than a finalizer.
 func identityFinalizer(c *infrav1.AzureCluster) string {
 	sum := sha256.Sum224([]byte(c.Namespace + "-" + c.Name))
 	return infrav1.ClusterFinalizer + "/" + hex.EncodeToString(sum[:])

@@ -32,7 +32,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	return states
 }
 
-// Sooner returns the shorter of two pauses, 0 standing for none.
+// Sooner returns the shorter of two waits; 0 means none.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -40,8 +40,8 @@ func Sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// Tokens reads what States wrote. What cannot be read is left out, and Azure is
-// asked instead.
+// Tokens parses what States returned. A state that cannot be parsed is left out, and Azure
+// is read instead.
 func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	var tokens []plan.Token
 	for _, s := range states {
@@ -53,14 +53,14 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	return tokens
 }
 
-// Forgive drops the remembered failures of a resource: what it failed at is gone, and
-// the same may be tried again.
+// Forgive drops the remembered failures of a resource, because their cause is gone and the
+// same write may be tried again.
 func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(t plan.Token) bool { return t.Class != "" && t.Resume == "" })
 }
 
-// Unsettled drops the memory of a write of a resource of which Azure made something
-// else: somebody has changed it since, and the same may be written again.
+// Unsettled drops the memory that a write of a resource did not result in the desired
+// state, because the resource has changed since and the same write may be tried again.
 func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
 }
@@ -71,13 +71,12 @@ func Creating(states []infrav1.LongRunningOperationState, id string) bool {
 	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Creating() })
 }
 
-// Forget drops all that is remembered of a resource or action: what it was to do is
-// seen to be done.
+// Forget drops all tokens of a resource or action, because its result was observed.
 func Forget(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(plan.Token) bool { return true })
 }
 
-// without drops the tokens of a resource that are drop.
+// without removes the tokens of a resource for which drop is true.
 func without(states []infrav1.LongRunningOperationState, id string, drop func(plan.Token) bool) []infrav1.LongRunningOperationState {
 	return States(slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && drop(t) }))
 }
@@ -93,15 +92,15 @@ func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 		case r.State == plan.Failed || r.Class != "":
 			return r.Reason, r.Message
 		case r.Reason != condition.WaitingForNeeds && waiting == "":
-			// The other resource explains why this one waits.
+			// The message of the other resource explains why this one waits.
 			waiting = ", " + r.Message
 		}
 	}
 	return busy, fmt.Sprintf("%d of %d Azure resources done%s", done, len(outcome.Resources), waiting)
 }
 
-// Requeue returns when an outcome that is not done wants another pass; what nothing but a
-// changed spec repairs is looked at again with the resync.
+// Requeue returns when an outcome that is not done needs another pass; a failure that only
+// a change of the spec solves is checked again after the resync.
 func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	if outcome.RequeueAfter > 0 {
 		return outcome.RequeueAfter
@@ -109,7 +108,7 @@ func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	return resync
 }
 
-// Pauses before the next request where Azure names none.
+// Waits before the next request if Azure asks for none.
 const (
 	transientWait = 15 * time.Second
 	deniedWait    = 2 * time.Minute
@@ -119,7 +118,7 @@ const (
 // azureUnreachable is the reason of errors that are not Azure's own.
 const azureUnreachable = "AzureUnreachable"
 
-// RetryOf returns when to ask again after a read failed, and the reason for a condition.
+// RetryOf returns when to try again after a failed read, and the reason for a condition.
 func RetryOf(err error) (time.Duration, string) {
 	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
 		return invalidWait, InvalidConfiguration
@@ -139,7 +138,7 @@ func RetryOf(err error) (time.Duration, string) {
 	return wait, string(class)
 }
 
-// Passes reports whether a reason of RetryOf is one that passes by itself.
+// Passes reports whether a reason of RetryOf may pass without a change.
 func Passes(reason string) bool {
 	switch arm.Class(reason) {
 	case arm.Transient, arm.Throttled, arm.Busy, arm.Conflict, azureUnreachable:
@@ -148,12 +147,13 @@ func Passes(reason string) bool {
 	return false
 }
 
-// Patience is for how long what passes by itself is called waiting.
+// Patience is for how long problems that may pass are reported as waiting.
 const Patience = 10 * time.Minute
 
 // NextLook returns how long to wait for the next comparison with Azure: until the next of
-// the key's moments, which come once a period, but at least a tenth of it. All objects of a
-// cluster have one key, so that they share what one of them reads; clusters are spread.
+// the key's times, which come once a period, but at least a tenth of the period. All
+// objects of a cluster have one key, so that they share reads; clusters are spread over the
+// period.
 func NextLook(period time.Duration, key string, now time.Time) time.Duration {
 	if period <= 0 {
 		return 0

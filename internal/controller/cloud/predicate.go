@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Own lets pass what Asked does, of objects that have the label
-// cluster.x-k8s.io/watch-filter with the given value; "" means all.
+// Own selects the events that Asked selects, for objects that have the label
+// cluster.x-k8s.io/watch-filter with the given value; "" means all objects.
 func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
 	return builder.WithPredicates(asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), watchFilter))
 }
 
-// Asked lets updates pass that somebody made: of the spec, the labels, the
-// annotations, the owners, the finalizers. Updates of the status are the
-// controller's own and would only make it ask Azure again before it is time.
+// Asked selects updates of the spec, the labels, the annotations, the owners and the
+// finalizers. Updates of the status are the controller's own and would only make it call
+// Azure too early.
 func Asked() builder.Predicates { return builder.WithPredicates(asked()) }
 
 func asked() predicate.Predicate {
@@ -30,15 +30,15 @@ func asked() predicate.Predicate {
 	}}
 }
 
-// others returns the annotations without the controller's own.
+// others returns the annotations without those of casement's controllers.
 func others(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
 	delete(out, BlockMoveAnnotation)
 	return out
 }
 
-// Changed reports whether somebody asked for something else: whether an update changed more
-// of an object than its status and what is casement's own.
+// Changed reports whether an update changed more of an object than its status and
+// casement's own metadata.
 func Changed(old, updated client.Object) bool {
 	return old.GetGeneration() != updated.GetGeneration() ||
 		!maps.Equal(old.GetLabels(), updated.GetLabels()) ||

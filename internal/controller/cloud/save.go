@@ -13,15 +13,16 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Copy returns an object as it is now.
+// Copy returns a deep copy of an object.
 func Copy(o client.Object) client.Object {
 	//nolint:forcetypeassert // a copy has the type of what it is a copy of
 	return o.DeepCopyObject().(client.Object)
 }
 
-// Save writes what changed of an object since before, with blockMove of its operations:
-// at most one patch of its metadata and spec and one of its status. No other controller
-// writes the status of casement's kinds. An object that is being deleted may be gone.
+// Save writes the changes of an object since before, and blockMove for its operations: at
+// most one patch of its metadata and spec and one of its status. No other controller writes
+// the status of casement's kinds. It is no error if an object that is being deleted does
+// not exist any more.
 func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
 	blockMove(o, states, more)
 	main, status, err := changes(before, o)
@@ -43,9 +44,9 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return errors.Join(errs...)
 }
 
-// changes returns the merge patches that make after of before, of the status and of the
-// rest; nil for one that has nothing to change. Annotations and labels are removed one by
-// one, so that those that somebody adds meanwhile stay.
+// changes returns the merge patches between before and after, of the status and of the
+// rest; nil if nothing changed. Annotations and labels are removed one by one, so that
+// those that others add meanwhile are kept.
 func changes(before, after client.Object) (main, status []byte, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestChanges: one patch of the status, one of the rest, and none of what did not change.
+// TestChanges expects one patch of the status, one of the rest, and none if nothing
+// changed.
 func TestChanges(t *testing.T) {
 	base := func() *infrav1.AzureMachine {
 		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{

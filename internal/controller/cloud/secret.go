@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// secretLife is until when a bootstrap secret is meant to be used. Key Vault gives
-	// out expired secrets all the same; what protects it is that it is deleted.
+	// secretLife is the time until a bootstrap secret expires. Key Vault returns expired
+	// secrets nevertheless; the protection is that the secret is deleted.
 	secretLife = 2 * time.Hour
 
 	// Reasons of BootstrapSecretReady.
@@ -33,13 +33,13 @@ const (
 	SecretRemoved = "Removed"
 	secretFailed  = "VaultRefused"
 
-	// secretNameAnnotation is the name that a machine's or pool's secret and its reader
-	// have. A name is never used twice: Key Vault keeps those of deleted secrets.
+	// secretNameAnnotation has the name of a machine's or pool's secret and of its reader.
+	// A name is never used twice, because Key Vault keeps the names of deleted secrets.
 	secretNameAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secret"
 )
 
-// inVault reports whether bootstrap data belongs into the cluster's key vault, for a
-// machine or pool, or for the cluster itself. The error is a value that is not known.
+// inVault reports whether bootstrap data is stored in the cluster's key vault, by the
+// annotation of the machine or pool, or of the cluster. The error means an unknown value.
 func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 	value, of := o.GetAnnotations()[infrav1.BootstrapSecretsAnnotation], o.GetName()
 	if value == "" {
@@ -55,8 +55,8 @@ func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 		of, value, infrav1.BootstrapSecretsInKeyVault, infrav1.BootstrapSecretsInCustomData)
 }
 
-// Vault returns the key vault that a cluster should have, without a name for none. The name
-// is chosen at the first call and kept.
+// Vault returns the desired key vault of a cluster; its name is empty if there is none. The
+// name is chosen at the first call and kept.
 func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
 	wanted, err := inVault(azureCluster, azureCluster)
 	if err != nil || !wanted {
@@ -71,11 +71,11 @@ func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infr
 
 var noName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// maxSecretName keeps the name of a secret short of what its reader's may have (128).
+// maxSecretName keeps a secret's name shorter than its reader's may be (128).
 const maxSecretName = 100
 
-// keptName returns the name that an annotation of an object holds, or one made of a prefix
-// and chance, which it then holds.
+// keptName returns the name in an annotation of an object; if there is none, it sets the
+// annotation to a prefix and a random suffix.
 func keptName(ctx context.Context, c client.Client, o client.Object, annotation, prefix string) (string, error) {
 	if name := o.GetAnnotations()[annotation]; name != "" {
 		return name, nil
@@ -93,19 +93,18 @@ type Bootstrap struct {
 	ClusterName string
 	// Owner is the AzureMachine or AzureMachinePool.
 	Owner condition.Object
-	// Tags are the owner's additional ones.
+	// Tags are the owner's additional tags.
 	Tags    infrav1.Tags
 	Windows bool
-	// Secret is where the bootstrap provider has put what it rendered.
+	// Secret is the secret with the data that the bootstrap provider rendered.
 	Secret client.ObjectKey
-	// Renewed says that new data, with a new token, takes the place of the old.
+	// Renewed is true if new data, with a new token, replaces the old.
 	Renewed bool
 }
 
-// CustomData returns what a guest is given at its first boot: the bootstrap data or, where
-// it is to be kept in the cluster's key vault, a loader that fetches it from the secret
-// that is returned too, nil for none. The error is a *BootstrapError where something has to
-// change or to be waited for.
+// CustomData returns the custom data of a guest: the bootstrap data or, if it is kept in
+// the cluster's key vault, a loader that downloads it. In the second case it also returns
+// the secret. The error is a *BootstrapError if something has to change first.
 func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) ([]byte, *desired.BootstrapSecret, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
@@ -121,8 +120,8 @@ func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) 
 	return s.hide(ctx, c, b, data)
 }
 
-// hide puts bootstrap data into the cluster's key vault, once, and makes the identity
-// that reads it. The right to do so is left to the caller, who knows what waits for it.
+// hide stores bootstrap data in the cluster's key vault, once, and creates the identity
+// that reads it. The caller creates the role assignment for it.
 func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data []byte) ([]byte, *desired.BootstrapSecret, error) {
 	uri, err := s.vaultURI(ctx, b.Cluster)
 	if err != nil {
@@ -182,7 +181,7 @@ func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string
 	return body.Properties.VaultURI, nil
 }
 
-// reader makes the identity that reads a secret and returns its principal.
+// reader creates the identity that reads a secret and returns its principal.
 func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.BootstrapSecret) (string, error) {
 	id := secret.ReaderID(b.Cluster)
 	live, err := s.Live(ctx, id)
@@ -214,8 +213,7 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 	return body.Properties.PrincipalID, nil
 }
 
-// store writes the secret unless this version of it is there already, which the owner's
-// condition says.
+// store writes the secret unless, by the owner's condition, this version is stored already.
 func (s *Session) store(ctx context.Context, owner condition.Object, version, address, value string) error {
 	was := conditions.Get(owner, infrav1.BootstrapSecretReadyCondition)
 	if was != nil && was.Reason == SecretStored && was.Message == version {
@@ -228,7 +226,7 @@ func (s *Session) store(ctx context.Context, owner condition.Object, version, ad
 	return nil
 }
 
-// vaultError explains a refusal of the vault.
+// vaultError returns the explanation of an error of the vault.
 func (s *Session) vaultError(err error, doing string) *BootstrapError {
 	e := &BootstrapError{Reason: secretFailed, Message: fmt.Sprintf("cannot %s: %v", doing, err), After: transientWait}
 	if refused, ok := errors.AsType[*vault.Error](err); ok {
@@ -241,15 +239,15 @@ func (s *Session) vaultError(err error, doing string) *BootstrapError {
 	return e
 }
 
-// hasSecret reports whether a machine or pool has a secret in the vault, or an identity and
-// a right for one.
+// hasSecret reports whether a machine or pool may have a secret in the vault, with its
+// identity and role assignment.
 func hasSecret(o condition.Object) bool {
 	c := conditions.Get(o, infrav1.BootstrapSecretReadyCondition)
 	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
 }
 
-// SecretOf returns the secret of a machine or pool, as its annotation names it. A name that
-// Key Vault does not allow names none.
+// SecretOf returns the secret of a machine or pool, by its annotation. A name that Key
+// Vault does not allow counts as none.
 func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret, bool) {
 	s := desired.BootstrapSecret{Vault: c.Annotations[infrav1.BootstrapVaultAnnotation], Secret: o.GetAnnotations()[secretNameAnnotation]}
 	return s, vaultPattern.MatchString(s.Vault) && secretPattern.MatchString(s.Secret)
@@ -262,9 +260,9 @@ var (
 	secretPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,127}$`)
 )
 
-// Unhide deletes the secret of a machine or pool and the right to it: the node has
-// joined, or goes. The reader stays for as long as a machine has it. The error is a
-// *BootstrapError where it has to be tried again.
+// Unhide deletes the secret of a machine or pool and its role assignment, because the node
+// has joined or is being deleted. The reader is kept as long as the machine. The error is a
+// *BootstrapError if another attempt is needed.
 func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
 	secret, ok := SecretOf(c, o)
 	if !ok || !hasSecret(o) {

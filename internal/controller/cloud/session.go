@@ -20,24 +20,24 @@ import (
 // Session is one cluster's access to its subscription.
 type Session struct{ shared }
 
-// Live reads a resource as Azure shows it; nil without an error means that it does
-// not exist. Reads are shared and up to a minute old.
+// Live returns a resource in Azure; nil without an error means that it does not exist.
+// Reads are shared and up to a minute old.
 func (s *Session) Live(ctx context.Context, id string) (json.RawMessage, error) {
 	return s.planner.Live(ctx, id, desired.APIVersion(arm.TypeOf(id)))
 }
 
-// Refresh makes the next read of a resource ask Azure: something else than casement
-// may have changed it just now.
+// Refresh makes the next read of a resource call Azure, because another program may have
+// changed it just now.
 func (s *Session) Refresh(id string) { s.planner.Forget(id) }
 
-// Apply goes one pass towards what a cluster's resources should be. states are
-// those of the object that the resources belong to.
+// Apply makes one pass towards the desired state of a cluster's resources. states are those
+// in the status of the object that the resources belong to.
 func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Apply(ctx, input(clusterName, resources, states))
 }
 
-// Delete goes one pass towards the end of resources.
+// Delete makes one pass towards the deletion of resources.
 func (s *Session) Delete(ctx context.Context, clusterName string, resources []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Delete(ctx, input(clusterName, resources, states))
@@ -51,14 +51,14 @@ func input(clusterName string, resources []desired.Resource, states []infrav1.Lo
 	}
 }
 
-// Act goes one pass with actions: each resource is the path of one, with the body to
+// Act makes one pass over actions: each resource is the path of an action with the body to
 // post. states are as for Apply.
 func (s *Session) Act(ctx context.Context, clusterName string, actions []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Act(ctx, input(clusterName, actions, states))
 }
 
-// List reads a collection. Unless it has to be fresh, it may be up to a minute old.
+// List reads a collection. Unless fresh is true, the answer may be up to a minute old.
 func (s *Session) List(ctx context.Context, collection string, fresh bool) ([]json.RawMessage, error) {
 	return s.planner.List(ctx, collection, desired.APIVersion(arm.TypeOf(collection)), fresh)
 }
@@ -68,12 +68,13 @@ func (s *Session) Zones(ctx context.Context, location string) ([]string, error) 
 	return s.catalog.Zones(ctx, location)
 }
 
-// Size is what casement uses of a VM size.
+// Size has the properties of a VM size that casement uses.
 type Size struct {
 	CPUs                         int64
 	MemoryMiB                    int64
 	ARM64, AcceleratedNetworking bool
-	// FaultDomains is the most that an availability set of the location can have.
+	// FaultDomains is the largest number of fault domains of an availability set in the
+	// location.
 	FaultDomains int32
 }
 
@@ -90,8 +91,8 @@ func (z Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
 	}, &infrav1.NodeInfo{Architecture: architecture, OperatingSystem: infrav1.OperatingSystem(strings.ToLower(osType))}
 }
 
-// Size looks up a machine's VM size and checks that the machine can be made of it
-// in the zone. The error is a *desired.InvalidError where the spec has to change.
+// Size looks up a machine's VM size and checks that the machine can be created with it in
+// the zone. The error is a *desired.InvalidError if the spec has to change.
 func (s *Session) Size(ctx context.Context, location string, spec *infrav1.AzureMachineSpec, zone string) (Size, error) {
 	vm := VM(location, spec, zone)
 	sku, ok, err := s.catalog.SKU(ctx, vm.Location, vm.Size)
@@ -142,7 +143,7 @@ func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM
 	return vm
 }
 
-// invalid joins problems; the first names the field.
+// invalid joins problems into one error; its field is the first problem's.
 func invalid(problems []catalog.Problem) error {
 	var more []string
 	for _, p := range problems[1:] {
@@ -155,12 +156,12 @@ func invalid(problems []catalog.Problem) error {
 	return e
 }
 
-// ImageExists asks whether there is such an image for a cluster's location.
+// ImageExists reports whether an image exists in a cluster's location.
 func (s *Session) ImageExists(ctx context.Context, c *infrav1.AzureCluster, image infrav1.Image) (bool, error) {
 	return s.catalog.Exists(ctx, c.Spec.Location, CatalogImage(image))
 }
 
-// CatalogImage returns an image as the catalog looks it up.
+// CatalogImage converts an image to the catalog's form.
 func CatalogImage(image infrav1.Image) catalog.Image {
 	switch {
 	case image.ID != nil:

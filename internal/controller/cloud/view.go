@@ -10,23 +10,23 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// VMStopped is the reason of machines and instances that somebody else than casement
-// stopped or deallocated.
+// VMStopped is the reason for machines and instances that were stopped or deallocated by
+// others than casement.
 const VMStopped = "VMStopped"
 
-// View is what Azure knows of a virtual machine beyond its model. It changes without a
-// write, is not part of the shared reads, and is asked for only where a node is lost or
-// a machine failed.
+// View is a virtual machine's instance view, which is not part of its model. It changes
+// without a write, is not part of the shared reads, and is read only if a node is lost or a
+// machine failed.
 type View struct {
-	// Power is Azure's power state, such as "running", "stopped" or "deallocated"; ""
-	// while Azure knows none.
+	// Power is Azure's power state, such as "running", "stopped" or "deallocated"; "" if
+	// Azure reports none.
 	Power string
-	// Failure is Azure's code and text where it failed to provision the machine.
+	// Failure has Azure's code and message if the provisioning of the machine failed.
 	Failure string
 }
 
-// Off says that a machine does not run and what to do about it, and "" for one that
-// does. what names the machine.
+// Off returns that a machine does not run and what to do about it, or "" if it runs. what
+// is the machine's name in the text.
 func (v View) Off(what string, spot bool) string {
 	const next = "start it, or delete the Machine to get another"
 	switch {
@@ -39,7 +39,7 @@ func (v View) Off(what string, spot bool) string {
 	return ""
 }
 
-// instanceView is the part of Azure's answer that is read.
+// instanceView is the part of Azure's answer that casement reads.
 type instanceView struct {
 	Statuses []struct {
 		Code    string `json:"code"`
@@ -62,7 +62,7 @@ func (i instanceView) view() View {
 	return v
 }
 
-// View asks for one virtual machine's, or for one instance's of a scale set.
+// View reads the instance view of one virtual machine or of one instance of a scale set.
 func (s *Session) View(ctx context.Context, vmID string) (View, error) {
 	raw, err := s.client.Get(ctx, vmID+"/instanceView", desired.ComputeAPIVersion)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Session) View(ctx context.Context, vmID string) (View, error) {
 	return i.view(), nil
 }
 
-// Views asks for those of all instances of a scale set with one list, by ID in lower
-// case.
+// Views reads the instance views of all instances of a scale set with one list, by ID in
+// lower case.
 func (s *Session) Views(ctx context.Context, setID string) (map[string]View, error) {
 	views := map[string]View{}
 	for raw, err := range s.client.List(ctx, setID+"/virtualMachines", desired.ComputeAPIVersion, arm.Query("$expand", "instanceView")) {

@@ -22,47 +22,46 @@ import (
 
 // Reasons that several kinds share.
 const (
-	// Provisioned: the resources behind the condition are as the spec asks.
+	// Provisioned: the resources of the condition are in the state that the spec asks for.
 	Provisioned = "Provisioned"
-	// InvalidSpec: a field has to change before Azure can be asked.
+	// InvalidSpec: a field has to change before Azure is called.
 	InvalidSpec = "InvalidSpec"
-	// WaitingForNeeds is the planner's: another resource has to be there first.
+	// WaitingForNeeds is the planner's reason: another resource has to exist first.
 	WaitingForNeeds = "WaitingForNeeds"
 )
 
-// maxMessage keeps a message short of the API's limit for conditions (32 KiB) and
-// readable on a terminal.
+// maxMessage keeps a message below the API's limit for conditions (32 KiB) and readable on
+// a terminal.
 const maxMessage = 1000
 
-// Object is what has conditions.
+// Object is an object with conditions.
 type Object interface {
 	client.Object
 	conditions.Setter
 }
 
-// False sets a condition that does not hold: message says what, why and what to do.
+// False sets a condition to False; message says what is wrong, why, and what to do.
 func False(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: Short(message)})
 }
 
-// TrueWith sets a condition that holds, with a message.
+// TrueWith sets a condition to True, with a message.
 func TrueWith(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: Short(message)})
 }
 
-// Unknown sets a condition whose status is not known: message says why.
+// Unknown sets a condition to Unknown; message says why.
 func Unknown(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason, Message: Short(message)})
 }
 
-// True sets a condition that holds.
+// True sets a condition to True.
 func True(obj Object, conditionType, reason string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason})
 }
 
-// Fold sets one condition for each that resources of an outcome report to: the
-// worst of them decides. Types of the table that nothing reports to any more are
-// left alone.
+// Fold sets one condition for each condition type that resources of an outcome name: the
+// worst resource decides. Types of the table that no resource names are not changed.
 func Fold(obj Object, outcome plan.Outcome) {
 	byType := map[string][]plan.ResourceStatus{}
 	var order []string
@@ -86,8 +85,8 @@ func Fold(obj Object, outcome plan.Outcome) {
 	}
 }
 
-// worstOf returns the resources that are worst off: failed, at work, or waiting for others,
-// in this order.
+// worstOf returns the resources in the worst state: failed, in progress, or waiting for
+// others, in this order.
 func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	for _, bad := range []func(plan.ResourceStatus) bool{
 		func(r plan.ResourceStatus) bool { return r.State == plan.Failed },
@@ -107,9 +106,8 @@ func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	return all
 }
 
-// Summarise sets Ready from the other conditions of the table. Reason and message
-// are those of the first one that does not hold, so that a list of objects says it
-// all; one that only waits for another comes last.
+// Summarise sets Ready from the other conditions of the table. Reason and message are those
+// of the first condition that is not True; one that only waits for another comes last.
 func Summarise(obj Object, t Table) {
 	var first *metav1.Condition
 	missing := false
@@ -132,7 +130,7 @@ func Summarise(obj Object, t Table) {
 	conditions.Set(obj, ready)
 }
 
-// Short cuts a message that is too long to read.
+// Short shortens a message that is too long to read.
 func Short(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -140,9 +138,9 @@ func Short(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
 
-// Emit sends an event for each condition of obj that changed since before: a
-// warning when it stopped holding or gives a new reason, a normal one when Ready
-// came true. Waiting is not news.
+// Emit sends an event for each condition of obj that changed since before: a warning when
+// it became not True or got a new reason, a normal event when Ready became True. Waiting
+// triggers no event.
 func Emit(recorder events.EventRecorder, obj Object, before []metav1.Condition, waiting ...string) {
 	for _, c := range obj.GetConditions() {
 		i := slices.IndexFunc(before, func(b metav1.Condition) bool { return b.Type == c.Type })

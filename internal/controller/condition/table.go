@@ -2,15 +2,14 @@ package condition
 
 import infrav1 "casement.dev/casement/api/v1beta1"
 
-// Table lists the condition types of a kind in the order in which they become true. Each
-// is True where all is well. The first ones are required; those of Optional may be
-// missing. Those of Beside are no part of Ready: the object does its work whatever they
-// say.
+// Table lists the condition types of a kind in the order in which they become true. Each is
+// True if all is well. The first ones are required; those in Optional may be missing. Those
+// in Beside do not count for Ready: the object works whatever their status.
 type Table struct {
 	Required []string
 	Optional []string
 	Beside   []string
-	// Waiting are the reasons that need no action by the user, and that are no events.
+	// Waiting are the reasons that need no action by the user and trigger no event.
 	Waiting []string
 }
 

@@ -34,22 +34,22 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// Scope is what the steps of a pass share whatever the kind.
+// Scope has the part of a pass's state that all kinds share.
 type Scope struct {
 	Cluster *clusterv1.Cluster
-	// AzureCluster is nil where there is none.
+	// AzureCluster is nil if there is none.
 	AzureCluster *infrav1.AzureCluster
-	// Azure is the access to the cluster's subscription, once the step open has run.
+	// Azure is the session for the cluster's subscription; it is set by the step open.
 	Azure *cloud.Session
-	// GroupGoes says that the cluster is deleted with its resource group.
+	// GroupGoes is true if the cluster is deleted with its resource group.
 	GroupGoes bool
 }
 
 // Common implements a part of Subject.
 func (s *Scope) Common() *Scope { return s }
 
-// Open returns the step that finds the cluster's credentials. Without them the pass ends;
-// the identity and its secret are watched, so that nothing has to ask again.
+// Open returns the step that opens the cluster's session. Without credentials the pass
+// ends; the identity and its secret are watched, so that no retry is needed.
 func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration) Result {
 	session, err := o.Open(ctx, s.AzureCluster)
 	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
@@ -59,23 +59,23 @@ func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration)
 	return Error(err)
 }
 
-// Subject is one object with what a pass has found out about it. Each kind has its own.
+// Subject is one object with the state of a pass. Each kind has its own type.
 type Subject interface {
 	Common() *Scope
 	Object() condition.Object
-	// Operations are the tokens of operations in the object's status.
+	// Operations returns the tokens of operations in the object's status.
 	Operations() *[]infrav1.LongRunningOperationState
-	// Block says in a condition why the pass ended.
+	// Block writes into a condition why the pass ended.
 	Block(Result)
 }
 
-// Step is one part of a pass, with the name that logs show.
+// Step is one part of a pass; its name appears in logs.
 type Step[S Subject] struct {
 	Name string
 	Run  func(context.Context, S) Result
 }
 
-// Each runs parts of a step in order, until one ends the pass.
+// Each runs functions in order as one step, until one ends the pass.
 func Each[S Subject](ctx context.Context, s S, parts ...func(context.Context, S) Result) Result {
 	for _, part := range parts {
 		if result := part(ctx, s); result.Ends() {
@@ -85,26 +85,26 @@ func Each[S Subject](ctx context.Context, s S, parts ...func(context.Context, S)
 	return Next()
 }
 
-// Kind is how objects of one kind are reconciled.
+// Kind describes how objects of one kind are reconciled.
 type Kind[S Subject] struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// Resync is how long a settled object waits for its next comparison with Azure.
+	// Resync is the interval at which an object without changes is compared with Azure.
 	Resync     time.Duration
 	Finalizer  string
 	Conditions condition.Table
-	// Steps bring Azure closer to the object, Deletion to its end.
+	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
 	Steps, Deletion []Step[S]
-	// More says that further operations follow those that are under way, so that
-	// `clusterctl move` waits for them too; nil is never.
+	// More reports that further operations will follow those in progress, so that
+	// `clusterctl move` waits for them too; nil means never.
 	More func(S) bool
 }
 
-// Run goes one pass for an object.
+// Run makes one pass over an object.
 func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
-	// The controller's own writes are filtered out of its events, so the pass goes on.
+	// The controller's own writes trigger no event, so the pass continues.
 	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
 		return ctrl.Result{}, err
 	} else if isPaused {
@@ -113,7 +113,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
 		steps = k.Steps
-		// The write itself brings the object back.
+		// The write of the finalizer triggers the next pass.
 		if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
@@ -157,7 +157,7 @@ func (k Kind[S]) block(s S, result Result) {
 	s.Block(result)
 }
 
-// save summarises and writes what the pass changed.
+// save computes Ready and writes the changes of the pass.
 func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	object := s.Object()
 	var was []metav1.Condition
@@ -170,7 +170,8 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	return cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
 }
 
-// log reports what is no part of Ready and does not hold any more, or for another reason.
+// log logs conditions that do not count for Ready when they become not True or get another
+// reason.
 func (k Kind[S]) log(ctx context.Context, object condition.Object, was []metav1.Condition) {
 	for _, conditionType := range k.Conditions.Beside {
 		is := conditions.Get(object, conditionType)

@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// subject is a machine whose reasons go to VMRunning.
+// subject is a machine whose Block writes to VMRunning.
 type subject struct {
 	Scope
 	machine infrav1.AzureMachine
