@@ -11,9 +11,8 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestDocs: every link of the README and the book leads to a file, and the table
-// of contents leads to every page. Pages of commands and rules have contents of
-// their own.
+// TestDocs: every link in the README and the book leads to a file, and the table of
+// contents links every page. The pages of commands and rules have their own tables.
 func TestDocs(t *testing.T) {
 	files := os.DirFS(".")
 	pages := []string{"README.md"}

@@ -16,8 +16,8 @@ import (
 
 const module = "casement.dev/casement/"
 
-// A fence forbids imports and says why. Patterns are path prefixes; those that
-// start without a dot in the first element are relative to the module.
+// A fence forbids imports and gives the reason. Patterns are path prefixes; those without a
+// dot in the first element are relative to the module.
 type fence struct {
 	name string
 	// from are the packages to which the fence applies.

@@ -48,20 +48,20 @@ const VaultDomain = keyvault.VaultDomain
 const CommunityGallery = compute.CommunityGallery
 
 type (
-	// Host runs the machines; package host says what it may do.
+	// Host runs the machines; package host describes the interface.
 	Host = host.Host
 	// Latency scales the durations of operations.
 	Latency = engine.Latency
 	// Throttle is how strictly requests are limited: 0 not at all, 1 as Azure
 	// does, any other number as a factor of Azure's limits.
 	Throttle = engine.Throttle
-	// Client is an application that may log in, Federated a token of others that
-	// is in its place.
+	// Client is an application that can log in; Federated is a federated credential, a
+	// token of another issuer that replaces a secret.
 	Client    = entra.Client
 	Federated = engine.Federated
-	// Tunnel carries what goes through Bastion hosts.
+	// Tunnel connects Bastion sessions to machines.
 	Tunnel = network.Tunnel
-	// Change says that a resource was written or deleted.
+	// Change reports that a resource was written or deleted.
 	Change = engine.Change
 	// Resource is one line of the inventory.
 	Resource = engine.Resource
@@ -72,7 +72,7 @@ type (
 	CallLog = engine.CallLog
 )
 
-// Config says how the local Azure behaves. The zero value is one in memory without
+// Config configures the local Azure. The zero value keeps the state in memory and runs no
 // machines.
 type Config struct {
 	// Dir keeps the state; empty keeps it in memory.
@@ -102,7 +102,7 @@ type Config struct {
 	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
 	// local Azure by its own address; nil is Azure's form, which all others get.
 	FQDN func(label, location, ip string) string
-	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	// Tunnel connects Bastion sessions to machines; with nil they are refused.
 	Tunnel Tunnel
 }
 
@@ -115,8 +115,8 @@ type Azure struct {
 	stopped  chan error
 }
 
-// New opens the state and resumes what was under way. It listens nowhere: Do
-// answers in process, Serve on a listener.
+// New opens the state and resumes operations in progress. It does not listen: Do answers
+// requests in process, Serve answers on a listener.
 func New(cfg Config) (*Azure, error) {
 	server, err := open(cfg)
 	if err != nil {

@@ -41,8 +41,8 @@ func (a *azure) minted(key any, method jwt.SigningMethod, change jwt.MapClaims) 
 	return signed
 }
 
-// TestForeignTokens presents tokens that anybody could make, or that were issued for
-// something else, to the resource manager, a key vault and a Bastion host.
+// TestForeignTokens sends tokens that anyone could create, or that have another audience,
+// to the resource manager, a key vault and a Bastion host.
 func TestForeignTokens(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -105,8 +105,8 @@ func TestForeignTokens(t *testing.T) {
 	}
 }
 
-// TestTokenEnds presents a token that was good before: what is remembered of it does
-// not outlive it.
+// TestTokenEnds sends a token that was accepted before: the memory of its check does not
+// outlive its validity.
 func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, Config{})
@@ -141,7 +141,8 @@ func (a *azure) vaultStatus(token string) int {
 	return resp.StatusCode
 }
 
-// bastionStatus asks a Bastion host, one that is not there, for a tunnel.
+// bastionStatus requests a tunnel from a Bastion host that does not exist and returns the
+// status.
 func (a *azure) bastionStatus(token string) int {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost,
@@ -158,8 +159,8 @@ func (a *azure) bastionStatus(token string) int {
 	return resp.StatusCode
 }
 
-// TestKeptSecrets restarts a local Azure: its tokens and its secret hold on, and are
-// for the owner's eyes only; what is damaged is named.
+// TestKeptSecrets restarts a local Azure: its tokens and its secret remain valid and are
+// readable only by the owner; an error names damaged files.
 func TestKeptSecrets(t *testing.T) {
 	dir := t.TempDir()
 	a := start(t, Config{Dir: dir})

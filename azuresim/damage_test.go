@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// filled returns the directory of a local Azure that was closed, and what it had.
+// filled returns the directory of a closed local Azure, and the IDs of its resources.
 func filled(t *testing.T) (dir string, resources []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -138,7 +138,7 @@ func TestHalfACA(t *testing.T) {
 			}
 		})
 	}
-	// A certificate that is not there, as a start leaves that was killed, is made again.
+	// A missing certificate, as after a start that was killed, is created again.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// sample is a request that works, for others to be made of.
+// sample is a valid request, from which the fuzzer derives others.
 type sample struct{ method, path, body string }
 
-// samples are requests of every kind, in an order in which each finds what it
-// needs. G is the group's ID, N, C for the providers in it, S for the
-// subscription's.
+// samples returns valid requests of every kind, in an order in which the resources that
+// each needs exist. G is the ID of the group; N and C are the IDs of the network and
+// compute provider in it, S is the subscription's.
 func samples() []sample {
 	in := []sample{
 		{"PUT", "G", `{"location":"westeurope","tags":{"a":"b"}}`},
@@ -158,7 +158,7 @@ func samples() []sample {
 	return in
 }
 
-// ask sends anything and says what is wrong with the answer.
+// ask sends a request and returns what is wrong with the answer.
 func (a *azure) ask(method, target, header, value, body string) (status int, problem string) {
 	u, err := url.Parse("https://azure.test" + target)
 	if err != nil {

@@ -71,8 +71,8 @@ func (a *azure) putVersion(name, vm string, change func(*armcompute.GalleryImage
 const definitionID = "/subscriptions/" + engine.DefaultSubscription +
 	"/resourceGroups/g/providers/Microsoft.Compute/galleries/images/images/nodes"
 
-// boot makes a scale set of one from an image and says what its guest was booted
-// from; the set is deleted again.
+// boot creates a scale set with one instance from an image, returns the image that its
+// guest booted, and deletes the set.
 func (a *azure) boot(h *rack, ref armcompute.ImageReference) (host.Image, error) {
 	a.t.Helper()
 	set := windowsSet(1)

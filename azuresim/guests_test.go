@@ -6,7 +6,8 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// quickGuests report at once, and their scripts print what they were.
+// quickGuests is a Host whose guests report success immediately, and whose scripts print
+// themselves.
 type quickGuests struct{}
 
 func (quickGuests) Start(host.VM)                        {}

@@ -14,9 +14,9 @@ import (
 
 var lives = flag.Int("lives", 2, "how many times TestLoad starts the local Azure on the same state; make e2e-az has 12")
 
-// TestLoad has many clients at once, some of which bend their requests, and ends
-// the local Azure amid the operations they began; it is for the race detector.
-// Clients share groups, so that they meet.
+// TestLoad runs many clients at the same time, some of which send invalid requests, and
+// closes the local Azure during their operations; it is for the race detector. Clients
+// share groups, so that their requests conflict.
 func TestLoad(t *testing.T) {
 	cfg := Config{Dir: t.TempDir(), Latency: 0.001, Host: quickGuests{}}
 	for life := range *lives {

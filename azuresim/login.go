@@ -45,8 +45,8 @@ func (a *Azure) ServeAnyIdentity(w http.ResponseWriter, r *http.Request) {
 	entra.ServeAnyIdentity(a.server, w, r)
 }
 
-// Credential is that of Client, for clients of the Azure SDK. It issues tokens in
-// process; Client has what azidentity needs to log in over the network.
+// Credential returns a credential of Client for clients of the Azure SDK. It issues tokens
+// in process; Client has what azidentity needs to log in over the network.
 func (a *Azure) Credential() azcore.TokenCredential { return credential{a.server} }
 
 type credential struct{ server *engine.Server }

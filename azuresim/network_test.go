@@ -47,8 +47,8 @@ func TestPublicName(t *testing.T) {
 	}
 }
 
-// TestWritesAtOnce looks at writes that Azure ends before it answers, and at such that
-// it does not.
+// TestWritesAtOnce tests writes that Azure completes before it answers, and writes that it
+// does not.
 func TestWritesAtOnce(t *testing.T) { synctest.Test(t, writesAtOnce) }
 
 func writesAtOnce(t *testing.T) {

@@ -306,7 +306,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestListed holds that types are listed with API versions and locations of their own.
+// TestListed checks the API versions and locations of types in the list of providers.
 func TestListed(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

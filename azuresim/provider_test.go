@@ -37,7 +37,7 @@ func TestActionPath(t *testing.T) {
 	}
 }
 
-// TestRows: what rows refer to is there.
+// TestRows checks that each name to which the providers' tables refer exists.
 func TestRows(t *testing.T) {
 	r := engine.NewRegistry(providers(Config{}))
 	for _, k := range r.Types {

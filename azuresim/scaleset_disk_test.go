@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestInstanceDisks looks at the disks of a Uniform scale set's instance: they are the
-// instance's while it is there, and go with it.
+// TestInstanceDisks tests the disks of a Uniform scale set's instance: they belong to the
+// instance and are deleted with it.
 func TestInstanceDisks(t *testing.T) {
 	a := startWith(t, Config{}, newRack())
 	defer a.Close()

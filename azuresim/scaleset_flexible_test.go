@@ -93,7 +93,7 @@ func TestFlexibleSet(t *testing.T) {
 		t.Errorf("manual upgrade of a Flexible set: %v", err)
 	}
 
-	// A VM of one's own is attached by its PUT.
+	// A separately created VM joins a set by its PUT.
 	vm := windowsVM(nic)
 	vm.Properties.VirtualMachineScaleSet = &armcompute.SubResource{ID: new("/subscriptions/" +
 		engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win")}

@@ -416,8 +416,8 @@ func TestScaleSetBehindBalancer(t *testing.T) {
 	must(t, last, err)
 }
 
-// TestScaleSetSuperseded: a write that comes while another is under way ends that
-// one, and does what it left to do.
+// TestScaleSetSuperseded: a write during another write cancels that one and does its
+// unfinished work.
 func TestScaleSetSuperseded(t *testing.T) {
 	h := newRack()
 	h.held["win000001"] = true
@@ -465,7 +465,8 @@ func TestScaleSetSuperseded(t *testing.T) {
 	wantRunning(t, h)
 }
 
-// TestScaleSetResumes: what is under way when the process ends goes on after it.
+// TestScaleSetResumes: operations in progress at the end of the process continue after a
+// restart.
 func TestScaleSetResumes(t *testing.T) {
 	h := newRack()
 	dir := t.TempDir()

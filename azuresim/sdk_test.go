@@ -164,7 +164,7 @@ func TestLifeOfAVM(t *testing.T) {
 	if _, err := nics.BeginDelete(t.Context(), "g", "n", nil); code(err) != "NicInUse" {
 		t.Errorf("delete of a used interface: %v, want NicInUse", err)
 	}
-	// A restart keeps what was acknowledged.
+	// Acknowledged writes survive a restart.
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// mostLines and mostMethods are what a file and a type may have: with more, it
-	// does several things that have names of their own.
+	// mostLines and mostMethods limit a file's lines and a type's methods: a larger one
+	// does several things that should have names of their own.
 	mostLines   = 500
 	mostMethods = 40
 )

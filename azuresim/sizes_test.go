@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// TestSKUsOfAllRegions: an entry that names several regions says the same of the zones
-// of each. Clients, az among them, read those of the first.
+// TestSKUsOfAllRegions: an entry for several regions has the same zones for each of them.
+// Clients such as az read those of the first region.
 func TestSKUsOfAllRegions(t *testing.T) {
 	a := start(t, Config{})
 	client, err := armcompute.NewResourceSKUsClient(engine.DefaultSubscription, a.credential, a.options)

@@ -18,7 +18,7 @@ func vaultBody(properties string) string {
 	return `{"location": "westeurope", "properties": {"tenantId": "` + engine.DefaultTenant + `"` + properties + `}}`
 }
 
-// TestVaultLife deletes a vault, which keeps its name, recovers it with what was in it,
+// TestVaultLife deletes a vault, whose name remains taken, recovers it with its content,
 // and purges it.
 func TestVaultLife(t *testing.T) {
 	a := start(t, Config{})

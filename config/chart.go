@@ -8,7 +8,7 @@ import (
 // ChartName is the name of the Helm chart, and of the directory that it is in.
 const ChartName = "casement"
 
-// chartValues are the chart's defaults, with what each is for.
+// chartValues are the chart's defaults, each with a comment on its meaning.
 const chartValues = `# The manager's image.
 image: IMAGE
 # Several replicas: one works, the others wait.
@@ -67,11 +67,11 @@ func Chart(image, version string) (map[string][]byte, error) {
 
 func isCRD(object map[string]any) bool { return object["kind"] == "CustomResourceDefinition" }
 
-// ofChart leaves out the kinds, which are in a file of their own, and the Namespace, which
-// is the release's.
+// ofChart reports whether an object belongs into the chart's template: not the kinds, which
+// are in another file, and not the Namespace, which is the release's.
 func ofChart(object map[string]any) bool { return !isCRD(object) && object["kind"] != "Namespace" }
 
-// literal is text that a template leaves as it is.
+// literal escapes text so that the template engine prints it unchanged.
 func literal(text string) string { return strings.ReplaceAll(text, "{{", "{{ `{{` }}") }
 
 // template puts the chart's values into manifests.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestChart: rendered with its defaults the chart has the objects of Components, with
-// certManager off those of SelfSignedComponents; the namespace is the release's.
+// TestChart: rendered with its defaults, the chart has the objects of Components; with
+// certManager off, it has those of SelfSignedComponents. The namespace is the release's.
 func TestChart(t *testing.T) {
 	const image = "example.com/casement-manager:v0.1.0"
 	chart, err := Chart(image, "v0.1.0")

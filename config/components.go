@@ -90,8 +90,8 @@ func containers(object map[string]any) []map[string]any {
 	return out
 }
 
-// components returns the manifests, and those in more, each object as adapt leaves it and
-// where it says that it is wanted.
+// components returns the manifests and those in more. adapt can change each object, and
+// reports whether it is included.
 func components(image string, adapt func(map[string]any) bool, more ...string) ([]byte, error) {
 	var out bytes.Buffer
 	add := func(object map[string]any) error {

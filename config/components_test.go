@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestComponents: clusterctl finds by label what belongs to a provider, and the
-// webhooks and the Deployment have to name what is installed with them.
+// TestComponents: the objects of a provider have the label by which clusterctl finds them,
+// and the webhooks and the Deployment refer to installed objects.
 func TestComponents(t *testing.T) {
 	data, err := Components("example.com/casement-manager:v0.0.1")
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestLintComponents: what is printed goes together: the webhook names the service,
-// that selects the pods, and these may write the certificate that the flags of the manager name.
+// TestLintComponents: the printed objects fit together: the webhook names the service, the
+// service selects the pods, and the pods may write the certificate that the manager's flags
+// name.
 func TestLintComponents(t *testing.T) {
 	text, err := LintComponents("example.com/manager:v1")
 	if err != nil {

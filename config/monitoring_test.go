@@ -10,8 +10,9 @@ import (
 // metric finds names of our metrics in expressions.
 var metric = regexp.MustCompile(`\bcasement_[a-z0-9_]+\b`)
 
-// TestMonitoring: each alert says what it means, and each of our metrics is looked at.
-// (That dashboard and rules ask for what there is, TestMetrics of test/apiserver/integration says.)
+// TestMonitoring: each alert has a description, and each of casement's metrics is used.
+// (TestMetrics in test/apiserver/integration checks that the metrics of dashboard and rules
+// exist.)
 func TestMonitoring(t *testing.T) {
 	rules, err := Rules()
 	if err != nil {

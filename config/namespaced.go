@@ -64,8 +64,8 @@ func patch(kind, name string, operation map[string]any) map[string]any {
 	return map[string]any{"target": map[string]string{"kind": kind, "name": name}, "patch": string(text)}
 }
 
-// splitRights parts the manager's rules: those about what has no namespace, and the rest,
-// which it can have in single namespaces.
+// splitRights splits the manager's rules into those about cluster-scoped resources and the
+// others, which it can have in single namespaces.
 func splitRights() (everywhere, inside []rbacv1.PolicyRule, err error) {
 	roles, err := documents("rbac/role.yaml")
 	if err != nil {

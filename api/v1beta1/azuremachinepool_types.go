@@ -324,8 +324,8 @@ func (p *AzureMachinePool) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = conditions
 }
 
-// MachineSpec returns the pool's template as the spec of one of its machines: what is said
-// of both is said once.
+// MachineSpec returns the pool's template as the spec of one of its machines, so that code
+// for both kinds exists once.
 func (p *AzureMachinePool) MachineSpec() AzureMachineSpec {
 	t := p.Spec.Template.DeepCopy()
 	return AzureMachineSpec{

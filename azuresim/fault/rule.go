@@ -24,7 +24,7 @@ const (
 	Unavailable Kind = "unavailable"
 	// Drop closes the connection without an answer. The request is not carried out.
 	Drop Kind = "drop"
-	// Lose carries the request out and closes the connection without an answer.
+	// Lose executes the request and closes the connection without an answer.
 	Lose Kind = "lose"
 	// Quota refuses a virtual machine for lack of cores.
 	Quota Kind = "quota"

@@ -18,8 +18,8 @@ import (
 	"casement.dev/casement/internal/sim/staticpod"
 )
 
-// noFile are the flags that take text and name no file, socket or program. A flag
-// that a new version brings is either here or in the table of package staticpod.
+// noFile are the flags whose value is text and not the name of a file, socket or program. A
+// flag that is new in a version belongs either here or in the table of package staticpod.
 var noFile = map[string]string{
 	"kube-apiserver": "admission-control advertise-address allow-metric-labels api-audiences audit-log-format " +
 		"audit-log-mode audit-log-version audit-webhook-mode " +

@@ -28,7 +28,8 @@ import (
 	"casement.dev/casement/internal/helm"
 )
 
-// programs are run with os.Args set as if each had a file of its own.
+// programs have the main functions of the programs; each runs with os.Args of a separate
+// program.
 var programs = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"kube-apiserver":          func() { os.Exit(cli.Run(apiserver.NewAPIServerCommand())) },

@@ -1,5 +1,5 @@
-// Command casement is the user's tool: the local plane, templates, and what one
-// needs to see of clusters. It is also kubectl-casement.
+// Command casement is the program for users: it runs the local plane, fills templates and
+// shows the state of clusters. It is also kubectl-casement.
 package main
 
 import (

@@ -20,8 +20,8 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// metadata says which Cluster API contract a release series is for; a new minor
-// release adds a line.
+// metadata lists the Cluster API contract of each release series; a new minor release adds
+// a line.
 const metadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
 kind: Metadata
 releaseSeries:

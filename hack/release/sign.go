@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Files that say what a release is made of and by whom.
+// Files that describe the contents and the builder of a release.
 const (
 	sumsFile       = "SHA256SUMS"
 	signatureFile  = "SHA256SUMS.sig"

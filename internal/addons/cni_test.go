@@ -79,8 +79,9 @@ func data(t *testing.T, name string) map[string]string {
 	return out
 }
 
-// TestNetworks: each row of the table of networks is what the addons for it install, or says
-// why there is none; and has the rules that it names.
+// TestNetworks: for each row of the table of networks, the addons install what the row
+// describes, or the row has the reason why there is none; and the rules that it names
+// exist.
 func TestNetworks(t *testing.T) {
 	for _, n := range windows.Networks() {
 		t.Run(n.Name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type csiDriver struct {
 	// Image and Program are the driver's image and executable; Registry is the folder of all its
 	// images.
 	Image, Program, Registry string
-	// Attach says that volumes are attached to a machine before they are mounted.
+	// Attach is true if volumes are attached to a machine before they are mounted.
 	Attach bool
 	Version, Provisioner, Attacher,
 	Resizer, Registrar, Liveness string

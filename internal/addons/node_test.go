@@ -37,8 +37,8 @@ func configMaps(t *testing.T, name string) map[string]map[string]string {
 // series finds names of windows-exporter's metrics, but not what the rules record.
 var series = regexp.MustCompile(`\bwindows_[a-z0-9_]+\b[^:a-z]`)
 
-// TestWindowsExporter: dashboard and rules ask for metrics of collectors that the configuration
-// enables, alerts say what they mean, and each enabled collector is looked at.
+// TestWindowsExporter: dashboard and rules use metrics of enabled collectors, alerts have
+// descriptions, and each enabled collector is used.
 func TestWindowsExporter(t *testing.T) {
 	held := configMaps(t, "windows-exporter")
 	var config struct {

@@ -95,8 +95,8 @@ status:
 	}
 }
 
-// A cluster that was paused before stays paused; one that adopt paused goes on, also
-// after an interruption.
+// A cluster that was paused before remains paused; a cluster that adopt paused is unpaused,
+// also after an interruption.
 func TestPause(t *testing.T) {
 	for name, test := range map[string]struct {
 		paused      *bool
@@ -149,7 +149,7 @@ func TestOwnedBy(t *testing.T) {
 	}
 }
 
-// FuzzTidy: no status makes it panic, and what is dropped leaves nothing to drop.
+// FuzzTidy: no status causes a panic, and a second call removes nothing more.
 func FuzzTidy(f *testing.F) {
 	for _, s := range []string{"status: odd", "status: {conditions: odd}", "status: {conditions: [1, {type: 2}]}",
 		"status: {longRunningOperationStates: [null]}", "metadata: {annotations: 1}"} {

@@ -81,8 +81,8 @@ func (a Adopter) patch(ctx context.Context, o *unstructured.Unstructured, status
 	return a.Client.Patch(ctx, live, client.MergeFrom(before))
 }
 
-// isOld reports whether a condition is none of the v1beta2 contract: a reason is required
-// there, and severity is not known.
+// isOld reports whether a condition does not satisfy the v1beta2 contract, which requires a
+// reason and has no severity.
 func isOld(c any) bool {
 	m, ok := c.(map[string]any)
 	if !ok {

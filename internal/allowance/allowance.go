@@ -19,7 +19,7 @@ import (
 // times as long as its limit.
 const least = 0.1
 
-// Allowance is a limit that is used up by Over and Wait. It is for one goroutine.
+// Allowance is a limit that calls of Over and Wait use up. One goroutine may use it.
 type Allowance struct {
 	limit, spent time.Duration
 	last, read   time.Time

@@ -17,7 +17,7 @@ func TestPace(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		took time.Duration
-		// during and after ask for another pass, while the first one goes on or once it has ended.
+		// during and after request another pass: during the first one, or after it.
 		during, after func(queue)
 		waited        time.Duration
 	}{

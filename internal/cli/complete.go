@@ -49,8 +49,8 @@ func widenOutput(c *cobra.Command) {
 	}
 }
 
-// completeOutput completes the values of --output in all commands below c. The values are those that the flag's help
-// names.
+// completeOutput adds completion of the values of --output, which the flag's help lists, to
+// c and all commands below it.
 func completeOutput(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "output" {

@@ -52,7 +52,7 @@ func (a *app) print(format string, v any, table func(io.Writer)) error {
 // nameFields are the fields that identify an item in other commands, the most specific first.
 var nameFields = []string{"urn", "id", "name", "action"}
 
-// printNames prints the name of each item of v, and of what is below it, as -o name does.
+// printNames prints the name of each item of v, and of the items below it, as -o name does.
 func (a *app) printNames(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

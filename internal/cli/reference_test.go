@@ -26,7 +26,7 @@ func every(t *testing.T, check func(t *testing.T, c *cobra.Command)) {
 	walk(newRoot(newApp(Streams{}), "casement"))
 }
 
-// TestHelp: every command says what it is for, how it is called, and fits a screen.
+// TestHelp: every command has a description and a usage line, and its help fits a screen.
 func TestHelp(t *testing.T) {
 	every(t, func(t *testing.T, c *cobra.Command) {
 		if c.Short == "" || c.Example == "" {

@@ -37,7 +37,8 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError carries the exit code of a child program, such as kubectl, which becomes casement's own.
+// exitError contains the exit code of a child program, such as kubectl, which becomes
+// casement's own.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }

@@ -59,7 +59,8 @@ type waited struct {
 	key     client.ObjectKey
 	deleted bool
 	start   time.Time
-	// missing says what was missing in the last status read; view is the terminal view of it.
+	// missing describes what was missing in the last status read; view is the terminal view
+	// of it.
 	missing string
 	view    terminal.View
 	// changed is the time at which a step last changed.
@@ -186,7 +187,7 @@ func overdue(ctx context.Context) bool {
 	return ok && time.Until(deadline) < time.Second
 }
 
-// look reads the cluster's progress; missing says what is still missing.
+// look reads the cluster's progress; missing describes what is still missing.
 func (w *waited) look(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
 	o, err := rollout.Read(ctx, c, w.key)
 	if err != nil {

@@ -25,8 +25,8 @@ var ErrUnsupported = errors.New("the kernel does not support it")
 // before anything else.
 const Marker = "CASEMENT_CONFINED"
 
-// Folders are directories and files of this machine; what is below a directory
-// counts too. One that does not exist is left out.
+// Folders are directories and files of this computer; everything below a directory is
+// included. A path that does not exist is ignored.
 type Folders struct {
 	// Write may be read, written and emptied; links cannot be made there.
 	Write []string

@@ -16,8 +16,8 @@ var coreDNS = map[uint]string{
 	29: "v1.11.1", 30: "v1.11.1", 31: "v1.11.3", 32: "v1.11.3", 33: "v1.12.0", 34: "v1.12.1", 35: "v1.13.1",
 }
 
-// addonsOf returns a configuration whose addons are those of the version that was asked
-// for, and not of the Kubernetes that is embedded. A tag that the user gives stays.
+// addonsOf returns a configuration with the addons of the requested version, and not of the
+// embedded Kubernetes. A tag that the user sets is kept.
 func addonsOf(cfg *kubeadmapi.ClusterConfiguration, asked string) *kubeadmapi.ClusterConfiguration {
 	out := cfg.DeepCopy()
 	v, err := version.ParseSemantic(asked)

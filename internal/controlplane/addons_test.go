@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/images"
 )
 
-// TestAddonsOf holds that kubeadm's addons are those of the version that was asked for.
+// TestAddonsOf checks that kubeadm installs the addons of the requested version.
 func TestAddonsOf(t *testing.T) {
 	for asked, test := range map[string]struct{ tag, dns, proxy string }{
 		"v1.35.1":  {"", "v1.13.1", "v1.35.1"},

@@ -39,7 +39,7 @@ import (
 // not (kubeadm's own default is four minutes).
 const readyTimeout = 4 * time.Minute
 
-// readyzTimeout bounds one look at the API server.
+// readyzTimeout bounds one request to the API server.
 const readyzTimeout = 30 * time.Second
 
 // guestPKI is where a guest keeps its certificates, as kubeadm's default has it.

@@ -12,9 +12,8 @@ import (
 // versionLine is the asked-for version in a ClusterConfiguration.
 var versionLine = regexp.MustCompile(`(?m)^kubernetesVersion:[ \t]*"?([^\s"]+)"?[ \t]*$`)
 
-// replaceVersion puts the version that is built in where another one is asked
-// for: kubeadm refuses versions more than one minor away. It returns what was
-// asked for.
+// replaceVersion replaces the requested version by the embedded one, because kubeadm
+// refuses versions more than one minor away. It returns the requested version.
 func replaceVersion(data []byte, builtIn string) (asked string, out []byte) {
 	builtIn = "v" + builtIn
 	asked = builtIn

@@ -157,7 +157,7 @@ func find(members []*etcdserverpb.Member, peer string) *etcdserverpb.Member {
 	return nil
 }
 
-// promote makes a learner vote, as soon as it is in sync with the leader.
+// promote makes a learner a voting member as soon as it is in sync with the leader.
 func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
 	err := untilDone(ctx, func(ctx context.Context) error {
 		_, err := client.MemberPromote(ctx, id)

@@ -146,8 +146,8 @@ func collect(n parse.Node, found map[string]*Variable) {
 	}
 }
 
-// defaultOf renders the arguments of a node; clusterctl takes those of any
-// function for a default.
+// defaultOf renders the arguments of a node; clusterctl treats the arguments of any
+// function as a default.
 func defaultOf(n *parse.FuncNode) string {
 	var b strings.Builder
 	for _, a := range n.Args {

@@ -153,7 +153,7 @@ func List() []string {
 	return out
 }
 
-// Describe says in a few words what a flavor is; "" where there is none of that name.
+// Describe returns a short description of a flavor, or "" for an unknown name.
 func Describe(name string) string {
 	for _, f := range all() {
 		if f.name == name {
@@ -216,7 +216,8 @@ func Get(name string) ([]byte, error) {
 
 func render(file string, f flavor) ([]byte, error) {
 	t := template.New(file).Delims("[[", "]]")
-	// part is a named template moved to the right, for what is at several depths.
+	// part renders a named template with an indentation, for parts that occur at several
+	// depths.
 	part := func(name string, dot any, depth int) (string, error) {
 		var out bytes.Buffer
 		if err := t.ExecuteTemplate(&out, name, dot); err != nil {

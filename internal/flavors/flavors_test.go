@@ -198,7 +198,7 @@ func FuzzFill(f *testing.F) {
 }
 
 // TestEveryWorkerIsRepaired: each group of workers of each flavor has a MachineHealthCheck,
-// of its own or of its class, with time enough for Windows.
+// its own or its class's, with a timeout that suffices for Windows.
 func TestEveryWorkerIsRepaired(t *testing.T) {
 	class, err := Class()
 	if err != nil {

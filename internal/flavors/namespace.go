@@ -14,8 +14,8 @@ import (
 // clusterScoped are the kinds of templates that live in no namespace.
 var clusterScoped = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "StorageClass"}
 
-// InNamespace puts the objects of a filled template into a namespace, as
-// clusterctl's --target-namespace does, and leaves the rest of the text as it is.
+// InNamespace sets the namespace of the objects in a filled template, as clusterctl's
+// --target-namespace does, and changes nothing else in the text.
 func InNamespace(manifest []byte, namespace string) ([]byte, error) {
 	lines := strings.SplitAfter(string(manifest), "\n")
 	decoder := yaml.NewDecoder(bytes.NewReader(manifest))

@@ -51,7 +51,7 @@ type Spec struct {
 // User is a service account.
 type User struct{ Namespace, Name string }
 
-// Name is that of the GMSACredentialSpec.
+// Name returns the name of the GMSACredentialSpec.
 func (s Spec) Name() string { return strings.ToLower(strings.ReplaceAll(s.Account, "_", "-")) }
 
 // Plugin returns the plug-in's ID.
@@ -69,7 +69,7 @@ var (
 // Source: learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount.
 const maxAccount = 15
 
-// check returns which value is none of Active Directory's or Kubernetes'.
+// check returns which value Active Directory or Kubernetes does not allow, or "".
 func (s Spec) check() error {
 	switch {
 	case !accountText.MatchString(s.Account) || len(s.Account) > maxAccount:
@@ -112,8 +112,8 @@ func (s Spec) Manifest() ([]byte, error) {
 // webhookLife is how long the webhook's certificate is good.
 const webhookLife = 10 * 365 * 24 * time.Hour
 
-// Webhook returns the admission webhook with the CRD, in a namespace of its own. It has a
-// certificate that no other has, so each call returns another manifest; its key is in it.
+// Webhook returns the manifest of the admission webhook with the CRD, in a namespace of its
+// own. Each call creates a new certificate with its key, so each manifest differs.
 func Webhook(namespace, image string) ([]byte, error) {
 	if !labelText.MatchString(namespace) {
 		return nil, fmt.Errorf("namespace %q: it is no name of a namespace", namespace)

@@ -76,7 +76,7 @@ func New(c client.Client, namespace string, log logr.Logger) *Book {
 	return &Book{client: c, namespace: namespace, log: log}
 }
 
-// recordName is made of what a record is about.
+// recordName returns the name of a record, derived from the identity and its secret.
 func recordName(i *infrav1.AzureClusterIdentity) string {
 	sum := sha256.Sum256([]byte(string(i.UID) + "\n" + SecretOf(i).String()))
 	return recordKind + "-" + hex.EncodeToString(sum[:16])
@@ -100,7 +100,7 @@ func (b *Book) Write(ctx context.Context, i *infrav1.AzureClusterIdentity, user 
 	return nil
 }
 
-// Holds reports whether there is a record for an identity as it is.
+// Holds reports whether there is a record for the identity in its present form.
 func (b *Book) Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error) {
 	if b == nil {
 		return false, nil

@@ -88,7 +88,8 @@ func (r *chartProxies) remove(ctx context.Context, p *v1alpha1.HelmChartProxy, r
 	return client.IgnoreNotFound(r.Update(ctx, p))
 }
 
-// place makes the releases those that the object asks for, and sets its conditions.
+// place creates, changes and deletes releases until they are those that the object selects,
+// and sets its conditions.
 func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, releases []v1alpha1.HelmReleaseProxy) error {
 	fail := func(reason string, err error) error {
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())
@@ -132,8 +133,8 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 	return nil
 }
 
-// placeOn makes the release of one cluster, or changes it. A release of another chart,
-// name or namespace is removed first; its end brings the object back here.
+// placeOn creates or changes the release for one cluster. A release of another chart, name
+// or namespace is removed first; its deletion triggers this function again.
 func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, c *clusterv1.Cluster,
 	have *v1alpha1.HelmReleaseProxy) (reason string, err error) {
 	values, err := fillValues(ctx, r, p, c)
@@ -190,7 +191,7 @@ func unready(releases []v1alpha1.HelmReleaseProxy) (reason, message string) {
 	return v1alpha1.ReleaseProxiesNotReadyReason, strings.Join(waits, "; ")
 }
 
-// paused says that an object is left alone.
+// paused reports whether an object is paused.
 func paused(o client.Object) bool {
 	_, yes := o.GetAnnotations()[clusterv1.PausedAnnotation]
 	return yes

@@ -8,8 +8,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// set sets a condition: False with a reason, True without one. A message of a True
-// condition says what is worth knowing all the same.
+// set sets a condition: False with a reason, True without one. The message of a True
+// condition may contain a warning.
 func set(conditions *[]metav1.Condition, generation int64, kind, reason, message string) {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: generation}
 	if reason == "" {
@@ -18,8 +18,8 @@ func set(conditions *[]metav1.Condition, generation int64, kind, reason, message
 	meta.SetStatusCondition(conditions, c)
 }
 
-// summarize sets Ready by the conditions of some kinds: the first that is not True says
-// why it is False.
+// summarize sets Ready from the conditions of some types: the first one that is not True is
+// the reason why Ready is False.
 func summarize(conditions *[]metav1.Condition, generation int64, kinds ...string) {
 	for _, kind := range kinds {
 		c := meta.FindStatusCondition(*conditions, kind)

@@ -90,7 +90,7 @@ func (s scene) must(err error) {
 	}
 }
 
-// until waits until a look is content; last says what it saw.
+// until waits until look returns true; on failure the test prints the last text of look.
 func (s scene) until(what string, look func() (bool, string)) {
 	s.Helper()
 	last := ""
@@ -142,7 +142,7 @@ func (s scene) release(proxy string) *v1alpha1.HelmReleaseProxy {
 	return &all.Items[0]
 }
 
-// ready waits until the release of a HelmChartProxy is there in a revision.
+// ready waits until the release of a HelmChartProxy is installed in a revision.
 func (s scene) ready(proxy string, revision int) (r *v1alpha1.HelmReleaseProxy) {
 	s.Helper()
 	s.until(proxy, func() (bool, string) {

@@ -155,7 +155,7 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	settings.RepositoryCache, settings.RepositoryConfig = filepath.Join(w.options.Cache, "charts"),
 		filepath.Join(w.options.Cache, "repositories.yaml")
 	settings.RegistryConfig = filepath.Join(w.options.Cache, "registry.json")
-	// An action carries the registry's client to the locator.
+	// The locator gets the registry's client from the action.
 	pull := action.NewInstall(w.action)
 	pull.SetRegistryClient(w.action.RegistryClient)
 	pull.RepoURL, pull.Version, pull.CaFile = w.spec.RepoURL, w.spec.Version, w.trust.ca

@@ -88,8 +88,8 @@ func (r *releaseProxies) Reconcile(ctx context.Context, request ctrl.Request) (c
 	return ctrl.Result{}, errorsOf(err, r.save(ctx, p, before))
 }
 
-// save writes the name of the release and what is noted of it first, and the status then:
-// a release whose name is not kept would be installed twice.
+// save writes the release's name and annotations first, and then the status: a release
+// whose name is lost would be installed twice.
 func (r *releaseProxies) save(ctx context.Context, p, before *v1alpha1.HelmReleaseProxy) error {
 	status := p.Status
 	if err := r.Patch(ctx, p, client.MergeFrom(before)); err != nil {

@@ -56,7 +56,7 @@ func findStub(name string) (stub, bool) {
 	return all[i], true
 }
 
-// simulated begins what is said of a stub, in its chart and in conditions.
+// simulated begins every text about a stub, in its chart and in conditions.
 const simulated = "simulated: casement answers this chart with manifests of its own"
 
 // build makes a chart of the stub, which Helm installs like any other.
@@ -142,13 +142,13 @@ func without(text string, names ...string) (string, error) {
 	return strings.Join(out, "\n---\n"), nil
 }
 
-// calicoSystem is the namespace that Calico's operator makes, in which templates put
-// configuration of their own.
+// calicoSystem is the namespace that Calico's operator creates and in which templates put
+// their own configuration.
 const calicoSystem = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: calico-system\n---\n"
 
-// calico returns what Calico's operator makes of its Installation: Calico for the families
-// of its pools, and for Windows where the dataplane HNS is asked for with all that the
-// operator wants to know for it. It brings no kube-proxy.
+// calico returns the manifests that Calico's operator creates for its Installation: Calico
+// for the families of its pools, and for Windows if the dataplane HNS is set with all
+// values that the operator needs for it. It contains no kube-proxy.
 func calico(in stubInput) (string, string, error) {
 	if kind := cmp.Or(in.text("installation", "cni", "type"), "Calico"); kind != "Calico" || !in.on("installation", "enabled") {
 		return calicoSystem, "no CNI is configured, as installation.cni.type is " + kind, nil

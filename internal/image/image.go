@@ -75,7 +75,7 @@ type Result struct {
 type StepError struct {
 	// Step is the name of the step; Part is the script in it that failed, if any.
 	Step, Part string
-	// Fix says what to do.
+	// Fix describes what to do.
 	Fix string
 	// Left names resources that could not be deleted after the failure, or are kept on request.
 	Left string
@@ -229,7 +229,7 @@ func fixOf(err error) string {
 	return ""
 }
 
-// indexOf returns the index of a step, -1 if there is none of that name.
+// indexOf returns the index of a step, or -1 for an unknown name.
 func indexOf(step string) int {
 	return slices.IndexFunc(Steps(), func(s Step) bool { return s.Name == step })
 }

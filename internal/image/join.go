@@ -12,8 +12,8 @@ import (
 // Joiner lets a machine of an image version join a throw-away cluster. The caller implements it, as this package calls
 // Azure only.
 type Joiner interface {
-	// Join creates the cluster, unless an earlier process has, and returns when a machine of the version is a Ready
-	// node of it. Its error says why no machine is.
+	// Join creates the cluster, unless an earlier process has created it, and returns when
+	// a machine of the version is a Ready node. Its error explains why no machine is.
 	Join(ctx context.Context, t Trial) error
 	// Leave deletes the cluster of that name with all its resources and waits until it is gone. It returns nil if there
 	// is no such cluster.
@@ -74,7 +74,8 @@ func (b *builder) join(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the throw-away cluster of a build, if the tag of its resource group says that there is one.
+// leave deletes the throw-away cluster of a build, if the tag of its resource group records
+// one.
 func leave(ctx context.Context, joiner Joiner, name string) error {
 	switch {
 	case name == "":

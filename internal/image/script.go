@@ -167,7 +167,8 @@ func (b *builder) checkPart(name string) part {
 		fix: "a script of spec.scripts may have removed it; casement images build --print shows what runs"}
 }
 
-// lastPart returns the script that generalises the machine, so that images can be made of it.
+// lastPart returns the script that generalises the machine, so that it can be captured as
+// an image.
 func (b *builder) lastPart() part {
 	sys := b.system()
 	if b.release.OS == osWindows {

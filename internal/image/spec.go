@@ -54,8 +54,9 @@ type Spec struct {
 	RuncVersion          string `json:"runcVersion,omitempty"`
 	CNIPluginsVersion    string `json:"cniPluginsVersion,omitempty"`
 	CloudbaseInitVersion string `json:"cloudbaseInitVersion,omitempty"`
-	// KubeletService is how kubelet runs on Windows: sc (the default), a Windows service of its own that
-	// ignores kubeadm-flags.env until RestartKubelet.ps1 has run, or nssm, by a wrapper.
+	// KubeletService is how kubelet runs on Windows: sc (the default) is a native Windows
+	// service that ignores kubeadm-flags.env until RestartKubelet.ps1 has run; nssm is a
+	// wrapper.
 	KubeletService string `json:"kubeletService,omitempty"`
 	// Components replace the standard downloads of the same name, or add others.
 	Components []Component `json:"components,omitempty"`
@@ -167,7 +168,7 @@ type Builder struct {
 	SubnetID string `json:"subnetID,omitempty"`
 	// Identities are resource IDs of user-assigned identities.
 	Identities []string `json:"identities,omitempty"`
-	// DiskGiB is the size of the OS disk; that of the source image by default.
+	// DiskGiB is the size of the OS disk; the default is the source image's.
 	DiskGiB int `json:"diskGiB,omitempty"`
 }
 

@@ -248,7 +248,7 @@ func (v instanceView) failure(p part, restartCode int) error {
 	return fmt.Errorf("it is %s: %s", v.ExecutionState, v.ExecutionMessage)
 }
 
-// verify checks on the machine what is installed.
+// verify checks the installed software on the machine.
 func (b *builder) verify(ctx context.Context) error { return b.check(ctx, b.vm(), "verify") }
 
 // check compares the programs on a machine with the build file.

@@ -28,7 +28,7 @@ var linuxLibrary string
 var systems = map[string]system{
 	// 3010 is ERROR_SUCCESS_REBOOT_REQUIRED.
 	osWindows: {windowsLibrary, 3010, callPowerShell, wrapPowerShell},
-	// 194 is what is left of 3010 in the eight bits of an exit code.
+	// 194 is 3010 in the eight bits of an exit code.
 	osLinux: {linuxLibrary, 194, callSh, wrapSh},
 }
 

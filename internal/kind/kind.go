@@ -23,7 +23,7 @@ type Kind struct {
 	Machine []string
 	// VM is where an object of infrastructure keeps the spec of a virtual machine; nil for others.
 	VM []string
-	// AKS says that the kind is CAPZ's for managed clusters, which casement does not serve.
+	// AKS is true for CAPZ's kinds for managed clusters, which casement does not serve.
 	AKS bool
 }
 
@@ -33,7 +33,7 @@ var (
 	inPoolTemplate = []string{"spec", "template"}
 )
 
-// All are the kinds, owners before what they make.
+// All are the kinds; each owner comes before the kinds that it creates.
 var All = []Kind{
 	{Name: "Cluster", Group: Core, Resource: "clusters", Short: "cl"},
 	{Name: "KubeadmControlPlane", Group: ControlPlane, Resource: "kubeadmcontrolplanes", Short: "kcp", Machine: inSpec},
@@ -59,8 +59,8 @@ func Makers() map[string][]string {
 	return paths(func(k Kind) []string { return k.Machine })
 }
 
-// VMs returns the kinds of virtual machines, each with where it keeps their spec; aks
-// reports whether those of managed clusters are among them.
+// VMs returns the kinds with a virtual machine's spec and the path of the spec in each; aks
+// says whether the kinds of managed clusters are included.
 func VMs(aks bool) map[string][]string {
 	return paths(func(k Kind) []string {
 		if k.AKS && !aks {

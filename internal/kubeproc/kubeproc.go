@@ -56,7 +56,7 @@ func Find() (string, error) {
 	return "", errors.New("casement-kube is not beside casement nor on the PATH; build it with 'make build', or name it in CASEMENT_KUBE")
 }
 
-// Config says what to run and where.
+// Config configures the processes.
 type Config struct {
 	// Dir keeps the data, keys and logs; a plane on the same Dir takes its data up.
 	Dir string

@@ -118,7 +118,7 @@ func servesIdle(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// A start that gets nowhere ends with what it is, and one that is only slow goes on.
+// A start that cannot succeed ends with its reason, and one that is only slow continues.
 func TestDamagedEtcd(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "etcd", "member", "snap", "db")

@@ -26,8 +26,8 @@ func limit() int64 {
 	return int64(info.Totalram) * int64(info.Unit) / memoryShare
 }
 
-// collection returns the environment of a process of the management plane that collects
-// garbage less often; it is empty where the environment of this process says how often.
+// collection returns environment variables that make a process of the management plane
+// collect garbage less often; none if the environment of this process sets them.
 func collection() []string {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" || limit() == 0 {
 		return nil

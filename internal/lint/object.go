@@ -56,7 +56,7 @@ const (
 	OS
 )
 
-// Pod is a pod specification with the metadata beside it, whatever kind carries it.
+// Pod is a pod specification with its metadata, in an object of any kind.
 type Pod struct {
 	Object     *Object
 	Meta, Spec Value
@@ -83,7 +83,7 @@ var podPaths = map[string][]string{
 	"CronJob": {"spec", "jobTemplate", "spec", "template"},
 }
 
-// pod returns the pod that an object carries, or nil.
+// pod returns the pod specification in an object, or nil.
 func (o *Object) pod(extra map[string][]string) *Pod {
 	path, ok := podPaths[o.Kind]
 	if !ok {

@@ -79,9 +79,9 @@ type Rule struct {
 	Bad, Good string
 	// For is the target that the examples need; the zero value is Kubernetes 1.36 with nothing else known.
 	For Target
-	// Pod looks at one pod that is meant for Windows, Check at the whole set; a rule has
-	// either or both. Pods are many and each is looked at by most rules: those of one pod
-	// run one after the other, while it is at hand.
+	// Pod examines one pod for Windows, Check the whole set; a rule has either or both.
+	// There are many pods and most rules examine each: the rules for one pod run one after
+	// the other, while the pod is in the processor's cache.
 	Pod   func(p *Pass, pod *Pod)
 	Check func(p *Pass)
 }
@@ -106,7 +106,7 @@ type Finding struct {
 	Path    string `json:"path"`
 	Object  string `json:"object"`
 	Message string `json:"message"`
-	// Fix says what to write instead.
+	// Fix describes what to write instead.
 	Fix string `json:"fix,omitempty"`
 	// Reason is the reason of the suppression, for suppressed findings only.
 	Reason string `json:"reason,omitempty"`

@@ -19,8 +19,8 @@ type index struct {
 	objects, pods int // how many there were
 	kinds         map[string][]*Object
 	named         map[named][]*Object
-	// labelled are the pods of a namespace with a label; merged those of which some
-	// labels come from elsewhere by a merge key.
+	// labelled are the pods of a namespace with a label; merged are the pods some of whose
+	// labels come from another place by a YAML merge key.
 	labelled map[labelled][]*Pod
 	merged   map[string][]*Pod
 	windows  []*Pod

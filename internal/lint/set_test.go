@@ -2,7 +2,8 @@ package lint
 
 import "testing"
 
-// TestSelected: pods are found by their labels, those of aliases and merge keys too.
+// TestSelected: pods are found by their labels, including labels from aliases and merge
+// keys.
 func TestSelected(t *testing.T) {
 	pod := func(name, labels string) string {
 		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  namespace: x\n  labels: " + labels +

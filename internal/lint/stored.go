@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrFull says that a set holds as much as is read at once.
+// ErrFull means that a set contains the largest number of keys that is read at once.
 var ErrFull = fmt.Errorf("the input has more than the %d keys and values that are read at once", maxNodes)
 
 // maxDepth bounds how deep an object goes; API servers refuse less.
@@ -33,7 +33,7 @@ func (s *Set) Add(content map[string]any, o Options) error {
 	return nil
 }
 
-// node makes of decoded JSON what the YAML parser would have made of it.
+// node converts decoded JSON to the nodes that the YAML parser would have returned.
 func node(v any, budget *int, depth int) (*yaml.Node, error) {
 	if *budget--; *budget < 0 {
 		return nil, ErrFull

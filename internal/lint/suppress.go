@@ -10,7 +10,8 @@ import (
 // template does not want to hear of.
 const IgnoreAnnotation = "casement.dev/ignore"
 
-// ReasonAnnotation says why, beside the one that names the rules.
+// ReasonAnnotation contains the reason for a suppression; another annotation names the
+// rules.
 const ReasonAnnotation = "casement.dev/ignore-reason"
 
 // ignored reports whether a finding's object asks for silence about its rule.

@@ -16,18 +16,18 @@ type Target struct {
 	// Windows are the Windows Server releases of the nodes, such as 2022. None is
 	// unknown.
 	Windows []string `json:"windowsReleases,omitempty"`
-	// Mixed says that the cluster has nodes of Windows and of Linux, so that a pod
-	// that names no OS can land on either. The default takes such pods as Linux ones.
+	// Mixed is true if the cluster has nodes of Windows and of Linux, so that a pod that
+	// names no OS can be scheduled on either. The default treats such pods as Linux ones.
 	Mixed bool `json:"mixedCluster,omitempty"`
 	// Taints are those of the Windows nodes; the default is none.
 	Taints []Taint `json:"windowsTaints,omitempty"`
-	// Sidecars are labels and annotations that ask for an injected container without
-	// an image for Windows, beside those that the rules know.
+	// Sidecars are labels and annotations that request an injected container without an
+	// image for Windows, in addition to those that the rules know.
 	Sidecars []string `json:"sidecars,omitempty"`
 	// Gates are feature gates of the cluster that differ from their default.
 	Gates map[string]bool `json:"featureGates,omitempty"`
-	// Docker says that the nodes run Docker instead of containerd; never true from
-	// Kubernetes 1.24 on.
+	// Docker is true if the nodes run Docker instead of containerd; never from Kubernetes
+	// 1.24 on.
 	Docker bool `json:"docker,omitempty"`
 	// Containerd is the release of containerd, such as 1.6; empty is a current one.
 	Containerd string `json:"containerd,omitempty"`

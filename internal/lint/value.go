@@ -146,18 +146,18 @@ func (v Value) merges() bool {
 	return v.IsMap() && slices.ContainsFunc(v.node.Content, func(n *yaml.Node) bool { return n.Tag == "!!merge" })
 }
 
-// Exists reports whether something other than null is there.
+// Exists reports whether the value is present and not null.
 func (v Value) Exists() bool { return v.node != nil && !v.IsNull() }
 
-// IsNull reports whether an explicit null is there.
+// IsNull reports whether the value is an explicit null.
 func (v Value) IsNull() bool {
 	return v.node != nil && v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!null"
 }
 
-// IsMap reports whether a mapping is there.
+// IsMap reports whether the value is a mapping.
 func (v Value) IsMap() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
 
-// IsList reports whether a list is there.
+// IsList reports whether the value is a list.
 func (v Value) IsList() bool { return v.node != nil && v.node.Kind == yaml.SequenceNode }
 
 // Str returns the text of a scalar, or "".
@@ -185,7 +185,7 @@ func (v Value) Bool() (value, ok bool) {
 	return strings.EqualFold(v.node.Value, "true"), true
 }
 
-// True reports whether a boolean that is true is there.
+// True reports whether the value is the boolean true.
 func (v Value) True() bool {
 	value, ok := v.Bool()
 	return value && ok

@@ -18,7 +18,7 @@ import (
 // Azure or an Azure Stack. Empty fields leave what the cluster's azureEnvironment
 // says.
 type Azure struct {
-	// Endpoints are those of each cloud that Clouds does not name.
+	// Endpoints are the endpoints of each cloud that Clouds does not name.
 	Endpoints
 	// Clouds has the endpoints of clouds by the name that a cluster's
 	// spec.azureEnvironment has for them; "" is AzurePublicCloud.
@@ -39,7 +39,7 @@ type Endpoints struct {
 	AuthorityHost string
 	// ResourceManagerEndpoint answers the calls.
 	ResourceManagerEndpoint string
-	// ResourceManagerAudience is what tokens are asked for; it defaults to the
+	// ResourceManagerAudience is the audience of requested tokens; it defaults to the
 	// endpoint.
 	ResourceManagerAudience string
 }
@@ -112,8 +112,8 @@ func (a *Azure) validate() []error {
 	return errs
 }
 
-// clouds lays the overrides over each environment: whoever points the manager at an
-// Azure of his own and names no cloud has no other.
+// clouds applies the overrides to each environment: a user who configures endpoints and
+// names no cloud uses no other Azure.
 func (a *Azure) clouds() map[string]identity.Cloud {
 	out := map[string]identity.Cloud{}
 	for _, name := range []string{identity.PublicCloud, "AzureChinaCloud", "AzureUSGovernmentCloud"} {

@@ -19,7 +19,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// kindsRetry is how often an API server that lacks kinds is asked again.
+// kindsRetry is the wait before an API server that lacks kinds is asked again.
 const kindsRetry = time.Second
 
 // needed returns all kinds of casement, and the kinds of Cluster API that the controllers
@@ -68,8 +68,8 @@ func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	}
 }
 
-// missingKinds returns the needed kinds that an API server does not serve; served is what
-// it says of a version.
+// missingKinds returns the needed kinds that an API server does not serve; served returns
+// the resources of a version.
 func missingKinds(served func(string) (*metav1.APIResourceList, error)) ([]string, error) {
 	want, err := needed()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestMissingKinds: what is not served is named, a whole group included.
+// TestMissingKinds: the error names the kinds that are not served, also if a whole group is
+// missing.
 func TestMissingKinds(t *testing.T) {
 	want, err := needed()
 	if err != nil {

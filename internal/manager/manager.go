@@ -61,9 +61,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// New makes a manager with all controllers and webhooks, or with those that the options
-// leave; it does nothing until it
-// is started. Errors say which part could not be set up.
+// New returns a manager with all controllers and webhooks, or with those that the options
+// select; nothing runs until it is started. Errors name the part that could not be set up.
 func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

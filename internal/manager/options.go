@@ -14,10 +14,10 @@ import (
 type Options struct {
 	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
 	MetricsAddress string
-	// InsecureMetrics serves metrics by plain HTTP, to whoever asks.
+	// InsecureMetrics serves metrics over plain HTTP, without authentication.
 	InsecureMetrics bool
 	HealthAddress   string
-	// ProfilerAddress serves Go profiles (net/http/pprof) to whoever reaches it; "" serves
+	// ProfilerAddress serves Go profiles (net/http/pprof) without authentication; "" serves
 	// none.
 	ProfilerAddress string
 	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
@@ -38,8 +38,7 @@ type Options struct {
 	// LintOnly serves the webhook of the workload rules and nothing else: no kinds of
 	// Cluster API are needed.
 	LintOnly bool
-	// Namespaces limit what is watched; none is all. Identities have to lie in one of
-	// them too.
+	// Namespaces limit which objects are watched, including identities; none means all.
 	Namespaces []string
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
 	// objects need to be looked at; "" is all.
@@ -55,8 +54,8 @@ type Options struct {
 	// LeaseDuration is how long a leader that is gone holds the others up. It tries
 	// for RenewDeadline to renew its lease, every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracefulShutdown is how long work in progress may take when the manager is
-	// asked to end.
+	// GracefulShutdown is how long work in progress may continue after the manager is told
+	// to stop.
 	GracefulShutdown time.Duration
 	// SyncPeriod is how often all objects are gone through again, Resync how long
 	// a settled object waits for its next comparison with Azure, and ReadTTL how
@@ -67,8 +66,8 @@ type Options struct {
 	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
 	// no traces.
 	TraceEndpoint string
-	// FeatureGates turns gates on and off by name; what it does not name is as MachinePool
-	// and idleGates say.
+	// FeatureGates turns gates on and off by name; the others have the values of
+	// MachinePool and idleGates.
 	FeatureGates map[string]bool
 	// Concurrency is how many objects of a kind are worked on at once.
 	Concurrency Concurrency

@@ -96,7 +96,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestClouds: a cloud with endpoints of its own has them, and another those of all.
+// TestClouds: a cloud with its own endpoints uses those, and any other cloud the common
+// ones.
 func TestClouds(t *testing.T) {
 	o, err := parse("--azure-cloud=AzureChinaCloud=https://arm.cn,https://login.cn",
 		"--azure-cloud=Stack=https://arm.stack,https://login.stack,https://audience.stack",

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// checkTimeout bounds what one probe waits for; a kubelet gives up after a second.
+// checkTimeout bounds the duration of one probe; a kubelet gives up after a second.
 const checkTimeout = 800 * time.Millisecond
 
 // setUpChecks makes /readyz say whether requests would be answered: the caches are

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/webhook/certificate"
 )
 
-// webhookServer returns the admission server, nil when there is to be none. Its certificate
-// is the keeper's, or without one that of a directory, which is read again when it changes.
+// webhookServer returns the admission server; nil if webhooks are disabled. Its certificate
+// is the keeper's or, without a keeper, is read from a directory and again when it changes.
 func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil

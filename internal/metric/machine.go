@@ -70,8 +70,8 @@ func joins(before, after *clusterv1.Machine) bool {
 	return after.Spec.InfrastructureRef.Kind == "AzureMachine" && !before.Status.NodeRef.IsDefined() && after.Status.NodeRef.IsDefined()
 }
 
-// joined observes that a machine's node has come. That is counted from the creation of
-// the Machine, which is that of its AzureMachine.
+// joined records that a machine's node has registered. The time is counted from the
+// creation of the Machine, which is that of its AzureMachine.
 func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) {
 	if !joins(before, after) {
 		return

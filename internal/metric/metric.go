@@ -87,8 +87,8 @@ func (m *Metrics) SetupWithManager(mgr ctrl.Manager, registry prometheus.Registe
 	return mgr.Add(registered(m, registry, func(ctx context.Context) error { return m.follow(ctx, mgr.GetCache()) }))
 }
 
-// registered returns a runnable that has a collector registered while it runs. Another
-// one's registration is left as it is.
+// registered returns a runnable that registers a collector while it runs. It leaves the
+// registration of an equal collector unchanged.
 func registered(c prometheus.Collector, registry prometheus.Registerer, begin func(context.Context) error) everywhere {
 	return func(ctx context.Context) error {
 		err := registry.Register(c)

@@ -21,7 +21,7 @@ import (
 // Long is the life of certificates that are not renewed: ten years.
 const Long = 10 * 365 * 24 * time.Hour
 
-// skew is how far the clock of whoever verifies may be behind.
+// skew is how far the clock of the verifying program may be behind.
 const skew = time.Hour
 
 // Issue makes a key and a certificate for it, signed by signer, or by itself when

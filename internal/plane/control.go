@@ -35,7 +35,8 @@ type Status struct {
 	Phase string `json:"phase"`
 	// Error is the reason for the phase failed.
 	Error string `json:"error,omitempty"`
-	// NoAnswer is set if the plane does not answer and this is the status that it last wrote, at Written; it says why.
+	// NoAnswer is set if the plane does not answer; the status is then the one that it last
+	// wrote, at Written. It contains the reason.
 	NoAnswer string    `json:"noAnswer,omitempty"`
 	Written  time.Time `json:"written,omitzero"`
 	// Waiting is the condition that the present step waits for.

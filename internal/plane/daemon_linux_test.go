@@ -29,7 +29,7 @@ func shortDir(t *testing.T) Dir {
 	return Dir(dir)
 }
 
-// bringUp brings a plane up and ends it with the test.
+// bringUp starts a plane and stops it at the end of the test.
 func bringUp(t *testing.T, dir Dir) Status {
 	t.Helper()
 	t.Cleanup(func() {

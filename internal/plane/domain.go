@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Domain is a simulated Active Directory domain of the plane, as it is declared and shown.
+// Domain is a simulated Active Directory domain of the plane.
 type Domain struct {
 	Name string `json:"name"`
 	// NetBIOS is the domain's NetBIOS name; by default the first part of Name, in capitals.

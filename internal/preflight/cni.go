@@ -71,7 +71,7 @@ func networkOfWindows(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// hostGateways reports configurations of Flannel with routes in the place of an overlay.
+// hostGateways reports configurations of Flannel that use routes instead of an overlay.
 func (c checker) hostGateways(p *lint.Pass) {
 	if !slices.ContainsFunc(c.plan.Clusters, func(c *Cluster) bool { return len(c.windowsMachines()) > 0 }) {
 		return

@@ -23,7 +23,7 @@ type Plan struct {
 	// Server is why the management cluster would not create objects, in its words; nil
 	// where it was not asked.
 	Server map[*lint.Object]string
-	// objects are those of Cluster API, by kind, namespace and name.
+	// objects are the objects of Cluster API, by kind, namespace and name.
 	objects map[string]*lint.Object
 	// admitted is what admission makes of casement's own kinds, created the order of these.
 	created  []*lint.Object
@@ -32,7 +32,7 @@ type Plan struct {
 
 type admitted struct {
 	webhook.Admission
-	// content has the defaults of the schema, and not those of the webhook.
+	// content has the defaults of the schema, but not those of the webhook.
 	content map[string]any
 	err     error
 }
@@ -146,7 +146,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 		return
 	}
 	a.err = err
-	// Admission may have filled in what the schema demands; what it found itself is not
+	// Admission may have set what the schema requires; what admission reports is not
 	// reported twice.
 	for _, e := range s.refuses(a.content) {
 		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) &&
@@ -182,7 +182,7 @@ func (p *Plan) cluster(o *lint.Object) *Cluster {
 }
 
 // clusterOf returns the name of the cluster that machines belong to. A control plane is
-// named by its cluster, and carries a label at most.
+// found by the Cluster that refers to it, or has a label.
 func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	if o.Kind != "KubeadmControlPlane" {
 		return cmp.Or(o.Root.At("spec", "clusterName").Str(), o.Root.At("spec", "template", "spec", "clusterName").Str())

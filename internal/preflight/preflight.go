@@ -42,7 +42,7 @@ type checker struct {
 	facts *Facts
 }
 
-// eachCluster makes a check of one that looks at a cluster.
+// eachCluster returns a check that runs check for each cluster.
 func (c checker) eachCluster(check func(p *lint.Pass, c *Cluster)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, cluster := range c.plan.Clusters {
@@ -51,8 +51,8 @@ func (c checker) eachCluster(check func(p *lint.Pass, c *Cluster)) func(*lint.Pa
 	}
 }
 
-// eachSubscription makes a check of one that looks at a cluster and what Azure says
-// of its subscription; nothing is said where Azure was not asked.
+// eachSubscription returns a check that runs check for each cluster with the facts of its
+// subscription; it reports nothing if Azure was not read.
 func (c checker) eachSubscription(check func(p *lint.Pass, c *Cluster, s *Subscription)) func(*lint.Pass) {
 	return c.eachCluster(func(p *lint.Pass, cluster *Cluster) {
 		if s := c.facts.of(cluster); s != nil {

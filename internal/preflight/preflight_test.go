@@ -469,7 +469,8 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// TestOffline: nothing is said that needs Azure, and the rules of lint are there.
+// TestOffline: without Azure, only the checks that need it are missing, and the rules of
+// lint run.
 func TestOffline(t *testing.T) {
 	set := manifest(t, []string{"location: westeurope", "location: atlantis",
 		"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
@@ -493,7 +494,7 @@ func TestAskEnds(t *testing.T) {
 	}
 }
 
-// TestDocumented: each check has what explain and SARIF print, and an ID of its own.
+// TestDocumented: each check has the texts that explain and SARIF print, and a unique ID.
 func TestDocumented(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules(nil, nil) {

@@ -19,7 +19,7 @@ func TestSizes(t *testing.T) {
 	}
 	c := plan.Clusters[0]
 	rules := slices.DeleteFunc(Rules(plan, facts), func(r lint.Rule) bool { return r.ID != "PRE111" })
-	// messages are what is found of the cluster's machines when all have a size.
+	// messages returns the findings about the cluster's machines when all have a size.
 	messages := func(size string) []lint.Finding {
 		for _, m := range c.Machines {
 			m.Spec.VMSize = size

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Identity names one process of this machine for good: a process ID is given again, but
-// not with the same start time within one boot.
+// Identity identifies one process of this computer permanently: a process ID is used again,
+// but not with the same start time within one boot.
 type Identity struct {
 	PID int `json:"pid"`
 	// Start is in clock ticks since the boot, as proc_pid_stat(5) has it in field 22.

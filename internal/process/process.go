@@ -25,7 +25,7 @@ const maxLog = 16 << 20
 
 // Spec is a program to run.
 type Spec struct {
-	// Name is for messages.
+	// Name is the program's name in messages.
 	Name string
 	// Argv is the command line with the program's path first. argv[0] may be
 	// another name: see Path.
@@ -37,9 +37,9 @@ type Spec struct {
 	OnlyEnv bool
 	// Dir is the working directory; empty means the parent's.
 	Dir string
-	// Before, when set, is called once on the thread that starts the program, which
-	// runs nothing else: what it does to the thread the program inherits. Its error
-	// is one of Start.
+	// Before, if set, is called once on the operating-system thread that starts the program
+	// and runs nothing else; the program inherits the thread's settings. Its error becomes
+	// Start's.
 	Before func() error
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary play the child: a program that is there on every
-// machine.
+// TestMain makes the test binary also act as the child process, because it exists on every
+// computer.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROCESS_TEST_CHILD") {
 	case "":

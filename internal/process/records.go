@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Records is a directory with one file for each process that runs, so that whoever
-// comes after an owner that was killed can end what is left. "" records nothing.
+// Records is a directory with one file for each running process, so that the successor of
+// an owner that was killed can end the remaining processes. "" records nothing.
 type Records string
 
 // record is the file's content.
@@ -45,9 +45,9 @@ func (r Records) forget(pid int) {
 	}
 }
 
-// EndOrphans kills what is recorded and still runs, waits until it is gone, and returns
-// its names. A process that only has the ID of one that was recorded is left alone. It
-// is for an owner that has started nothing yet.
+// EndOrphans kills the recorded processes that still run, waits for their end, and returns
+// their names. It does not touch a process that only has the ID of a recorded one. The
+// caller must not have started any process yet.
 func (r Records) EndOrphans() (ended []string, err error) {
 	entries, err := os.ReadDir(string(r))
 	if errors.Is(err, os.ErrNotExist) {
@@ -77,7 +77,7 @@ const killWait = time.Minute
 
 // kill ends a process with its group, which is its own (see command), and waits.
 func (o record) kill() error {
-	// While the leader is there, the group's number is not given again.
+	// While the leader exists, the group's number is not used again.
 	if group, err := syscall.Getpgid(o.PID); err == nil && group == o.PID && o.Alive() {
 		_ = syscall.Kill(-o.PID, syscall.SIGKILL) // the leader's own signal follows
 	}

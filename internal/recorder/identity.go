@@ -47,7 +47,7 @@ type claims struct {
 	Address string `json:"ipaddr"`
 }
 
-// learn finds the identifiers of a call: those of the caller in the token, tenants and
+// learn collects the identifiers in a call: the caller's in the token, and tenants and
 // subscriptions anywhere.
 func (s *scrubber) learn(req *http.Request, asked []byte, resp *http.Response, answered []byte) {
 	if token, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); ok {

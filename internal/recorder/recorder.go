@@ -60,9 +60,9 @@ type response struct {
 	Body    string              `yaml:"body"`
 }
 
-// New returns a recorder of what goes to upstream, such as
-// https://management.azure.com, through transport. It writes the head of the file to out
-// at once, and each call when it has been answered.
+// New returns a recorder that forwards requests to upstream, such as
+// https://management.azure.com, through transport. It writes the head of the file to out at
+// once, and each call after its answer.
 func New(upstream string, transport http.RoundTripper, out io.Writer) (*Recorder, error) {
 	u, err := url.Parse(upstream)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
@@ -82,8 +82,8 @@ func (r *Recorder) Calls() (int, error) {
 	return r.calls, r.err
 }
 
-// hop are headers that belong to one connection, and Accept-Encoding, so that the
-// transport unpacks what it asked for.
+// hop are headers that belong to one connection, and Accept-Encoding, so that the transport
+// decompresses the answer itself.
 var hop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Content-Length"}
 

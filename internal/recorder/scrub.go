@@ -83,7 +83,7 @@ var tellsSecrets = regexp.MustCompile(`(?i)/(list\w*(keys|secrets?|credentials?|
 // walker goes through one body.
 type walker struct {
 	*scrubber
-	// all texts of the body are secret; secret: it is that of a vault's secret.
+	// all: all texts of the body are secret; secret: the body is a Key Vault secret.
 	all, secret bool
 }
 

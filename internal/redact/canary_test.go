@@ -131,7 +131,8 @@ var canaries = map[string]string{
 	"log of a structured logger": `level=info msg=started client_secret=%s tenant=x`,
 }
 
-// marked are secrets of a shape of their own, under no name that says so.
+// marked returns secrets with a recognisable form, in fields whose names do not reveal
+// them.
 func marked(random *rand.Rand) map[string]string {
 	key := chance(random, alnum, 130)
 	return map[string]string{
@@ -198,7 +199,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// A text keeps what is no secret and looks like one.
+// Text that only resembles a secret is kept.
 func TestCanariesOfNoSecret(t *testing.T) {
 	for name, text := range map[string]string{
 		"digest": "mcr.microsoft.com/windows/" +
@@ -265,7 +266,7 @@ func TestLinesOfEncodedKeys(t *testing.T) {
 	}
 }
 
-// FuzzCanaries puts any text around a canary, on lines of its own.
+// FuzzCanaries puts random text around a canary, on separate lines.
 func FuzzCanaries(f *testing.F) {
 	names := slices.Sorted(maps.Keys(canaries))
 	for i := range names {

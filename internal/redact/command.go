@@ -30,13 +30,13 @@ const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphra
 // parameters are those of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
 
-// commands are the rules of what is a secret by its place on a command line. A short
-// flag is one of a program that is known, or of a user before it: -p has as many
-// meanings as there are programs.
+// commands are the rules that find secrets by their place on a command line. A short flag
+// counts only for a known program, or after a flag for the user: -p has as many meanings as
+// there are programs.
 var commands = []rule{
 	command(`(--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)(?:\s+|=|["'],\s*["']))\S+`, "--"),
 	command(`("--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)",\s*)"[^"]*"`, `"--`),
-	// ConvertTo-SecureString's literal comes after it or through a pipe.
+	// The text of ConvertTo-SecureString follows it or comes through a pipe.
 	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
 	{find: regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), with: Mark + "${1}",
 		may: holdsLower("convertto-securestring")},
@@ -87,8 +87,8 @@ func commandLike(s string) bool {
 	return strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \t\r\n\f\v\"'(")
 }
 
-// command returns a rule that keeps what its groups match, whatever the case, and that has
-// one of some texts in lower case.
+// command returns a rule that keeps the text of its groups, matches without case, and runs
+// only on texts that contain one of the parts in lower case.
 func command(pattern string, parts ...string) rule {
 	find := regexp.MustCompile(`(?i)` + pattern)
 	with := "${1}" + Mark

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// commandsWithSecrets have %s in the place of the secret.
+// commandsWithSecrets have %s at the place of the secret.
 var commandsWithSecrets = map[string]string{
 	"docker login":               "docker login -u someone -p %s registry.example",
 	"docker login, glued":        "docker login -u someone -p%s registry.example",
@@ -203,7 +203,7 @@ and more`, "\n")
 	}
 }
 
-// FuzzCommands puts any word in the place of the secrets.
+// FuzzCommands puts random words at the place of the secrets.
 func FuzzCommands(f *testing.F) {
 	for _, s := range []string{"Passw0rd!", "0123456789abcdef", "a=b,c/d", "$6$x"} {
 		f.Add(s, "ordinary text before", "after it")

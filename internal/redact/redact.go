@@ -82,7 +82,7 @@ func scalar(v any) bool {
 	return true
 }
 
-// hide keeps the keys of a map, which say what was there, and no value.
+// hide keeps the keys of a map, which show what it contained, but no value.
 func hide(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

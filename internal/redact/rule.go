@@ -125,8 +125,8 @@ func dotted(s, _ string) bool {
 // or a query.
 const fieldValue = `(["'` + "`" + `]{2,}[\w+/=.-]+|"[^"]*"|'[^']*'|\\+"[^"]*"|["'][^"'\n]+|[^\s,;&}"']+)`
 
-// schemes are those of HTTP's Authorization header but Bearer, which has a rule of its
-// own. A value without a scheme is one when it is no word.
+// schemes are the schemes of HTTP's Authorization header except Bearer, which has its own
+// rule. A value without a scheme is a secret if it is not a word.
 const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|` +
 	`apikey)\s+[^\s"'][^\r\n"']*|[a-z0-9._~+/=-]*[0-9][a-z0-9._~+/=-]{11,}`
 
@@ -136,9 +136,9 @@ const (
 	privateEnd   = `(?i:-----END[ A-Z0-9_-]*PRIVATE KEY(?: BLOCK)?-----)`
 )
 
-// texts are the rules of what is a secret in any place: by its shape, or by the
-// name of the field before it. They are applied in order; blocks come first, as they
-// span lines.
+// texts are the rules that find secrets anywhere in a text: by their form, or by the name
+// of the field before them. They are applied in order; rules for blocks come first, because
+// blocks span lines.
 var texts = []rule{
 	{find: regexp.MustCompile(`(?s)` + privateBegin + `.*?(` + privateEnd + `|\z)`), with: Mark, may: holdsLower("-----begin")},
 	{find: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`), with: Mark, may: holds("eyJ")},
@@ -177,7 +177,8 @@ var texts = []rule{
 		fieldValue), with: "${1}" + Mark, may: holdsLower("value")},
 	// A user and a password in an HTTP Basic header.
 	{find: regexp.MustCompile(`(?i)(\bbasic\s+)([a-z0-9+/]{8,}={0,2})`), with: "${1}" + Mark, may: holdsLower("basic"), when: credentials},
-	// A header of HTTP with a name of its own, and the same where a program is given one.
+	// An HTTP header such as X-Auth-Token, in a message or as the argument of a program
+	// such as curl.
 	{find: regexp.MustCompile(`(?i)(\bx-[\w-]*(?:token|key|secret|auth|password|` +
 		`signature)[\w-]*["']?\s*[:=]\s*["']?)[^\s"',;]+`), with: "${1}" + Mark, may: holdsLower("x-")},
 	{find: regexp.MustCompile(`(?i)((?:-H|--header)[\s=]*["']?[\w-]*(?:token|key|secret|` +

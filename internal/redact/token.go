@@ -54,8 +54,9 @@ var shapes = []struct{ part, pattern string }{
 	{"azfu", `\w{44}AzFu\w{5}[AQgw]==`}, {"azse", `\w{42}AzSe\w{6}`}, {"+acr", `\w{42}\+ACR\w{6}`}, {"==", `[A-Za-z0-9+/]{86}==`},
 }
 
-// services give out tokens without a mark of their own: what is assigned to a name with
-// one of theirs in it, and is no word, is one. They are in lower case.
+// services are services whose tokens have no recognisable form: a value that is assigned to
+// a name that contains one of these, and that is not a word, is a token. They are in lower
+// case.
 var services = strings.Fields(`
 	adafruit adobe airtable algolia alibaba asana atlassian confluence jira beamer bitbucket bittrex meraki cloudflare codecov
 	cohere co_api_key coinbase confluent contentful datadog dnkey discord droneci dropbox etsy facebook fastly finicity finnhub
@@ -73,11 +74,11 @@ func anyOf(words []string) string {
 	return `(?:` + strings.Join(quoted, "|") + `)`
 }
 
-// assigned is what is between a name and its value in the languages of configuration
-// and programs, with the rest of the name.
+// assigned matches the text between a service's name and the value, in the languages of
+// configuration and programs.
 const assigned = `[ \t\w.-]{0,20}[\s'"]{0,3}(?:=>|=|>|:{1,3}=|\|\||:|\?=|,)[` + "`" + `'"\s=]{0,5}`
 
-// tokens are the rules of what is a secret by its shape alone, or by a service's name.
+// tokens are the rules that find secrets by their form alone, or by a service's name.
 var tokens = slices.Concat(shaped(), []rule{
 	{find: regexp.MustCompile(`(?i)(^|[^a-z0-9])` + anyOf(prefixes) + `([\w.~+/=-]{16,})`), with: "${1}" + Mark,
 		may: holdsLower(prefixes...), when: mixed},

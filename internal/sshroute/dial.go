@@ -22,8 +22,8 @@ type Access struct {
 	KnownHosts string
 	// Notes is where new host keys are reported.
 	Notes io.Writer
-	// Tunnel, when given, connects to a port of a VM by its ARM resource ID, as Azure
-	// Bastion does, in the place of the route's jump and address.
+	// Tunnel, if set, connects to a port of a VM by its ARM resource ID, as Azure Bastion
+	// does, instead of the route's jump and address.
 	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
 }
 

@@ -18,8 +18,7 @@ func (r Route) KnownHosts(dir string) string {
 	return filepath.Join(dir, "known_hosts", r.Cluster.Namespace+"_"+r.Cluster.Name+"_"+r.ClusterUID)
 }
 
-// hostKeys checks host keys against a known_hosts file, and adds those of hosts
-// it has not seen.
+// hostKeys checks host keys against a known_hosts file, and adds the keys of new hosts.
 type hostKeys struct {
 	file string
 	// notes receives a line for each key that is added.

@@ -62,7 +62,7 @@ func (k Keys) signers() ([]ssh.Signer, func(), error) {
 	return out, done, nil
 }
 
-// readKeys reads the files that are there and have no passphrase.
+// readKeys reads the key files that exist and have no passphrase.
 func readKeys(files []string) ([]ssh.Signer, error) {
 	var out []ssh.Signer
 	for _, file := range files {

@@ -53,14 +53,14 @@ type Route struct {
 	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
 	// the machine is reached straight.
 	Jump string
-	// Door is the name under which the jump's host keys are remembered. It is made of the control
-	// plane machines, one of which answers at the endpoint, so that a replaced machine's new key
-	// is accepted.
+	// Door is the name under which the jump's host keys are remembered. It contains the
+	// names of the control plane machines, one of which answers at the endpoint, so that a
+	// replaced machine's new key is accepted.
 	Door string
-	// Pool says that the machine is an instance of a scale set, whose address only
-	// its node has.
+	// Pool is true if the machine is an instance of a scale set, whose address is known
+	// only from its node.
 	Pool bool
-	// Blocked says why there is no way yet; nil when there is one.
+	// Blocked is the reason why there is no route yet; nil if there is one.
 	Blocked error
 }
 
@@ -71,8 +71,8 @@ func (r Route) Name() string { return cmp.Or(r.Node, r.Machine) }
 // the virtual network, behind a VPN, or of a machine with a public address.
 const Straight = "none"
 
-// Bastion is the jump of a user who goes through the cluster's Azure Bastion host; its
-// routes have no jump of their own (Access.Tunnel).
+// Bastion is the name of the jump for users of the cluster's Azure Bastion host; its routes
+// have no other jump (Access.Tunnel).
 const Bastion = "bastion"
 
 // Find returns the route to the machine that name means: a Machine, its node or
@@ -132,8 +132,8 @@ func All(ctx context.Context, c client.Client, namespace, cluster, jump string) 
 	return out, nil
 }
 
-// Routes returns the routes to those of machines that are a cluster's, from what
-// has been read already; vms are the AzureMachines by name.
+// Routes returns the routes to those machines that belong to a cluster, from objects that
+// were read before; vms are the AzureMachines by name.
 func Routes(cluster *clusterv1.Cluster, machines []clusterv1.Machine, vms map[string]*infrav1.AzureMachine, jump string) []Route {
 	behind := door(machines, cluster.Name)
 	var out []Route

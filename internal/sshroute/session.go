@@ -21,8 +21,8 @@ type Terminal struct {
 // Size is the size of a terminal, in characters.
 type Size struct{ Width, Height int }
 
-// Run runs command on the machine, or a shell if it is empty, and returns its
-// exit code; a terminal is asked for unless it is nil.
+// Run runs command on the machine, or a shell if it is empty, and returns its exit code; it
+// requests a terminal unless the last argument is nil.
 func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal, in io.Reader, out, errOut io.Writer) (int, error) {
 	s, err := c.NewSession()
 	if err != nil {

@@ -83,7 +83,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRandomDamage damages bytes: what is read is what was written, or an error is returned.
+// TestRandomDamage damages bytes: Read returns either what was written, or an error.
 func TestRandomDamage(t *testing.T) {
 	whole := database(t, 500)
 	want, err := Read(whole)

@@ -24,8 +24,8 @@ func New() engine.Provider {
 	}
 }
 
-// notFound returns the refusal of a federated credential that is not there. That of an
-// identity is ARM's.
+// notFound returns the error for a federated credential that does not exist; for an
+// identity, ARM's own error applies.
 func notFound(id engine.ID) *engine.Error {
 	if !strings.EqualFold(id.FullType(), typeFederated) {
 		return nil

@@ -17,9 +17,9 @@ const (
 	vaultAdministratorRole = "00482a5a-887f-4fb3-b363-3b7fe8e74483"
 )
 
-// mayUseSecret checks the right of a managed identity to a secret of a vault that has
-// its rights by roles. Applications and users, and vaults with access policies, are
-// not limited here: who may do what is not modelled for them.
+// mayUseSecret checks the role assignments of a managed identity for a secret, in a vault
+// that uses RBAC. Access of applications and users, and to vaults with access policies, is
+// not emulated: it is always allowed.
 func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 	managed, ok := c.Server.Principal(func(p engine.Principal) bool { return p.Object == c.Principal })
 	if !ok {

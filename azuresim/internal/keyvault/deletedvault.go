@@ -93,7 +93,7 @@ func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// deletedNotFound returns the refusal of a deleted vault that is not there.
+// deletedNotFound returns the error for a deleted vault that does not exist.
 func deletedNotFound(id engine.ID) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "DeletedVaultNotFound", "The specified deleted vault '%s' does "+
 		"not exist. Ensure that the vault was indeed deleted and that it is in recoverable state. If soft "+
@@ -129,7 +129,8 @@ func listDeleted(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// viewDeleted shows the type by Azure's name, which is not that of the path.
+// viewDeleted sets the type to Azure's name for it, which differs from the type in the
+// path.
 func viewDeleted(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	body["type"] = "Microsoft.KeyVault/deletedVaults"
 }

@@ -78,7 +78,7 @@ func recoveryLevel(vault *engine.Doc) string {
 	return level + "+Purgeable"
 }
 
-// serveKey answers a write of a key that exists with the key as it is.
+// serveKey answers the PUT of an existing key with the unchanged key.
 func serveKey(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodPut {
 		return false, nil

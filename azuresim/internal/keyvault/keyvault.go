@@ -39,8 +39,8 @@ func New() engine.Provider {
 	}
 }
 
-// notFound returns the refusal of a deleted vault that is not there; ARM's is that of
-// others.
+// notFound returns the error for a deleted vault that does not exist; for other resources,
+// ARM's own error applies.
 func notFound(id engine.ID) *engine.Error {
 	if strings.EqualFold(id.FullType(), typeDeleted) {
 		return deletedNotFound(id)

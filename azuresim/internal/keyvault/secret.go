@@ -88,7 +88,7 @@ func setSecret(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// versions of the secret that the call is about.
+// versions returns the versions of the secret in the request's path.
 func versions(c *engine.Request) (out []value.Object) {
 	c.Server.Read(func(t *engine.Tx) {
 		if d := t.Find(c.Id.Key()); d != nil {
@@ -139,7 +139,7 @@ func listSecrets(c *engine.Request, vault *engine.Doc) *engine.Error {
 	return nil
 }
 
-// deleteSecret deletes a secret for good; soft delete is not modelled.
+// deleteSecret deletes a secret finally; soft delete of secrets is not emulated.
 func deleteSecret(c *engine.Request) *engine.Error {
 	list := versions(c)
 	if len(list) == 0 {

@@ -11,7 +11,7 @@ import (
 
 const typeVault = "Microsoft.KeyVault/vaults"
 
-// retention is for how many days a deleted vault is kept.
+// retention is the number of days for which a deleted vault is kept.
 const retention = 90
 
 // resolving is how long the name of a new vault needs until it resolves.

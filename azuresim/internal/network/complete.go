@@ -15,8 +15,8 @@ func fill(o value.Object, defaults value.Object) {
 	}
 }
 
-// unchanged says that a write leaves the properties as they are: one of tags, or of
-// the same again. Azure ends such a write before it answers.
+// unchanged reports whether a write does not change the properties, for example because it
+// changes only tags. Azure completes such a write before it answers.
 func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
 	if old == nil {
 		return false
@@ -80,8 +80,8 @@ func following(body value.Object, parts ...string) {
 // updating is the state of what a write is under way on.
 const updating = "Updating"
 
-// missing refuses a write that names a resource that is not there, where Azure says
-// so in the words of the resource.
+// missing returns an error for a write that refers to a resource that does not exist, for
+// references to which Azure answers with NotFound of that resource.
 func missing(t *engine.Tx, id string) *engine.Error {
 	if id == "" || t.Exists(id) {
 		return nil

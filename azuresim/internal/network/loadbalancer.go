@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// balancerArrays are there in every answer, even when empty.
+// balancerArrays are the arrays that every answer contains, even if they are empty.
 var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules", "inboundNatPools"}
 
@@ -98,8 +98,8 @@ func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	following(body, balancerArrays...)
 }
 
-// balancerAtOnce says that Azure has nothing to do on machines: the load balancer
-// has no address in a network and no machine behind it.
+// balancerAtOnce reports that a write affects no machine: the load balancer has no address
+// in a virtual network and no machine in its pools.
 func balancerAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 	if unchanged(t, d, old) {
 		return true

@@ -43,7 +43,7 @@ type Config struct {
 	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
 	// local Azure by its own address; nil is Azure's form, which all others get.
 	FQDN func(label, location, ip string) string
-	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	// Tunnel connects Bastion sessions to machines; with nil they are refused.
 	Tunnel Tunnel
 }
 
@@ -196,8 +196,8 @@ func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t
 // the text is that which the service answers with.
 var networkName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_.-]{0,78}[\p{L}\p{N}_])?$`)
 
-// checkNetworkName refuses a name. Zones and records have rules of their own,
-// which are not held here.
+// checkNetworkName returns an error for a name that the network provider does not allow.
+// Zones and record sets have other rules, which are not checked here.
 func checkNetworkName(id engine.ID) *engine.Error {
 	typ := value.Lower(id.FullType())
 	if strings.HasPrefix(typ, value.Lower(typeZone)) || strings.HasPrefix(typ, value.Lower(typePublicZone)) ||

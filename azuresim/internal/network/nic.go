@@ -47,7 +47,8 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// nicAtOnce says that there is no machine that must learn of a write.
+// nicAtOnce reports that no machine uses the interface, so that Azure completes a write
+// before it answers.
 func nicAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 	return unchanged(t, d, old) || len(t.UsersAs(d.ID, engine.AsVirtualMachine)) == 0
 }

@@ -12,7 +12,7 @@ import (
 // outside asks them: they are documents.
 const typePublicZone = "Microsoft.Network/dnszones"
 
-// nameServers are those that Azure gives a zone, of its first group.
+// nameServers are the name servers in the first of the groups that Azure assigns to zones.
 var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
 
 // publicDNSTypes returns the resource types of public DNS.

@@ -35,7 +35,8 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// addressWork is that of each write: the first one may have failed.
+// addressWork returns the work of each write of a public IP; it also runs for later writes,
+// because the first one may have failed.
 func addressWork() engine.Work {
 	return engine.Work{Name: "ip.put", Run: runAddress, Finish: finishAddress}
 }

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// bastionDomain is where Bastion hosts answer: a name of its own for each.
+// bastionDomain is the DNS suffix of the names of Bastion hosts.
 const bastionDomain = "bastion.azure.com"
 
 // Tunnel connects from an address of a virtual network, named by its ARM ID, to
@@ -39,8 +39,9 @@ type tunnel struct {
 	to                       netip.AddrPort
 }
 
-// serveBastion returns the data plane of Bastion hosts as `az network bastion tunnel`
-// speaks to it; Microsoft does not publish it. false means that the call is for none.
+// serveBastion answers requests to the data plane of Bastion hosts, in the protocol that
+// `az network bastion tunnel` uses; Microsoft does not document it. It returns false if the
+// request is not for a Bastion host.
 func serveBastion(c *engine.Request) bool {
 	host, _, _ := strings.Cut(value.Lower(c.Host), ":")
 	if !strings.HasSuffix(host, "."+bastionDomain) {
@@ -68,8 +69,8 @@ func serveBastion(c *engine.Request) bool {
 	return true
 }
 
-// openTunnel checks what is asked for and hands out the tokens. The words of its
-// refusals are made up; those of Azure are not published.
+// openTunnel checks a request for a tunnel and returns its tokens. The texts of its errors
+// are invented; Azure's are not published.
 func openTunnel(c *engine.Request, host string) {
 	c.HTTP.Body = http.MaxBytesReader(c.Writer, c.HTTP.Body, engine.MaxBody)
 	refuse := func(status int, format string, args ...any) {

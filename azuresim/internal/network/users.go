@@ -54,8 +54,8 @@ func subnetsUsing(t *engine.Tx, id string) []string {
 	return out
 }
 
-// interfacesUsing returns the interfaces that point at an ID, those of scale sets'
-// instances included.
+// interfacesUsing returns the interfaces that refer to an ID, including those of scale
+// sets' instances.
 func interfacesUsing(t *engine.Tx, id string) []*engine.Record {
 	return t.UsersAs(id, engine.AsInterface)
 }

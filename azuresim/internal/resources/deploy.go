@@ -23,8 +23,8 @@ type deployed struct {
 	outputs    value.Object
 }
 
-// runDeployment writes the resources of a template, each once what it depends
-// on is done, by the same requests that any client would send.
+// runDeployment writes the resources of a template, each after those that it depends on,
+// with the same requests that any client would send.
 func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	var tmpl *template.Template
 	var failed *engine.Error

@@ -26,7 +26,8 @@ func deploymentPut() engine.Work {
 	return engine.Work{Name: "deployment", Run: runDeployment, Finish: finishDeployment}
 }
 
-// serveDeployment answers what deployments do in a way of their own.
+// serveDeployment answers the requests to deployments for which the engine's handling of
+// resources does not fit.
 func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	switch {
 	case c.Id.Group == "":

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveGroups answers resource groups and the listings of what is in them.
+// serveGroups answers requests to resource groups and lists of the resources in them.
 func serveGroups(c *engine.Request) *engine.Error {
 	switch {
 	case len(c.Id.Types) == 0 && c.Id.Group == "" && c.HTTP.Method == http.MethodGet:
@@ -128,8 +128,8 @@ func groupDelete() engine.Work {
 // promises nothing.
 const beginsAfter = 2 * time.Second
 
-// runGroupDelete deletes what is in the group, revisiting what is refused until
-// nothing goes any more.
+// runGroupDelete deletes the resources in the group, and tries refused ones again until no
+// delete succeeds any more.
 func runGroupDelete(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if s.Until(ctx, op.Start.Add(s.Latency(beginsAfter))) != nil {
 		return nil, engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")

@@ -67,7 +67,7 @@ func providers(c *engine.Request) []any {
 	return out
 }
 
-// provider describes one resource provider by what is modelled of it.
+// provider describes one resource provider by the types that are emulated.
 func provider(c *engine.Request, namespace string) value.Object {
 	listed := map[string]value.Object{}
 	p := c.Server.Registry.Spaces[value.Lower(namespace)]
@@ -100,7 +100,7 @@ func provider(c *engine.Request, namespace string) value.Object {
 	}
 }
 
-// partsOf returns the types of what is inside the documents of a type.
+// partsOf returns the types of the parts of a type's documents.
 func partsOf(name string, k *engine.Type) []string {
 	var out []string
 	for part := range k.Parts {

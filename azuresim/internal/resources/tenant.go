@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// answerTenant answers what is above subscriptions.
+// answerTenant answers paths that do not begin with a subscription.
 func answerTenant(c *engine.Request) (bool, *engine.Error) {
 	switch path := value.Lower(c.HTTP.URL.Path); {
 	case c.HTTP.Method == http.MethodGet && path == "/subscriptions":

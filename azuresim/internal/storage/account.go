@@ -19,8 +19,8 @@ func accountType() engine.Type {
 		Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}
 }
 
-// accountName is what the name of a storage account is made of.
-// Source: https://learn.microsoft.com/azure/storage/common/storage-account-overview.
+// accountName matches valid names of storage accounts. Source:
+// https://learn.microsoft.com/azure/storage/common/storage-account-overview.
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
 // services are the endpoints that accounts of a kind have.

@@ -71,7 +71,7 @@ func Texts(o Object, path ...string) []string {
 	return out
 }
 
-// Ensure returns the object under key, made if it is not there.
+// Ensure returns the object under key; if it is missing, it adds an empty one.
 func Ensure(o Object, key string) Object {
 	if m, ok := o[key].(Object); ok {
 		return m

@@ -49,9 +49,8 @@ type Rendered struct {
 	Refused field.ErrorList
 }
 
-// Render renders a Cluster of API version v1beta1 or v1beta2 that is to be created. The
-// class and its templates are among all. The error says why that cannot be done, and is
-// for people.
+// Render renders a new Cluster of API version v1beta1 or v1beta2. all contains the class
+// and its templates. The error explains to a user why the Cluster cannot be rendered.
 func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unstructured.Unstructured) (Rendered, error) {
 	ctx = ctrl.LoggerInto(ctx, logr.Discard())
 	r := renderer{all: all}
@@ -84,7 +83,7 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 	return out, err
 }
 
-// read reads an object of either version into that of v1beta2.
+// read converts an object of either version to v1beta2.
 func read[Old, Hub client.Object](ctx context.Context, o *unstructured.Unstructured, old Old, hub Hub,
 	convert func(context.Context, Old, Hub) error) (Hub, error) {
 	if o.GroupVersionKind().Version != clusterv1beta1.GroupVersion.Version {
@@ -106,8 +105,8 @@ func decode(o *unstructured.Unstructured, into client.Object) error {
 // renderer renders from a set of manifests.
 type renderer struct{ all []*unstructured.Unstructured }
 
-// class finds a ClusterClass and does what its controller does with it: the variables
-// that it defines become those of its status.
+// class returns a ClusterClass after the work of its controller: the variables in its spec
+// are also in its status.
 func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.ClusterClass, error) {
 	found, err := r.find(clusterv1.GroupVersion.Group, "ClusterClass", key.Namespace, key.Name)
 	if err != nil {
@@ -148,7 +147,7 @@ func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstr
 	return nil, fmt.Errorf("%s %s is not in the input", kind, name)
 }
 
-// objects computes the desired state of a cluster of which nothing is there yet.
+// objects computes the desired objects of a cluster that does not exist yet.
 func (r renderer) objects(ctx context.Context, cluster *clusterv1.Cluster,
 	class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
 	s := scope.New(cluster.DeepCopy())
@@ -239,8 +238,9 @@ func flatten(state *scope.ClusterState) ([]*unstructured.Unstructured, error) {
 	return out, errors.Join(failed...)
 }
 
-// placeholders replaces the generated ends of names by the same ones in two renderings, so that
-// they can be compared. No two ends are alike, as with those that Cluster API generates.
+// placeholders replaces the generated suffixes of names in two renderings by equal ones, so
+// that the renderings can be compared. Within a rendering the suffixes differ, as those
+// that Cluster API generates do.
 func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var names []string
 	for i, o := range one {

@@ -179,8 +179,7 @@ func TestNotRendered(t *testing.T) {
 	}
 }
 
-// FuzzRender takes parts out of manifests or puts others in their places, as a seed says:
-// nothing panics.
+// FuzzRender removes or exchanges parts of manifests, chosen by a seed: nothing panics.
 func FuzzRender(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)

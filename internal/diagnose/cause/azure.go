@@ -1,7 +1,8 @@
 package cause
 
-// azure are the causes in errors of Azure, and of the provider before it calls Azure. Codes are those of Azure Resource
-// Manager and of the compute and network providers.
+// azure has the causes of errors of Azure, and of errors of the provider before it calls
+// Azure. Codes are those of Azure Resource Manager and of the compute and network
+// providers.
 var azure = []Cause{
 	row("QuotaExceeded", `QuotaExceeded|exceeding approved .* quota|PublicIPCountLimitReached|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",

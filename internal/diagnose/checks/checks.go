@@ -92,7 +92,7 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	return out
 }
 
-// about reports whether an answer with one of the check's causes is for this check.
+// about reports whether an answer has one of the check's causes.
 func (c check) about(a walk.Answer) bool {
 	evidence := strings.Join(a.Evidence, " ")
 	return a.Cause != serviceStopped || len(c.of) == 0 ||

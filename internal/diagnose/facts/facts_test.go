@@ -265,7 +265,8 @@ func podOn(namespace, name, node string) *corev1.Pod {
 	return p
 }
 
-// within returns the events of a namespace: the API server writes warnings of its own in other namespaces.
+// within returns the events of a namespace; the API server writes its own warnings in other
+// namespaces.
 func within(all []corev1.Event, namespace string) []corev1.Event {
 	return slices.DeleteFunc(slices.Clone(all), func(e corev1.Event) bool { return e.Namespace != namespace })
 }

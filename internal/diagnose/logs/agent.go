@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// agentLines is about the number of lines that fit into the 4096 bytes that Run Command returns.
+// agentLines is roughly how many lines fit into the 4096 bytes that Run Command returns.
 const agentLines = 30
 
 // Agent reads the ends of logs by Azure's Run Command, which the VM's agent executes whether or not the machine has

@@ -108,7 +108,7 @@ func because(o conditions.Getter, kind string) string {
 	return ""
 }
 
-// stale says that a status is older than its spec, or "".
+// stale returns the message that a status is older than its spec, or "".
 func stale(kind string, o metav1.Object, observed int64) string {
 	if observed >= o.GetGeneration() {
 		return ""
@@ -140,7 +140,8 @@ func short(kind, name string, asked *int32, counts ...count) string {
 	return ""
 }
 
-// behind says that a status is older than its spec or that its replica counts differ from the spec, or "".
+// behind returns the message that a status is older than its spec or that its replica
+// counts differ from the spec, or "".
 func behind(kind string, o metav1.Object, observed int64, asked *int32, counts ...count) string {
 	return cmp.Or(stale(kind, o, observed), short(kind, o.GetName(), asked, counts...))
 }

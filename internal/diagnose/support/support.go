@@ -25,7 +25,7 @@ type Archive struct {
 	sum  Summary
 }
 
-// Summary says what an archive holds.
+// Summary lists the contents of an archive.
 type Summary struct {
 	Files []string
 	// Redacted is the number of values that were removed as secrets.
@@ -64,7 +64,7 @@ func (a *Archive) add(name string, data []byte) error {
 	return nil
 }
 
-// Close ends the archive and returns what it holds.
+// Close finishes the archive and returns its contents.
 func (a *Archive) Close() (Summary, error) {
 	if err := a.tar.Close(); err != nil {
 		return Summary{}, err

@@ -43,7 +43,7 @@ type Advice struct {
 	// Stages are the stages that the change affects, Machines is the number of machines that lack it.
 	Stages   []string `json:"stages"`
 	Machines int      `json:"machines"`
-	// How says what to change.
+	// How describes the change.
 	How string `json:"how"`
 }
 

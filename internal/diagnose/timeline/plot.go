@@ -14,7 +14,7 @@ const (
 	rowHeight, barHeight         = 22, 14
 )
 
-// colours are those of the stages, in order.
+// colours are the colours of the stages, in order.
 var colours = []string{"#4878a8", "#e49444", "#d1615d", "#85b6b2", "#6a9f58", "#e7ca60", "#a87c9f", "#967662"}
 
 // SVG draws a bar for each machine, the slowest first, in the colours of its stages, and lists

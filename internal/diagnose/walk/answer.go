@@ -16,11 +16,11 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Answer is the first fault of an object, or says that the object is healthy.
+// Answer is the first fault of an object, or the statement that the object is healthy.
 type Answer struct {
 	// Object is the examined object.
 	Object string `json:"object"`
-	// Healthy says that nothing is wrong with all that was examined.
+	// Healthy is true if nothing that was examined has a fault.
 	Healthy bool `json:"healthy"`
 	// Waiting marks an answer about an operation in progress, which is no fault.
 	Waiting bool `json:"waiting,omitempty"`
@@ -147,8 +147,8 @@ func (f walker) done(a *Answer, object string) Answer {
 	return *a
 }
 
-// bad returns the first of the named conditions that is not True, or nil. A
-// condition that is not there says nothing.
+// bad returns the first of the named conditions that is not True, or nil. A missing
+// condition is ignored.
 func bad(conditions []metav1.Condition, types ...string) *metav1.Condition {
 	for _, t := range types {
 		if c := condition(conditions, t); c != nil && c.Status != metav1.ConditionTrue {

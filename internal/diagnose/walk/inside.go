@@ -13,7 +13,7 @@ import (
 // mark is the text in the output that precedes a probe's own output.
 const mark = "=== casement "
 
-// Script is PowerShell that runs all probes; ParseInside reads what it prints.
+// Script returns the PowerShell script that runs all probes; ParseInside parses its output.
 func Script() string {
 	var b strings.Builder
 	b.WriteString(`if (Test-Path C:\k\debug\hns.psm1) { Import-Module C:\k\debug\hns.psm1 }` + "\n")

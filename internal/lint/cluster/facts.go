@@ -14,7 +14,7 @@ import (
 
 // Facts are properties of a cluster that its API server and nodes report.
 type Facts struct {
-	// KubernetesVersion is that of the API server, such as v1.34.2.
+	// KubernetesVersion is the version of the API server, such as v1.34.2.
 	KubernetesVersion string
 	// Windows are the releases of the Windows nodes; Taints are the taints that all of them have.
 	Windows []string

@@ -31,9 +31,9 @@ type Options struct {
 	Keychain authn.Keychain
 	// Transport sends the requests; nil is the default transport.
 	Transport http.RoundTripper
-	// Timeout is for one image (10 s), Total for all of them (2 min).
+	// Timeout limits the request for one image (10 s), Total all requests (2 min).
 	Timeout, Total time.Duration
-	// Parallel is how many images are asked for at once (8).
+	// Parallel is the number of requests at the same time (8).
 	Parallel int
 }
 

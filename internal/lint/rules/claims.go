@@ -10,7 +10,7 @@ var linuxDrivers = []string{"blob.csi.azure.com", "nfs.csi.k8s.io"}
 // linuxFileSystems are file systems that Windows cannot format.
 var linuxFileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
 
-// claim is a PersistentVolumeClaim of a pod, and the object that carries it.
+// claim is a PersistentVolumeClaim of a pod, and the object that contains it.
 type claim struct {
 	object *lint.Object
 	spec   lint.Value

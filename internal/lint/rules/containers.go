@@ -35,7 +35,8 @@ func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) fu
 // stopSignals is the feature gate of the field stopSignal.
 const stopSignals = "ContainerStopSignals"
 
-// hasToken reports whether a service account token is mounted, as it is unless the pod disables it.
+// hasToken reports whether a service account token is mounted, which is so unless the pod
+// disables it.
 func hasToken(pod *lint.Pod) bool {
 	if auto, set := pod.Spec.At("automountServiceAccountToken").Bool(); auto || !set {
 		return true

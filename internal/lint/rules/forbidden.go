@@ -23,7 +23,7 @@ type field struct {
 	trueOnly, filled bool
 	// without is what happens when spec.os.name is not set.
 	without string
-	// refused says that the Windows node refuses the pod then.
+	// refused reports whether a Windows node refuses a pod with the value.
 	refused func(v lint.Value) bool
 	fix     string
 }
@@ -143,7 +143,7 @@ func (f field) advice() string {
 	return "take it out"
 }
 
-// edits take the field out, unless something has to come in its place.
+// edits returns the edits that remove the field or replace its value.
 func (f field) edits(v lint.Value) []lint.Edit {
 	if slices.Contains([]string{"WIN105", "WIN106", "WIN112", "WIN117", "WIN122"}, f.id) {
 		return nil

@@ -36,8 +36,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// TestLinuxOfAMixedCluster: what is said of a cluster with Windows nodes is no reason to
-// speak of a pod that says it is for Linux.
+// TestLinuxOfAMixedCluster: in a cluster with Windows nodes, no rule reports a pod that is
+// declared for Linux.
 func TestLinuxOfAMixedCluster(t *testing.T) {
 	const pod = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: agent\nspec:\n  template:\n    spec:\n" +
 		"      nodeSelector:\n        kubernetes.io/os: linux\n      hostNetwork: true\n      tolerations:\n" +

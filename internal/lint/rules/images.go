@@ -20,7 +20,7 @@ var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames 
 	`)([:@]|$)|gcr\.io/distroless/|registry\.k8s\.io/(ingress-nginx|metrics-server)/|` +
 	`.*:([^/]*[-._])?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
 
-// ended are releases that get no more security updates.
+// ended matches releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)
 
 // notForWindows reports whether an image has no Windows platform: as its registry says

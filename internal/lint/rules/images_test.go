@@ -61,8 +61,8 @@ func TestImagesOfRegistries(t *testing.T) {
 	}
 }
 
-// TestAskFor: asked is of images that are not known by name, once, and never of those of
-// pods for Linux.
+// TestAskFor: a registry is asked once for each image that is not known by name, and never
+// for images of pods for Linux.
 func TestAskFor(t *testing.T) {
 	text := windowsPod + "  containers:\n  - {name: a, image: 'contoso.example/app:1'}\n" +
 		"  - {name: b, image: 'mcr.microsoft.com/windows/nanoserver:ltsc2022'}\n  - {name: c, image: 'contoso.example/app:1'}\n" +
@@ -79,7 +79,7 @@ func TestAskFor(t *testing.T) {
 	}
 }
 
-// TestImageNames: what is said of an image by its name alone.
+// TestImageNames tests the findings about an image's name alone.
 func TestImageNames(t *testing.T) {
 	for image, linux := range map[string]bool{
 		"alpine:3.20":                         true,

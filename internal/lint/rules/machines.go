@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// machines are those that one object makes, with what it refers to as far as that is
-// in the set.
+// machines are the machines that one object creates, with the objects that it refers to as
+// far as the set contains them.
 type machines struct {
 	// owner is a MachineDeployment, MachineSet, MachinePool, Machine or control plane;
 	// the infrastructure object itself when nothing in the set refers to it.
@@ -29,8 +29,7 @@ var owners = kind.Makers()
 // azureMachines are the kinds of infrastructure, and where they keep the VM's spec.
 var azureMachines = kind.VMs(true)
 
-// machineKinds are all kinds that groups looks at, in the order of an input that is
-// written from the top.
+// machineKinds are all kinds that groups examines, in the usual order of manifests.
 var machineKinds = namesOf(kind.Matching(func(k kind.Kind) bool { return k.Group != kind.Infrastructure || k.VM != nil }))
 
 func namesOf(kinds []kind.Kind) []string {

@@ -14,8 +14,8 @@ const onWindows = "nodeSelector:\n  kubernetes.io/os: windows\n"
 // windowsBuild is the form of the label's value: the kubelet sets three parts.
 var windowsBuild = regexp.MustCompile(`^10\.0\.\d{5}$`)
 
-// buildOf returns the value of the label for what people write in its place: a release, a
-// tag of its container images, or a build number alone; "" for anything else.
+// buildOf returns the value of the label that users mean when they write a release, a tag
+// of its container images, or only a build number; "" for anything else.
 func buildOf(written string) string {
 	for _, r := range windows.Releases() {
 		if strings.EqualFold(r.Name, written) || slices.Contains(r.Tags, strings.ToLower(written)) ||

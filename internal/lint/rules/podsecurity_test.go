@@ -63,7 +63,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// randomPod returns a Windows pod with some of the fields that the levels look at.
+// randomPod returns a Windows pod with some of the fields that the levels check.
 func randomPod(random *rand.Rand) map[string]any {
 	context := func(container bool) map[string]any {
 		out := map[string]any{}

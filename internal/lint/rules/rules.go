@@ -48,7 +48,7 @@ func say(text string) lint.Fix { return lint.Fix{Text: text} }
 // safe returns a fix that --fix makes.
 func safe(text string, edits ...lint.Edit) lint.Fix { return lint.Fix{Text: text, Edits: edits} }
 
-// Examples are pods like these, with what the rule is about put in.
+// Examples are pods like these, with the fields that the rule checks inserted.
 const (
 	windowsPod = `apiVersion: v1
 kind: Pod

@@ -17,7 +17,7 @@ var sidecars = []string{
 // mixed is a target that the examples of some rules need.
 var mixed = lint.Target{Mixed: true}
 
-// windowsTaints are those of Windows nodes in the examples.
+// windowsTaints are the taints of Windows nodes in the examples.
 var windowsTaints = []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}
 
 // linuxSelector places a pod on Linux.

@@ -141,7 +141,7 @@ func checkWIN324(p *lint.Pass, pod *lint.Pod, o *lint.Object, _, _ lint.Value) {
 	}
 }
 
-// win325: csi-proxy is not there.
+// win325: csi-proxy is not installed.
 var win325 = lint.Rule{
 	ID:       "WIN325",
 	Severity: lint.Info,

@@ -48,7 +48,7 @@ func checkWIN502(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	}
 }
 
-// win503: A credential spec by hand.
+// win503: A credential spec that was written by hand.
 var win503 = lint.Rule{
 	ID:       "WIN503",
 	Severity: lint.Error,

@@ -213,7 +213,7 @@ func checkWIN808(p *lint.Pass, o *lint.Object) {
 	}
 }
 
-// win809: A container runtime that is no more.
+// win809: A container runtime that is not supported any more.
 var win809 = lint.Rule{
 	ID:       "WIN809",
 	Severity: lint.Error,

@@ -86,7 +86,8 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	return end, nil
 }
 
-// openAzure opens the server; it returns the listener to serve it on and the parts of it that machines connect to.
+// openAzure opens the server; it returns the listener to serve it on and the parts of it
+// that machines connect to.
 func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
 	var meets host.Azure
 	dir := c.opts.Dir

@@ -27,8 +27,8 @@ var bareSimulated = []string{
 	"cert-manager (self-signed certificates and CA injection only)",
 }
 
-// settleKind marks a state directory as that of a bare plane, or checks the mark. A plane of the other kind cannot
-// continue as bare.
+// settleKind marks a state directory as a bare plane's, or checks the mark. A plane of the
+// other kind cannot continue as bare.
 func (o *Options) settleKind() error {
 	mark := o.Dir.Path(plane.BareMark)
 	azureOf, err := os.ReadFile(mark)

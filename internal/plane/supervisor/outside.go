@@ -24,8 +24,9 @@ type Outside struct {
 	SubscriptionID, TenantID, ClientID, ClientSecret string
 }
 
-// settleOutside marks a state directory as that of a plane with an outside Azure, or checks the mark. Its clusters must
-// not be reconciled against another Azure, in which their resources do not exist.
+// settleOutside marks a state directory as that of a plane with an outside Azure, or checks
+// the mark. Its clusters must not be reconciled against another Azure, in which their
+// resources do not exist.
 func (o *Options) settleOutside() error {
 	mark := o.Dir.Path(plane.OutsideMark)
 	data, err := os.ReadFile(mark)

@@ -35,7 +35,7 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// Options says what to run.
+// Options are the options of a plane.
 type Options struct {
 	Dir plane.Dir
 	// Log receives the plane's log.
@@ -104,8 +104,8 @@ type supervisor struct {
 // errStopped is the cause of a requested end.
 var errStopped = errors.New("asked to stop")
 
-// logger writes to Log what is logged up to Verbosity. logr's V(4) is slog's level -4; klog
-// has a level of its own.
+// logger returns a logger that writes messages up to Verbosity to Log. logr's V(4) is
+// slog's level -4; klog has a level of its own.
 func (o Options) logger() (logr.Logger, error) {
 	level := &slog.HandlerOptions{Level: slog.Level(-o.Verbosity)}
 	var flags flag.FlagSet
@@ -114,8 +114,8 @@ func (o Options) logger() (logr.Logger, error) {
 	return logr.FromSlogHandler(slog.NewTextHandler(o.Log, level)), err
 }
 
-// Run runs the plane until ctx ends or it is asked to stop. Everything that it
-// started has ended when it returns; the state stays.
+// Run runs the plane until ctx ends or a stop is requested. All processes that it started
+// have ended when it returns; the state is kept.
 func Run(ctx context.Context, opts Options) error {
 	if err := opts.Dir.Make(); err != nil {
 		return err

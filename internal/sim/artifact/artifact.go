@@ -43,7 +43,7 @@ func (p Program) File() []byte {
 	return []byte(text)
 }
 
-// Read finds out which program a file is for; ok is false for any other file.
+// Read returns the program that a file simulates; ok is false for any other file.
 func Read(data []byte) (p Program, ok bool) {
 	text, ok := strings.CutPrefix(string(data[:min(len(data), 4096)]), first)
 	if !ok {
@@ -71,9 +71,8 @@ type download struct {
 	contents func(group []string) []byte
 }
 
-// downloads are those of Windows and Linux nodes.
-// Sources: https://dl.k8s.io, the release pages of containerd, runc, containernetworking/plugins and
-// cloudbase-init.
+// downloads are the downloads of Windows and Linux nodes. Sources: https://dl.k8s.io, the
+// release pages of containerd, runc, containernetworking/plugins and cloudbase-init.
 var downloads = []download{
 	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/windows/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)\.exe$`),
 		func(g []string) []byte { return Program{Name: g[2], Version: g[1]}.File() }},

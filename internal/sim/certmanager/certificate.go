@@ -100,7 +100,7 @@ func (c *certificate) issuerProblem(ctx context.Context, namespace string, s spe
 	return "", nil
 }
 
-// issue writes the Secret unless a good one is there, and returns its expiry.
+// issue writes the Secret unless it has a valid certificate, and returns its expiry.
 func (c *certificate) issue(ctx context.Context, u *unstructured.Unstructured, s spec) (time.Time, error) {
 	secret := &corev1.Secret{}
 	err := c.client.Get(ctx, client.ObjectKey{Namespace: u.GetNamespace(), Name: s.SecretName}, secret)

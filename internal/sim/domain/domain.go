@@ -102,7 +102,7 @@ type Directory struct {
 	domains []Domain
 }
 
-// Open reads the domains of a file; one that is not there has none.
+// Open reads the domains in a file; a missing file has none.
 func Open(file string) (*Directory, error) {
 	d := &Directory{file: file}
 	data, err := os.ReadFile(file)

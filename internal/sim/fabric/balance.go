@@ -66,8 +66,8 @@ func (f *Fabric) Sync(m Model) {
 	}
 }
 
-// syncAddresses gives each address of the model its loopback address and takes
-// back those that are gone.
+// syncAddresses assigns a loopback address to each new address of the model and releases
+// those of removed ones.
 func (f *Fabric) syncAddresses() {
 	keys := map[string]bool{}
 	claim := func(vnet string, ip netip.Addr) {

@@ -48,7 +48,7 @@ type Origin struct {
 
 func (o Origin) host() bool { return o.VNetID == "" }
 
-// Fabric carries the connections of one local plane. Its methods may be called
+// Fabric forwards the connections of one local plane. Its methods may be called
 // concurrently.
 type Fabric struct {
 	c      Config

@@ -12,9 +12,9 @@ import (
 type Listener struct {
 	// What describes the service for people.
 	What string
-	// Address is the one that was asked for; Actual where the socket is. They
-	// differ where a port below 1024 is denied (see fallbackPort). Actual is empty
-	// while nothing listens, and Reason says why.
+	// Address is the requested address, Actual the socket's. They differ if the operating
+	// system denies a port below 1024 (see fallbackPort). If nothing listens, Actual is
+	// empty and Reason has the cause.
 	Address, Actual, Reason string
 	// Backends and Healthy count the machines behind a load balancer's port.
 	Backends, Healthy int

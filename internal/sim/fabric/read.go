@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// types are the ARM resource types that Read asks for. Children may be in their parents,
-// be resources of their own, or both.
+// types are the ARM resource types that Read lists. Children may be in their parents,
+// resources of their own, or both.
 var types = []string{
 	"Microsoft.Network/networkInterfaces",
 	"Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces",
@@ -27,8 +27,8 @@ func isInterface(resourceType string) bool {
 	return resourceType == types[0] || resourceType == types[1]
 }
 
-// Read makes a model of ARM documents as the API shows them. list returns the
-// documents of one resource type; what is not understood is left out.
+// Read builds a model from ARM documents in the form of the API. list returns the documents
+// of one resource type; documents that cannot be parsed are left out.
 func Read(list func(resourceType string) []json.RawMessage) Model {
 	var m Model
 	for _, d := range decode[nicDoc](list, types[0], types[1]) {

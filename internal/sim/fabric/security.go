@@ -135,9 +135,9 @@ func matchPort(list []string, port uint16) bool {
 	})
 }
 
-// inbound asks the groups on the way to a machine: its subnet's, then its
-// interface's. public says that the flow comes through a public address, which is
-// closed where there is no group at all, unless it is a Basic one.
+// inbound evaluates the security groups on the way to a machine: its subnet's, then its
+// interface's. public is true for a flow through a public address, which is denied if there
+// is no group at all, unless the address is a Basic one.
 func (ix *index) inbound(to place, f Flow, public, basic bool) Verdict {
 	c := ix.configs[to]
 	if c == nil {

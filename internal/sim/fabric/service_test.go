@@ -201,7 +201,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// cloud is a set of documents by type and ID, and counts who is asked for.
+// cloud is a set of documents by type and ID; it counts the requests for each.
 type cloud struct {
 	mu   sync.Mutex
 	docs map[string]map[string]string

@@ -151,7 +151,7 @@ Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`
 	}
 }
 
-// FuzzCredentialSpec: whatever a credential spec says, what is read of it is whole or refused.
+// FuzzCredentialSpec: any credential spec is either read completely or refused.
 func FuzzCredentialSpec(f *testing.F) {
 	f.Add(specOf("WebApp1", ""))
 	f.Add(specOf("WebApp1", "ObjectId=principal;SecretUri=https://example.com/secrets/join"))

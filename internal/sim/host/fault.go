@@ -81,8 +81,8 @@ type corrupting struct {
 	faults []guest.Fault
 }
 
-// WithTLS returns the same transport with a program's own TLS configuration; without roots of its
-// own the program trusts those of the guest.
+// WithTLS returns the same transport with a program's own TLS configuration; without CAs of
+// its own, the program trusts the guest's.
 func (s corrupting) WithTLS(c *tls.Config) http.RoundTripper {
 	c = c.Clone()
 	c.MinVersion = tls.VersionTLS12

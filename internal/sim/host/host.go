@@ -106,8 +106,8 @@ func New(config Config) *Host {
 	}
 }
 
-// Open lets the guests run; those of an earlier run wait for Resume. changed is called
-// with the ID of a VM whose View is another than before. Open is called once.
+// Open lets new guests run; guests of an earlier run wait for Resume. changed is called
+// with the ID of a VM when its View changes. Open is called once.
 func (m *Host) Open(azure Azure, changed func(id string)) {
 	m.mu.Lock()
 	m.azure, m.changed, m.folders = azure, changed, kubelet.NewFolders()
@@ -128,8 +128,8 @@ func (m *Host) Close() {
 
 func machineKey(id string) string { return strings.ToLower(id) }
 
-// home returns the directory of a VM: its resource group and its name. An instance of a
-// scale set is there as "set@number", which is no name of a VM.
+// home returns the directory of a VM: its resource group and its name. For an instance of a
+// scale set the last part is "set@number", which cannot be the name of a VM.
 func (m *Host) home(id string) string {
 	parts := strings.Split(strings.Trim(machineKey(id), "/"), "/") // subscriptions/S/resourcegroups/G/providers/NS/type/name[/type/name]
 	if len(parts) < 8 {

@@ -159,9 +159,8 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 // kubernetesDir is where kubeadm writes, in a guest's root.
 const kubernetesDir = "etc/kubernetes"
 
-// How long kubeadm is started again that something outside the machine ends, as the kernel
-// does for lack of memory, or that met a full disk, and the pause before: its phases keep
-// what they find done.
+// How long kubeadm is retried after the host's kernel killed it for lack of memory, or
+// after a full disk, and the pause between tries: its phases keep finished work.
 const (
 	bootPatience = 2 * time.Minute
 	bootPause    = time.Second
@@ -181,7 +180,7 @@ func lacking(output []byte) string {
 	return ""
 }
 
-// files lists what is below a directory of the guest, which may be missing.
+// files returns the files below a directory of the guest, which may be missing.
 func files(dir string) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

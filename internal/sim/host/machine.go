@@ -34,7 +34,7 @@ type machine struct {
 	injected map[string]bool
 }
 
-// run boots a guest and serves what it answers on until ctx ends.
+// run boots a guest and serves its network services until ctx ends.
 func (m *Host) run(ctx context.Context, g *machine) error {
 	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
 		return err

@@ -41,8 +41,8 @@ func (p *podPool) Release(_ string, ip netip.Addr) {
 	delete(p.used, ip)
 }
 
-// nodePodIPs gives the pods of one node their addresses: with Azure's CNI those that
-// its interfaces have beside the first one, else some of the cluster's pool.
+// nodePodIPs allocates the addresses of one node's pods: with Azure's CNI from the
+// secondary addresses of its interfaces, otherwise from the cluster's pool.
 type nodePodIPs struct {
 	pool *podPool
 	own  []netip.Addr

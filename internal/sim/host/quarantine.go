@@ -52,7 +52,8 @@ const (
 // errQuarantine is of a guest that is not booted.
 var errQuarantine = errors.New("the guest is in quarantine")
 
-// broken reports whether a guest cannot run on this host until somebody acts.
+// broken reports whether an error means that a guest cannot run on this computer until a
+// user acts.
 func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(err, guest.ErrDamaged) }
 
 // thisProcess distinguishes this process from those before it.
@@ -173,8 +174,8 @@ func (m *Host) forgive(id string) {
 	}
 }
 
-// diedBy finds in a supervisor's log, from an offset on, what the Go runtime says of
-// an end of its own; nothing for a process that was ended from outside.
+// diedBy returns the message of the Go runtime about a crash in a process's log after an
+// offset; "" for a process that was killed.
 func diedBy(log string, from int64) string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// Guests of an earlier run start control planes first, and no more at once than there is
-// room for.
+// Guests of an earlier run start with the control planes, and only as many at once as the
+// limit allows.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	m := testHost(dir)
@@ -59,8 +59,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A guest whose boot hangs, as one that joins a machine that has not started, does not
-// hold the others up for good.
+// A guest whose boot hangs, such as one that joins a machine that has not started, does not
+// block the others.
 func TestResumePassesAHangingBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := testHost(t.TempDir())

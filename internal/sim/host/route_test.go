@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// A guest reaches what is declared reachable, by the TLS that its program chooses, and
-// nothing else of this machine.
+// A guest reaches declared addresses, with the TLS configuration of its program, and
+// nothing else on this computer.
 func TestRoute(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

@@ -134,9 +134,8 @@ func (n *node) keepPrivate(dir string, made map[string][]byte) error {
 	return nil
 }
 
-// stopProcesses ends the static pods of this machine, all of them, and lets none
-// start any more: those of which others need nothing first, then the API server,
-// etcd last.
+// stopProcesses stops all static pods of this machine and prevents new ones: first those
+// that no other needs, then the API server, etcd last.
 func (n *node) stopProcesses(ctx context.Context) {
 	n.mu.Lock()
 	left := n.processes

@@ -44,7 +44,7 @@ type Arg struct {
 	Value string `json:"value"`
 }
 
-// Discovery says how to find and trust the cluster.
+// Discovery describes how to find and trust the cluster.
 type Discovery struct {
 	// Endpoint is host:port of the API server, for discovery by token.
 	Endpoint string
@@ -114,9 +114,9 @@ type wire struct {
 
 const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
-// ParseJoin reads the first JoinConfiguration of a YAML stream. The hostname
-// names a node that the configuration does not. Notes say what was read and is
-// not acted on. An error says which field is wrong; it never quotes a token.
+// ParseJoin parses the first JoinConfiguration in a YAML stream. The hostname is the node's
+// name if the configuration has none. Notes list fields that have no effect here. The error
+// names the wrong field; it never contains a token.
 func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
 	w, notes, err := decode(data)
 	if err != nil {

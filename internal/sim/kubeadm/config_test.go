@@ -115,7 +115,7 @@ func TestParseJoinRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseJoin holds that no input panics, and that what is accepted names a node and a
+// FuzzParseJoin checks that no input panics, and that an accepted one names a node and a
 // way to the cluster.
 func FuzzParseJoin(f *testing.F) {
 	f.Add("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration" + found)

@@ -51,8 +51,8 @@ const (
 	apiPause    = 500 * time.Millisecond
 )
 
-// ask gets an object, again while the API server does not answer, or not yet with it:
-// it may just have started. What is not there is an answer.
+// ask reads an object, and retries while the API server does not answer or does not serve
+// the object, because it may just have started. NotFound is returned at once.
 func (j *join) ask(ctx context.Context, c *cluster, path string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := get(ctx, c.http, c.server+path, c.token, into)

@@ -146,7 +146,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinFails holds that a join that fails says why, and with which file or field.
+// TestJoinFails checks that the error of a failed join has the reason and names the file or
+// field.
 func TestJoinFails(t *testing.T) {
 	ready := &corev1.Node{}
 	ready.Name = "node1"
@@ -220,8 +221,8 @@ func TestIgnorePreflight(t *testing.T) {
 	}
 }
 
-// TestJoinResumes holds that a join that was cut off at any request goes on with the
-// files that the first left, and ends as one that was never cut off.
+// TestJoinResumes checks that a join that is interrupted at any request continues with the
+// files of the first run, with the same result as an uninterrupted one.
 func TestJoinResumes(t *testing.T) {
 	c, out := newControlPlane(t), &bytes.Buffer{}
 	o, _ := c.machine(t, "windows", out)

@@ -61,9 +61,9 @@ type Options struct {
 	// StartKubelet restarts the machine's kubelet service. It must not wait for
 	// the node to be ready.
 	StartKubelet func(ctx context.Context) error
-	// Resume says that an earlier run on this root was cut off because the
-	// simulator ended, not the machine: its files are no error. A cut that left
-	// its marker is recognised without it.
+	// Resume is true if an earlier run on this root was interrupted because the simulator
+	// ended, not the machine: its files are no error. An interruption that left its marker
+	// is recognised without it.
 	Resume bool
 	// IgnorePreflight are checks made warnings, as --ignore-preflight-errors.
 	IgnorePreflight []string
@@ -140,7 +140,7 @@ func (j *join) run(ctx context.Context) error {
 	return nil
 }
 
-// enter discovers the cluster and starts a kubelet with what it learned.
+// enter discovers the cluster and starts a kubelet with the bootstrap credentials.
 func (j *join) enter(ctx context.Context) error {
 	cluster, err := j.discover(ctx)
 	if err != nil {
@@ -195,7 +195,7 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 	return nil
 }
 
-// bootstrapped reports whether kubelet.conf is there and names a credential.
+// bootstrapped reports whether kubelet.conf exists and names a credential.
 func (j *join) bootstrapped() bool {
 	data, err := j.read(kubeletConf)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// check is one preflight check and what it found.
+// check is one preflight check and its result.
 type check struct {
 	name string
 	err  error

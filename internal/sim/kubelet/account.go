@@ -23,8 +23,8 @@ const (
 	tokenLife = int64(3607)
 	// tokenWait bounds the request of a token.
 	tokenWait = 30 * time.Second
-	// podIdle is how long the connection of a node's pods stays open that none of them
-	// uses. With a thousand nodes the idle ones would be most of the memory.
+	// podIdle is how long an unused connection of a node's pods remains open. With a
+	// thousand nodes idle connections would be most of the memory.
 	podIdle = 10 * time.Second
 )
 

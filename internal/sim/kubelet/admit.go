@@ -176,7 +176,7 @@ func (k *Kubelet) hide(w *worker) {
 	w.sandbox.exposed = false
 }
 
-// exposes reports whether the pod's ports are in the network under an address of its own.
+// exposes reports whether the pod has an IP address of its own in the network.
 func (w *worker) exposes() bool {
 	return w.sandbox.exposed && w.k.c.Network != nil && w.sandbox.ip.IsValid() && w.sandbox.ip != w.k.c.InternalIP
 }

@@ -26,8 +26,8 @@ const (
 // alwaysAllow is the authorization mode that allows all requests; the other mode is Webhook.
 const alwaysAllow = "AlwaysAllow"
 
-// guarded lets in who has a client certificate of the cluster's CA and may do what is
-// asked, as the API server answers; the health check is open.
+// guarded allows requests of clients with a certificate of the cluster's CA that the API
+// server authorises; the health check needs no certificate.
 func (k *Kubelet) guarded(next http.Handler) http.Handler {
 	var decided decisions
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

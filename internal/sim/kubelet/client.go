@@ -29,8 +29,8 @@ type client struct {
 	dials *connrotation.Dialer
 }
 
-// newClient connects to server, trusting ca. The certificate is asked for at
-// each handshake; a token is used where there is one.
+// newClient returns a client of server that trusts ca. cert is called at each handshake; a
+// token is used if there is one.
 func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certificate, token string) (*client, error) {
 	roots, err := pool(ca)
 	if err != nil {

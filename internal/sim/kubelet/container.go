@@ -317,7 +317,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	return e, nil
 }
 
-// expectedToEnd reports whether a pod's containers are there to finish.
+// expectedToEnd reports whether a pod's containers are meant to finish.
 func expectedToEnd(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
 }

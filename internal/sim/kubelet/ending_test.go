@@ -117,7 +117,7 @@ func TestPodAnswersUntilItsPreStopHookIsDone(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		sleep, grace int64
-		// answers is how many seconds the pod goes on answering.
+		// answers is for how many seconds the pod continues to answer.
 		answers int64
 	}{
 		{"hook", 20, 30, 20},

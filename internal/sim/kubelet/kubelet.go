@@ -86,8 +86,8 @@ type Config struct {
 	// Folders reports changes in the folder of static pods; nil makes one for this
 	// kubelet alone.
 	Folders *Folders
-	// Health says what is wrong with the machine; nil is nothing. It is asked before
-	// each status and each new pod, and must not block.
+	// Health returns the problems of the machine; nil means none. It is called before each
+	// status and each new pod, and must not block.
 	Health func() Health
 	// Identity takes the identity that a container's credential spec names, on Windows, and
 	// returns it as DOMAIN\ACCOUNT$. Nil refuses every spec. Its error is the runtime's.
@@ -121,7 +121,7 @@ type Health struct {
 	DiskFull bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
-	// PodsCutOff is set if no pod with an address of its own can be reached.
+	// PodsCutOff is true if no pod with an address of its own can be reached.
 	PodsCutOff bool
 }
 
@@ -165,7 +165,7 @@ type Process interface {
 	Stop(ctx context.Context) error
 }
 
-// Network carries connections to pods.
+// Network connects to pods.
 type Network interface {
 	// AddPod makes the TCP ports of a pod's address reachable. serve answers one
 	// connection and returns when it is over.
@@ -309,7 +309,7 @@ func (k *Kubelet) Look() {
 	k.pods.wakeAll()
 }
 
-// touched asks for an early look at the machine's files.
+// touched requests an early check of the machine's files.
 func (k *Kubelet) touched() {
 	select {
 	case k.poke <- struct{}{}:

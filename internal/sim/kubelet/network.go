@@ -26,9 +26,8 @@ func (k *Kubelet) checkNetwork() bool {
 	return changed
 }
 
-// cniConfigured reports whether one valid configuration is in /etc/cni/net.d. Docker with
-// kubenet or its own NAT would not need one, but every template that names Docker brings a
-// CNI.
+// cniConfigured reports whether /etc/cni/net.d has a valid configuration. Docker with
+// kubenet or its own NAT would not need one, but every template with Docker installs a CNI.
 func (k *Kubelet) cniConfigured() bool {
 	dir, err := k.c.Path(cniFolder)
 	if err != nil {

@@ -109,8 +109,8 @@ func nodeLabels(f nodeFacts) map[string]string {
 	return l
 }
 
-// nodeStatus returns the status to write over the one that is there: what others own (a
-// cloud provider's addresses, images, attached volumes) is kept.
+// nodeStatus returns the new status of the node; fields that others write (a cloud
+// provider's addresses, images, attached volumes) are kept.
 func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	s := *old.DeepCopy()
 	s.Capacity = capacity(f)

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestCloudTaint: a node of an external cloud provider registers with that
-// provider's taint once, whoever else asks for it.
+// TestCloudTaint: a node with an external cloud provider registers with that provider's
+// taint once, even if its configuration contains it too.
 func TestCloudTaint(t *testing.T) {
 	uninitialized := corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	other := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}

@@ -106,7 +106,7 @@ func (m *podManager) start(w *worker) {
 	})
 }
 
-// Delete notifies the worker that its pod exists no more.
+// Delete notifies the worker that its pod was deleted.
 func (m *podManager) Delete(obj any) error {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {

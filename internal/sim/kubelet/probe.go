@@ -277,7 +277,7 @@ func (w *worker) askHTTP(ctx context.Context, g *corev1.HTTPGetAction, at string
 		r.Header.Add(h.Name, h.Value)
 	}
 	r.Header.Set("User-Agent", "kube-probe/"+w.k.c.Version+" (simulated)")
-	// A kubelet verifies no certificate of what it probes.
+	// A kubelet's probes verify no certificate.
 	transport := &http.Transport{
 		DialContext: w.k.c.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	answered, err := transport.RoundTrip(r)
@@ -305,7 +305,7 @@ func (w *worker) listening() map[int32]*container {
 	return ports
 }
 
-// opens returns the TCP ports of a container: the declared ones, and those that its stub opens.
+// opens returns the TCP ports of a container: the declared ones, and those of its stub.
 func (w *worker) opens(c *container) []int32 {
 	var ports []int32
 	for _, p := range c.spec.Ports {

@@ -63,9 +63,9 @@ func (k *Kubelet) facts() nodeFacts {
 		networkProblem: k.node.networkProblem(), health: k.c.Health(), now: k.c.Clock.Now()}
 }
 
-// runNode registers the node once and then keeps lease and status. A Node that
-// is deleted under a running kubelet is not made again before a restart, as with
-// the real one: the lease goes on, status writes fail.
+// runNode registers the node once and then updates lease and status. Like a real kubelet,
+// it does not create a Node again that is deleted while it runs: the lease is still
+// renewed, and status writes fail.
 func (k *Kubelet) runNode(ctx context.Context) error {
 	k.checkNetwork()
 	if k.flags.RegisterNode && (k.settings.RegisterNode == nil || *k.settings.RegisterNode) {

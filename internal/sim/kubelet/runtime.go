@@ -62,7 +62,7 @@ func (r *Runtime) take(uid types.UID) (leftPod, bool) {
 	return p, ok
 }
 
-// sweep ends what was left of all pods but those to keep.
+// sweep removes the remains of all pods except those to keep.
 func (r *Runtime) sweep(keep map[types.UID]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *Runtime) sweep(keep map[types.UID]bool) {
 	}
 }
 
-// adopt keeps what the pod had before the kubelet restarted: its containers where
-// the machine still has them, else its address.
+// adopt restores the pod's state from before the kubelet's restart: its containers if the
+// machine still has them, otherwise its address.
 func (w *worker) adopt(ctx context.Context) {
 	if w.static {
 		return // its processes have another keeper

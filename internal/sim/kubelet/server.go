@@ -101,7 +101,7 @@ func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": list})
 }
 
-// serveFiles serves what is below /var/log, as enableSystemLogHandler has it by
+// serveFiles serves the files below /var/log, because enableSystemLogHandler is on by
 // default; log queries (enableSystemLogQuery) are off by default and not simulated.
 func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 	dir, err := k.c.Path("/var/log")

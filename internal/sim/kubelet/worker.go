@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// worker brings one pod from what it is to what it should be, a step at a time,
-// in one goroutine that sleeps while nothing changes.
+// worker moves one pod from its present to its desired state, one step at a time, in one
+// goroutine that sleeps while nothing changes.
 type worker struct {
 	k               *Kubelet
 	uid             types.UID

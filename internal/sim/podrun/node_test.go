@@ -86,7 +86,7 @@ func manage() error {
 		filepath.Join(*certs, "tls.key"), http.HandlerFunc(refuse))
 }
 
-// audienceOf reads whom the token in a file is for.
+// audienceOf returns the audience of the token in a file.
 func audienceOf(file string) ([]string, error) {
 	token, err := os.ReadFile(file)
 	if err != nil {

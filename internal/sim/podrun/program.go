@@ -144,7 +144,7 @@ func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env m
 	return append(argv, p.elsewhere(pod.Namespace)...)
 }
 
-// moveMounts puts the directory of a mount in the place of its path.
+// moveMounts replaces the path of a mount by its directory.
 func moveMounts(s string, mounts map[string]string) string {
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(mounts))) {
 		s = strings.ReplaceAll(s, path, mounts[path])
@@ -152,7 +152,7 @@ func moveMounts(s string, mounts map[string]string) string {
 	return s
 }
 
-// expand puts in $(NAME) as Kubernetes does: what is not set stays, $$ is a $.
+// expand replaces $(NAME) as Kubernetes does: an unset name is kept, and $$ becomes $.
 func expand(s string, env map[string]string) string {
 	var out strings.Builder
 	for {

@@ -34,8 +34,8 @@ func TestSplitImage(t *testing.T) {
 	}
 }
 
-// TestFind: the program of a tag goes before the one of every tag, and what is
-// missing is named.
+// TestFind: a program for a tag takes precedence over the one for every tag, and an error
+// names what is missing.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"casement-manager", "casement-manager_v0.1.0", "other"} {

@@ -20,8 +20,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeVolumes writes what the pod mounts below its directory, and again what has
-// changed since.
+// writeVolumes writes the pod's volumes below its directory, and later those that have
+// changed.
 func (w *worker) writeVolumes(ctx context.Context) error {
 	for _, v := range w.pod.Spec.Volumes {
 		dir := w.volume(v.Name)

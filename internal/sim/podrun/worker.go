@@ -52,7 +52,7 @@ type container struct {
 	process *process.Process
 	started metav1.Time
 	ready   bool
-	// nextProbe is when a container that is ready is asked again.
+	// nextProbe is the time of the next probe of a ready container.
 	nextProbe time.Time
 	// problem is why there is no process.
 	reason, problem string
@@ -170,9 +170,9 @@ func (w *worker) startContainer(c *container, p program, file string) error {
 
 func (w *worker) log(container string) string { return filepath.Join(w.dir, container+".log") }
 
-// probe asks the readiness probes; a container without one is ready when it runs. One
-// that is not ready is asked at each step, and one that is ready at its probe's period:
-// a container that rests is not kept busy.
+// probe runs the readiness probes; a container without one is ready when it runs. A
+// container that is not ready is probed at each step, and a ready one at its probe's
+// period, so that a pod without changes costs little.
 func (w *worker) probe() {
 	for _, c := range w.containers {
 		running := c.process != nil && c.process.State().Running

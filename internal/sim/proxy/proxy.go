@@ -66,7 +66,7 @@ func Serve(ctx context.Context, l net.Listener, cfg Config) error {
 	return nil
 }
 
-// front speaks HTTP with whoever uses the proxy.
+// front answers the HTTP requests of the proxy's clients.
 type front struct {
 	Config
 	tunnels *queue
@@ -132,7 +132,7 @@ func (f *front) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join copies what one connection says to another, and ends both.
+// join copies data between two connections in both directions, and closes both.
 func join(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()

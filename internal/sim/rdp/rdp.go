@@ -28,7 +28,7 @@ const (
 type Server struct {
 	// TLS has the certificate.
 	TLS *tls.Config
-	// Picture draws what is shown, in the size that the client asks for, in pixels.
+	// Picture draws the screen in the size that the client requests, in pixels.
 	Picture func(width, height int) image.Image
 }
 

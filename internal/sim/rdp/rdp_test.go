@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzSession sends arbitrary bytes to a session in the place of a client's messages after TLS.
+// FuzzSession sends random bytes to a session instead of a client's messages after TLS.
 func FuzzSession(f *testing.F) {
 	f.Add(tpktData(connectInitial(640, 480, 2)))
 	f.Add(slices.Concat(tpktData(connectInitial(64, 48, 1)), tpktData([]byte{mcsAttachUser}),

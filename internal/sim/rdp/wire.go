@@ -93,8 +93,8 @@ func le(values ...uint16) (out []byte) {
 	return out
 }
 
-// readTPKT reads one message and returns what follows its header, which says how long it is.
-// A fast-path message ([MS-RDPBCGR] 2.2.8.1.2) is returned as none: it is input.
+// readTPKT reads one message and returns its payload; the header contains the length. For a
+// fast-path message ([MS-RDPBCGR] 2.2.8.1.2), which is input, it returns none.
 func readTPKT(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:2]); err != nil {

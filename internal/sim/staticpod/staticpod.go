@@ -57,8 +57,8 @@ type Mapping struct {
 	// Version is the Kubernetes version that was asked for ("v1.34.2"); empty
 	// means the embedded one. See Emulated for what runs.
 	Version string
-	// Alone says that no other instance of the program runs in the cluster: it then
-	// takes part in no election of a leader.
+	// Alone is true if no other instance of the program runs in the cluster: it then takes
+	// part in no leader election.
 	Alone bool
 }
 
@@ -178,8 +178,8 @@ func (f flag) String() string {
 	return "--" + f.name + "=" + f.value
 }
 
-// urls puts the loopback address into URLs and drops those that become equal:
-// etcd refuses to listen twice on one socket.
+// urls replaces the hosts of URLs by the loopback address and removes duplicates: etcd
+// refuses to listen twice on one socket.
 func (m Mapping) urls(value string) (string, error) {
 	var out []string
 	for item := range strings.SplitSeq(value, ",") {
@@ -211,9 +211,9 @@ func (m Mapping) members(value string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// url replaces the host of a URL when it means this guest. All interfaces would
-// be those of this machine, so they become the loopback address too. A socket in
-// the file system would be one of this machine.
+// url replaces the host of a URL that names this guest. The unspecified address would mean
+// all interfaces of this computer, so it becomes the loopback address too. A socket in the
+// file system would be one of this computer.
 func (m Mapping) url(value string) (string, error) {
 	u, err := url.Parse(value)
 	switch {
@@ -253,8 +253,8 @@ func (t *translation) additions() []flag {
 	add := []flag{{name: "bind-address", value: t.Loopback}}
 	switch t.program {
 	case etcd:
-		// No disk that could lose power is behind it. Its default data directory is
-		// made of its name, which may lead anywhere.
+		// The data need not survive a power failure. etcd's default data directory is
+		// derived from its name, which may be any path.
 		return []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
 			{name: "data-dir", value: t.inside("/default.etcd")}}
 	case apiServer:

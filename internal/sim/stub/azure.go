@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Azure reaches a cloud. It is a client of its own on purpose: the stubs see
-// the local Azure as any other program does.
+// Azure is a stub's own client of the local Azure, so that stubs use it like any other
+// program.
 type Azure struct {
 	// Endpoint is the base URL of the resource manager, Authority that of the login service.
 	Endpoint, Authority string
@@ -148,7 +148,7 @@ func refusal(status int, answer []byte) error {
 // document is an ARM resource as it came.
 type document = map[string]any
 
-// operationPoll is the pause between looks at a resource that changes.
+// operationPoll is the interval at which a changing resource is read.
 const operationPoll = 100 * time.Millisecond
 
 // put writes a resource and waits until the operation has ended.

@@ -235,8 +235,8 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 	return nil
 }
 
-// ours reports whether a provider ID is of a virtual machine in the cluster's resource group, or
-// of an instance of a scale set in it.
+// ours reports whether a provider ID is that of a virtual machine in the cluster's resource
+// group, or of an instance of a scale set in it.
 func (k *controller) ours(providerID string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(providerID), k.compute())
 	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))

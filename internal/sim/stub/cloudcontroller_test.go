@@ -140,7 +140,7 @@ func TestCloudControllerManager(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "etc/kubernetes/azure.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A load balancer of that name is there already, for the nodes' outbound traffic.
+	// A load balancer with that name exists, for the nodes' outbound traffic.
 	lb := cl.arm.network("rg", "loadBalancers", "demo")
 	cl.arm.put(ctx, cl.arm.network("rg", "publicIPAddresses", "out"), document{
 		"location": "westeurope", "sku": document{"name": "Standard"}, "properties": document{"publicIPAllocationMethod": "Static"},

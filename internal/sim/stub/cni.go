@@ -64,7 +64,7 @@ func calicoConf(env Env) string {
 }
 
 func installCalico(env Env) error {
-	// The real file carries a token; nothing here needs one.
+	// The real file contains a token; nothing here needs one.
 	if err := env.write(confDir+"/calico-kubeconfig", "# casement: simulated, holds no credentials\n"); err != nil {
 		return err
 	}

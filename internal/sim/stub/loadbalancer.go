@@ -43,8 +43,8 @@ func wantsBalancer(s *corev1.Service) bool {
 
 func isInternal(s *corev1.Service) bool { return s.Annotations[internalAnnotation] == "true" }
 
-// reconcileServices makes the load balancers, public addresses and security rules that the
-// services of the cluster ask for, and deletes those of deleted services.
+// reconcileServices creates the load balancers, public addresses and security rules of the
+// cluster's services, and deletes those of deleted services.
 func (k *controller) reconcileServices(ctx context.Context) error {
 	all, err := k.services.List(labels.Everything())
 	if err != nil {
@@ -247,8 +247,8 @@ func (k *controller) release(ctx context.Context, s *corev1.Service) error {
 const securityPriority = 500
 
 // ensureSecurityRules opens the services' ports for the Internet and closes those of
-// services that went. The node subnet's group is changed rule by rule, so that the
-// rules of others stay.
+// deleted services. It writes single rules of the node subnet's group, so that others'
+// rules are kept.
 func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []*corev1.Service, public map[string]string) error {
 	if k.Config.SecurityGroup == "" {
 		return nil

@@ -30,7 +30,7 @@ type Instance struct {
 	Addresses                      []corev1.NodeAddress
 }
 
-// statusInterval is how often a node manager looks at its node without a signal.
+// statusInterval is the interval at which a node manager reads its node without a signal.
 const statusInterval = 5 * time.Minute
 
 // nodeAdded signals the manager of a node that the node has appeared: a kubelet that

@@ -144,7 +144,7 @@ func answer(f *fabric.Fabric, from fabric.Origin, to string) string {
 	return string(data)
 }
 
-// TestProblemDetector: its conditions are added to those of the kubelet.
+// TestProblemDetector: its conditions are added to the kubelet's.
 func TestProblemDetector(t *testing.T) {
 	c, _ := newCluster(t)
 	makeNode(t, "problems")
@@ -215,7 +215,7 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	if got := answer(f, from, nodePort); !strings.Contains(got, "refused") {
 		t.Errorf("node port after kube-proxy ended = %q", got)
 	}
-	// The watch goes on with the connection of the other member.
+	// The watch continues over the other member's connection.
 	if _, err := shared.client.CoreV1().Services("default").Create(ctx, named(service("default", "late"), "late"),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Each image that the addons use has a stub; otherwise the node would run no CNI in its place.
+// Each image of the addons has a stub; without one the node would have no CNI.
 func TestEveryAddonImageHasAStub(t *testing.T) {
 	for _, a := range addons.All() {
 		data, err := a.Render(addons.Params{})

@@ -22,9 +22,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// serviceWatch follows services and endpoint slices for all the kube-proxies and
-// DNS servers of a cluster with one connection: that of the member that came first
-// and still runs.
+// serviceWatch watches services and endpoint slices for all the kube-proxies and DNS
+// servers of a cluster over one connection: that of the longest-running member.
 type serviceWatch struct {
 	net *fabric.Cluster
 	log *slog.Logger
