@@ -16,9 +16,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// TestNewWindowsRelease: a row in the table of package windows is all that a new release
-// of Windows Server needs. The emulator has a table of its own, which TestReleasesInAzure
-// compares.
+// TestNewWindowsRelease: a new release of Windows Server needs only a row in the table of
+// package windows. The emulator has a table of its own, which TestReleasesInAzure compares.
 func TestNewWindowsRelease(t *testing.T) {
 	defer windows.AddForTest(windows.Release{
 		Name: "2028", Build: "10.0.29000", UBR: 1, OSImage: "Windows Server 2028 Datacenter",

@@ -13,8 +13,8 @@ var (
 	shownRule = regexp.MustCompile(`\.\./rules/(WIN\d+)\.md`)
 )
 
-// TestWindowsTables: each row of the page on what Windows nodes support names a rule, a test that
-// is there, or why it is refused.
+// TestWindowsTables: each row of the page on what Windows nodes support names a rule, an
+// existing test, or the reason why it is refused.
 func TestWindowsTables(t *testing.T) {
 	text, err := os.ReadFile("docs/reference/windows-tables.md")
 	if err != nil {

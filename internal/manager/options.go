@@ -54,8 +54,8 @@ type Options struct {
 	// LeaseDuration is how long a leader that is gone holds the others up. It tries
 	// for RenewDeadline to renew its lease, every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracefulShutdown is how long work in progress may continue after the manager is told
-	// to stop.
+	// GracefulShutdown is how long work in progress may continue once the manager has to
+	// stop.
 	GracefulShutdown time.Duration
 	// SyncPeriod is how often all objects are gone through again, Resync how long
 	// a settled object waits for its next comparison with Azure, and ReadTTL how

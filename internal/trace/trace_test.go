@@ -27,7 +27,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// receiver is an OTLP collector that keeps what it is sent.
+// receiver is an OTLP collector that stores the received spans.
 type receiver struct {
 	collector.UnimplementedTraceServiceServer
 	mu    sync.Mutex

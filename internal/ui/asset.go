@@ -35,7 +35,8 @@ var (
 	exportWord = regexp.MustCompile(`(?m)^export ((?:const|function|class) (\w+))`)
 )
 
-// bundle joins the modules, each a function that returns what it exports.
+// bundle joins the modules into one script; each becomes a function that returns its
+// exports.
 func bundle() string {
 	var out strings.Builder
 	out.WriteString("\"use strict\";\n(() => {\n")

@@ -88,8 +88,8 @@ func (h *hub) set(ctx context.Context, m model.Model) bool {
 	return true
 }
 
-// next returns the current model as soon as it is another one than have, or have itself
-// after a time. It returns false when ctx ends.
+// next returns the current model as soon as it differs from have, or have itself after a
+// time. It returns false when ctx ends.
 func (h *hub) next(ctx context.Context, have model.Model, patience time.Duration) (model.Model, bool) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -23,7 +23,7 @@ import (
 
 // Local is the local plane behind a Reader.
 type Local interface {
-	// Azure reads the local Azure; an error says that the plane does not answer.
+	// Azure reads the local Azure; an error means that the plane does not answer.
 	Azure(ctx context.Context) (*model.Azure, error)
 	// Guests lists the VMs that boot, which is all that boot logs need of Azure.
 	Guests(ctx context.Context) ([]model.Guest, error)
@@ -44,10 +44,10 @@ func selection(r *http.Request) Selection {
 
 // Reader is the Source of a management cluster.
 type Reader struct {
-	// Client returns a client of the management cluster. It is asked each time, as a
-	// local plane may end and start again.
+	// Client returns a client of the management cluster. It is called each time, because a
+	// local plane can end and start again.
 	Client func() (client.Client, error)
-	// Namespace limits what is shown; "" shows all.
+	// Namespace limits the objects; "" means all namespaces.
 	Namespace string
 	Meta      model.Meta
 	// Local is nil where the clusters are not in the local plane.
@@ -166,7 +166,8 @@ func ids(guests []model.Guest) []string {
 // errSelection is the error for a row that is no object.
 var errSelection = errors.New("this row is no object that can be looked at")
 
-// find resolves a selection. A kind that has no answer of its own has its cluster's.
+// find resolves a selection. For a kind without an answer of its own, it selects its
+// cluster.
 func (r *Reader) find(ctx context.Context, c client.Client, s Selection) (facts.Object, error) {
 	part := strings.Split(s.Key, "/")
 	switch {
@@ -247,7 +248,7 @@ func (r *Reader) Console(ctx context.Context, s Selection, follow bool, w io.Wri
 	return errors.Join(r.Local.Console(ctx, id, follow, lines), lines.flush())
 }
 
-// redactor takes the secrets out of what is written, line by line.
+// redactor removes secrets from the text that is written to it, line by line.
 type redactor struct {
 	w     io.Writer
 	part  []byte

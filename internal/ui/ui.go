@@ -56,7 +56,7 @@ type Server struct {
 	mux      *http.ServeMux
 }
 
-// New makes a server for a listener's address, with a token of its own.
+// New returns a server for a listener's address, with a new token.
 func New(source Source, address net.Addr) *Server {
 	s := &Server{source: source, hub: newHub(source.Read), token: rand.Text(), host: address.String(),
 		consoles: make(chan struct{}, maxConsoles), answers: make(chan struct{}, maxAnswers), mux: http.NewServeMux()}

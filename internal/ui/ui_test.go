@@ -229,8 +229,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestModules: every script is bundled, after those that it imports, and has no other way
-// to make markup of text than the one that escapes.
+// TestModules: every script is in the bundle, after those that it imports, and creates
+// markup from text only with the function that escapes it.
 func TestModules(t *testing.T) {
 	files, err := fs.Glob(assets, "assets/*.js")
 	if err != nil || len(files) != len(modules) {

@@ -86,9 +86,8 @@ func askPool(ctx context.Context, c Config, old, p *infrav1.AzureMachinePool) ([
 	return nil, errs, err
 }
 
-// unknownSubnets are interfaces in subnets that the cluster does not have. Where the
-// object does not say which cluster it is for, or the cluster is not there yet, nothing
-// is known.
+// unknownSubnets returns errors for interfaces in subnets that the cluster does not have;
+// none if the object names no cluster, or the cluster does not exist yet.
 func unknownSubnets(ctx context.Context, c client.Client, o client.Object, interfaces []infrav1.NetworkInterface,
 	path *field.Path) (field.ErrorList, error) {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]

@@ -21,9 +21,9 @@ type crdField struct {
 	enum     []string
 }
 
-// TestCAPZFields: a manifest for CAPZ v1.26.0 is one for casement. Every field of
-// its self-managed kinds is there with the same type, and nothing is demanded or
-// refused that was not. The page of the comparison is kept with it.
+// TestCAPZFields: a manifest for CAPZ v1.26.0 is valid for casement. Every field of its
+// self-managed kinds exists with the same type, and nothing more is required or refused.
+// The page with the comparison is kept up to date by this test.
 func TestCAPZFields(t *testing.T) {
 	theirs := capzFields(t)
 	ours := crdFields(t)

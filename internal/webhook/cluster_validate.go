@@ -164,8 +164,8 @@ func nodeOutboundLBImmutable(was, is *infrav1.LoadBalancerSpec, path *field.Path
 	return errs
 }
 
-// subnetsImmutable lets the ranges of a network in another resource group change:
-// it is the user's, and the ranges only say what is there.
+// subnetsImmutable allows changes of the ranges of a network in another resource group: it
+// is the user's, and the ranges only describe it.
 func subnetsImmutable(was, is *infrav1.NetworkSpec, group string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, subnet := range is.Subnets {

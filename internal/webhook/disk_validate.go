@@ -106,8 +106,8 @@ func validateDataDisks(disks []infrav1.DataDisk, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// validateSecurity is for trusted launch and confidential VMs.
-// Source: https://learn.microsoft.com/azure/confidential-computing/confidential-vm-overview.
+// validateSecurity checks the fields for trusted launch and confidential VMs. Source:
+// https://learn.microsoft.com/azure/confidential-computing/confidential-vm-overview.
 func validateSecurity(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	profile := s.SecurityProfile
 	if profile == nil {

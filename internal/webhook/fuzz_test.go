@@ -62,9 +62,9 @@ func random[T any](seed uint64, spec func(*T) any) *T {
 	return obj
 }
 
-// settles checks what holds of every object, good or bad: defaulting twice is
-// once, an object that does not change is never refused, and applying the same
-// manifest again changes nothing.
+// settles checks properties of every object, valid or not: defaulting twice equals
+// defaulting once, an unchanged object is never refused, and applying the same manifest
+// again changes nothing.
 func settles[T any](t *testing.T, manifest T, clone func(T) T, inherit func(old, obj T), defaults func(T) error,
 	refused func(old, obj T) int) {
 	t.Helper()

@@ -27,7 +27,8 @@ import (
 )
 
 // TestGolden admits whole manifests as the API server would: the CRD's defaults,
-// ours, our validation, the CRD's schema. The golden files show what is stored.
+// casement's, casement's validation, the CRD's schema. The golden files contain the stored
+// objects.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -52,8 +52,8 @@ func validateAPIServerLB(s *infrav1.AzureClusterSpec, lb *infrav1.LoadBalancerSp
 	return append(errs, validatePublicIPs(s, lb.FrontendIPs, path.Child("frontendIPs"))...)
 }
 
-// validatePublicIPs: the API server of a public cluster has one public address and, where
-// that is asked for, a private one, which an internal load balancer of its own answers on.
+// validatePublicIPs: the API server of a public cluster has one public address and, if the
+// spec requests it, a private one, on an internal load balancer of its own.
 func validatePublicIPs(s *infrav1.AzureClusterSpec, frontends []infrav1.FrontendIP, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	public, private := 0, 0

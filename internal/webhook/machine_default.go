@@ -12,7 +12,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Disk SKUs with rules of their own.
+// Disk SKUs to which special rules apply.
 const (
 	ultraSSD  = "UltraSSD_LRS"
 	premiumV2 = "PremiumV2_LRS"
@@ -74,8 +74,8 @@ func defaultRole(s *infrav1.AzureMachineSpec) {
 	setDefault(&role.Name, string(uuid.NewUUID()))
 }
 
-// throwAwayKey is for VMs that no user wants to log in to: Azure demands a key,
-// and the private half is forgotten.
+// throwAwayKey returns a public key for VMs that no user wants to log in to: Azure requires
+// a key, and the private half is discarded.
 func throwAwayKey() (string, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -30,8 +30,8 @@ func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
 	return machineImmutable(&was.Spec, &m.Spec, path)
 }
 
-// adopt fills what was drawn at random and the stored object lacks, so that its
-// defaults are those of the new one.
+// adopt copies generated values that the stored object lacks from the new one, so that
+// their defaults do not differ.
 func adopt(was, is *infrav1.AzureMachineSpec) {
 	setDefault(&was.SSHPublicKey, is.SSHPublicKey)
 	if was.Identity == infrav1.VMIdentitySystemAssigned && is.SystemAssignedIdentityRole != nil && was.RoleAssignmentName == "" {
@@ -93,7 +93,7 @@ func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateSSHKey never shows the value: somebody may have pasted a private key.
+// validateSSHKey never returns the value in an error, because it may be a private key.
 func validateSSHKey(key string, path *field.Path) field.ErrorList {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err == nil {

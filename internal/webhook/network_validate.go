@@ -69,7 +69,7 @@ func validateSubnets(s *infrav1.AzureClusterSpec, network *field.Path) field.Err
 	return errs
 }
 
-// validateSubnetClass is for what a subnet has without its network.
+// validateSubnetClass checks the fields of a subnet that do not depend on its network.
 func validateSubnetClass(subnet *infrav1.SubnetSpec, path *field.Path) field.ErrorList {
 	errs := named(path.Child("name"), subnet.Name, resourceNamePattern, nameRule)
 	errs = append(errs, validateRules(subnet.SecurityGroup.SecurityRules, path.Child("securityGroup", "securityRules"))...)
@@ -77,8 +77,8 @@ func validateSubnetClass(subnet *infrav1.SubnetSpec, path *field.Path) field.Err
 	return append(errs, validatePrivateEndpoints(subnet, path.Child("privateEndpoints"))...)
 }
 
-// validateRanges looks for ranges that cannot be read, lie outside of the
-// network, or overlap those of an earlier subnet.
+// validateRanges reports ranges that cannot be parsed, are outside the network, or overlap
+// those of an earlier subnet.
 func validateRanges(s *infrav1.AzureClusterSpec, i int, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	vnet, subnets := prefixes(s.NetworkSpec.Vnet.CIDRBlocks), s.NetworkSpec.Subnets
@@ -174,7 +174,7 @@ func validatePrivateEndpoints(subnet *infrav1.SubnetSpec, path *field.Path) fiel
 	return errs
 }
 
-// prefixes parses what is valid; the rest is reported at its own field.
+// prefixes returns the valid ranges; invalid ones are reported at their own field.
 func prefixes(cidrs []string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, c := range cidrs {

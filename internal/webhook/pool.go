@@ -17,7 +17,7 @@ const (
 	longestNotice  = 15
 )
 
-// inheritPool keeps what was drawn at random when an update leaves it open.
+// inheritPool copies generated values that an update leaves empty from the old object.
 func inheritPool(old, p *infrav1.AzureMachinePool) {
 	was, is := old.MachineSpec(), p.MachineSpec()
 	inheritDrawn(&was, &is)
@@ -63,9 +63,9 @@ func validatePool(old, p *infrav1.AzureMachinePool) field.ErrorList {
 	return errs
 }
 
-// validatePoolTemplate checks the pools that a template makes as they would be at their
-// own admission. The template itself keeps what its author wrote, and may be changed: a
-// topology changes its pools in place.
+// validatePoolTemplate checks the pools that a template creates as at their own admission.
+// The template itself is not defaulted and can be changed: a topology changes its pools in
+// place.
 func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
 	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations},
 		Spec: *t.Spec.Template.Spec.DeepCopy()}
@@ -104,7 +104,7 @@ func validateStrategy(r *infrav1.MachineRollingUpdateDeployment, path *field.Pat
 	return errs
 }
 
-// poolImmutable holds what Azure does not change in a scale set.
+// poolImmutable refuses changes that Azure does not allow in a scale set.
 func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList

@@ -10,7 +10,7 @@ import (
 )
 
 // TestStrategy checks which amounts of a rolling update are refused: two integers of 0, as
-// CAPZ refuses them, and what is no amount.
+// CAPZ refuses them, and texts that are no amount.
 func TestStrategy(t *testing.T) {
 	for name, c := range map[string]struct {
 		surge, unavailable string

@@ -21,7 +21,7 @@ type Note struct {
 	// Path of the field, with [] for the items of a list and {} for the values of
 	// a map.
 	Path string
-	// Text says why, and what to use instead.
+	// Text explains why, and what to use instead.
 	Text string
 	// OnChange: the field does its work when the object is made; only a later
 	// change has no effect.

@@ -45,7 +45,7 @@ type Config struct {
 	// MachinePools admits new AzureMachinePools. Those that there are can be changed
 	// and deleted at any rate.
 	MachinePools bool
-	// Client asks the API server, and Grants records what it says of identities.
+	// Client reads the API server, and Grants records its decisions about identities.
 	Client client.Client
 	Grants *grant.Book
 }
@@ -123,7 +123,7 @@ type hook[T client.Object] struct {
 	defaults func(T) error
 	validate func(old, obj T) field.ErrorList
 	warn     func(T) []string
-	// ask is what only the API server can answer; it comes after validate.
+	// ask runs the checks that need the API server; it runs after validate.
 	ask     func(ctx context.Context, c Config, old, obj T) ([]string, field.ErrorList, error)
 	config  Config
 	refuses string // why no new objects are admitted
@@ -173,7 +173,7 @@ func (h hook[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warn
 	if req, err := admission.RequestFromContext(ctx); err == nil && topology.IsDryRunRequest(req, obj) {
 		return nil, nil
 	}
-	// Only what is new is worth a warning: controllers write these objects often.
+	// Only new problems get a warning, because controllers write these objects often.
 	before := h.warnings(old)
 	warnings := slices.DeleteFunc(h.warnings(obj), func(w string) bool { return slices.Contains(before, w) })
 	warnings = append(warnings, withoutEffect(h.kind, old, obj)...)

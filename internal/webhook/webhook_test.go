@@ -266,8 +266,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestRefusing: with the gate of a kind off, no new object is admitted, and those that
-// there are can be changed.
+// TestRefusing: with the gate of a kind off, no new object is admitted, and existing ones
+// can be changed.
 func TestRefusing(t *testing.T) {
 	closed, ok := hook[*infrav1.AzureMachinePoolTemplate]{
 		kind: "AzureMachinePoolTemplate", validate: func(_, _ *infrav1.AzureMachinePoolTemplate) field.ErrorList { return nil },

@@ -54,9 +54,9 @@ func buildNumber(build string) int {
 	return n
 }
 
-// ImageRelease finds the Windows release that a container image is made for, from
-// its reference alone. It is not ok for images that do not name one: those of
-// Linux, and manifest lists for several releases.
+// ImageRelease returns the Windows release of a container image, from its reference alone.
+// ok is false for images that do not name one: Linux images, and manifest lists for several
+// releases.
 func ImageRelease(reference string) (Release, bool) {
 	repository, tag := splitImage(reference)
 	if build := regexp.MustCompile(`\b10\.0\.\d{5}\b`).FindString(tag); build != "" {

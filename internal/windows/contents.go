@@ -22,8 +22,8 @@ type Contents struct {
 	Runtime, RuntimeVersion string
 	// Ignition is true on Flatcar, which reads Ignition and no cloud-config.
 	Ignition bool
-	// KubeletService is true when kubelet runs as a Windows service of its own,
-	// which ignores kubeadm-flags.env; false with nssm and on Linux.
+	// KubeletService is true if kubelet runs as a native Windows service, which ignores
+	// kubeadm-flags.env; false with nssm and on Linux.
 	KubeletService bool
 }
 
@@ -139,7 +139,7 @@ func linuxContents(v version, definition, imageVersion string) (Contents, bool) 
 	}, true
 }
 
-// FlatcarContents returns what is on Flatcar's own image, which has containerd and no
+// FlatcarContents returns the contents of Flatcar's own image, which has containerd and no
 // Kubernetes. Source: the release notes of Flatcar 4230 (containerd 1.7, Linux 6.6); the
 // patch levels are of 4230.2.1.
 func FlatcarContents(release string) Contents {

@@ -123,8 +123,8 @@ func defaultWindows(v version, annotations map[string]string) (Image, error) {
 	return Image{Gallery: CommunityGallery, Name: fmt.Sprintf(windowsDefinition, year), Version: v.String()}, nil
 }
 
-// oldWindows returns a marketplace image of its own SKU. CAPZ refused containerd for 1.22.0
-// when it was asked for and chose it when it was not; here both choose it.
+// oldWindows returns a marketplace image with a SKU of its own. CAPZ refused containerd for
+// 1.22.0 when the template requested it and chose it by default; here both choose it.
 func oldWindows(v version, runtime, year string) (Image, error) {
 	firstContainerd, lastDockershim := version{1, 22, 0, ""}, version{1, 24, 0, ""}
 	switch {

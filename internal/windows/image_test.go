@@ -104,8 +104,8 @@ func TestParseImage(t *testing.T) {
 	}
 }
 
-// Every default image has to be one that ParseImage can read, so that the
-// simulator knows what is on it.
+// ParseImage must be able to parse every default image, so that the simulator knows its
+// contents.
 func TestDefaultImagesAreReadable(t *testing.T) {
 	for _, v := range []string{"v1.20.1", "v1.22.1", "v1.26.0", "v1.27.3", "v1.28.5", "v1.30.3", "v1.36.3"} {
 		for _, os := range []string{OSWindows, OSLinux} {

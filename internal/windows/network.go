@@ -20,7 +20,7 @@ type Network struct {
 	// MTU is the MTU of a pod's interface; 0 means the node's MTU.
 	MTU int
 	// Exceptions are the networks whose addresses are not translated, by their names in
-	// Ranges; the plug-in itself adds those of OwnExceptions.
+	// Ranges; the plug-in itself adds those in OwnExceptions.
 	Exceptions    []string
 	OwnExceptions []string
 	// Ports are the ports that nodes must reach on each other, besides the kubelet's.
@@ -183,7 +183,7 @@ func (n Network) TakesKubernetes(minor int) bool {
 	return minor >= n.From && (n.Until == 0 || minor < n.Until)
 }
 
-// TakesRelease reports whether the network is for a Windows release.
+// TakesRelease reports whether the network supports a Windows release.
 func (n Network) TakesRelease(name string) bool {
 	return len(n.Releases) == 0 || slices.Contains(n.Releases, name)
 }

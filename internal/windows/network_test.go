@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// ranges are those that the page's examples have.
+// ranges are the address ranges of the examples on the page.
 var ranges = Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/12", Nodes: "10.1.0.0/16", DNS: "10.96.0.10"}
 
 // TestNetworkPage writes docs/reference/cni.md with -update.

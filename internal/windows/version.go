@@ -33,8 +33,8 @@ func parseVersion(s string) (version, error) {
 	return version{numbers[0], numbers[1], numbers[2], pre}, nil
 }
 
-// less compares without the pre-release: an image of 1.27.0-rc.1 is where those
-// of 1.27.0 are.
+// less compares without the pre-release: an image of 1.27.0-rc.1 has the place of 1.27.0's
+// images.
 func (v version) less(o version) bool {
 	return cmp.Or(cmp.Compare(v.major, o.major), cmp.Compare(v.minor, o.minor), cmp.Compare(v.patch, o.patch)) < 0
 }

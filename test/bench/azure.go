@@ -60,8 +60,8 @@ type load struct {
 
 const workers = 16
 
-// azureLoad fills a local Azure with VMs, each with its interface and disk, and
-// measures it. No guest boots: this is about the emulator of the API.
+// azureLoad fills a local Azure with VMs, each with its interface and disk, and measures
+// it. No guest boots: only the emulator's API is measured.
 func azureLoad(show func(row), home string, vms int) error {
 	dir := filepath.Join(home, "azure")
 	self, err := os.Executable()
@@ -242,7 +242,7 @@ func (l *load) fill(vms int) ([]time.Duration, error) {
 	})
 }
 
-// customData is as long as that of a node that joins, 4 KiB.
+// customData is as long as the custom data of a joining node, 4 KiB.
 var customData = strings.Repeat("IyBjbG91ZC1jb25maWcK", 4096/20)
 
 // each runs fn for 0 to n-1 on all connections.

@@ -30,8 +30,8 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// managerMemory runs casement-manager alone against a management API server and
-// the local Azure, gives it a cluster of machines and looks at what it takes.
+// managerMemory runs casement-manager alone against a management API server and the local
+// Azure, creates a cluster of machines and measures the manager's memory.
 func managerMemory(show func(row), bin string, machines int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -63,7 +63,7 @@ func manifests(dir string, n int) error {
 	return nil
 }
 
-// workloads are kinds that make pods, with what is around the template.
+// workloads are kinds that create pods, with the text around the template.
 var workloads = []struct{ kind, head, restart string }{
 	{"Deployment", "apiVersion: apps/v1\nkind: Deployment\n%s\nspec:\n  replicas: 3\n  revisionHistoryLimit: 5\n" +
 		"  selector:\n    matchLabels:\n      app: %s\n", ""},
@@ -73,7 +73,7 @@ var workloads = []struct{ kind, head, restart string }{
 	{"Job", "apiVersion: batch/v1\nkind: Job\n%s\nspec:\n  backoffLimit: 3\n  completions: 2 # of %s\n", "      restartPolicy: Never\n"},
 }
 
-// application returns a workload with what is usually beside it.
+// application returns a workload with the objects that usually come with it.
 func application(random *rand.Rand, i int) []string {
 	name := fmt.Sprintf("app-%d", i)
 	meta := fmt.Sprintf("metadata:\n  name: %[1]s\n  namespace: team-%[2]d\n  labels:\n    app: %[1]s\n"+

@@ -26,7 +26,8 @@ import (
 // paperName is the namespace and the name of the cluster on paper.
 const paperName = "paper"
 
-// onPaper measures commands with many machines on paper, in a plane of its own.
+// onPaper measures commands with many machines that exist only as objects, on a separate
+// plane.
 func (p *plane) onPaper(show func(row), machines int) error {
 	const model = "model"
 	if err := p.all([]string{"up"}); err != nil {
@@ -109,8 +110,8 @@ func (c *copier) connect(p *plane, paper *rest.Config, model string) error {
 	return nil
 }
 
-// copyCluster copies what is of the whole cluster once, and a Windows machine,
-// its config, its VM, its node and its pods as many times as there are machines.
+// copyCluster copies the cluster's common objects once, and a Windows machine with its
+// config, VM, node and pods once per machine.
 func (c *copier) copyCluster(ctx context.Context, model string, kubeconfig []byte) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: paperName}}
 	if err := c.management.Create(ctx, namespace); err != nil {

@@ -156,8 +156,8 @@ func (p *plane) large(show func(row), nodes int) error {
 }
 
 // look measures the commands that only read, on a cluster and on one of its Windows
-// machines, and what they print. One whose exit code reports trouble is measured all
-// the same.
+// machines, and the size of their output. A command whose exit code reports problems is
+// measured too.
 func (p *plane) look(show func(row), namespace, cluster string) error {
 	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l",
 		"cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")

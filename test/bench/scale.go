@@ -48,8 +48,8 @@ func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	return s, nil
 }
 
-// point is what one cluster took, from its template until all its nodes were ready. Time
-// is that of processors: the wall's depends on what else runs.
+// point is the cost of one cluster, from its template until all its nodes were ready. Times
+// are CPU seconds, because wall time depends on what else runs.
 type point struct {
 	kind  string
 	nodes int
@@ -96,7 +96,7 @@ func (s scale) measure(bin, home string) error {
 	return os.WriteFile(s.svg, plot(s.kinds, all), 0o644)
 }
 
-// one measures a cluster on a plane of its own.
+// one measures a cluster on a new plane.
 func (s scale) one(p *plane, kind string, size int) (point, error) {
 	at := point{kind: kind, nodes: size}
 	if err := p.all([]string{"up", "--timeout", "10m"}); err != nil {
@@ -219,7 +219,7 @@ func (p point) print() {
 	fmt.Println()
 }
 
-// byValue returns the names, that of the greatest value first.
+// byValue returns the names in the order of their values, the greatest first.
 func byValue(values map[string]float64) []string {
 	return slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[b], values[a]), cmp.Compare(a, b))

@@ -58,7 +58,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestParseScale holds what the command line refuses.
+// TestParseScale tests which command lines are refused.
 func TestParseScale(t *testing.T) {
 	for name, c := range map[string]struct{ kinds, sizes, refused string }{
 		"both":        {"deployment,pool", "50,100", ""},

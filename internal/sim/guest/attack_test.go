@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestBoundedBoot boots guests whose custom data would end or exhaust the plane. They
-// fail, by name of the bound, and everything else goes on.
+// TestBoundedBoot boots guests whose custom data would crash or exhaust the plane. Each
+// fails with the name of the limit, and everything else continues.
 func TestBoundedBoot(t *testing.T) {
 	for name, c := range map[string]struct{ data, bound string }{
 		"a macro in itself": {header + "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
@@ -48,8 +48,9 @@ func bounded(t *testing.T, c guest.Config, bound string) {
 	}
 }
 
-// TestNothingOutsideChanges lets guests write, link and move by paths that climb, by
-// every way that bootstrap data has, and looks at what is beside them.
+// TestNothingOutsideChanges makes guests write, link and move with paths that contain "..",
+// in every way that bootstrap data allows, and checks that files beside the guests do not
+// change.
 func TestNothingOutsideChanges(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

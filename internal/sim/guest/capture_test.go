@@ -126,8 +126,8 @@ func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 	return g, dir
 }
 
-// TestCaptureLinux: what scripts install on Ubuntu is on the machines of its image, and what is the
-// machine's own is not.
+// TestCaptureLinux: software that scripts install on Ubuntu is on the machines of its
+// image, and files that identify the machine are not.
 func TestCaptureLinux(t *testing.T) {
 	builder, dir := plainLinux(t, "builder", nil)
 	for script, want := range map[string]string{

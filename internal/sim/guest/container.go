@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// ContainerSpec is a simulated container for those who look into it.
+// ContainerSpec describes a simulated container for commands that are executed in it.
 type ContainerSpec struct {
 	// Dir is the host directory that holds the container's files.
 	Dir string
@@ -36,7 +36,7 @@ type Container struct {
 	sh   *shell.Shell
 }
 
-// NewContainer makes the tree, or keeps what is there.
+// NewContainer creates the file tree, or keeps an existing one.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
 		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,

@@ -49,7 +49,7 @@ func (a Fault) Corrupt(data []byte) []byte {
 var base64Text = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
 
 // CorruptSecret does to a bootstrap secret, a compressed script with files in base64, what
-// Corrupt does to custom data. A value of another kind stays as it is.
+// Corrupt does to custom data. Any other value is returned unchanged.
 func (a Fault) CorruptSecret(value string) string {
 	if a.corrupt == nil || !a.fetched {
 		return value
@@ -238,8 +238,8 @@ func removeCNI(m *machine.Machine) error {
 	return nil
 }
 
-// cni puts text into the CNI configurations of a Windows machine, behind the brace
-// that they begin with, and takes it out again.
+// cni returns a fault that inserts text into the CNI configurations of a Windows machine,
+// after their first brace; its end removes the text.
 func cni(name, does, text string) Fault {
 	edit := func(from, to string) func(*machine.Machine) error {
 		return func(m *machine.Machine) error {

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestCorruptSecret corrupts the token in a bootstrap secret, and leaves what it does not
-// know as it is.
+// TestCorruptSecret corrupts the token in a bootstrap secret, and leaves other values
+// unchanged.
 func TestCorruptSecret(t *testing.T) {
 	const token = "abcdef.0123456789abcdef"
 	script := "base64 -d <<'END' >'/run/kubeadm/kubeadm-join-config.yaml'\n" +

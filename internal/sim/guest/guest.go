@@ -96,7 +96,7 @@ type Status struct {
 	ExitCode int
 	// LastLines are the console's last lines, without secrets.
 	LastLines []string
-	// Sentinel reports whether kubeadm's success file is there.
+	// Sentinel is true if kubeadm's success file exists.
 	Sentinel bool
 	// Boots counts boots and reboots since the guest was made by New.
 	Boots int
@@ -105,15 +105,15 @@ type Status struct {
 // Config is a guest and what its host does for it.
 type Config struct {
 	Machine Machine
-	// Commands come in front of the default table, by name in lower case and
-	// without .exe; kubeadm has no default.
+	// Commands take precedence over the default table, by name in lower case and without
+	// .exe; kubeadm has no default.
 	Commands map[string]Command
 	// Log is the serial console. Nil is none.
 	Log io.Writer
 	// Clock defaults to the real one.
 	Clock clock.Clock
-	// HTTP carries what programs of the guest ask by HTTP, in the guest's network; nil
-	// reaches nothing.
+	// HTTP sends the HTTP requests of the guest's programs, in the guest's network; with
+	// nil they fail.
 	HTTP http.RoundTripper
 	// OnChange hears each new status, from the goroutine that changed it.
 	OnChange func(Status)

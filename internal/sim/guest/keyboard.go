@@ -59,7 +59,7 @@ func (k *keyboard) pump(in io.Reader) {
 	}
 }
 
-// Read gives what was typed.
+// Read returns what the user typed.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -88,8 +88,8 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	}
 }
 
-// resize gives a terminal, if there is one, the size that a request of either kind
-// carries (RFC 4254 sections 6.2 and 6.7).
+// resize sets the size of a terminal, if there is one, from a request of either kind (RFC
+// 4254 sections 6.2 and 6.7).
 func resize(terminal *tty, r *ssh.Request) {
 	var pty struct {
 		Kind                         string

@@ -76,7 +76,7 @@ func (t *tree) Filecmd(r *sftp.Request) error {
 	return sftp.ErrSSHFxOpUnsupported
 }
 
-// PosixRename returns a rename over what is there.
+// PosixRename renames a file and replaces an existing one.
 func (t *tree) PosixRename(r *sftp.Request) error {
 	return t.m.Root.Rename(t.local(r.Filepath), t.local(r.Target))
 }

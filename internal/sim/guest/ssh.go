@@ -156,7 +156,7 @@ func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerCon
 	}
 }
 
-// forward carries a connection that the client wants made from the guest.
+// forward opens a connection from the guest that the client requests, and copies its data.
 func forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
 	var to struct {
 		Host       string

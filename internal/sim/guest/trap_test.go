@@ -379,7 +379,7 @@ func TestBootstrapExtension(t *testing.T) {
 	}
 }
 
-// TestLaterBoots looks at what a second process makes of a guest.
+// TestLaterBoots tests the boot of an existing guest in a second process.
 func TestLaterBoots(t *testing.T) {
 	data := []byte("#cloud-config\nruncmd: ['echo x>>/n']\n")
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func (c Call) kind() string {
 // MaxMinutes is how many minutes of calls are kept.
 const MaxMinutes = 30
 
-// Tally adds calls to minutes and returns those that are kept, the oldest first.
+// Tally adds calls to minutes and returns the minutes to keep, oldest first.
 func Tally(minutes []Minute, calls []Call) []Minute {
 	for _, c := range calls {
 		at := c.At.Truncate(time.Minute)

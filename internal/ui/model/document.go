@@ -53,7 +53,7 @@ func each[T any](a *Azure, resourceType string, fn func(d document, p T)) {
 	}
 }
 
-// documents adds the picture of the local Azure by what it says itself.
+// documents adds the rows about the local Azure from its own lists.
 func (b *builder) documents(a *Azure) {
 	b.networks(a)
 	b.balancers(a)

@@ -22,9 +22,9 @@ type Model map[string]json.RawMessage
 
 // Change is the difference that turns one model into another.
 type Change struct {
-	// Full says that the rows replace all rows.
+	// Full is true if the rows replace all rows.
 	Full bool `json:"full,omitempty"`
-	// Set are the rows that are new or different, Gone the keys of those that are no more.
+	// Set has the rows that are new or changed, Gone the keys of deleted rows.
 	Set  Model    `json:"set,omitempty"`
 	Gone []string `json:"gone,omitempty"`
 }
@@ -62,18 +62,18 @@ type Input struct {
 	Azure *Azure
 }
 
-// Meta says what the page looks at.
+// Meta describes what the page shows.
 type Meta struct {
 	// Source is the name of the management cluster, Server its address.
 	Source string `json:"source"`
 	Server string `json:"server,omitempty"`
-	// Local says that it is the local plane, which has consoles, guests and ARM calls.
+	// Local is true for the local plane, which has consoles, guests and ARM calls.
 	Local bool `json:"local"`
 	// Errors are what could not be read at this time.
 	Errors []string `json:"errors,omitempty"`
 }
 
-// Cluster is what was read of one cluster.
+// Cluster has the objects of one cluster.
 type Cluster struct {
 	Snapshot    *facts.Snapshot
 	Deployments []clusterv1.MachineDeployment
@@ -94,7 +94,7 @@ type Azure struct {
 type Guest struct {
 	// ID is the VM's resource ID.
 	ID string
-	// Phase is how far its boot is, Message what it waits for or why it failed.
+	// Phase is the progress of its boot; Message is what it waits for or why it failed.
 	Phase, Message string
 }
 

@@ -41,7 +41,7 @@ type pod struct {
 	Message string `json:"message,omitempty"`
 }
 
-// maxPods bounds the pods of a cluster that have rows of their own.
+// maxPods bounds the pods of a cluster that have their own rows.
 const maxPods = 200
 
 func (b *builder) nodes(c *Cluster) {

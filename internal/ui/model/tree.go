@@ -29,7 +29,7 @@ type object struct {
 	// Message explains a state that is not ok.
 	Message string `json:"message,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// First says that the cluster's trouble begins here.
+	// First is true for the object at which the cluster's first fault is.
 	First bool `json:"first,omitempty"`
 }
 
@@ -116,8 +116,9 @@ func (b *builder) cluster(c *Cluster) {
 		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes)})
 }
 
-// settle adjusts an owner's state to those of its children: a bad child makes it bad; without one,
-// a bad owner with a waiting child becomes waiting. An owner that is leaving stays so.
+// settle adjusts an owner's state to its children's: a bad child makes it bad; without one,
+// a bad owner with a waiting child becomes waiting. The state of an owner that is being
+// deleted does not change.
 func (o *object) settle(below tally) {
 	switch {
 	case o.State == Leaving:
@@ -174,7 +175,7 @@ func (b *builder) machines(c *Cluster, all tally) map[string]tally {
 	return states
 }
 
-// infrastructure returns the resource type of what a machine runs on, if it is there.
+// infrastructure returns the Azure resource of a machine, if it exists.
 func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool) {
 	name := m.Spec.InfrastructureRef.Name
 	if p := c.Snapshot.PoolMachines[name]; p != nil && m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
@@ -212,8 +213,8 @@ func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 	return objectKey("Cluster", m.Namespace, m.Spec.ClusterName)
 }
 
-// first reports whether the cluster's trouble begins at an object. A node or a guest has
-// no row of its own; its machine's is marked.
+// first reports whether the cluster's first fault is at an object. A node or a guest has no
+// row of its own; its machine's is marked.
 func (b *builder) first(c *Cluster, o object) bool {
 	at := strings.TrimPrefix(c.Answer.At, "guest of ")
 	node, isNode := strings.CutPrefix(at, "Node/")

@@ -62,7 +62,7 @@ func New(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg}
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate implements the function of that name in tls.Config.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := k.serving.Load(); c != nil {
 		return c, nil
@@ -97,8 +97,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 // attempts bounds how often two replicas may come between each other.
 const attempts = 5
 
-// Keep looks at the Secret once, renews what is due, lets the configurations trust it,
-// and serves it from then on.
+// Keep reads the Secret once, renews what is due, writes the CAs into the webhook
+// configurations, and serves the certificate from then on.
 func (k *Keeper) Keep(ctx context.Context) error {
 	var data map[string][]byte
 	var err error

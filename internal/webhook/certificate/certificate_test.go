@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// refuse is an admission server that refuses, so that its answer is known from that of
-// an API server which could not ask.
+// refuse is an admission server that refuses every request, so that its answer differs from
+// that of an API server that could not call it.
 func refuse(w http.ResponseWriter, r *http.Request) {
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
@@ -45,8 +45,8 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review) // a client that is gone needs no answer
 }
 
-// TestReplicas: two replicas begin at once, agree, and go on serving what the API server
-// trusts over years, while each of them looks at the Secret at its own time.
+// TestReplicas: two replicas that start at the same time agree, and serve certificates that
+// the API server trusts over years, while each reads the Secret at its own times.
 func TestReplicas(t *testing.T) {
 	ctx := t.Context()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func TestReplicas(t *testing.T) {
 	if err := api.Create(ctx, config); err != nil {
 		t.Fatal(err)
 	}
-	// The API server verifies with its own clock, so the past is what is gone through.
+	// The API server verifies with its own clock, so the test runs through the past.
 	now := time.Now().AddDate(-4, 0, 0)
 	replica := func() *Keeper {
 		return New(Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"}, DNSNames: []string{"localhost"},

@@ -13,9 +13,9 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// Lives. A serving certificate is made again when a third of its life is left. An
-// authority signs as long as it outlives what it signs; its successor is published,
-// unused, for as long before that.
+// Validity periods. A serving certificate is renewed when a third of its period is left. A
+// CA signs as long as it is valid for longer than what it signs; its successor is
+// published, unused, for that long before.
 const (
 	servingLife   = 90 * 24 * time.Hour
 	servingLeft   = servingLife / 3
@@ -24,8 +24,8 @@ const (
 	skew = time.Hour
 )
 
-// Keys of the Secret beside tls.crt and tls.key. The first authority in caBundle
-// signs; the others are its successor and those that were before it.
+// Keys of the Secret besides tls.crt and tls.key. The first CA in caBundle signs; the
+// others are its successor and its predecessors.
 const (
 	caBundle = "ca.crt"
 	caKey    = "ca.key"
@@ -103,7 +103,7 @@ func renew(data map[string][]byte, dnsNames []string, now time.Time) (map[string
 	return out, true, err
 }
 
-// signs reports whether an authority outlives what it would sign now.
+// signs reports whether a CA is valid for longer than a certificate that it would sign now.
 func signs(a *tls.Certificate, now time.Time) bool {
 	return now.Add(servingLife).Before(a.Leaf.NotAfter)
 }

@@ -23,8 +23,8 @@ import (
 // Path is where the webhook is served.
 const Path = "/lint-workloads"
 
-// ModeLabel of a namespace says what findings do there: off, warn (the default) or
-// enforce.
+// ModeLabel is the label of a namespace that decides the effect of findings there: off,
+// warn (the default) or enforce.
 const ModeLabel = "casement.dev/lint"
 
 // Modes of a namespace.
@@ -42,7 +42,7 @@ const maxWarnings = 20
 
 // Verdicts on objects and on findings, which observers get.
 const (
-	// Unchecked: the mode is off, or there is no pod to look at.
+	// Unchecked: the mode is off, or the object has no pod.
 	Unchecked = "unchecked"
 	// Unreadable: the object passes, as it could not be looked at.
 	Unreadable = "unreadable"
@@ -88,7 +88,7 @@ type handler struct {
 	windows map[string]bool
 }
 
-// New returns the webhook. labels are those of a namespace, nil when they are not
+// New returns the webhook. labels returns the labels of a namespace, or nil if they are not
 // known.
 func New(labels func(ctx context.Context, namespace string) map[string]string, observe func(Verdict)) admission.Handler {
 	h := &handler{labels: labels, observe: observe, rules: rules.All(), windows: map[string]bool{}}
@@ -151,8 +151,8 @@ func (h *handler) judge(ctx context.Context, req admission.Request) (admission.R
 	return answer.WithWarnings(warnings...), verdict
 }
 
-// mode is that of a namespace; one that is not known is warned about, and
-// Kubernetes' own is left alone.
+// mode returns the mode of a namespace: warn if its labels are not known, and off for
+// Kubernetes' own namespaces.
 func (h *handler) mode(ctx context.Context, namespace string) string {
 	switch mode := h.labels(ctx, namespace)[ModeLabel]; {
 	case mode == off || mode == warn || mode == enforce:

@@ -83,7 +83,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestObserved: what is answered is what observers get.
+// TestObserved: observers get exactly what is answered.
 func TestObserved(t *testing.T) {
 	manifest := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x], resources: {limits: {memory: 800m}}")
 	for namespace, want := range map[string]Verdict{

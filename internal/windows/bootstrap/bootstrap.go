@@ -28,7 +28,7 @@ type Problem struct {
 	Field string
 	// Line is the line of the data, counted from 1; 0 when it is not one line.
 	Line int
-	// Reason says what happens and why, Fix what to change.
+	// Reason is what happens and why, Fix what to change.
 	Reason, Fix string
 	// Warning means that a node can come up all the same.
 	Warning bool
@@ -129,9 +129,8 @@ func (c *checker) encoding() bool {
 	return true
 }
 
-// header reads the first lines and returns the cloud-config, with its line numbers
-// kept, and whether it is a template. It is nil when there is no cloud-config to
-// look at.
+// header reads the first lines and returns the cloud-config, with its line numbers kept,
+// and whether it is a template. body is nil if there is no cloud-config to check.
 func (c *checker) header() (body []byte, templated bool) {
 	if isMIME(c.data) {
 		c.mime()

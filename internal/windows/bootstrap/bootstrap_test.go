@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is wrong must be said without saying what is in it.
+// The messages about problems must not contain the data.
 func TestProblemsShowNoSecret(t *testing.T) {
 	const secret = "abcdef.0123456789abcdef"
 	for _, data := range []string{

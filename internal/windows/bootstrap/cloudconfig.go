@@ -84,7 +84,7 @@ func (c *checker) files(node *yaml.Node, text string, commands []string) {
 	}
 }
 
-// decode checks an encoding and undoes base64; what is compressed stays unread.
+// decode checks an encoding and decodes base64; compressed content is not read.
 func (c *checker) decode(field string, encoding, content *yaml.Node) string {
 	switch encoding.Value {
 	case "", "text/plain", "gz", "gzip":

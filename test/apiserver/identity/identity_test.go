@@ -114,7 +114,7 @@ type scene struct {
 	secret  *corev1.Secret
 }
 
-// stage creates an identity with a secret, in a namespace of its own.
+// stage creates an identity with a secret, in a new namespace.
 func stage(t *testing.T, opener *cloud.Opener, spec infrav1.AzureClusterIdentitySpec, data map[string]string) *scene {
 	t.Helper()
 	s := &scene{t: t, opener: opener}

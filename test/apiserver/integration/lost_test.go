@@ -12,8 +12,9 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// TestLostNode stops a VM outside of casement: once its node is unreachable, the condition says why, at the cost of one
-// read, and when the node is back the condition is true again.
+// TestLostNode stops a VM outside of casement: once its node is unreachable, the condition
+// explains why, at the cost of one read, and when the node is back the condition is true
+// again.
 func TestLostNode(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -34,8 +34,8 @@ const (
 	patience = 2 * time.Minute
 )
 
-// bed is one cluster's objects in a namespace of their own. The test plays the
-// parts of Cluster API's own controllers.
+// bed has the objects of one cluster in a namespace of its own. The test acts as Cluster
+// API's own controllers.
 type bed struct {
 	*world
 	t         *testing.T

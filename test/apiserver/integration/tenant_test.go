@@ -92,8 +92,8 @@ type tenants struct {
 	*bed
 	a string
 	b client.Client
-	// allowedBefore says that the secret was rightly used, and may still be in what was
-	// made with it.
+	// allowedBefore is true if the secret was used rightly before, so that resources
+	// created with it may still have it.
 	allowedBefore bool
 }
 
@@ -194,7 +194,7 @@ func TestTenant(t *testing.T) {
 		// The plain case: a reference to the other tenant's secret.
 		must(s.b.Create(t.Context(), s.identity("plain")))
 		s.use("plain", "IdentitySecretNotAllowed")
-		// A secret that is not there cannot be distinguished from one that is.
+		// The answers for a missing secret and for an existing one are equal.
 		missing := s.identity("missing")
 		missing.Spec.ClientSecret.Name = "none"
 		must(s.b.Create(t.Context(), missing))

@@ -207,7 +207,7 @@ func (b *bed) stored(p *infrav1.AzureMachinePool) {
 	})
 }
 
-// joined plays Cluster API when the node of a machine is there.
+// joined acts as Cluster API when the node of a machine has registered.
 func (b *bed) joined(m *infrav1.AzureMachine) {
 	b.t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}

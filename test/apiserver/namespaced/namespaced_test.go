@@ -216,8 +216,8 @@ func installKinds(ctx context.Context, cfg *rest.Config) error {
 	return kubeproc.InstallCRDs(ctx, cfg, crds)
 }
 
-// live makes a cluster with a machine in a namespace, as an application of the local
-// Azure, and takes it away.
+// live creates and deletes a cluster with a machine in a namespace, with the credentials of
+// an application of the local Azure.
 func live(t *testing.T, c client.Client, namespace, clientID, clientSecret string) {
 	t.Helper()
 	create := func(o client.Object) {

@@ -170,7 +170,8 @@ func vary(random *rand.Rand, object map[string]any) map[string]any {
 	return out
 }
 
-// TestRefusals: what rules of the API server find is what it refuses, field by field.
+// TestRefusals: the findings of rules about the API server are what it refuses, field by
+// field.
 func TestRefusals(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(1, 36))
 	isRefusal := func(r lint.Rule) bool { return r.Oracle == lint.APIServer }
@@ -246,7 +247,7 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
-// merge puts what one object has into another, the first element of lists included.
+// merge copies the fields of one object into another, including the first element of lists.
 func merge(into, from map[string]any) {
 	for key, value := range from {
 		switch value := value.(type) {

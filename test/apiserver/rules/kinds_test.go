@@ -21,7 +21,7 @@ type carrier struct {
 	template         []string
 	// restart is what the kind demands of its pods.
 	restart string
-	// selects says that it has a label selector of its own.
+	// selects is true if the kind has a label selector.
 	selects bool
 }
 

@@ -55,8 +55,8 @@ func TestUserNames(t *testing.T) {
 	}
 }
 
-// TestRuntimeClassConflict: admission refuses a pod whose selector contradicts that of
-// its class, and so does the rule.
+// TestRuntimeClassConflict: admission refuses a pod whose selector contradicts its class's,
+// and so does the rule.
 func TestRuntimeClassConflict(t *testing.T) {
 	s := newServer(t)
 	real, err := client.New(apiServer, client.Options{})

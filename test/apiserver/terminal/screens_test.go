@@ -95,8 +95,8 @@ func shortage(t *testing.T, c client.Client) {
 	})
 }
 
-// TestScreens holds what commands show of a cluster in a terminal of three widths, with
-// and without colours, and in a pipe.
+// TestScreens compares the output of commands about a cluster with golden files, for
+// terminals of three widths, with and without colours, and a pipe.
 func TestScreens(t *testing.T) {
 	casement := plane.Binary(t, "casement")
 	shortage(t, newClient(t))

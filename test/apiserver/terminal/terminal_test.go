@@ -126,7 +126,7 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 	t.Setenv("CASEMENT_HOME", t.TempDir())
 	for name, test := range map[string]struct {
 		args []string
-		// shows says that the objects' texts are in the output.
+		// shows is true if the objects' texts are in the output.
 		shows bool
 	}{
 		"tree":           {[]string{"tree", "demo"}, true},

@@ -105,7 +105,7 @@ type scene struct {
 	gone []client.Object
 	// events are stored in the end, of the objects they are about.
 	events []event
-	// console is the worker's boot log, logs those of containers.
+	// console is the worker's boot log, logs are the containers' logs.
 	console, logs string
 	// closed are the rules in Azure that deny a connection.
 	closed []string
@@ -305,7 +305,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 	}
 }
 
-// noStatus says that a kind has no status to write.
+// noStatus reports that a kind has no status to write.
 func noStatus(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount, *clusterv1.ClusterClass:

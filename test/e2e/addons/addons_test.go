@@ -12,7 +12,8 @@ import (
 // rollout bounds how long kubectl waits for an addon's pods.
 const rollout = "--timeout=2m"
 
-// TestAddons: after one command the pods of each addon are Ready, on the nodes that it is for.
+// TestAddons: after one command the pods of each addon are Ready, on the nodes that it
+// supports.
 func TestAddons(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1")
 	p.Run(nil, "up")
@@ -61,8 +62,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// conditions: the Windows node, and no other, has those of node-problem-detector, and is Ready
-// with them.
+// conditions checks that only the Windows node has the conditions of node-problem-detector,
+// and is Ready with them.
 func conditions(t *testing.T, kubectl func(...string) string) {
 	var list struct {
 		Items []struct {

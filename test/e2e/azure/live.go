@@ -56,8 +56,8 @@ type recording struct {
 	out    *os.File
 }
 
-// record serves a recorder of what goes to Azure, and writes to trust what its clients
-// have to trust.
+// record serves a recorder of the requests to Azure, and writes the CA certificate that its
+// clients have to trust to the file trust.
 func record(s settings, file, trust string) (*recording, error) {
 	transport, err := s.transport()
 	if err != nil {

@@ -42,7 +42,8 @@ func main() {
 // a quarter of an hour for one with machines.
 const sweepTimeout = 45 * time.Minute
 
-// try runs the life of a cluster within the budget, and deletes what it made.
+// try creates, changes and deletes a cluster within the budget, and deletes whatever
+// remains.
 func try(ctx context.Context, casement, file string) error {
 	s, err := fromEnvironment(os.Getenv)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// rehearse runs this program against a local Azure, which the same environment names
-// that names a real one otherwise, and replays what was recorded: at its front by the
-// run itself, and behind that at the local Azure.
+// rehearse runs this program against a local Azure, with the environment variables that
+// otherwise name a real one, and compares the recording twice: with the run's own answers,
+// and by a replay at the local Azure.
 func rehearse(ctx context.Context, casement, file string) error {
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {

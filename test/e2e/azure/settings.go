@@ -19,12 +19,12 @@ type settings struct {
 	older, newer string
 	hours        time.Duration
 	machines     int
-	// name is that of the cluster and of its resource group, and new for each run.
+	// name is the name of the cluster and of its resource group, new for each run.
 	name string
 }
 
-// mostMachines are there during the upgrade: a control plane machine, a Linux and a
-// Windows worker, and one more while each is replaced in turn.
+// mostMachines exist during the upgrade: a control plane machine, a Linux and a Windows
+// worker, and one more while each is replaced in turn.
 const mostMachines = 4
 
 // fromEnvironment reads the settings, or says all that is missing or wrong.

@@ -23,7 +23,7 @@ func (c collector) CollectMachineLog(ctx context.Context, _ client.Client, m *cl
 	return errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "machine.log"), out, 0o644))
 }
 
-// CollectMachinePoolLog does nothing: instances have Machines of their own.
+// CollectMachinePoolLog does nothing: instances have Machines, whose logs are collected.
 func (c collector) CollectMachinePoolLog(context.Context, client.Client, *clusterv1.MachinePool, string) error {
 	return nil
 }

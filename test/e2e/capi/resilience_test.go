@@ -24,10 +24,10 @@ import (
 
 const azureGroup = "infrastructure.cluster.x-k8s.io/v1beta1"
 
-// ownerRule reports what is wrong with the owners of an object.
+// ownerRule returns what is wrong with the owner references of an object.
 type ownerRule = func(types.NamespacedName, []metav1.OwnerReference) error
 
-// ownedBy admits exactly one of these owners, or none when there is none of them.
+// ownedBy requires exactly one of these owners; without arguments it requires none.
 func ownedBy(owners ...metav1.OwnerReference) ownerRule {
 	return func(_ types.NamespacedName, have []metav1.OwnerReference) error {
 		var sets [][]metav1.OwnerReference
@@ -96,8 +96,8 @@ func lookBefore(ctx context.Context, c client.Client, namespace string) before {
 	return b
 }
 
-// graph admits the objects that belong to a cluster: the plane offers addons in every
-// namespace, and those that no cluster asks for have no owner.
+// graph selects the objects that belong to a cluster: the plane offers addons in every
+// namespace, and those that no cluster uses have no owner.
 func (b before) graph(cluster string) clusterctlcluster.GetOwnerGraphFilterFunction {
 	named := clusterctlcluster.FilterClusterObjectsWithNameFilter(cluster)
 	return func(u unstructured.Unstructured) bool {
@@ -128,8 +128,8 @@ func (b before) azureFinalizers() map[string]func(types.NamespacedName) []string
 	}
 }
 
-// resilience takes owners and finalizers away from all objects of a cluster, which
-// have to come back, and then waits until nothing changes any more.
+// resilience removes owner references and finalizers from all objects of a cluster, waits
+// until they are restored, and then until nothing changes any more.
 func (s suite) resilience(topology bool) func(framework.ClusterProxy, string, string) {
 	return func(proxy framework.ClusterProxy, namespace, cluster string) {
 		ctx := context.Background()

@@ -113,8 +113,8 @@ func deletion(s suite) {
 	})
 }
 
-// phase returns a step of a deletion: objects of the kinds, Machines only those that one of
-// the kinds owns, are deleted together; those of the first kind hold the step up.
+// phase returns a step of a deletion: objects of the kinds, and Machines that one of the
+// kinds owns, are deleted together; those of the first kind delay the step.
 func phase(first string, others ...string) e2e.ClusterDeletionPhase {
 	return e2e.ClusterDeletionPhase{
 		ObjectFilter: func(o corev1.ObjectReference, owners []metav1.OwnerReference) bool {

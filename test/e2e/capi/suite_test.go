@@ -157,7 +157,7 @@ func newPlane(t *testing.T) plane {
 	return p
 }
 
-// casement runs the program on this plane and returns what it prints.
+// casement runs the program on this plane and returns its output.
 func (p plane) casement(t *testing.T, args ...string) string {
 	t.Helper()
 	return p.run(t, filepath.Join(p.root, "bin/casement"), append(args, "--state", p.state)...)

@@ -138,8 +138,8 @@ curl -sk -X PATCH -H "Authorization: Bearer $1" -H "Content-Type: application/st
   --data '{"data":{"signal":"ack-pass"}}' $map
 `
 
-// behindGate lets control plane machines wait for the signal of the remediation spec, and
-// puts them under a MachineHealthCheck that looks at those the spec marks.
+// behindGate makes control plane machines wait for the signal of the remediation spec, and
+// adds a MachineHealthCheck for the machines that the spec marks.
 func behindGate(all []object) []object {
 	all = slices.DeleteFunc(all, func(o object) bool { return o.kind() == "MachineHealthCheck" })
 	for _, o := range all {
@@ -211,7 +211,7 @@ func inTwoSteps(all []object) []object {
 		case "KubeadmControlPlane":
 			config := o.at("spec", "kubeadmConfigSpec")
 			// The credentials of a template's machines have another name than those of a
-			// machine by itself; the machine that is adopted and the template must agree.
+			// single machine; the adopted machine and the template must agree.
 			secret := object(config["files"].([]any)[0].(map[string]any)).at("contentFrom", "secret")
 			secret["name"] = name + "-azure-json"
 			// The first machine is made by init; with a joinConfiguration too it would be

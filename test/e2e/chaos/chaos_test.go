@@ -22,8 +22,8 @@ var (
 	theme  = flag.String("theme", "", "what goes wrong in every round, instead of what is drawn")
 )
 
-// patience bounds the time in which a cluster comes to rest after the last fault. It is
-// many times what it takes, as the machine may be busy.
+// patience bounds the time in which a cluster recovers after the last fault. It is many
+// times the usual time, because the computer may be busy.
 const patience = 8 * time.Minute
 
 func TestChaos(t *testing.T) {
@@ -47,7 +47,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// live takes one cluster through its life, in no more than most rounds.
+// live runs one cluster through all actions, in at most the given number of rounds.
 func (s *scene) live(most int) {
 	s.c = &cluster{scene: s, pools: len(s.rows)/len(acts)%2 == 1, vmIDs: map[string]string{}, uids: map[string]string{}}
 	todo := acts
@@ -120,8 +120,8 @@ func (s *scene) showState() {
 // diskSize is more than a plane with a cluster writes, and little enough to fill at once.
 const diskSize = 3 << 30
 
-// smallDisk puts temporary files on a small disk of their own where that is allowed, and
-// returns its folder, or "".
+// smallDisk mounts a small file system for temporary files, if that is allowed, and returns
+// its folder, or "".
 func smallDisk(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "chs")
 	if err != nil {

@@ -122,8 +122,8 @@ func (c *cluster) upgrade() {
 
 const computeVersion = "2024-07-01"
 
-// settle waits until the cluster is as it is to be and returns what is missing when it
-// does not become so.
+// settle waits until the cluster is in the desired state and returns what is missing if it
+// does not get there.
 func (c *cluster) settle(a action) (missing string) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -149,7 +149,7 @@ func (c *cluster) remains() string {
 	return strings.Join(strings.Fields(out), " ")
 }
 
-// object is what is read of any kind.
+// object has the fields of any kind that the test reads.
 type object struct {
 	Metadata struct {
 		Name, UID, DeletionTimestamp string
@@ -173,7 +173,7 @@ func (o object) is(condition string) bool {
 		func(c struct{ Type, Status string }) bool { return c.Type == condition && c.Status == "True" })
 }
 
-// list reads objects; false says that nothing answered.
+// list reads objects; ok is false if nothing answered.
 func (c *cluster) list(args ...string) ([]object, bool) {
 	out, err := c.p.Try(nil, append([]string{"kubectl"}, append(args, "-o", "json")...)...)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *cluster) nodes() ([]object, bool) {
 	return c.list("--kubeconfig", c.kubeconfig, "get", "nodes")
 }
 
-// owned returns the infrastructure machines of the cluster, those of pools among them.
+// owned returns the infrastructure machines of the cluster, including those of pools.
 func (c *cluster) owned() ([]object, bool) {
 	machines, ok := c.list("get", "azuremachines,azuremachinepoolmachines")
 	return machines, ok
@@ -267,7 +267,7 @@ func (c *cluster) vms() []resource {
 	})
 }
 
-// account counts what is orphaned, made twice or lost.
+// account counts orphaned, duplicate and lost objects.
 func (c *cluster) account(a action) {
 	c.accountProcesses(a)
 	if a.name == "delete" {
@@ -299,7 +299,7 @@ func (c *cluster) account(a action) {
 	c.lost("canary of the workload", "--kubeconfig", c.kubeconfig, "get", "configmap", "canary")
 }
 
-// lost counts an object that is not there any more, or is another one.
+// lost counts an object that does not exist any more, or was created again.
 func (c *cluster) lost(what string, args ...string) {
 	uid, err := c.p.Try(nil, append([]string{"kubectl"}, append(args, "-o", "jsonpath={.metadata.uid}")...)...)
 	was, known := c.uids[what]
@@ -315,7 +315,7 @@ func (c *cluster) lost(what string, args ...string) {
 }
 
 // accountProcesses counts processes of the plane that are not the supervisor's children,
-// and those of machines that there are no more.
+// and processes of deleted machines.
 func (c *cluster) accountProcesses(a action) {
 	supervisor := c.supervisor()
 	for _, p := range c.processes() {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// row is what one round was and came to.
+// row is one round and its result.
 type row struct {
 	number                 int
 	action, cluster, theme string

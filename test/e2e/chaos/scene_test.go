@@ -49,7 +49,7 @@ var themes = map[string]func(*scene){
 	"state read-only":     (*scene).readOnly,
 }
 
-// draw picks what goes wrong: half of the rounds have everything.
+// draw chooses the faults of a round; half of the rounds have all of them.
 func (s *scene) draw() string {
 	if *theme != "" {
 		return *theme
@@ -92,7 +92,7 @@ func (s *scene) failAzure(chance float64) {
 	for _, k := range kinds {
 		s.rules = append(s.rules, append(k, "--probability", fmt.Sprintf("%.3f", chance/float64(len(kinds)))))
 	}
-	// Operations are fewer than calls; theirs have a chance of their own.
+	// Operations are fewer than calls, so their faults have a probability of their own.
 	s.rules = append(s.rules, []string{"operation", "--probability", fmt.Sprintf("%.3f", chance/2)})
 	s.applyRules()
 }
@@ -127,7 +127,7 @@ func (s *scene) countFaults() {
 	}
 }
 
-// calm ends all that goes wrong and brings the plane up.
+// calm ends all faults and starts the plane.
 func (s *scene) calm() {
 	s.rules = nil
 	if out, err := s.p.Try(nil, "up", "--timeout", "5m"); err != nil {

@@ -75,8 +75,8 @@ func (w windows) write(name, text string) {
 	}
 }
 
-// expect runs the program and returns what it prints. Its exit code and texts that both
-// outputs have to have are the test.
+// expect runs the program and returns its output. It checks the exit code and that the
+// output contains the texts.
 func (w windows) expect(t *testing.T, env, args []string, code int, says []string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wineTimeout)

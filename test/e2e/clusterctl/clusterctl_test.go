@@ -96,8 +96,8 @@ func vms(p *plane.Plane) map[string]string {
 	return out
 }
 
-// TestRepository: every release says which contract it is for, and no image of a
-// development branch is left in it.
+// TestRepository: every release declares its contract, and contains no image of a
+// development branch.
 func TestRepository(t *testing.T) {
 	r := published(t)
 	for _, p := range repository.Providers() {

@@ -44,7 +44,7 @@ func TestMoveWaits(t *testing.T) {
 	}()
 	early := 0
 	eventually(t, "the bastion is made", func() bool {
-		// Azure is asked last: what is moved now was moved before.
+		// Azure is checked last, so that every other object was moved before.
 		there := target.plane.Run(nil, "kubectl", "get", "azureclusters", "-o", "name")
 		state := bastions(source.plane)
 		if strings.TrimSpace(there) != "" && !slices.Equal(state, []string{"Succeeded"}) {

@@ -19,7 +19,7 @@ type block struct {
 	page     string
 	line     int
 	language string
-	// reason says why it is not run; empty for one that is.
+	// reason is why the block is not run; empty if it is run.
 	reason string
 	lines  []string
 }
@@ -29,8 +29,8 @@ type command struct {
 	at, text string
 }
 
-// pages returns the README and the book, as its contents order them; what is generated has
-// tests of its own.
+// pages returns the README and the pages of the book in order; generated pages have other
+// tests.
 func pages(root string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "SUMMARY.md"))
 	if err != nil {

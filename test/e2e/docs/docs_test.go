@@ -29,7 +29,8 @@ var endless = regexp.MustCompile(`^casement (azure serve|azure log --follow|ui *
 // patience bounds all the commands.
 const patience = 20 * time.Minute
 
-// TestBlocks: every fenced block says what is in it, and one that is not run says why.
+// TestBlocks: every fenced block declares its language, and one that is not run has the
+// reason.
 func TestBlocks(t *testing.T) {
 	root := plane.Root(t)
 	all, err := pages(root)
@@ -106,7 +107,7 @@ type shell struct {
 	env []string
 }
 
-// newShell has a home of its own, a kubectl, and the programs in its PATH.
+// newShell returns a shell with a home directory, a kubectl, and the programs in its PATH.
 func newShell(t *testing.T, root, state string) *shell {
 	t.Helper()
 	home, err := os.MkdirTemp("", "doc") // t.TempDir is too long for unix sockets

@@ -17,8 +17,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// planted are secrets that the test puts in, by what they are; the others are those
-// that the cluster makes itself.
+// planted are the secrets that the test sets, by what they are; the cluster generates the
+// others.
 var planted = map[string]string{
 	"file of bootstrap data":   "c4n4ry-in-a-file-0123456789",
 	"user's password":          "C4n4ry-passw0rd!",

@@ -28,8 +28,7 @@ type answer struct {
 // patience bounds the way of a fault to its symptom, and back.
 const patience = 4 * time.Minute
 
-// TestFaults brings the faults about one after another, and lets each be healed
-// before the next.
+// TestFaults causes the faults one after another; each is undone before the next.
 func TestFaults(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1",
 		"SSH_AUTH_SOCK=", "BOOTSTRAP_SECRETS=CustomData")
@@ -76,7 +75,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// bring brings a fault about.
+// bring causes a fault.
 func (s *scene) bring(f fault) {
 	if len(f.rule) > 0 {
 		s.plane.Run(nil, append([]string{"azure", "faults", "add"}, f.rule...)...)

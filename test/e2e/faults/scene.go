@@ -132,7 +132,8 @@ func pause(yes string) func(*scene) {
 	}
 }
 
-// password gives the template's first user a password, or takes it away.
+// password returns a step that sets the password of the template's first user, or removes
+// it.
 func password(text string) func(*scene) {
 	return func(s *scene) {
 		patch := `[{"op":"add","path":"/spec/template/spec/users/0/passwd","value":"` + text + `"}]`
@@ -143,8 +144,8 @@ func password(text string) func(*scene) {
 	}
 }
 
-// flannel gives the first Windows node what flanneld would say of its overlay, or
-// takes it away.
+// flannel returns a step that sets flanneld's state of the overlay on the first Windows
+// node, or removes it.
 func flannel(backend string) func(*scene) {
 	const key = "flannel.alpha.coreos.com/backend-data"
 	return func(s *scene) {

@@ -10,18 +10,18 @@ type fault struct {
 	evidence string
 	// rule adds a fault to the local Azure, by the arguments of `azure faults add`.
 	rule []string
-	// machine says that another Windows machine is asked for after the rule was
-	// added; it is deleted again.
+	// machine is true if the fault needs a new Windows machine after the rule was added;
+	// the machine is deleted again.
 	machine bool
-	// pod says that a Windows pod is made again after the rule was added.
+	// pod is true if the fault needs a new Windows pod after the rule was added.
 	pod bool
 	// inject and heal do what rules cannot.
 	inject, heal func(*scene)
 	// check is doctor's number for it.
 	check string
-	// repairs says that doctor's --fix is enough.
+	// repairs is true if doctor --fix repairs the fault.
 	repairs bool
-	// fast marks those of the short run.
+	// fast marks the faults of the short run.
 	fast bool
 }
 

@@ -64,7 +64,8 @@ func (s *scene) why(cause string, object ...string) {
 	})
 }
 
-// fails adds a machine whose cause the diagnosis has to name, and takes it away.
+// fails adds a machine whose failure the diagnosis has to explain by a cause, and deletes
+// it.
 func (s *scene) fails(cause string) {
 	s.t.Helper()
 	before := s.machines()

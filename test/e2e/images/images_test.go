@@ -61,7 +61,8 @@ const windowsOnly = `  features: [Telnet-Client]
 // signed requires the signer that cloudbase-init's simulated installer has.
 const signed = windowsOnly + "  components:\n  - {name: cloudbase-init, signer: CN=Cloudbase Solutions (simulated by casement)}\n"
 
-// name is that of a build, of its definition and of its throw-away cluster after img-.
+// name returns the name of a build and its definition; its throw-away cluster has the same
+// name after img-.
 func (b build) name() string {
 	if version, ok := strings.CutPrefix(b.release, "ubuntu-"); ok {
 		return "ubuntu-" + strings.ReplaceAll(version, ".", "")
@@ -117,7 +118,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// make puts a resource and waits until it is there.
+// make creates a resource and waits until it exists.
 func (b *bench) make(path, version string, body any) {
 	b.t.Helper()
 	b.Put(path, version, body)
@@ -156,7 +157,7 @@ func (b *bench) write(image build) (file, pins string) {
 	return file, pins
 }
 
-// build builds an image and returns what was printed.
+// build builds an image and returns the output.
 func (b *bench) build(image build) string {
 	b.t.Helper()
 	file, pins := b.write(image)
@@ -255,7 +256,8 @@ func (b *bench) kills(t *testing.T) {
 	t.Logf("%d kills; versions: %s", *kills, strings.Join(b.versions("2022"), ", "))
 }
 
-// killed runs a build and kills it after a time; false says that it ended well before.
+// killed runs a build and kills it after a time; it returns false if the build ended
+// successfully before.
 func (b *bench) killed(file, pins string, after time.Duration) bool {
 	b.t.Helper()
 	cmd := exec.Command(plane.Binary(b.t, "casement"), "images", "build", file, "--pins", pins, "--azure", "local")

@@ -65,7 +65,7 @@ func (b *bench) joins(t *testing.T) {
 	})
 }
 
-// noTrial says that nothing of a build and of its cluster is left.
+// noTrial checks that nothing of a build and of its cluster remains.
 func (b *bench) noTrial(trialCluster string) {
 	b.t.Helper()
 	b.nothingLeft()

@@ -16,13 +16,13 @@ var healthy = regexp.MustCompile(`^(create|scale|upgrade|delete)`)
 // pause is between two runs of why.
 const pause = time.Second
 
-// calm runs why again and again while an action goes on.
+// calm runs why repeatedly during an action.
 type calm struct {
 	running sync.WaitGroup
 	over    context.CancelFunc
 	// gone is the workload whose last nodes an upgrade takes: that no node fits it is true.
 	gone string
-	// runs counts the answers; alarms are those that call something wrong.
+	// runs counts the answers; alarms are the answers that report a fault.
 	runs   int
 	alarms []string
 }
@@ -47,7 +47,8 @@ func (l *life) watch(action string) *calm {
 	return c
 }
 
-// ask records an answer. An error is about a cluster that does not exist yet or any more.
+// ask records an answer. An error is ignored, because the cluster may not exist yet or any
+// more.
 func (c *calm) ask(text string) {
 	var answer struct {
 		Object, At, Cause string

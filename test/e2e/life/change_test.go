@@ -51,7 +51,7 @@ func (l *life) missingPods(release int) string {
 
 func (l *life) scale(n int) {
 	l.resize(n)
-	// It must not take the status of before for that of now.
+	// The wait must not accept the status from before the change.
 	l.p.Run(nil, "wait", "demo", "--timeout", "4m")
 	if missing := l.missing(true, n, anyNode); missing != "" {
 		l.t.Errorf("casement wait is satisfied right after a scale to %d: %s", n, missing)
@@ -115,8 +115,8 @@ func (l *life) upgradeKubernetes() {
 	l.settled()
 }
 
-// checkSkew holds that no worker's kubelet is newer than the oldest API server. That of
-// a control plane machine comes with an API server of its own.
+// checkSkew checks that no worker's kubelet is newer than the oldest API server. A control
+// plane machine's kubelet comes with its own API server.
 func (l *life) checkSkew() {
 	l.t.Helper()
 	const control = "cluster.x-k8s.io/control-plane"
@@ -182,8 +182,8 @@ func buildOf(release string) string {
 	return "no build"
 }
 
-// upgradeWindows moves the nodes to the next release. The workload of that release is asked
-// for at the same time; its pods run as soon as they can.
+// upgradeWindows moves the nodes to the next release. The workload for that release is
+// applied at the same time; its pods run as soon as they can.
 func (l *life) upgradeWindows() {
 	was, next := builds[l.release], builds[l.release+1]
 	switch {

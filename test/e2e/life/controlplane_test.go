@@ -47,7 +47,8 @@ func (l *life) renew(patch string) {
 		}
 		return ""
 	})
-	// Left in place, it would replace machines without end: theirs expire within it too.
+	// If it stayed, machines would be replaced without end, because the new ones expire
+	// within it too.
 	l.management("patch", "kubeadmcontrolplane", "demo-control-plane", "--type", "merge", "-p", `{"spec":{"rollout":null}}`)
 	l.until("control plane", func() string { return l.missingControlPlane(1) })
 }

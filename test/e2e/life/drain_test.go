@@ -125,7 +125,7 @@ func (l *life) awaitDeleting(machine, reason, message string) {
 	})
 }
 
-// lastingPod reports whether the pod is there and since when it is to go.
+// lastingPod reports whether the pod exists and when its deletion was requested.
 func (l *life) lastingPod() (there bool, deleted time.Time) {
 	var list struct {
 		Items []struct {

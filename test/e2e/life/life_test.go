@@ -33,13 +33,13 @@ var builds = []struct{ release, build string }{
 	{"2019", "10.0.17763"}, {"2022", "10.0.20348"}, {"2025", "10.0.26100"},
 }
 
-// life is one cluster and what has been seen of it.
+// life is one cluster and the state of its test.
 type life struct {
 	t       *testing.T
 	p       *plane.Plane
 	kubectl func(args ...string) string
 	pools   bool
-	// class says that a ClusterClass describes the cluster.
+	// class is true if a ClusterClass describes the cluster.
 	class   bool
 	release int // index in builds
 	probe   *probe
@@ -50,8 +50,8 @@ type life struct {
 	notes []string
 	// heard are the sayings of the infrastructure before it was harmed.
 	heard []string
-	// asked counts the runs of why while nothing was harmed, alarms those that called
-	// something wrong.
+	// asked counts the runs of why while there was no fault; alarms counts those that
+	// reported one.
 	asked  int
 	alarms []string
 }
@@ -64,7 +64,7 @@ type row struct {
 	why           string
 }
 
-// cell is a cluster and what it goes through.
+// cell is a kind of cluster with the actions that its test runs.
 type cell struct {
 	name, flavor string
 	release      int
@@ -124,7 +124,7 @@ func (l *life) changes() {
 	l.do("repair: VM deleted", func() { l.repair(l.deleteVM) })
 }
 
-// repairs are what goes wrong by itself.
+// repairs runs the faults that Cluster API repairs without a user.
 func (l *life) repairs() {
 	l.checkHealth()
 	l.do("VM stopped", func() { l.repair(l.stopVM) })
@@ -163,7 +163,7 @@ func (l *life) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// do runs one action and notes what it took.
+// do runs one action and records its duration.
 func (l *life) do(action string, f func()) {
 	l.t.Helper()
 	if l.t.Failed() {
@@ -214,7 +214,7 @@ func (l *life) puts() int {
 // patience bounds every wait.
 const patience = 4 * time.Minute
 
-// until waits for a state; f says what is still missing, "" for nothing.
+// until waits for a state; f returns what is still missing, or "".
 func (l *life) until(what string, f func() string) {
 	l.t.Helper()
 	deadline := time.NewTimer(patience)

@@ -21,7 +21,7 @@ func (l *life) group() (kind, name, selector string) {
 	return kind, name, "cluster.x-k8s.io/" + owner + "=" + name
 }
 
-// nodes of the workload cluster, those of Windows or all.
+// nodes returns the nodes of the workload cluster, only Windows ones or all.
 type node struct {
 	Metadata struct {
 		Name   string
@@ -41,7 +41,7 @@ func (n node) ready() bool {
 
 func (l *life) nodes(windows bool) []node {
 	l.t.Helper()
-	// The API server goes away and comes back while its machine is replaced.
+	// The API server stops and starts again while its machine is replaced.
 	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "nodes", "-o", "json")
 	if err != nil {
 		return nil

@@ -22,15 +22,15 @@ spec:
     - {type: Ready, status: "False", timeoutSeconds: 30}
 `
 
-// checkHealth lets Cluster API look after the Windows machines.
+// checkHealth adds a MachineHealthCheck for the Windows machines.
 func (l *life) checkHealth() {
 	_, _, selector := l.group()
 	key, value, _ := strings.Cut(selector, "=")
 	l.p.Run(fmt.Appendf(nil, healthCheck, key, value), "kubectl", "apply", "-f", "-")
 }
 
-// repair breaks a Windows node's machine and waits until there is another. harm
-// returns what is to be read in a condition meanwhile, "" for nothing.
+// repair breaks a Windows node's machine and waits until it has been replaced. harm returns
+// a text that a condition must contain meanwhile, or "".
 func (l *life) repair(harm func(node) (said string)) {
 	l.checkHealth()
 	victim := l.nodes(true)[0]

@@ -1,3 +1,4 @@
-// Package loopback lets a whole plane live in a network of its own that has loopback alone,
-// in which the kernel counts what would leave it. It holds a test only; nothing imports it.
+// Package loopback runs a whole plane in a network namespace with only the loopback
+// interface, in which the kernel counts packets without a route. It holds a test only;
+// nothing imports it.
 package loopback

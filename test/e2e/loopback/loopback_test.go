@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// insideEnv marks the process that is in the network of its own.
+// insideEnv marks the process that runs in the network namespace.
 const insideEnv = "CASEMENT_LOOPBACK_INSIDE"
 
 // managedIdentity is what made the manager ask 169.254.169.254: on a virtual machine of
@@ -45,8 +45,8 @@ spec:
   identityRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureClusterIdentity, name: managed}
 `
 
-// TestNothingLeavesLoopback brings up a plane and a cluster where there is nothing but
-// loopback, and the kernel counts what finds no route.
+// TestNothingLeavesLoopback starts a plane and a cluster with only the loopback interface;
+// the kernel counts packets that have no route.
 func TestNothingLeavesLoopback(t *testing.T) {
 	if os.Getenv(insideEnv) == "" {
 		apart(t)
@@ -96,7 +96,7 @@ func apart(t *testing.T) {
 	}
 }
 
-// prepare brings loopback up; there is no other interface, and no route.
+// prepare enables the loopback interface; there is no other interface, and no route.
 func prepare(t *testing.T) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

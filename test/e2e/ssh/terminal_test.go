@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal runs the guide's line on a terminal, as a user types it.
+// terminal runs the command line from the Windows guide in a terminal, as a user types it.
 func (s *site) terminal(t *testing.T) {
 	user, far := openTerminal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)

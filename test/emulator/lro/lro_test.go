@@ -147,7 +147,7 @@ func (a *azure) begin(all []*operation, kill int) (begun int) {
 	return begun
 }
 
-// settle carries what was acknowledged to its end and looks at the outcome.
+// settle drives all acknowledged operations to their end and checks their results.
 func (a *azure) settle(all []*operation) {
 	var wg sync.WaitGroup
 	for _, op := range all {

@@ -184,8 +184,8 @@ func (a *agent) setPassword(context.Context) (outcome, error) {
 	return outcome{}, nil
 }
 
-// setHostName comes after the user data, so what joined there joined under the
-// name that Windows had. On Azure it has the right one already.
+// setHostName runs after the user data, so a join there uses the name that Windows had
+// before. On Azure that is already the right one.
 func (a *agent) setHostName(context.Context) (outcome, error) {
 	return outcome{reboot: a.rename(a.m.ComputerName)}, nil
 }

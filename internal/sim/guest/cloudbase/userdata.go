@@ -160,12 +160,12 @@ func (a *agent) missing(interpreter string) int {
 	return 0
 }
 
-// batch runs text from a file of its own, through cmd.exe, and deletes it.
+// batch writes text to a temporary file, runs it with cmd.exe, and deletes it.
 func (a *agent) batch(ctx context.Context, text string) int {
 	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.failed})
 }
 
-// failed names a line of a batch that failed: the real agent goes on without a word.
+// failed reports a failed line of a batch file; the real agent continues silently.
 func (a *agent) failed(f shell.Failure) {
 	if !Asks(f.Code) {
 		fmt.Fprintf(a.log, "guest: user-data.cmd: %s\r\n", f)

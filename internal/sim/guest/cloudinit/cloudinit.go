@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
-// Where the guest keeps what cloud-init says and runs.
+// Paths of cloud-init's logs and scripts in the guest.
 const (
 	logPath    = "/var/log/cloud-init.log"
 	outputPath = "/var/log/cloud-init-output.log"
@@ -56,8 +56,8 @@ const maxTemplates = 16
 type script struct{ name, body string }
 
 // Run does one boot. ready is called when the agent reports to Azure that the VM is
-// provisioned, which cloud-init does before it looks at user data: nothing in it
-// can fail provisioning. The error is one of the simulator or of ctx.
+// provisioned, which cloud-init does before it reads user data: nothing in it can fail
+// provisioning. The error is the simulator's or ctx's.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
 	log, err := m.Root.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
@@ -193,8 +193,8 @@ func cmpName(name string, i int) string {
 	return fmt.Sprintf("part-%03d", i+1)
 }
 
-// part handles one leaf. The first characters are the kind; those that say
-// nothing leave it to the declared type.
+// part handles one part of a multipart document. Its first characters decide its kind; if
+// they are not known, the declared type does.
 func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	if userdata.IsGzip(body) && strings.HasPrefix(declared, "application/") {
 		if plain, err := userdata.Gunzip(body); err == nil {

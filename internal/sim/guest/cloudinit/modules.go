@@ -26,8 +26,8 @@ func (a *agent) session(name string) shell.Session {
 	return shell.Session{Stdout: a.output, Stderr: a.output, Name: name}
 }
 
-// watched returns a session of a script of the user, whose lines that fail are named: the
-// real agent goes on without a word.
+// watched returns a session for a user's script that reports its failed lines; the real
+// agent continues silently.
 func (a *agent) watched(name string) shell.Session {
 	s := a.session(name)
 	s.Failed = func(f shell.Failure) { fmt.Fprintf(a.output, "guest: %s: %s\n", path.Base(name), f) }

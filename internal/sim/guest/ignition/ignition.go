@@ -113,7 +113,8 @@ func fatal(report fmt.Stringer) error {
 	return nil
 }
 
-// refuse names what is not simulated and would change the machine.
+// refuse returns an error for parts of the configuration that are not simulated and would
+// change the machine.
 func (a *agent) refuse(c types.Config) error {
 	switch {
 	case c.Ignition.Config.Replace != nil || len(c.Ignition.Config.Append) > 0:

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Ignition applies its config once, or fails provisioning with what it cannot do.
+// Ignition applies its config once, or fails provisioning and names what it cannot do.
 func TestRun(t *testing.T) {
 	const head = `{"ignition":{"version":"2.3.0"},`
 	for name, test := range map[string]struct {

@@ -99,7 +99,7 @@ func (s started) last(section, name string) string {
 	return values[len(values)-1]
 }
 
-// startUnits starts the enabled units, each after those that it names in After.
+// startUnits starts the enabled units, each after those in its After.
 func (a *agent) startUnits(ctx context.Context) {
 	entries, err := a.m.Root.ReadDir(wantedDir)
 	if err != nil {

@@ -181,8 +181,8 @@ func (m *Machine) specialize() error {
 	return nil
 }
 
-// Deprovision takes from a Linux machine what is its own: host keys, its name, and with user the
-// account that it was made with.
+// Deprovision removes what identifies a Linux machine: host keys, its name, and with user
+// the account that it was created with.
 func (m *Machine) Deprovision(user bool) error {
 	own := []string{"/etc/hostname", "/var/lib/waagent", "/root/.bash_history"}
 	entries, err := m.Root.ReadDir("/etc/ssh")

@@ -17,7 +17,7 @@ const (
 	azurePlatDNS = "168.63.129.16"
 )
 
-// DNSServers returns the servers that the guest asks: its own setting, those of its
+// DNSServers returns the servers that the guest queries: its own setting, those of its
 // interface or its virtual network, or Azure's.
 func (m *Machine) DNSServers() []string {
 	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {

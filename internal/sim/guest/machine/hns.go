@@ -8,9 +8,9 @@ import (
 // hnsFile keeps the names of the guest's HNS networks, one a line.
 const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
 
-// HNSNetworks returns the networks of the Host Network Service: those that were made by
-// hand and those that the CNI makes, an external one, which carries the machine's own
-// traffic, and its own.
+// HNSNetworks returns the networks of the Host Network Service: those that scripts created,
+// and those that the CNI creates, which are an external one for the machine's own traffic
+// and the CNI's own.
 func (m *Machine) HNSNetworks() []string {
 	var out []string
 	if data, err := m.Root.ReadFile(hnsFile); err == nil {
@@ -37,7 +37,7 @@ func (m *Machine) HNSNetworks() []string {
 	return slices.Compact(out)
 }
 
-// AddHNSNetwork makes a network. One that is there stays.
+// AddHNSNetwork creates a network, unless it exists.
 func (m *Machine) AddHNSNetwork(name string) error {
 	if slices.Contains(m.HNSNetworks(), name) {
 		return nil

@@ -40,9 +40,9 @@ type journalData struct {
 
 func journalFile(dir string) string { return filepath.Join(dir, "journal.json") }
 
-// openJournal reads the journal in dir. When the last boot of the instance did
-// not come to its end, the process that simulated it has died, not the VM: what
-// it left in dir is removed, so that the boot is replayed from the start.
+// openJournal reads the journal in dir. If the last boot of the instance was not finished,
+// the simulating process died, not the VM: the files of that boot in dir are removed, so
+// that the boot is replayed from the start.
 func openJournal(dir, instance string) (*Journal, error) {
 	j := &Journal{file: journalFile(dir), data: journalData{Instance: instance, Done: map[string]bool{}}}
 	raw, err := os.ReadFile(j.file)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDamagedJournal holds that a journal which cannot be read is kept aside, and
-// that the guest goes on only where its disk says that its bootstrap had succeeded.
+// TestDamagedJournal checks that an unreadable journal is renamed, and that the guest
+// continues only if its disk shows that its bootstrap had succeeded.
 func TestDamagedJournal(t *testing.T) {
 	for name, c := range map[string]struct {
 		journal   string

@@ -91,8 +91,8 @@ func physical(root *os.Root, rel string) (string, error) {
 	return at, nil
 }
 
-// Rename moves from to to, on one drive. It refuses a move after which a link in
-// what is moved would lead out of the guest.
+// Rename moves from to to, on one drive. It refuses a move after which a moved link would
+// lead out of the guest.
 func (r *Root) Rename(from, to string) error {
 	a, relA, err := r.locate(from)
 	if err != nil {

@@ -53,7 +53,7 @@ type Spec struct {
 	// ComputerName is osProfile.computerName, at most 15 characters on Windows.
 	ComputerName  string
 	AdminUsername string
-	// IPs are the VM's private addresses, that of the primary NIC first.
+	// IPs are the VM's private addresses; the first is the primary NIC's.
 	IPs []netip.Addr
 	// CustomData is osProfile.customData after base64.
 	CustomData []byte
@@ -91,8 +91,8 @@ type Image struct {
 	Container bool
 	// Plain is set for Windows or Ubuntu as its publisher has it, without the programs of a node.
 	Plain bool
-	// Captured is the disk of another machine that the image was made of, as Capture
-	// returns it; empty for the images of publishers.
+	// Captured is the disk of the machine that the image was created from, as Capture
+	// returns it; empty for publishers' images.
 	Captured []byte
 }
 
@@ -124,7 +124,7 @@ type Machine struct {
 	marks        marks
 }
 
-// New makes the guest's file tree as its image has it, or keeps what is there.
+// New creates the guest's file tree from its image, or keeps an existing one.
 func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (m *Machine) SetHostname(name string) error {
 	return m.Root.WriteFile("/etc/hostname", []byte(name+"\n"), 0o644)
 }
 
-// hostnameFile holds what is the registry's ComputerName.
+// hostnameFile returns the path of the file that stores the registry's ComputerName.
 func (m *Machine) hostnameFile() string { return filepath.Join(m.Dir, "hostname") }
 
 // RequestReboot asks that the guest restarts when what runs now has ended.

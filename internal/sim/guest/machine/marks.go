@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxMarks bounds what is kept of each kind.
+// maxMarks bounds how many marks of each kind are kept.
 const maxMarks = 200
 
 // Marks are what programs of a guest asked for and the simulation does not do, each

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// registryFile keeps what a guest's registry has beyond its image.
+// registryFile stores the registry keys of a guest that differ from its image.
 const registryFile = `C:\Windows\System32\config\casement-registry.json`
 
 // Value is a value of the registry.
@@ -181,7 +181,7 @@ func (r *Registry) Set(path, name string, v Value) error {
 	})
 }
 
-// Unset removes a value. One that is not there is no error.
+// Unset removes a value. It is no error if the value does not exist.
 func (r *Registry) Unset(path, name string) error {
 	path = CleanKey(path)
 	return r.edit(func(keys map[string]Key) error {
@@ -200,8 +200,8 @@ func (r *Registry) Unset(path, name string) error {
 	})
 }
 
-// Delete removes a key and all below it. The error is fs.ErrNotExist for one that is not
-// there.
+// Delete removes a key and all keys below it. It returns fs.ErrNotExist if the key does not
+// exist.
 func (r *Registry) Delete(path string) error {
 	id := strings.ToLower(CleanKey(path))
 	return r.edit(func(keys map[string]Key) error {
@@ -217,7 +217,7 @@ func (r *Registry) Delete(path string) error {
 	})
 }
 
-// imageKeys returns the keys of a fresh image that bootstrap scripts look at.
+// imageKeys returns the keys of a fresh image that bootstrap scripts read.
 func imageKeys(s Spec) map[string]Key {
 	keys := map[string]Key{}
 	text := func(kind, v string) Value { return Value{Kind: kind, Text: v} }

@@ -341,7 +341,7 @@ func (r *Root) Remove(p string) error {
 	return rename(root.Remove(rel), p)
 }
 
-// RemoveAll removes p and all below it. What is not there is no error. The root
+// RemoveAll removes p and everything below it. It is no error if p does not exist. The root
 // of a drive is refused.
 func (r *Root) RemoveAll(p string) error {
 	root, rel, err := r.locate(p)

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Vitals are what a guest's OS shows of its own health beyond files and services.
-// The zero value is a sick machine; Healthy is what an image boots with.
+// Vitals are health values that a guest's OS reports besides files and services. The zero
+// value is an unhealthy machine; an image boots with Healthy.
 type Vitals struct {
 	// Free is the share of the OS disk that is left, from 0 to 1.
 	Free float64 `json:"free"`

@@ -243,7 +243,7 @@ func (r *run) numeric(v any) (any, error) {
 		"Cannot convert the \"%s\" value of type \"%s\" to type \"System.Int32\".", text(v), kindOf(v))
 }
 
-// float converts a value to a number; false says that it cannot be converted.
+// float converts a value to a number; ok is false if it cannot be converted.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:

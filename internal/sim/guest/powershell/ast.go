@@ -10,7 +10,7 @@ func (p position) at() int { return int(p) }
 // block is the body of a script, a function or a script block.
 type block struct {
 	parameters *parameters
-	// begin, process and end are the named blocks; what has no name is in end.
+	// begin, process and end are the named blocks; statements outside of them are in end.
 	begin, process, end []node
 	traps               []trapStatement
 	// streams is set for script blocks with a process block.

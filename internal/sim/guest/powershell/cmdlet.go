@@ -245,7 +245,7 @@ func (c *call) keep() {
 	}
 }
 
-// positions gives what has no name to the parameters by position.
+// positions assigns arguments without a name to the parameters by position.
 func (c *call) positions(rest []any) error {
 	for at := 0; at < 6 && len(rest) > 0; at++ {
 		for _, s := range c.cmd.specs {
@@ -415,7 +415,7 @@ func (c *call) need(names ...string) error {
 	return nil
 }
 
-// stop ends the pipeline: the cmdlet wants no more.
+// stop ends the pipeline because the cmdlet needs no more input.
 func (c *call) stop() error { return stopSignal{c.stage} }
 
 // noEffectStage is a cmdlet of the table of those without effect.

@@ -48,8 +48,8 @@ var aliases = map[string]string{
 	"clear": "Clear-Host",
 }
 
-// noEffect are the cmdlets whose effect the simulated machine has no use for, and which
-// real boots call. Each call leaves a mark on the console; none of them gives a value.
+// noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
+// call writes a mark to the console; none returns a value.
 var noEffect = map[string]string{
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
 	"remove-mppreference": "no antivirus is simulated",

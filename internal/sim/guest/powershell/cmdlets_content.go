@@ -139,7 +139,7 @@ func (c *call) content(file string) (int64, error) {
 // followPeriod is how often a file that is followed is looked at.
 const followPeriod = 200 * time.Millisecond
 
-// follow passes on what is appended to files, until the script is ended.
+// follow passes on text that is appended to files, until the script ends.
 func (c *call) follow(files []string, sizes []int64) error {
 	for {
 		for i, file := range files {

@@ -207,7 +207,7 @@ func sortedKeys(m map[string]string) []string {
 	return out
 }
 
-// below lists what is in a folder; a pattern's matches are listed themselves.
+// below lists the content of a folder; the matches of a pattern are listed themselves.
 func (c *call) below(at string, depth int, open bool) error {
 	if err := c.step(); err != nil {
 		return err

@@ -42,7 +42,7 @@ var networkCmdlets = []cmdlet{
 
 func (r *run) mac() string { return strings.ToUpper(strings.ReplaceAll(r.m.MAC(), ":", "-")) }
 
-// adapter returns the name that carries the machine's addresses.
+// adapter returns the name of the network adapter that has the machine's addresses.
 func (r *run) adapter() (name string, index int64) {
 	if len(r.m.HNSNetworks()) > 0 {
 		return "vEthernet (Ethernet)", 9
@@ -211,8 +211,8 @@ func getRoute(c *call) error {
 		map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily"}, "MSFT_NetRoute")
 }
 
-// getConnection gives the connections that are open, and those that no server has
-// answered; where the open ones lead to is not simulated.
+// getConnection returns the open connections, and those that no server has answered; the
+// remote ends of open ones are not simulated.
 func getConnection(c *call) error {
 	const established, waiting = "Established", "SynSent"
 	v, local := c.m.Pulse.Get(), c.m.IP().String()

@@ -38,7 +38,8 @@ func (r *run) path(name string) string {
 	return r.m.Root.Abs(r.dir, name)
 }
 
-// drive returns the provider of a path: empty for files, or hklm, env, cert and their like.
+// drive returns the provider of a path: empty for files, otherwise hklm, env, cert and so
+// on.
 func drive(name string) (provider, rest string) {
 	low := strings.ToLower(name)
 	for _, prefix := range []string{`registry::`, `microsoft.powershell.core\registry::`} {

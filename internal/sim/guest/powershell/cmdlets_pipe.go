@@ -274,7 +274,7 @@ func selectEnd(c *call) error {
 	return nil
 }
 
-// distinct drops what is there twice, by the properties that are selected.
+// distinct removes repeated values, compared by the selected properties.
 func (c *call) distinct(values []any) ([]any, error) {
 	seen := map[string]bool{}
 	var out []any

@@ -39,8 +39,8 @@ func serviceObject(s machine.Service) *object {
 		s.Running, "MachineName", ".")
 }
 
-// services returns the services that a cmdlet's parameters name, by patterns, or those of the
-// pipeline.
+// services returns the services that a cmdlet's parameters name, by patterns, or the
+// services in its pipeline input.
 func (c *call) services() ([]machine.Service, error) {
 	names := c.textsOf("name")
 	for _, v := range append(list(c.given["inputobject"]), c.input...) {

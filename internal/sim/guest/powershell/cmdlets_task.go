@@ -46,7 +46,7 @@ func taskPart(kept ...string) func(*call) error {
 
 const tasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
 
-// task is a scheduled task as it is stored.
+// task is a stored scheduled task.
 type task struct {
 	Execute, Argument string
 	AtStartup         bool

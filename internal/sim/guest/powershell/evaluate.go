@@ -233,7 +233,7 @@ func (r *run) binary(n binary) (any, error) {
 	return v, r.located(err, n)
 }
 
-// assign runs an assignment, and returns what was assigned.
+// assign runs an assignment and returns the assigned value.
 func (r *run) assign(a assignment) (any, error) {
 	v, err := r.value(a.value)
 	if err != nil {

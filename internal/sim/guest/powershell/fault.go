@@ -77,7 +77,7 @@ type unsimulated struct {
 	script string
 }
 
-// Error names what is missing.
+// Error returns the name of the missing part.
 func (u *unsimulated) Error() string {
 	where := "line:"
 	if u.script != "" {
@@ -104,7 +104,7 @@ type (
 	exitSignal   struct{ code int }
 	jumpSignal   struct{ word, label string }
 	returnSignal struct{}
-	// stopSignal ends a pipeline whose last stage wants no more.
+	// stopSignal ends a pipeline whose last stage needs no more input.
 	stopSignal struct{ owner any }
 )
 

@@ -106,7 +106,7 @@ func (s *functionStage) dotted() error {
 	return err
 }
 
-// callFunction runs a function in a scope of its own.
+// callFunction runs a function in a new scope.
 func (r *run) callFunction(f function, args []argumentValue, input []any, out sink) error {
 	s := &functionStage{r: r, f: f, scope: newScope(r.scope)}
 	if f.body.streams {
@@ -197,7 +197,7 @@ func (r *run) guarded(b *block, body []node, out sink) error {
 	return nil
 }
 
-// trapped lets a trap have a failure: continue goes on with the next statement.
+// trapped passes a failure to a trap; after continue, the next statement runs.
 func (r *run) trapped(b *block, err error, out sink) error {
 	f := failed(err)
 	if f == nil {
@@ -290,7 +290,7 @@ func (r *run) parameters(f function, args []argumentValue, to *scope, piped bool
 	return r.positional(f, p, rest, bound, to, piped)
 }
 
-// positional gives what has no name to the parameters that are left.
+// positional assigns arguments without a name to the remaining parameters.
 func (r *run) positional(f function, p *parameters, rest []argumentValue, bound *hashtable, to *scope, piped bool) error {
 	for _, one := range ordered(p.list) {
 		if _, done := bound.get(one.name); done || isSwitch(one) || len(rest) == 0 {

@@ -320,7 +320,7 @@ func (r *run) redirect(rs []redirect, out sink) (*redirection, func() error, err
 	return to, done, nil
 }
 
-// fileSink collects what is printed into a file, as Out-File does.
+// fileSink returns a sink that writes its output to a file, as Out-File does.
 func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	if v == nil {
 		return func(any) error { return nil }, func() error { return nil }, nil

@@ -89,7 +89,7 @@ func (p *parser) redirects() ([]redirect, error) {
 	}
 }
 
-// redirect reads > FILE, 2>> FILE, *> FILE, 2>&1 and their like.
+// redirect parses a redirection, such as > FILE, 2>> FILE, *> FILE or 2>&1.
 func (p *parser) redirect() (r redirect, ok bool, err error) {
 	r.stream = '1'
 	at := 0

@@ -82,7 +82,7 @@ func (p *parser) digits() (any, bool) {
 	return f * times, err == nil
 }
 
-// suffix takes l, d, kb and their like.
+// suffix parses the suffix of a number, such as l, d or kb.
 func (p *parser) suffix() string {
 	from := p.pos
 	if c := p.peek() | 0x20; c == 'l' || c == 'd' {

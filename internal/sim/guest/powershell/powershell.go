@@ -72,7 +72,7 @@ type Session struct {
 	// Args are the arguments of the script.
 	Args []string
 	User string
-	// Marks takes what is said of commands without effect; nil is Stderr.
+	// Marks receives the marks of commands without effect; nil means Stderr.
 	Marks io.Writer
 }
 
@@ -109,15 +109,15 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 // Dir returns the current directory.
 func (s *Shell) Dir() string { return s.r.dir }
 
-// File runs a script as powershell.exe -File does: the code is that of exit, or 1 where
-// an error ended it, or 0.
+// File runs a script as powershell.exe -File does: it returns the code of exit, 1 if an
+// error ended the script, or 0.
 func (s *Shell) File(ctx context.Context, script string) int {
 	code, _ := s.script(ctx, script)
 	return code
 }
 
-// Command runs a script as powershell.exe -Command does: the code is that of exit, or 1
-// where an error ended it or its last statement failed, or 0.
+// Command runs a script as powershell.exe -Command does: it returns the code of exit, 1 if
+// an error ended the script or its last statement failed, or 0.
 func (s *Shell) Command(ctx context.Context, script string) int {
 	code, ended := s.script(ctx, script)
 	if !ended && !s.r.ok {
@@ -126,8 +126,8 @@ func (s *Shell) Command(ctx context.Context, script string) int {
 	return code
 }
 
-// Line runs a line that a user has typed. It returns the exit code so far and whether
-// the shell has ended. incomplete says that the text needs more lines.
+// Line runs a line that a user typed. It returns the exit code so far and whether the shell
+// has ended. incomplete means that the text needs more lines.
 func (s *Shell) Line(ctx context.Context, line string) (code int, done, incomplete bool) {
 	if e, ok := errors.AsType[*ParseError](parseOnly(line)); ok && e.Incomplete && !e.Missing {
 		return 0, false, true

@@ -61,7 +61,7 @@ func (r *run) show(f *failure) error {
 	return nil
 }
 
-// exec runs a statement and passes what it gives on.
+// exec runs a statement and passes its output on.
 func (r *run) exec(s node, out sink) error {
 	switch s := s.(type) {
 	case pipeline:
@@ -121,7 +121,7 @@ func each(v any, out sink) error {
 	return out(v)
 }
 
-// collect runs statements and returns what they give: nothing, a value or a list.
+// collect runs statements and returns their output: nothing, a value or a list.
 func (r *run) collect(body []node) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.statements(body, out) })
 	return single(items), err
@@ -175,7 +175,7 @@ func (r *run) conditional(c conditional, out sink) error {
 	return r.statements(c.otherwise, out)
 }
 
-// passed reports whether a loop goes on after an error of its body.
+// passed reports whether a loop continues after an error of its body.
 func passed(err error, label string) (goOn bool, rest error) {
 	if err == nil {
 		return true, nil

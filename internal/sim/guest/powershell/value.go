@@ -35,8 +35,8 @@ type (
 		// source is the text that positions in body are of.
 		source string
 	}
-	// object has fields in an order. Closed ones are of the system: a field that is not
-	// there is not simulated.
+	// object has ordered fields. Closed objects are the system's: their missing fields are
+	// not simulated.
 	object struct {
 		kind   string
 		fields []field

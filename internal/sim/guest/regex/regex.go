@@ -14,7 +14,7 @@ import (
 // ErrUnsupported is wrapped by errors for patterns that Go cannot match.
 var ErrUnsupported = errors.New("pattern")
 
-// ErrBackReference is returned for a pattern that refers back to a group of its own.
+// ErrBackReference is returned for a pattern with a back reference to one of its groups.
 var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 
 // Perl returns a pattern of grep -P. What looks around or back is refused.

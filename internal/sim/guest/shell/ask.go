@@ -11,7 +11,7 @@ const (
 	maxAnswer  = 1 << 20
 )
 
-// errNoNetwork is for a guest that nothing carries requests for.
+// errNoNetwork is the error of requests in a guest without a network.
 var errNoNetwork = errors.New("this guest is simulated and downloads nothing")
 
 // saying is an error as the real program says it.

@@ -32,7 +32,8 @@ type batch struct {
 	// saved are the states that setlocal keeps.
 	saved []cmdState
 	depth int
-	// typed is set for lines of a command line (cmd /c), which differ from those of a file.
+	// typed is set for lines of a command line (cmd /c), which are parsed differently from
+	// those of a file.
 	typed bool
 	// watch gets which lines fail; nil watches nothing.
 	watch *watch
@@ -158,8 +159,8 @@ func (b *batch) step(ctx context.Context) bool {
 	return false
 }
 
-// logicalLine reads the next line together with those that a caret or an open
-// parenthesis continues. node is nil for a label or an empty line.
+// logicalLine reads the next line with its continuation lines after a caret or in an open
+// parenthesis. node is nil for a label or an empty line.
 func (b *batch) logicalLine() (string, cmdNode, error) {
 	line := b.lines[b.at]
 	b.at++

@@ -50,7 +50,7 @@ func (b *batch) subroutine(ctx context.Context, label string, args []string) int
 	return b.cmd.level
 }
 
-// script runs a batch file with call; its errorlevel becomes that of the caller.
+// script runs a batch file with call; its errorlevel becomes the caller's.
 func (b *batch) script(ctx context.Context, file string, words []string) int {
 	data, err := b.shell.guest.Root.ReadFile(file)
 	if err != nil {
@@ -150,7 +150,7 @@ func cmdArgs(text string, args []string) []string {
 	return args
 }
 
-// reachable reports whether a command that is named by a path is there.
+// reachable reports whether a command that is given by a path exists.
 func (s *Shell) reachable(p *Process) bool {
 	name := p.Args[0]
 	if !strings.ContainsAny(name, `\/`) {

@@ -23,7 +23,7 @@ func firstWord(line string) string {
 }
 
 // simple runs one command without operators and redirections. Internal commands that
-// succeed leave the errorlevel as it is, as in a .bat file.
+// succeed do not change the errorlevel, as in a .bat file.
 func (b *batch) simple(ctx context.Context, text string) int {
 	text, err := b.late(text)
 	if err != nil {

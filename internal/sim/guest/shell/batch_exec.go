@@ -45,8 +45,8 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 	return b.exec(ctx, n.right)
 }
 
-// pipe runs the left side to its end before the right one. Either is a process of its
-// own: what it sets is lost.
+// pipe runs the left side to its end before the right one. Each side is a separate process:
+// variables that it sets are lost.
 func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	var buf bytes.Buffer
 	left, right := b.fork(), b.fork()
@@ -260,7 +260,7 @@ func (b *batch) setlocal(args string) int {
 	return 0
 }
 
-// jump is goto. A label that is not there ends the script.
+// jump implements goto. A missing label ends the script.
 func (b *batch) jump(label string) int {
 	label = strings.ToLower(strings.TrimLeft(strings.TrimSpace(label), ":"))
 	if i := strings.IndexAny(label, " \t,;="); i >= 0 {

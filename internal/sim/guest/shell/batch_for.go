@@ -57,7 +57,7 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 	return code
 }
 
-// count is for /l: (start,step,end).
+// count implements for /l: (start,step,end).
 func (b *batch) count(set string, each func(string) bool) error {
 	var n [3]int64
 	words := batchWords(set)
@@ -97,7 +97,7 @@ func (b *batch) items(word string, folders bool) []string {
 	return out
 }
 
-// walk is for /r: each folder below a root, and in it the words of the set.
+// walk implements for /r: for each folder below a root, the words of the set in it.
 func (b *batch) walk(dir string, words []string, each func(string) bool, depth int) bool {
 	entries, err := b.shell.guest.Root.ReadDir(dir)
 	if err != nil || depth > 64 {
@@ -201,7 +201,7 @@ func (o *fileOptions) readTokens(text string) error {
 	return nil
 }
 
-// forFile is for /f, over the lines of files, of a text or of what a command prints.
+// forFile implements for /f, over the lines of files, of a text or of a command's output.
 func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 	options, err := b.late(n.options)
 	if err != nil {
@@ -240,7 +240,7 @@ func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 	return b.forLines(ctx, n, o, content)
 }
 
-// capture runs a command in a cmd.exe of its own and returns its output.
+// capture runs a command in another cmd.exe and returns its output.
 func (b *batch) capture(ctx context.Context, text string) string {
 	text = strings.NewReplacer("^|", "|", "^>", ">", "^<", "<", "^&", "&", "^^", "^", "^(", "(", "^)", ")", "^=",
 		"=", "^,", ",").Replace(text)
@@ -283,7 +283,7 @@ func (b *batch) forLines(ctx context.Context, n forCommand, o fileOptions, conte
 	return code
 }
 
-// split takes the tokens out of a line; ok is false where the first is not there.
+// split extracts the tokens of a line; ok is false if the first one is missing.
 func (o fileOptions) split(line string) ([]string, bool) {
 	in := func(c byte) bool { return strings.IndexByte(o.delims, c) >= 0 }
 	skip := func(s string) string {

@@ -85,8 +85,8 @@ func (p *cmdParser) ifCommand() (cmdNode, error) {
 	return n, err
 }
 
-// rest reads the operators behind a block that is a condition's body: what they join
-// belongs to the body.
+// rest parses the operators after a block that is the body of an if; what they join belongs
+// to the body.
 func (p *cmdParser) rest(body cmdNode) (cmdNode, error) {
 	for _, operator := range []string{"&&", "||", "|", "&"} {
 		if p.join(operator) {

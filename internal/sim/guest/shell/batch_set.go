@@ -28,7 +28,7 @@ func (b *batch) set(rest string) int {
 	return b.assign(name, v)
 }
 
-// quotedAssignment drops the quotes of set "NAME=VALUE" and what is behind them.
+// quotedAssignment removes the quotes of set "NAME=VALUE" and the text after them.
 func quotedAssignment(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return s

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// own marks a builtin that is implemented here, because the interpreter's differs from that of
-// dash or bash.
+// own marks a builtin that is implemented here, because the interpreter's differs from that
+// of dash or bash.
 const own = "\x01"
 
 // builtinCommands returns the builtins of the shells that are implemented here.
@@ -72,8 +72,8 @@ func echo(_ context.Context, p *Process) int {
 // unescape undoes backslashes as in the format of printf.
 func unescape(text string) string { text, _ = escapes(text, false, true); return text }
 
-// unescapeEcho does as echo -e and %b do, in which an octal number starts with 0. end
-// says that \c ended the text.
+// unescapeEcho evaluates escapes as echo -e and %b do, in which an octal number starts with
+// 0. end reports that \c ended the text.
 func unescapeEcho(text string, bash bool) (out string, end bool) { return escapes(text, true, bash) }
 
 func escapes(text string, zero, bash bool) (string, bool) {

@@ -94,7 +94,7 @@ func (d *dialect) refuse(format string, a ...any) {
 var unknownVariables = strings.Fields("PIPESTATUS FUNCNAME BASH_LINENO SECONDS LINENO BASHPID BASH_COMMAND " +
 	"BASH_SUBSHELL EPOCHSECONDS EPOCHREALTIME BASH_ARGV BASH_ARGC COMP_WORDS")
 
-// look finds what is refused.
+// look finds syntax that the shell refuses.
 func (d *dialect) look(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Redirect:
@@ -382,7 +382,7 @@ func escapeBraces(text string) string {
 	return b.String()
 }
 
-// apart runs a statement in a shell of its own, as the last part of a pipe does too.
+// apart runs a statement in a subshell, as the last part of a pipe runs too.
 func apart(s *syntax.Stmt) *syntax.Stmt {
 	if _, ok := s.Cmd.(*syntax.Subshell); ok && len(s.Redirs) == 0 && !s.Negated {
 		return s

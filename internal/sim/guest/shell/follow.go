@@ -28,8 +28,8 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[len(lines)-n:], "")
 }
 
-// follow prints what is appended to files after the sizes they had, until ctx
-// ends. With heads it names each file before its lines, as tail does.
+// follow prints text that is appended to files after the given sizes, until ctx ends. With
+// heads it names each file before its lines, as tail does.
 func follow(ctx context.Context, p *Process, files []string, sizes []int64, heads bool) int {
 	sizes = slices.Clone(sizes)
 	current := len(files) - 1

@@ -56,7 +56,7 @@ func (s *signals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"kind":"ConfigMap","data":{"signal":%q}}`, s.signal)
 }
 
-// routed carries every request to one server, whatever host it names.
+// routed sends every request to one server, whatever host it names.
 type routed struct{ *http.Transport }
 
 func newRouted(server *httptest.Server) routed {

@@ -156,7 +156,7 @@ type weigher struct {
 	reason    string
 }
 
-// node looks at a node before its parts.
+// node counts a syntax node before its parts.
 func (w *weigher) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:

@@ -19,7 +19,7 @@ const (
 	// maxFrames bounds functions of a shell that call each other, in frames of
 	// the interpreter's own stack.
 	maxFrames = 6000
-	// maxWritten bounds what is written to files and streams, in bytes.
+	// maxWritten bounds the bytes that are written to files and streams.
 	maxWritten = 256 << 20
 	// maxRange bounds a sequence such as {1..9}.
 	maxRange = 100_000
@@ -40,7 +40,7 @@ type usage struct {
 	skipped atomic.Int64
 	// factor is set for scripts that replace parts of variables.
 	factor atomic.Bool
-	// marks takes what is said of commands without effect: the standard error of the
+	// marks receives the marks of commands without effect: the standard error of the
 	// outermost script, which no redirection of the script changes.
 	marks io.Writer
 	end   context.CancelCauseFunc
@@ -93,7 +93,7 @@ func (s *Shell) counted(ctx context.Context) error {
 	return nil
 }
 
-// writer counts what goes through it to w.
+// writer returns a writer to w that counts its bytes against the limit.
 func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	if _, counted := w.(*counter); !some || counted {

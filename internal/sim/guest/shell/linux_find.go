@@ -277,7 +277,7 @@ func (f *findRun) age(kind, text string) (predicate, bool) {
 	}, ok
 }
 
-// action does something with what was found.
+// action returns the predicate of an action on found files, such as -delete.
 func (f *findRun) action(t string) (predicate, bool) {
 	switch t {
 	case "-print", "-print0":

@@ -12,8 +12,8 @@ import (
 // linuxFolders are where a Linux machine looks for programs.
 var linuxFolders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// notOnPlain are the programs that Ubuntu has not as its publisher makes it: those of a node, and
-// those of packages that kubeadm and kube-proxy look for.
+// notOnPlain are programs that are not on Ubuntu's own image: those of a node, and those of
+// packages that kubeadm and kube-proxy look for.
 var notOnPlain = slices.Concat([]string{"kubeadm", "kubelet", "kubectl", "containerd", "ctr", "crictl", "runc"}, nodePackages)
 
 // nodePackages are packages of one program of their name, which apt-get installs in a guest.
@@ -136,7 +136,7 @@ func aptGet(ctx context.Context, p *Process) int {
 	return 0
 }
 
-// waagent takes from a machine what is its own, so that an image is made of it.
+// waagent removes what identifies a machine, so that an image can be created from it.
 // Source: https://learn.microsoft.com/azure/virtual-machines/extensions/agent-linux.
 func waagent(_ context.Context, p *Process) int {
 	user := slices.Contains(p.Args, "-deprovision+user") || slices.Contains(p.Args, "--deprovision+user")

@@ -19,8 +19,8 @@ import (
 
 var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`)
 
-// curlFlags: those behind the last line change nothing that a guest could see: how it
-// talks, how often it tries, what it draws.
+// curlFlags: the flags after the last line have no effect that a guest can observe: about
+// the protocol, the number of tries, the progress display.
 var curlFlags = declare(
 	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw:
 	data-binary: data-urlencode: json: G|get

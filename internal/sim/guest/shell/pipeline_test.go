@@ -71,7 +71,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// FuzzPipeline: whatever is typed, the shell comes back.
+// FuzzPipeline: the shell returns for any input.
 func FuzzPipeline(f *testing.F) {
 	for _, s := range []string{`Get-Service | where Name -eq x | select -First 1`, `(Get-HnsNetwork).Count`, `((`,
 		`a | { | }`, `Get-Content x | % { $_.Y }`, `(dir)[-9].Name`} {

@@ -195,7 +195,7 @@ func (p *Process) readScript(ctx context.Context, o Session) int {
 	return p.shell.PowerShellCommand(ctx, string(script), o)
 }
 
-// runFile is -File. A file that is not there gives the code that Windows gives.
+// runFile implements -File. For a missing file it returns Windows' exit code.
 func runFile(ctx context.Context, p *Process, args []string, o Session) int {
 	if len(args) == 0 {
 		return p.Fail(1, "The -File parameter requires a file path.\r")

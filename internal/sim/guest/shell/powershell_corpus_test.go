@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// script is one of a corpus: what it prints on both streams together, with LF for the end
-// of a line, and its exit code. What it does to the guest it prints itself.
+// script is a script with its expected output, both streams together with LF at line ends,
+// and its exit code. Scripts print their effects on the guest themselves.
 type script struct {
 	name, text, out string
 	code            int
@@ -174,7 +174,7 @@ var languageScripts = []script{
 	{"call by name", "$cmd = 'Write-Output'; & $cmd 'x'; & 'C:\\Windows\\System32\\whoami.exe' | Out-Null; $?", "x\nTrue\n", 0},
 }
 
-// missingScripts stop with the name of what is missing.
+// missingScripts stop with the name of a part that is not simulated.
 var missingScripts = []script{
 	{"class", "class A { }", "casement does not simulate classes", 1},
 	{"workflow", "workflow w { }", "casement does not simulate workflows", 1},

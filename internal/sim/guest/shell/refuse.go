@@ -13,8 +13,8 @@ import (
 // command that does not exist.
 const refusedCode = 127
 
-// Refuse says that something of the image is not simulated, and returns the exit code
-// of a program that is missing. The machine keeps it, so that the boot names it.
+// Refuse reports that a part of the image is not simulated, and returns the exit code of a
+// missing program. The machine stores the message, so that the boot names it.
 func (p *Process) Refuse(format string, a ...any) int {
 	what := fmt.Sprintf(format, a...)
 	p.Guest.Refused(what)
@@ -76,7 +76,7 @@ var asking = map[string]struct {
 	"icacls": {"/verify /findsid", true}, "attrib": {"", true},
 }
 
-// onlyAsks reports whether a call changes nothing and is there for its answer.
+// onlyAsks reports whether a call changes nothing and is made only for its answer.
 func onlyAsks(name string, args []string) bool {
 	if name == "sysctl" {
 		return !slices.ContainsFunc(args, func(a string) bool {

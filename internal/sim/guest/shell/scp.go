@@ -64,7 +64,7 @@ func (c *copyEnd) ok() error {
 	return err
 }
 
-// refuse reports to the other side what could not be done; the copy goes on.
+// refuse reports a failure to the other side; the copy continues.
 func (c *copyEnd) refuse(format string, a ...any) error {
 	c.code = 1
 	_, err := fmt.Fprintf(c.p.Stdout, "\x01scp: "+format+"\n", a...)

@@ -172,8 +172,8 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 		return nil, err
 	}
 	r.Dir = o.Dir
-	// The interpreter opens files of its own, by their name below TMPDIR, past our
-	// handlers. No file can be below this one.
+	// The interpreter creates its own files in TMPDIR, without our handlers. This path is a
+	// file, so it can create none below it.
 	return r, forget(r)
 }
 
@@ -247,7 +247,7 @@ type input struct{ io.Reader }
 func (input) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func (input) Close() error              { return nil }
 
-// execute runs what is no builtin: a command of the table or a script file.
+// execute runs what is not a builtin: a command of the table or a script file.
 func (s *Shell) execute(ctx context.Context, shell string, posix bool, args []string) error {
 	h := interp.HandlerCtx(ctx)
 	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir,

@@ -87,8 +87,8 @@ type Session struct {
 	User string
 	// EchoOff starts a batch with echo off.
 	EchoOff bool
-	// Failed is called for each line of the script itself that fails, and not for what it
-	// tests, from the goroutine that runs the script. Nil is none.
+	// Failed is called for each line of the script itself that fails outside a condition,
+	// from the goroutine that runs the script. It may be nil.
 	Failed func(Failure)
 }
 
@@ -101,9 +101,8 @@ type Shell struct {
 	speed float64
 }
 
-// New returns a shell whose commands are those that the guest's image has and, in
-// front of them, the host's. web carries what the guest asks by HTTP; nil is a guest
-// that reaches nothing.
+// New returns a shell with the commands of the guest's image; the host's take precedence.
+// web sends the guest's HTTP requests; with nil they fail.
 func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 	table := linuxCommands()
 	if m.IsWindows() {

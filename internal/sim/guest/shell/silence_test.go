@@ -33,8 +33,9 @@ var holes = []string{
 	"throw (%)", "Start-Sleep (%)", "'x' -replace 'x', (%)", "1 | Select-Object -Unique -Property { % }",
 }
 
-// FuzzNoSilence holds that what is not simulated never passes in silence, wherever it is:
-// the script ends by its name, with a code that is not zero, and nothing behind it runs.
+// FuzzNoSilence checks that a part that is not simulated never passes silently, wherever it
+// is used: the script ends with its name and a code other than zero, and nothing after it
+// runs.
 func FuzzNoSilence(f *testing.F) {
 	for i := range holes {
 		f.Add(uint8(i), uint8(i), uint8(3*i+1))
@@ -63,7 +64,8 @@ func FuzzNoSilence(f *testing.F) {
 	})
 }
 
-// FuzzSilentText holds for any text that a message of what is missing comes with a code.
+// FuzzSilentText checks for any text that a message about a missing part comes with an exit
+// code other than zero.
 func FuzzSilentText(f *testing.F) {
 	for _, group := range [][]script{languageScripts, guestScripts, missingScripts} {
 		for _, c := range group {

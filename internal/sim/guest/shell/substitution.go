@@ -42,7 +42,7 @@ func (d *dialect) substitution(p *syntax.ProcSubst) syntax.WordPart {
 	return &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: callOf("mkdir", "-p", "/dev/fd")}, write, {Cmd: callOf(own+"print", file)}}}
 }
 
-// openSink starts the program behind >( ), which reads what is written to the file.
+// openSink starts the program in >( ), which reads what is written to the file.
 func (s *Shell) openSink(ctx context.Context, run *scriptRun, name string) (io.ReadWriteCloser, error) {
 	text, ok := run.sourced.look(noTemp + "/" + strings.TrimPrefix(name, outPath))
 	r, w, err := os.Pipe()

@@ -33,8 +33,8 @@ const (
 	maxFailedSays = 400
 )
 
-// watch reports the lines of a script that fail, with what they said last. A nil watch
-// reports nothing.
+// watch reports the failed lines of a script with their last messages. A nil watch reports
+// nothing.
 type watch struct {
 	lines  []string
 	report func(Failure)
@@ -46,8 +46,8 @@ type watch struct {
 	reported int
 }
 
-// newWatch watches the session's script and reads along its output, where somebody wants
-// to hear of failures.
+// newWatch returns a watch of the session's script that also reads its output; nil if the
+// session does not report failures.
 func newWatch(o *Session, script string) *watch {
 	if o.Failed == nil {
 		return nil
@@ -141,8 +141,8 @@ func (e *ending) reset() {
 	e.kept = e.kept[:0]
 }
 
-// message returns the last line that is no mark and not of those that PowerShell adds to an
-// error: where it was, and its identity.
+// message returns the last line that is neither a mark nor one of the lines that PowerShell
+// adds to an error (its position and identity).
 func (e *ending) message() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

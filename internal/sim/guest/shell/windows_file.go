@@ -346,7 +346,7 @@ func renameWindows(_ context.Context, p *Process) int {
 	return 0
 }
 
-// xcopy copies files, and with /s or /e what is below.
+// xcopy copies files, and with /s or /e the folders below.
 func xcopy(_ context.Context, p *Process) int {
 	given, names, code := p.switches("s e y q i h r k f c d")
 	if code != 0 {

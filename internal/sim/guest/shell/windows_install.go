@@ -21,8 +21,8 @@ func nodeProgram(name string) string {
 	return ""
 }
 
-// onPath reports whether a program that is named without a folder is found: those of
-// Windows always, those of a node where a folder of the search path has the file.
+// onPath reports whether a program that is named without a folder is found: Windows' own
+// always, a node's if a folder of the search path has the file.
 func (s *Shell) onPath(p *Process) bool {
 	folder := nodeProgram(p.Args[0])
 	if folder == "" || !s.guest.IsWindows() {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// findstr searches lines: /i /v /r /l /c:TEXT /x /b /e /n /m /s are what it takes of
-// findstr.exe. Words of the pattern are alternatives; a dot, * and [ are of expressions
-// unless /l is given.
+// findstr searches lines; it supports /i /v /r /l /c:TEXT /x /b /e /n /m /s. Words of the
+// pattern are alternatives; a dot, * and [ are regular expressions unless /l is given.
 func findstr(_ context.Context, p *Process) int {
 	f := finder{}
 	var files []string
@@ -244,7 +243,8 @@ func lookupFold(env map[string]string, name string) string {
 	return ""
 }
 
-// globWindows resolves * and ? in a path, folder by folder; what has neither stays.
+// globWindows expands * and ? in a path, folder by folder; elements without either are
+// kept.
 func globWindows(p *Process, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?") {
 		return []string{pattern}

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Windows brings curl.exe, which downloads as Linux' does; a PowerShell calls it by its
-// whole name, since curl alone is another name of Invoke-WebRequest.
+// Windows has curl.exe, which downloads as Linux' does; PowerShell calls it by its full
+// name, since curl alone is an alias of Invoke-WebRequest.
 func TestCurlOfWindows(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

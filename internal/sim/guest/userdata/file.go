@@ -36,8 +36,8 @@ func Decode(content, encoding string) ([]byte, bool, error) {
 	return raw, false, nil
 }
 
-// DecodeSteps is Decode where a step that fails leaves what there was: of base64 that is no
-// gzip the plain bytes. The error is that of the step.
+// DecodeSteps is Decode except that a failed step keeps its input: for base64 without gzip,
+// the decoded bytes. The error is the step's.
 func DecodeSteps(content, encoding string) ([]byte, bool, error) {
 	out, known, err := Decode(content, encoding)
 	if err == nil {
@@ -61,7 +61,7 @@ func unzip(data []byte) ([]byte, error) {
 	return Gunzip(data)
 }
 
-// unbase64 decodes as Python does: letters that are none of base64 are skipped, and only
+// unbase64 decodes as Python does: characters that are not base64 are skipped, and only
 // wrong padding is an error.
 func unbase64(s string) ([]byte, error) {
 	letters, padding := 0, 0

@@ -72,8 +72,7 @@ func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, er
 	return renderApart(ctx, source, vars)
 }
 
-// plain reports whether a template does no more than print variables, so that its size
-// bounds what it does.
+// plain reports whether a template only prints variables, so that its size bounds its work.
 func plain(source string) (only bool) {
 	defer func() {
 		if recover() != nil {
@@ -214,7 +213,7 @@ func take(s *tokens.Stream, t tokens.Type) (string, bool) {
 // quotes the template.
 func templateError(err error, text string, syntax bool) error {
 	full := err.Error()
-	// The engine quotes the whole template first; what it complains of comes last.
+	// The engine's message begins with the whole template; the error comes last.
 	tail := full
 	if i := strings.LastIndex(full, text); i >= 0 {
 		tail = full[i+len(text):]

@@ -61,7 +61,7 @@ type reply struct {
 	Limit    string         `json:"limit,omitempty"`
 }
 
-// Before anything else, so that no more of the program starts than this needs.
+// This runs before all else, so that the child process starts only what it needs.
 func init() {
 	if os.Getenv(renderMarker) != "" {
 		os.Exit(renderAlone(os.Stdin, os.Stdout))
@@ -106,7 +106,7 @@ func renderAlone(in io.Reader, out io.Writer) int {
 // rendering bounds the processes at a time to what the machine can run.
 var rendering = make(chan struct{}, runtime.NumCPU())
 
-// renderApart renders a template in a process of its own.
+// renderApart renders a template in a separate process.
 func renderApart(ctx context.Context, source []byte, vars map[string]any) ([]byte, error) {
 	question, err := json.Marshal(request{source, vars})
 	if err != nil {
@@ -175,13 +175,13 @@ func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	return fmt.Errorf("render a template: %w", err)
 }
 
-// limited keeps the beginning of what is written.
+// limited is a writer that keeps only the beginning of the written data.
 type limited struct {
 	bytes.Buffer
 	left int
 }
 
-// Write implements io.Writer; what is too much is dropped.
+// Write implements io.Writer; data beyond the limit is dropped.
 func (l *limited) Write(p []byte) (int, error) {
 	n := min(len(p), l.left)
 	l.left -= n

@@ -30,7 +30,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRenderApart holds that a template renders the same in a process of its own.
+// TestRenderApart checks that a template renders the same in a separate process.
 func TestRenderApart(t *testing.T) {
 	for _, template := range []string{"a\n", "{{ ds.meta_data.local_hostname }}\n\n", "{{ nothing }}",
 		"x {# c #} y", "{{ ds.nope.x }}", "{{ 'x' | nope }}", "{% raw %}{{ a }}{% endraw %}"} {
