@@ -61,7 +61,7 @@ var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`
 // exactNames are identifiers that must not be used, each with a better name.
 var exactNames = map[string]string{
 	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed",
-	"act": "invoke", "underWay": "inProgress",
+	"act": "invoke", "underWay": "inProgress", "look": "observe", "held": "blocked", "conduct": "supervise",
 }
 
 var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)

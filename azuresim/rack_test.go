@@ -22,8 +22,8 @@ import (
 type rack struct {
 	changed func(string)
 	fails   map[string]bool
-	// held machines do not report: those whose computer name is in it.
-	held map[string]bool
+	// blocked machines do not report: those whose computer name is in it.
+	blocked map[string]bool
 
 	mu  sync.Mutex
 	vms map[string]host.VM
@@ -34,7 +34,7 @@ type rack struct {
 
 func newRack() *rack {
 	return &rack{vms: map[string]host.VM{}, on: map[string]bool{}, boots: map[string]int{},
-		fails: map[string]bool{}, held: map[string]bool{}, changed: func(string) {}}
+		fails: map[string]bool{}, blocked: map[string]bool{}, changed: func(string) {}}
 }
 
 func (h *rack) Start(vm host.VM) {
@@ -66,7 +66,7 @@ func (h *rack) View(id string) host.View {
 	defer h.mu.Unlock()
 	vm, ok := h.vms[value.Lower(id)]
 	switch {
-	case !ok || h.held[vm.ComputerName]:
+	case !ok || h.blocked[vm.ComputerName]:
 		return host.View{}
 	case h.fails[vm.ComputerName]:
 		return host.View{Provisioned: host.ProvisioningFailed, Message: "the answer file is broken"}
@@ -102,10 +102,10 @@ func (h *rack) running() []string {
 	return out
 }
 
-// release lets a held machine report.
+// release lets a blocked machine report.
 func (h *rack) release(name string) {
 	h.mu.Lock()
-	delete(h.held, name)
+	delete(h.blocked, name)
 	h.mu.Unlock()
 	h.changed(name)
 }

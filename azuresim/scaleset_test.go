@@ -420,7 +420,7 @@ func TestScaleSetBehindBalancer(t *testing.T) {
 // unfinished work.
 func TestScaleSetSuperseded(t *testing.T) {
 	h := newRack()
-	h.held["win000001"] = true
+	h.blocked["win000001"] = true
 	a := startWith(t, Config{}, h)
 	defer a.Close()
 	a.network()
@@ -445,7 +445,7 @@ func TestScaleSetSuperseded(t *testing.T) {
 	}
 
 	// An instance that is deleted while it boots does not hold the write up.
-	h.held["win000003"] = true
+	h.blocked["win000003"] = true
 	third, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -456,7 +456,7 @@ func TestScaleSetSuperseded(t *testing.T) {
 	wantIDs(t, a.listed(), "0", "1", "2")
 
 	// So does a delete of the whole set.
-	h.held["win000004"] = true
+	h.blocked["win000004"] = true
 	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +473,7 @@ func TestScaleSetResumes(t *testing.T) {
 	a := startWith(t, Config{Dir: dir}, h)
 	a.network()
 	a.putSet(windowsSet(2))
-	h.held["win000002"] = true
+	h.blocked["win000002"] = true
 	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -40,11 +40,11 @@ var series = regexp.MustCompile(`\bwindows_[a-z0-9_]+\b[^:a-z]`)
 // TestWindowsExporter: dashboard and rules use metrics of enabled collectors, alerts have
 // descriptions, and each enabled collector is used.
 func TestWindowsExporter(t *testing.T) {
-	held := configMaps(t, "windows-exporter")
+	configs := configMaps(t, "windows-exporter")
 	var config struct {
 		Collectors struct{ Enabled string }
 	}
-	if err := yaml.Unmarshal([]byte(held["windows-exporter"]["config.yml"]), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(configs["windows-exporter"]["config.yml"]), &config); err != nil {
 		t.Fatal(err)
 	}
 	asked := map[string]bool{}
@@ -60,7 +60,7 @@ func TestWindowsExporter(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.UnmarshalStrict([]byte(held["windows-exporter-rules"]["windows-nodes.yaml"]), &rules); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(configs["windows-exporter-rules"]["windows-nodes.yaml"]), &rules); err != nil {
 		t.Fatal(err)
 	}
 	var queries []string
@@ -79,7 +79,7 @@ func TestWindowsExporter(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(held["windows-exporter-dashboard"]["windows-nodes.json"]), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(configs["windows-exporter-dashboard"]["windows-nodes.json"]), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range dashboard.Templating.List {

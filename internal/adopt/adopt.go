@@ -3,7 +3,7 @@
 // tags and finalizers are the same; what differs is what CAPZ leaves in the status, and
 // the objects of Azure Service Operator that it makes beside its own.
 //
-// Look only reads, and lists what Apply would change. Apply pauses the cluster, makes
+// Observe only reads, and lists what Apply would change. Apply pauses the cluster, makes
 // the changes, and lets the cluster go on; begun again after an interruption it does the
 // rest. Neither calls Azure: the manager reads it when the cluster goes on. The command
 // line imports it.
@@ -63,8 +63,8 @@ type Adopter struct {
 	Client client.Client
 }
 
-// Look lists what taking over a cluster would change.
-func (a Adopter) Look(ctx context.Context, key client.ObjectKey) (*Plan, error) {
+// Observe lists what taking over a cluster would change.
+func (a Adopter) Observe(ctx context.Context, key client.ObjectKey) (*Plan, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := a.Client.Get(ctx, key, cluster); err != nil {
 		return nil, fmt.Errorf("read Cluster %s: %w", key, err)

@@ -56,8 +56,8 @@ type pacedQueue struct {
 type turn struct {
 	// begun is when the running pass began; zero while none runs.
 	begun time.Time
-	// rested is when the next pass may begin.
-	rested time.Time
+	// next is when the next pass may begin.
+	next time.Time
 	// asked are the requests for another pass that arrived during this one.
 	asked []priorityqueue.AddOpts
 }
@@ -81,7 +81,7 @@ func (q *pacedQueue) add(o priorityqueue.AddOpts, r reconcile.Request) {
 			t.asked = append(t.asked, o)
 			return
 		}
-		o.After = max(o.After, time.Until(t.rested))
+		o.After = max(o.After, time.Until(t.next))
 	}
 	q.PriorityQueue.AddWithOpts(o, r)
 }
@@ -135,11 +135,11 @@ func (q *pacedQueue) end(r reconcile.Request) []priorityqueue.AddOpts {
 	}
 	now := time.Now()
 	asked := t.asked
-	*t = turn{rested: now.Add(min(restFactor*now.Sub(t.begun), longestRest))}
+	*t = turn{next: now.Add(min(restFactor*now.Sub(t.begun), longestRest))}
 	if now.Sub(q.swept) > longestRest {
 		q.swept = now
 		for of, t := range q.turns {
-			if t.begun.IsZero() && t.rested.Before(now) {
+			if t.begun.IsZero() && t.next.Before(now) {
 				delete(q.turns, of)
 			}
 		}

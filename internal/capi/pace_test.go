@@ -71,7 +71,7 @@ func TestPaceForgets(t *testing.T) {
 		}
 		of, ok := q.(*pacedQueue)
 		if !ok || len(of.turns) != 1 {
-			t.Errorf("the queue remembers objects that have rested: %v", of.turns)
+			t.Errorf("the queue remembers objects that are due again: %v", of.turns)
 		}
 	})
 }

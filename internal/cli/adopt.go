@@ -33,7 +33,7 @@ and install casement. See docs/capz.md.`,
 			if err != nil {
 				return err
 			}
-			plan, err := adopt.Adopter{Client: c}.Look(cmd.Context(), client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			plan, err := adopt.Adopter{Client: c}.Observe(cmd.Context(), client.ObjectKey{Namespace: t.namespace, Name: args[0]})
 			if err != nil {
 				return err
 			}

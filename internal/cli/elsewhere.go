@@ -28,7 +28,7 @@ func newUp(*app) *cobra.Command {
 func newDown(*app) *cobra.Command { return linuxOnly("down", "End the local plane") }
 
 func newConduct(*app) *cobra.Command {
-	c := linuxOnly("conduct", "Run the local plane")
+	c := linuxOnly("supervise", "Run the local plane")
 	c.Hidden = true
 	return c
 }

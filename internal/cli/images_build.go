@@ -253,13 +253,13 @@ programs that were found on a machine of each, which are tags of the version.
 			if err != nil {
 				return err
 			}
-			var held [2]map[string]string
+			var contents [2]map[string]string
 			for i, id := range args {
-				if held[i], err = image.Holds(cmd.Context(), from.client, id); err != nil {
+				if contents[i], err = image.Holds(cmd.Context(), from.client, id); err != nil {
 					return err
 				}
 			}
-			rows := heldDiff(held[0], held[1])
+			rows := contentsDiff(contents[0], contents[1])
 			return a.print(output, rows, func(w io.Writer) {
 				for _, r := range rows {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", r.Program, r.A, r.B)
@@ -275,20 +275,20 @@ programs that were found on a machine of each, which are tags of the version.
 	return c
 }
 
-// heldRow is a program whose versions differ between two image versions; "" means that it is missing.
-type heldRow struct {
+// contentRow is a program whose versions differ between two image versions; "" means that it is missing.
+type contentRow struct {
 	Program string `json:"program"`
 	A       string `json:"a"`
 	B       string `json:"b"`
 }
 
-func heldDiff(a, b map[string]string) []heldRow {
+func contentsDiff(a, b map[string]string) []contentRow {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
-	rows := []heldRow{}
+	rows := []contentRow{}
 	for _, program := range slices.Sorted(maps.Keys(all)) {
 		if a[program] != b[program] {
-			rows = append(rows, heldRow{program, a[program], b[program]})
+			rows = append(rows, contentRow{program, a[program], b[program]})
 		}
 	}
 	return rows

@@ -110,7 +110,7 @@ func (a *app) lookInside(ctx context.Context, t target, s *facts.Snapshot, o fac
 	if o.Kind == "Machine" {
 		machine = o.Name
 	}
-	inside.Look(ctx, s, machine, func(ctx context.Context, r sshroute.Route) (*sshroute.Entrance, error) {
+	inside.Observe(ctx, s, machine, func(ctx context.Context, r sshroute.Route) (*sshroute.Entrance, error) {
 		return quiet.enter(ctx, way{target: t, user: sshroute.User}, r)
 	})
 }

@@ -80,7 +80,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
 				return err
 			}
 			if foreground {
-				return a.conduct(cmd.Context(), factor, kind, true)
+				return a.supervise(cmd.Context(), factor, kind, true)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -203,7 +203,7 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 	if err != nil {
 		return err
 	}
-	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
+	args = append([]string{"--state", string(a.dir), "supervise", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
 	begun, waited := time.Now(), false
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	var seen terminal.View
@@ -332,17 +332,17 @@ func newConduct(a *app) *cobra.Command {
 	var factor float64
 	var kind planeKind
 	c := &cobra.Command{
-		Use:    "conduct",
+		Use:    "supervise",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), factor, kind, false) },
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.supervise(cmd.Context(), factor, kind, false) },
 	}
 	c.Flags().Float64Var(&factor, "latency", 0, "factor of Azure's durations")
 	kind.addFlags(c.Flags())
 	return c
 }
 
-func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreground bool) error {
+func (a *app) supervise(ctx context.Context, factor float64, kind planeKind, foreground bool) error {
 	if _, err := kind.args(); err != nil {
 		return err
 	}

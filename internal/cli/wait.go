@@ -79,7 +79,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	for {
 		began := time.Now()
-		view, missing, err := w.look(ctx, c)
+		view, missing, err := w.observe(ctx, c)
 		// Reading a cluster of a thousand machines takes long, so the interval grows with the duration of a read.
 		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
 		switch {
@@ -187,8 +187,8 @@ func overdue(ctx context.Context) bool {
 	return ok && time.Until(deadline) < time.Second
 }
 
-// look reads the cluster's progress; missing describes what is still missing.
-func (w *waited) look(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
+// observe reads the cluster's progress; missing describes what is still missing.
+func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
 	o, err := rollout.Read(ctx, c, w.key)
 	if err != nil {
 		return view, "", err

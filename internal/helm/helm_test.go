@@ -90,12 +90,12 @@ func (s scene) must(err error) {
 	}
 }
 
-// until waits until look returns true; on failure the test prints the last text of look.
-func (s scene) until(what string, look func() (bool, string)) {
+// until waits until observe returns true; on failure the test prints the last text of observe.
+func (s scene) until(what string, observe func() (bool, string)) {
 	s.Helper()
 	last := ""
 	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		done, saw := look()
+		done, saw := observe()
 		last = saw
 		return done, nil
 	})

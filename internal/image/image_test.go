@@ -225,9 +225,9 @@ func TestBuild(t *testing.T) {
 	if err != nil || again.Holds["kubelet"] != "v1.36.3" || !strings.Contains(out, "built and published") {
 		t.Errorf("a second run: %v %v %s", again, err, out)
 	}
-	held, err := Holds(t.Context(), s.client, result.VersionID)
-	if err != nil || !maps.Equal(held, result.Holds) {
-		t.Errorf("Holds: %v %v", held, err)
+	contents, err := Holds(t.Context(), s.client, result.VersionID)
+	if err != nil || !maps.Equal(contents, result.Holds) {
+		t.Errorf("Holds: %v %v", contents, err)
 	}
 	if _, _, err := s.run(t.Context(), t, func(b *ImageBuild) { b.Spec.ContainerdVersion = "2.0.0" }); err == nil ||
 		!strings.Contains(err.Error(), "spec.target.version") {

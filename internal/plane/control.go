@@ -246,7 +246,7 @@ func (c *Client) noAnswer(path string, err error) error {
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("ask the local plane for %s: %w", path, err)
 	}
-	running, lockErr := c.dir.held()
+	running, lockErr := c.dir.locked()
 	switch {
 	case lockErr != nil:
 		return lockErr

@@ -62,7 +62,7 @@ func Up(ctx context.Context, dir Dir, args []string, report UpReport) (s Status,
 		if err := u.begin(); err != nil {
 			return u.last, u.started, err
 		}
-		if done, err := u.look(ctx); done || err != nil {
+		if done, err := u.observe(ctx); done || err != nil {
 			u.settle(ctx)
 			return u.last, u.started, err
 		}
@@ -96,7 +96,7 @@ type up struct {
 
 // begin starts the supervisor where none runs.
 func (u *up) begin() error {
-	running, err := u.dir.held()
+	running, err := u.dir.locked()
 	if err != nil || running || u.ended != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (u *up) note(format string, args ...any) {
 // silentLooks is the number of status requests without an answer after which a note is shown.
 const silentLooks = 20
 
-// look reads the status. done reports that the plane is ready.
-func (u *up) look(ctx context.Context) (done bool, err error) {
+// observe reads the status. done reports that the plane is ready.
+func (u *up) observe(ctx context.Context) (done bool, err error) {
 	s, err := u.client.Status(ctx)
 	if ctx.Err() != nil || errors.Is(err, ErrNotRunning) {
 		return false, nil
@@ -171,7 +171,7 @@ func (u *up) look(ctx context.Context) (done bool, err error) {
 // gone is called when the started process has ended: either another process held the directory's lock, or it has
 // failed.
 func (u *up) gone() error {
-	running, err := u.dir.held()
+	running, err := u.dir.locked()
 	if err != nil || running {
 		u.ended = nil
 		return err
@@ -215,7 +215,7 @@ type DownReport struct {
 // Down ends the plane, waits until its process is gone, and with purge deletes its state. The lock, not the socket,
 // identifies the process: a plane that does not answer is signalled, and finally killed, if its process is certain.
 func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
-	if r.Ran, err = dir.held(); err != nil {
+	if r.Ran, err = dir.locked(); err != nil {
 		return r, err
 	}
 	if r.Ran {
@@ -278,7 +278,7 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	for {
 		// The lock is released with the end of the last thread; another plane may take it at once. The kernel ends a
 		// killed plane's children after it.
-		if running, err := d.held(); err != nil || !running {
+		if running, err := d.locked(); err != nil || !running {
 			return killed, err
 		}
 		if next, err := d.holder(); err == nil && unknown == nil && next != holder {

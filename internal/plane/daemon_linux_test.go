@@ -37,7 +37,7 @@ func bringUp(t *testing.T, dir Dir) Status {
 			t.Error(err)
 		}
 	})
-	s, started, err := Up(bounded(t), dir, []string{"conduct", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
+	s, started, err := Up(bounded(t), dir, []string{"supervise", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
 	if err != nil || !started {
 		t.Fatalf("up: %v; started %t", err, started)
 	}
@@ -228,7 +228,7 @@ func TestTwoUps(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range starts {
 		all.Go(func() {
-			s, started, err := Up(bounded(t), dir, []string{"conduct", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
+			s, started, err := Up(bounded(t), dir, []string{"supervise", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
 			starts[i] = started
 			if err != nil || s.Phase != PhaseReady {
 				t.Errorf("up %d: %+v, %v", i, s, err)
@@ -307,7 +307,7 @@ func TestUpWhileAnotherStops(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s, started, err := Up(bounded(t), dir, []string{"conduct", string(dir)}, UpReport{Seen: func(Status) {}, Note: func(text string) {
+	s, started, err := Up(bounded(t), dir, []string{"supervise", string(dir)}, UpReport{Seen: func(Status) {}, Note: func(text string) {
 		notes = append(notes, text)
 		end()
 	}})
@@ -351,7 +351,7 @@ func TestUpSaysWhy(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	write(t, dir, map[string]string{"azure.port": port})
-	_, _, err = Up(bounded(t), dir, []string{"conduct", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
+	_, _, err = Up(bounded(t), dir, []string{"supervise", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
 	if err == nil || !strings.Contains(err.Error(), "azure.port") || !strings.Contains(err.Error(), dir.Log()) {
 		t.Errorf("up with its port taken says %v", err)
 	}

@@ -72,8 +72,8 @@ func (d Dir) sign(f *os.File) error {
 
 func flock(f *os.File, how int) error { return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) }
 
-// held reports whether a process holds the lock. A directory that does not exist or has no lock file is not locked.
-func (d Dir) held() (bool, error) {
+// locked reports whether a process holds the lock. A directory that does not exist or has no lock file is not locked.
+func (d Dir) locked() (bool, error) {
 	f, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil

@@ -13,18 +13,18 @@ import (
 )
 
 // TestMain lets the test binary play the program that a plane starts, itself as the
-// supervisor ("conduct DIR").
+// supervisor ("supervise DIR").
 func TestMain(m *testing.M) {
 	switch {
-	case len(os.Args) == 3 && os.Args[1] == "conduct":
-		conduct(plane.Dir(os.Args[2]))
+	case len(os.Args) == 3 && os.Args[1] == "supervise":
+		supervise(plane.Dir(os.Args[2]))
 	default:
 		os.Exit(m.Run())
 	}
 }
 
-// conduct runs a plane with only the local Azure.
-func conduct(dir plane.Dir) {
+// supervise runs a plane with only the local Azure.
+func supervise(dir plane.Dir) {
 	if err := supervisor.Run(context.Background(), supervisor.Options{Dir: dir, Log: os.Stderr, AzureOnly: true}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

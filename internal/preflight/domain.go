@@ -26,7 +26,7 @@ func (m *Machines) joining() []joinText {
 		return nil
 	}
 	var out []joinText
-	look := func(v lint.Value) {
+	examine := func(v lint.Value) {
 		if joins.MatchString(v.Str()) {
 			out = append(out, joinText{v, v.Str()})
 		}
@@ -34,11 +34,11 @@ func (m *Machines) joining() []joinText {
 	for _, spec := range []lint.Value{m.Bootstrap.Root.At("spec"), m.Bootstrap.Root.At("spec", "template", "spec")} {
 		for _, list := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
 			for _, v := range spec.At(list).Items() {
-				look(v)
+				examine(v)
 			}
 		}
 		for _, f := range spec.At("files").Items() {
-			look(f.At("content"))
+			examine(f.At("content"))
 		}
 	}
 	return out

@@ -42,12 +42,12 @@ func (k Keys) signers() ([]ssh.Signer, func(), error) {
 			return nil, done, fmt.Errorf("SSH agent: %w; unset SSH_AUTH_SOCK or name a key with --identity", err)
 		}
 		done = func() { conn.Close() }
-		held, err := agent.NewClient(conn).Signers()
+		signers, err := agent.NewClient(conn).Signers()
 		if err != nil {
 			done()
 			return nil, nil, fmt.Errorf("SSH agent: %w", err)
 		}
-		out = append(out, held...)
+		out = append(out, signers...)
 	}
 	files, err := readKeys(k.Files)
 	if err != nil {

@@ -187,8 +187,8 @@ func (r *Reader) find(ctx context.Context, c client.Client, s Selection) (facts.
 	return facts.Object{}, errSelection
 }
 
-// look reads the facts about a selection.
-func (r *Reader) look(ctx context.Context, s Selection) (*facts.Snapshot, facts.Object, error) {
+// observe reads the facts about a selection.
+func (r *Reader) observe(ctx context.Context, s Selection) (*facts.Snapshot, facts.Object, error) {
 	c, err := r.Client()
 	if err != nil {
 		return nil, facts.Object{}, err
@@ -203,7 +203,7 @@ func (r *Reader) look(ctx context.Context, s Selection) (*facts.Snapshot, facts.
 
 // Why implements Source.
 func (r *Reader) Why(ctx context.Context, s Selection) (walk.Answer, error) {
-	snapshot, object, err := r.look(ctx, s)
+	snapshot, object, err := r.observe(ctx, s)
 	if err != nil {
 		return walk.Answer{}, err
 	}
@@ -223,7 +223,7 @@ func (r *Reader) Console(ctx context.Context, s Selection, follow bool, w io.Wri
 	if r.Local == nil {
 		return errNoConsole
 	}
-	snapshot, object, err := r.look(ctx, s)
+	snapshot, object, err := r.observe(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (p *plane) paper(ctx context.Context, show func(row), model string, machine
 		return err
 	}
 	fmt.Printf("(%d machines on paper in %.0f s)\n", machines, time.Since(start).Seconds())
-	return p.look(show, paperName, paperName)
+	return p.observe(show, paperName, paperName)
 }
 
 // copier copies the objects of a model cluster.

@@ -152,13 +152,13 @@ func (p *plane) large(show func(row), nodes int) error {
 	}
 	show(row{what: fmt.Sprintf("%d Windows nodes Ready", nodes), unit: "s", measured: took, budget: 300})
 	show(row{what: "memory of the plane with them", unit: "MiB", measured: resident(pid) / (1 << 20), budget: 8192})
-	return p.look(show, "default", "large")
+	return p.observe(show, "default", "large")
 }
 
-// look measures the commands that only read, on a cluster and on one of its Windows
+// observe measures the commands that only read, on a cluster and on one of its Windows
 // machines, and the size of their output. A command whose exit code reports problems is
 // measured too.
-func (p *plane) look(show func(row), namespace, cluster string) error {
+func (p *plane) observe(show func(row), namespace, cluster string) error {
 	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l",
 		"cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
 	if err != nil {

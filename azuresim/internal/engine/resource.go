@@ -91,15 +91,15 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 // read and update run a transaction for a request. What the transaction reads has the form
 // of the request's API version.
 func (c *Request) read(fn func(*Tx)) {
-	c.Server.Read(func(t *Tx) { lookFor(c, t); fn(t) })
+	c.Server.Read(func(t *Tx) { bind(c, t); fn(t) })
 }
 
 func (c *Request) update(fn func(*Tx) error) error {
-	return c.Server.Update(func(t *Tx) error { lookFor(c, t); return fn(t) })
+	return c.Server.Update(func(t *Tx) error { bind(c, t); return fn(t) })
 }
 
-// lookFor sets the API version and the caller of a request on a transaction.
-func lookFor(c *Request, t *Tx) {
+// bind sets the API version and the caller of a request on a transaction.
+func bind(c *Request, t *Tx) {
 	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 

@@ -14,7 +14,7 @@ import (
 func (s *Server) Verify() (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	s.Read(func(t *Tx) {
-		again, held, given := newIndex(), 0, 0
+		again, taken, given := newIndex(), 0, 0
 		for r := range Ascend(t.Order, "") {
 			d := t.Doc(r)
 			fresh, err := d.encode(t.Server.Registry.TypeOf(d.Type))
@@ -45,7 +45,7 @@ func (s *Server) Verify() (problems []string) {
 			wrong("quota in use %v, by the documents %v", got, want)
 		}
 		for subnet, addrs := range t.subnets {
-			held += len(addrs.owner)
+			taken += len(addrs.owner)
 			for prefix, low := range addrs.low {
 				for ip := addrs.first(prefix); ip.Less(low); ip = ip.Next() {
 					if addrs.owner[ip] == nil {
@@ -54,8 +54,8 @@ func (s *Server) Verify() (problems []string) {
 				}
 			}
 		}
-		if held != given {
-			wrong("%d addresses in use, %d IP configurations have one", held, given)
+		if taken != given {
+			wrong("%d addresses in use, %d IP configurations have one", taken, given)
 		}
 	})
 	return problems

@@ -29,7 +29,7 @@ type Image struct {
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
 	exists, err := c.images.get(ctx, path, func(ctx context.Context) (bool, time.Duration, error) {
-		exists, err := c.look(ctx, path, version)
+		exists, err := c.observe(ctx, path, version)
 		if exists {
 			return true, imageFor, err
 		}
@@ -41,8 +41,8 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// look reads one image version, or the newest version in a list.
-func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, error) {
+// observe reads one image version, or the newest version in a list.
+func (c *Catalog) observe(ctx context.Context, path, apiVersion string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
 		if strings.Contains(strings.ToLower(path), ownGallery) {

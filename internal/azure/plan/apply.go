@@ -364,7 +364,7 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 		p.gone(it)
 		return
 	case verb == Post:
-		p.acted(it)
+		p.invoked(it)
 		return
 	}
 	if len(body) == 0 {

@@ -46,7 +46,7 @@ func TestOverview(t *testing.T) {
 					managed(nets+"publicIPAddresses/a", nil), managed(nets+"publicIPAddresses/b", nil),
 					managed(nets+"loadBalancers/lb", nil, nets+"publicIPAddresses/a"),
 				}}
-				look := func() string {
+				observe := func() string {
 					later(10 * time.Minute)
 					if out := p.Apply(t.Context(), in); out.State != Done {
 						t.Fatalf("%+v", out)
@@ -55,11 +55,11 @@ func TestOverview(t *testing.T) {
 				}
 				p.Apply(t.Context(), in)
 				a.took()
-				expect(t, "the first look reads all", look(), all)
-				expect(t, "nothing changes", look(), "GET resources")
+				expect(t, "the first look reads all", observe(), all)
+				expect(t, "nothing changes", observe(), "GET resources")
 				test.happen(a)
-				expect(t, "after it", look(), test.calls)
-				expect(t, "and then", look(), test.after)
+				expect(t, "after it", observe(), test.calls)
+				expect(t, "and then", observe(), test.after)
 			})
 		})
 	}
@@ -119,29 +119,29 @@ func TestOverviewServesEvents(t *testing.T) {
 		in := Input{Owner: owner, Resources: []desired.Resource{
 			managed(group, nil), managed(nets+"publicIPAddresses/a", nil, group), managed(nets+"loadBalancers/lb", nil, group),
 		}}
-		look := func(after time.Duration) string {
+		observe := func(after time.Duration) string {
 			later(after)
 			if out := p.Apply(t.Context(), in); out.State != Done {
 				t.Fatalf("%+v", out)
 			}
 			return a.took()
 		}
-		look(0)
-		expect(t, "the first look", look(10*time.Minute), "GET resources")
-		expect(t, "an event", look(90*time.Second), "")
-		expect(t, "another", look(2*time.Minute), "")
-		expect(t, "one after five minutes", look(2*time.Minute), "GET resources")
+		observe(0)
+		expect(t, "the first look", observe(10*time.Minute), "GET resources")
+		expect(t, "an event", observe(90*time.Second), "")
+		expect(t, "another", observe(2*time.Minute), "")
+		expect(t, "one after five minutes", observe(2*time.Minute), "GET resources")
 		a.touch(nets + "publicIPAddresses/a")
-		expect(t, "a change of another is not seen at once", look(2*time.Minute), "")
-		expect(t, "but soon", look(4*time.Minute), "GET publicIPAddresses, GET resources")
+		expect(t, "a change of another is not seen at once", observe(2*time.Minute), "")
+		expect(t, "but soon", observe(4*time.Minute), "GET publicIPAddresses, GET resources")
 		in.Resources = append(in.Resources, managed(nets+"publicIPAddresses/b", nil, group))
-		if calls := look(2 * time.Minute); !strings.Contains(calls, "PUT b") {
+		if calls := observe(2 * time.Minute); !strings.Contains(calls, "PUT b") {
 			t.Errorf("casement does not write: %s", calls)
 		}
-		if calls := look(2 * time.Minute); !strings.Contains(calls, "GET resources") || strings.Contains(calls, "PUT") {
+		if calls := observe(2 * time.Minute); !strings.Contains(calls, "GET resources") || strings.Contains(calls, "PUT") {
 			t.Errorf("its own change is confirmed by an overview from before it: %s", calls)
 		}
-		expect(t, "all rests again", look(10*time.Minute), "GET resources")
+		expect(t, "all rests again", observe(10*time.Minute), "GET resources")
 	})
 }
 

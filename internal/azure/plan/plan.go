@@ -149,10 +149,12 @@ func (p *Planner) List(ctx context.Context, collection, apiVersion string, fresh
 	return p.reader.collection(ctx, collection, apiVersion, fresh)
 }
 
-// Act begins actions, or polls those that are under way: each resource's ID is the
+// Invoke begins actions, or polls those that are under way: each resource's ID is the
 // path to post its body to. Done means that the action has ended well; it is for the
 // caller to know whether it is due again.
-func (p *Planner) Act(ctx context.Context, in Input) Outcome { return p.run(ctx, in, nil, p.actOne) }
+func (p *Planner) Invoke(ctx context.Context, in Input) Outcome {
+	return p.run(ctx, in, nil, p.invokeOne)
+}
 
 // Apply goes one pass towards what the resources should be.
 func (p *Planner) Apply(ctx context.Context, in Input) Outcome {
@@ -191,7 +193,7 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 		ready, rest := split(todo, after, finished)
 		if len(ready) == 0 {
 			for _, it := range rest {
-				p.held(ctx, it, after, finished)
+				p.postpone(ctx, it, after, finished)
 			}
 			break
 		}
@@ -261,9 +263,9 @@ func dependantsOf(resources []desired.Resource) map[string][]string {
 	return after
 }
 
-// held is a resource whose turn did not come. Its open operation is polled all
+// postpone reports a resource that waits for others. Its open operation is polled all
 // the same, so that the token does not outlive the operation.
-func (p *Planner) held(ctx context.Context, it *item, after map[string][]string, finished map[string]bool) {
+func (p *Planner) postpone(ctx context.Context, it *item, after map[string][]string, finished map[string]bool) {
 	if it.token.Resume != "" {
 		p.poll(ctx, it)
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		ID: id, APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{deleted},
 		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
 	}
-	outcome := s.Azure.Act(ctx, s.Cluster.Name, []desired.Resource{action}, *s.Operations())
+	outcome := s.Azure.Invoke(ctx, s.Cluster.Name, []desired.Resource{action}, *s.Operations())
 	*s.Operations() = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, condition.Scaling)

@@ -50,7 +50,7 @@ const settleEvery = 2 * time.Second
 // lets the object be moved. It begins nothing. states are in the object's status.
 func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster,
 	object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
-	if _, held := object.GetAnnotations()[BlockMoveAnnotation]; !held || azureCluster == nil {
+	if _, blocked := object.GetAnnotations()[BlockMoveAnnotation]; !blocked || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}
 	before := Copy(object)

@@ -15,20 +15,20 @@ import (
 func TestBlockMove(t *testing.T) {
 	open := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Resume: "token"}})
 	failed := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Code: "Conflict"}})
-	other, held := map[string]string{"a": "b"}, map[string]string{"a": "b", BlockMoveAnnotation: ""}
+	other, blocked := map[string]string{"a": "b"}, map[string]string{"a": "b", BlockMoveAnnotation: ""}
 	for _, test := range []struct {
 		name         string
 		before, want map[string]string
 		states       []infrav1.LongRunningOperationState
 		more         bool
 	}{
-		{"begins", other, held, open, false},
-		{"goes on", held, held, open, false},
-		{"ends", held, other, nil, false},
-		{"ends in a failure", held, other, failed, false},
+		{"begins", other, blocked, open, false},
+		{"goes on", blocked, blocked, open, false},
+		{"ends", blocked, other, nil, false},
+		{"ends in a failure", blocked, other, failed, false},
 		{"without annotations", nil, map[string]string{BlockMoveAnnotation: ""}, open, false},
 		{"nothing to do", nil, nil, nil, false},
-		{"ends, and others follow", held, held, nil, true},
+		{"ends, and others follow", blocked, blocked, nil, true},
 		{"has not begun", other, other, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -310,7 +310,7 @@ func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, se
 		return nil
 	}
 	if o.grants != nil {
-		if held, err := o.grants.Holds(ctx, i); err != nil || held {
+		if granted, err := o.grants.Holds(ctx, i); err != nil || granted {
 			return err
 		}
 	}

@@ -51,11 +51,11 @@ func input(clusterName string, resources []desired.Resource, states []infrav1.Lo
 	}
 }
 
-// Act makes one pass over actions: each resource is the path of an action with the body to
+// Invoke makes one pass over actions: each resource is the path of an action with the body to
 // post. states are as for Apply.
-func (s *Session) Act(ctx context.Context, clusterName string, actions []desired.Resource,
+func (s *Session) Invoke(ctx context.Context, clusterName string, actions []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
-	return s.planner.Act(ctx, input(clusterName, actions, states))
+	return s.planner.Invoke(ctx, input(clusterName, actions, states))
 }
 
 // List reads a collection. Unless fresh is true, the answer may be up to a minute old.

@@ -34,10 +34,10 @@ const (
 // Enter connects to a machine.
 type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
 
-// Look runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine is
+// Observe runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine is
 // empty, on at most 10 nodes, those that are not Ready first. A node that does not answer within 5 seconds is left out;
 // the snapshot records that.
-func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
+func Observe(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.Inside = map[string]facts.Inside{}

@@ -71,10 +71,10 @@ func (o Objects) NodesReady() int {
 // every status describes the present spec, every replica count is reached by machines of
 // the present template, every machine has a ready node and none is being deleted.
 func (o Objects) Missing() string {
-	for _, look := range []func(Objects) string{
+	for _, check := range []func(Objects) string{
 		Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines,
 	} {
-		if missing := look(o); missing != "" {
+		if missing := check(o); missing != "" {
 			return missing
 		}
 	}

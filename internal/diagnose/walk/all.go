@@ -33,9 +33,9 @@ func (f walker) all() []Answer {
 }
 
 // every adds the answer for each item.
-func every[T any](items []T, look func(*T) *Answer, add func(*Answer)) {
+func every[T any](items []T, examine func(*T) *Answer, add func(*Answer)) {
 	for i := range items {
-		add(look(&items[i]))
+		add(examine(&items[i]))
 	}
 }
 

@@ -113,10 +113,10 @@ func age(d time.Duration) string {
 }
 
 // first calls the functions in order and returns the first fault, else the first Waiting answer, else nil.
-func first(looks ...func() *Answer) *Answer {
+func first(checks ...func() *Answer) *Answer {
 	var waiting *Answer
-	for _, look := range looks {
-		a := look()
+	for _, check := range checks {
+		a := check()
 		if a != nil && !a.Waiting {
 			return a
 		}
@@ -128,13 +128,13 @@ func first(looks ...func() *Answer) *Answer {
 }
 
 // each returns a function that examines the items of a list in order, as first does.
-func each[T any](items []T, look func(*T) *Answer) func() *Answer {
+func each[T any](items []T, examine func(*T) *Answer) func() *Answer {
 	return func() *Answer {
-		looks := make([]func() *Answer, len(items))
+		checks := make([]func() *Answer, len(items))
 		for i := range items {
-			looks[i] = func() *Answer { return look(&items[i]) }
+			checks[i] = func() *Answer { return examine(&items[i]) }
 		}
-		return first(looks...)
+		return first(checks...)
 	}
 }
 

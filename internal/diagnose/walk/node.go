@@ -24,11 +24,11 @@ func (f walker) node(n *corev1.Node) *Answer {
 			return f.notReady(n, c)
 		}
 	}
-	for _, look := range []func() *Answer{
+	for _, check := range []func() *Answer{
 		func() *Answer { return f.uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
 		func() *Answer { return f.inside(n.Name, true) }, func() *Answer { return f.inside(n.Name, false) },
 	} {
-		if a := look(); a != nil {
+		if a := check(); a != nil {
 			return a
 		}
 	}

@@ -76,11 +76,11 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 	if a := f.unstarted(s, p, statuses); a != nil {
 		return a
 	}
-	looks := make([]func() *Answer, len(statuses))
+	checks := make([]func() *Answer, len(statuses))
 	for i := range statuses {
-		looks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
+		checks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
 	}
-	return first(looks...)
+	return first(checks...)
 }
 
 // growing reports whether machines are being replaced or have no node yet, a scale set is being changed, or a node

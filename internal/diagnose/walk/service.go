@@ -100,11 +100,11 @@ func (f walker) forService(s *corev1.Service) *Answer {
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
 			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
 	}
-	looks := []func() *Answer{func() *Answer { return f.service(s) }}
+	checks := []func() *Answer{func() *Answer { return f.service(s) }}
 	for _, p := range pods {
-		looks = append(looks, func() *Answer { return f.forPod(p) })
+		checks = append(checks, func() *Answer { return f.forPod(p) })
 	}
-	return first(looks...)
+	return first(checks...)
 }
 
 // claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.

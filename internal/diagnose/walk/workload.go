@@ -179,16 +179,16 @@ func (f walker) running(o facts.Object) func() *Answer {
 
 // below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
 func (f walker) below(uid types.UID) *Answer {
-	var looks []func() *Answer
+	var checks []func() *Answer
 	for _, c := range f.controllers() {
 		if ownedBy(c.meta, uid) {
-			looks = append(looks, func() *Answer { return f.controller(&c) }, func() *Answer { return f.below(c.meta.UID) })
+			checks = append(checks, func() *Answer { return f.controller(&c) }, func() *Answer { return f.below(c.meta.UID) })
 		}
 	}
 	for i := range f.Pods {
 		if p := &f.Pods[i]; ownedBy(p, uid) {
-			looks = append(looks, func() *Answer { return f.forPod(p) })
+			checks = append(checks, func() *Answer { return f.forPod(p) })
 		}
 	}
-	return first(looks...)
+	return first(checks...)
 }

@@ -94,11 +94,11 @@ func (f field) rule() lint.Rule {
 		Bad: f.example(windowsPod, keys, inContainer), Good: windowsPod + container,
 		Pod: func(p *lint.Pass, pod *lint.Pod) {
 			if !inContainer {
-				f.look(p, pod, pod.Spec.At(keys...))
+				f.examine(p, pod, pod.Spec.At(keys...))
 				return
 			}
 			for _, c := range pod.Containers() {
-				f.look(p, pod, c.At(keys...))
+				f.examine(p, pod, c.At(keys...))
 			}
 		},
 	}
@@ -123,7 +123,7 @@ func (f field) example(pod string, keys []string, inContainer bool) string {
 	return out + container
 }
 
-func (f field) look(p *lint.Pass, pod *lint.Pod, v lint.Value) {
+func (f field) examine(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	switch {
 	case !v.Exists(), f.trueOnly && !v.True(), f.filled && len(v.Items()) == 0:
 		return

@@ -98,7 +98,7 @@ func checkWIN404(p *lint.Pass) {
 			known[o.Name] = true
 		}
 	}
-	look := eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+	examine := eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 		texts := c.At("args").Items()
 		for _, e := range c.At("env").Items() {
 			texts = append(texts, e.At("value"))
@@ -114,7 +114,7 @@ func checkWIN404(p *lint.Pass) {
 		}
 	})
 	for _, pod := range p.Pods() {
-		look(p, pod)
+		examine(p, pod)
 	}
 }
 

@@ -158,7 +158,7 @@ var win607 = lint.Rule{
 
 func checkWIN607(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	seen := map[string]string{}
-	look := func(name string, at lint.Value) {
+	examine := func(name string, at lint.Value) {
 		if other, ok := seen[strings.ToLower(name)]; ok && other != name {
 			p.Report(pod.Object, at, fmt.Sprintf("on Windows %s is the same variable as %s: one value is "+
 				"lost", name, other), say("rename one"))
@@ -170,13 +170,13 @@ func checkWIN607(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 			ref := from.At(field, "name")
 			for _, o := range p.Set.Named(kind, pod.Object.Namespace, ref.Str()) {
 				for _, f := range o.Root.At("data").Fields() {
-					look(from.At("prefix").Str()+f.Key, ref)
+					examine(from.At("prefix").Str()+f.Key, ref)
 				}
 			}
 		}
 	}
 	for _, e := range c.At("env").Items() {
-		look(e.At("name").Str(), e.At("name"))
+		examine(e.At("name").Str(), e.At("name"))
 	}
 }
 

@@ -183,7 +183,7 @@ func (a *addresses) sync(keys map[string]bool) error {
 	defer a.mu.Unlock()
 	changed := false
 	for key := range a.synced {
-		if _, held := a.byKey[key]; held && !keys[key] {
+		if _, found := a.byKey[key]; found && !keys[key] {
 			a.forget(key)
 			changed = true
 		}

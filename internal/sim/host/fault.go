@@ -140,7 +140,7 @@ func (m *Host) inject(g *machine, rules ...fault.Rule) {
 		if err := body.Inject(a); err != nil {
 			m.config.Log.Error(err, "a guest fault was not brought about", "vm", g.vm.Name)
 		}
-		n.look()
+		n.observe()
 	}
 }
 
@@ -168,7 +168,7 @@ func (m *Host) Recover(r fault.Rule) {
 		if err := body.Heal(a); err != nil {
 			m.config.Log.Error(err, "a guest fault was not healed", "vm", g.vm.Name)
 		}
-		n.look()
+		n.observe()
 	}
 }
 
@@ -182,13 +182,13 @@ func (m *Host) all() []*machine {
 	return out
 }
 
-// look makes the kubelet check its machine's state at once.
-func (n *node) look() {
+// observe makes the kubelet check its machine's state at once.
+func (n *node) observe() {
 	n.mu.Lock()
 	k := n.kubelet
 	n.mu.Unlock()
 	if k != nil {
-		k.Look()
+		k.Observe()
 	}
 }
 

@@ -63,7 +63,7 @@ const (
 // service follows what the guest does to its kubelet service.
 func (n *node) service(name string, action guest.Action) {
 	if name != "kubelet" {
-		n.look()
+		n.observe()
 		return
 	}
 	if action == guest.Started {

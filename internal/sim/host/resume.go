@@ -69,18 +69,18 @@ const resumeTurn = 45 * time.Second
 // It returns at once; progress gets how many of all have begun.
 func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	m.mu.Lock()
-	held := m.waiting
+	waiting := m.waiting
 	m.waiting = nil
 	m.mu.Unlock()
-	slices.SortStableFunc(held, func(a, b *machine) int {
+	slices.SortStableFunc(waiting, func(a, b *machine) int {
 		return cmp.Or(m.rank(a)-m.rank(b), cmp.Compare(machineKey(a.vm.ID), machineKey(b.vm.ID)))
 	})
-	if len(held) == 0 {
+	if len(waiting) == 0 {
 		return
 	}
 	m.work.Go(func() {
 		slots := make(chan struct{}, atOnce())
-		for i, g := range held {
+		for i, g := range waiting {
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
@@ -89,7 +89,7 @@ func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 				return
 			}
 			close(g.turn.begin)
-			progress(i+1, len(held))
+			progress(i+1, len(waiting))
 			m.work.Go(func() {
 				defer func() { <-slots }()
 				m.settle(g)

@@ -303,8 +303,8 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Look makes the kubelet examine its machine at once, after a change of the machine.
-func (k *Kubelet) Look() {
+// Observe makes the kubelet examine its machine at once, after a change of the machine.
+func (k *Kubelet) Observe() {
 	k.touched()
 	k.pods.wakeAll()
 }

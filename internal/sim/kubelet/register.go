@@ -77,8 +77,8 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	lease, status := k.c.Clock.NewTicker(leasePeriod), k.c.Clock.NewTicker(statusPeriod)
 	defer lease.Stop()
 	defer status.Stop()
-	look := k.c.Clock.NewTimer(runtimePeriod)
-	defer look.Stop()
+	check := k.c.Clock.NewTimer(runtimePeriod)
+	defer check.Stop()
 	k.renewLease(ctx)
 	k.reportStatus(ctx)
 	for {
@@ -93,12 +93,12 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 		case <-k.poke:
 			k.checkNetwork()
 			k.reportStatus(ctx)
-		case <-look.C():
+		case <-check.C():
 			// While the network is ready, the status ticker looks often enough.
 			if k.node.networkProblem() != "" {
 				k.lookAtNetwork(ctx)
 			}
-			look.Reset(runtimePeriod)
+			check.Reset(runtimePeriod)
 		}
 	}
 }

@@ -117,8 +117,8 @@ type heldToken struct {
 // life. A path that leaves the volume is refused by the API server.
 func (w *worker) audienceToken(ctx context.Context, p corev1.ServiceAccountTokenProjection) ([]byte, error) {
 	key := p.Audience + " " + p.Path
-	if held := w.tokens[key]; time.Now().Before(held.renew) {
-		return held.data, nil
+	if token := w.tokens[key]; time.Now().Before(token.renew) {
+		return token.data, nil
 	}
 	life := int64(tokenLife.Seconds())
 	if p.ExpirationSeconds != nil {

@@ -51,7 +51,7 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 		s := stage(t, nil, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app",
 			TenantID: c.tenant, AllowedNamespaces: &infrav1.AllowedNamespaces{}},
 			map[string]string{"clientSecret": c.secret})
-		meta := metav1.ObjectMeta{Namespace: s.held.Namespace, Name: c.name, Labels: map[string]string{clusterv1.ClusterNameLabel: c.name}}
+		meta := metav1.ObjectMeta{Namespace: s.identity.Namespace, Name: c.name, Labels: map[string]string{clusterv1.ClusterNameLabel: c.name}}
 		cluster := &clusterv1.Cluster{ObjectMeta: meta, Spec: clusterv1.ClusterSpec{
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: c.name,

@@ -107,11 +107,11 @@ func keyPair(t *testing.T) (both, certificate string) {
 
 // scene is a namespace with one identity and the cluster that uses it.
 type scene struct {
-	t       *testing.T
-	opener  *cloud.Opener
-	cluster *infrav1.AzureCluster
-	held    *infrav1.AzureClusterIdentity
-	secret  *corev1.Secret
+	t        *testing.T
+	opener   *cloud.Opener
+	cluster  *infrav1.AzureCluster
+	identity *infrav1.AzureClusterIdentity
+	secret   *corev1.Secret
 }
 
 // stage creates an identity with a secret, in a new namespace.
@@ -129,8 +129,8 @@ func stage(t *testing.T, opener *cloud.Opener, spec infrav1.AzureClusterIdentity
 	if spec.TenantID == "" {
 		spec.TenantID = publicTenant
 	}
-	s.held = &infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: spec}
-	s.create(s.held)
+	s.identity = &infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: spec}
+	s.create(s.identity)
 	s.cluster = &infrav1.AzureCluster{ObjectMeta: meta("demo")}
 	s.cluster.Spec.SubscriptionID, s.cluster.Spec.ResourceGroup = publicSub, "demo"
 	s.cluster.Spec.IdentityRef = &corev1.ObjectReference{Name: "identity"}
@@ -341,8 +341,8 @@ func TestAllowedNamespaces(t *testing.T) {
 				return
 			}
 			s.refused(cloud.NamespaceNotAllowed, "spec.allowedNamespaces")
-			s.held.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{NamespaceList: []string{s.cluster.Namespace}}
-			if err := kubernetes.Update(t.Context(), s.held); err != nil {
+			s.identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{NamespaceList: []string{s.cluster.Namespace}}
+			if err := kubernetes.Update(t.Context(), s.identity); err != nil {
 				t.Fatal(err)
 			}
 			s.opens()

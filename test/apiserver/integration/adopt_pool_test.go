@@ -41,7 +41,7 @@ func TestAdoptPool(t *testing.T) {
 
 			a, key := adopt.Adopter{Client: b.client}, client.ObjectKeyFromObject(b.cluster)
 			mark := b.azure.mark()
-			plan := b.look(a, key)
+			plan := b.observe(a, key)
 			if plan.Pools != 1 || len(plan.Refusals) > 0 {
 				t.Fatalf("%+v", plan)
 			}
@@ -56,7 +56,7 @@ func TestAdoptPool(t *testing.T) {
 			if diff := cmp.Diff(before, p.uids()); diff != "" {
 				t.Errorf("instances or their objects were replaced (-before +after):\n%s", diff)
 			}
-			if rest := b.look(a, key); len(rest.Changes) > 0 {
+			if rest := b.observe(a, key); len(rest.Changes) > 0 {
 				t.Errorf("a second run would %+v", rest.Changes)
 			}
 

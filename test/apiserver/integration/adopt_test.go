@@ -55,21 +55,21 @@ func TestAdopt(t *testing.T) {
 	// While CAPZ runs, the adoption refuses to start.
 	a, key := adopt.Adopter{Client: b.client}, client.ObjectKeyFromObject(b.cluster)
 	capz := b.capz()
-	plan := b.look(a, key)
+	plan := b.observe(a, key)
 	if len(plan.Refusals) != 1 || plan.Apply(t.Context(), func(adopt.Change) {}) == nil {
 		t.Fatalf("beside a CAPZ that runs: %+v", plan)
 	}
 	b.change(capz, func() { capz.Spec.Replicas = new(int32(0)) })
 
 	mark := b.azure.mark()
-	plan = b.look(a, key)
+	plan = b.observe(a, key)
 	if plan.Machines != 1 || len(plan.Refusals) > 0 {
 		t.Fatalf("%+v", plan)
 	}
 	for _, c := range plan.Changes {
 		t.Logf("%s: %s (%s)", c.Object, c.Does, c.Why)
 	}
-	if again := b.look(a, key); len(again.Changes) != len(plan.Changes) {
+	if again := b.observe(a, key); len(again.Changes) != len(plan.Changes) {
 		t.Errorf("looking changes something: %d changes, then %d", len(plan.Changes), len(again.Changes))
 	}
 	if err := plan.Apply(t.Context(), func(adopt.Change) {}); err != nil {
@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 	if b.cluster.Spec.Paused != nil && *b.cluster.Spec.Paused || len(b.cluster.Annotations) > 0 {
 		t.Errorf("the cluster is paused: %v, annotations %v", b.cluster.Spec.Paused, b.cluster.Annotations)
 	}
-	if rest := b.look(a, key); len(rest.Changes) > 0 {
+	if rest := b.observe(a, key); len(rest.Changes) > 0 {
 		t.Errorf("a second run would %+v", rest.Changes)
 	}
 	// The adopted cluster is deleted like one that casement created.
@@ -116,9 +116,9 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func (b *bed) look(a adopt.Adopter, key client.ObjectKey) *adopt.Plan {
+func (b *bed) observe(a adopt.Adopter, key client.ObjectKey) *adopt.Plan {
 	b.t.Helper()
-	plan, err := a.Look(b.t.Context(), key)
+	plan, err := a.Observe(b.t.Context(), key)
 	if err != nil {
 		b.t.Fatal(err)
 	}

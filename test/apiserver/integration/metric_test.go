@@ -48,13 +48,13 @@ func TestMetrics(t *testing.T) {
 	b.create(m)
 	b.running(m)
 	b.lintSomething()
-	held := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
-	held.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
-	b.create(held)
-	held.Status.LongRunningOperationStates = cloud.States([]plan.Token{
+	pending := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
+	pending.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
+	b.create(pending)
+	pending.Status.LongRunningOperationStates = cloud.States([]plan.Token{
 		{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"},
 	})
-	if err := b.client.Status().Update(t.Context(), held); err != nil {
+	if err := b.client.Status().Update(t.Context(), pending); err != nil {
 		t.Fatal(err)
 	}
 

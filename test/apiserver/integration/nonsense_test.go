@@ -136,8 +136,8 @@ func (b *bed) tryCreate(o client.Object) bool {
 	return err == nil
 }
 
-// looked waits until the manager has set a condition of an object.
-func (b *bed) looked(o conditionsObject) {
+// observed waits until the manager has set a condition of an object.
+func (b *bed) observed(o conditionsObject) {
 	b.t.Helper()
 	b.eventually(o, func() string {
 		if !conditions.Has(o, clusterv1.ReadyCondition) {
@@ -207,7 +207,7 @@ func TestNonsenseMachines(t *testing.T) {
 		}
 		for _, o := range all {
 			if _, shown := o.(*infrav1.AzureMachinePoolMachine); !shown {
-				b.looked(o)
+				b.observed(o)
 			}
 		}
 		b.changeLater(labels, all)
@@ -317,7 +317,7 @@ func TestNonsenseClusters(t *testing.T) {
 				if !b.tryCreate(b.azureC) {
 					return
 				}
-				b.looked(b.azureC)
+				b.observed(b.azureC)
 				b.delete(b.azureC)
 				b.gone(b.azureC)
 				b.nothingLeft()

@@ -289,7 +289,7 @@ func (s *scene) twoUps() {
 func (s *scene) supervisors() int {
 	n := 0
 	for _, p := range s.processes() {
-		if strings.Contains(p.line, " conduct ") {
+		if strings.Contains(p.line, " supervise ") {
 			n++
 		}
 	}

@@ -130,8 +130,8 @@ func (b *browser) tab(name string) {
 	b.js(fmt.Sprintf(`document.getElementById("tab-%s").click()`, name))
 }
 
-// look sets the width of the page and the colours of the system.
-func (b *browser) look(width int64, scheme string) {
+// emulate sets the width of the page and the colours of the system.
+func (b *browser) emulate(width int64, scheme string) {
 	b.t.Helper()
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 820, DeviceScaleFactor: 1})
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

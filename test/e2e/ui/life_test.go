@@ -61,17 +61,17 @@ func TestLife(t *testing.T) {
 	b.until("a machine that boots", `document.querySelector("svg .vm.wait") !== null`, 2*time.Minute)
 	b.shot("3-booting")
 	b.text("#counts", "3 of 3 machines ready", 5*time.Minute)
-	for _, look := range []struct {
+	for _, variant := range []struct {
 		name, scheme string
 		width        int64
 	}{{"wide-light", "light", 1280}, {"wide-dark", "dark", 1280}, {"narrow-light", "light", 800}, {"narrow-dark", "dark", 800}} {
-		b.look(look.width, look.scheme)
+		b.emulate(variant.width, variant.scheme)
 		for _, tab := range []string{"azure", "nodes", "boot", "calls"} {
 			b.tab(tab)
-			b.shot("4-" + tab + "-" + look.name)
+			b.shot("4-" + tab + "-" + variant.name)
 		}
 	}
-	b.look(1280, "light")
+	b.emulate(1280, "light")
 	b.tab("azure")
 
 	kubectl := p.Workload("demo")
@@ -88,9 +88,9 @@ func TestLife(t *testing.T) {
 	b.text("#detail .answer", "Evidence", 4*time.Minute)
 	b.text("#counts", "problem", 4*time.Minute)
 	b.shot("5-broken")
-	b.look(1280, "dark")
+	b.emulate(1280, "dark")
 	b.shot("5-broken-dark")
-	b.look(1280, "light")
+	b.emulate(1280, "light")
 	report(t, b, p)
 	b.open(address + "#select=object/Machine/default/" + machine)
 	p.Run(nil, "azure", "faults", "clear")

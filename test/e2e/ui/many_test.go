@@ -134,7 +134,7 @@ func TestManyMachines(t *testing.T) {
 			t.Errorf("%s: the page's memory has grown by %.1f MiB", view, grown/(1<<20))
 		}
 		for _, scheme := range []string{"light", "dark"} {
-			b.look(1280, scheme)
+			b.emulate(1280, scheme)
 			b.shot("many-" + view + "-" + scheme)
 		}
 	}

@@ -132,7 +132,7 @@ func (t *testing) isBinary(op string) bool {
 
 func (t *testing) unary(op, word string) bool {
 	root, at := t.p.Guest.Root, t.p.Abs(word)
-	look := root.Stat
+	stat := root.Stat
 	switch op {
 	case "-n":
 		return word != ""
@@ -147,7 +147,7 @@ func (t *testing) unary(op, word string) bool {
 		t.err = "the option cannot be looked up"
 		return false
 	case "-L", "-h":
-		look = root.Lstat
+		stat = root.Lstat
 	}
 	if word == "" {
 		return false
@@ -155,7 +155,7 @@ func (t *testing) unary(op, word string) bool {
 	if at == "/dev/null" || at == "/dev/stdout" || at == "/dev/stderr" || at == "/dev/stdin" {
 		return strings.Contains("-e -r -w -c", op)
 	}
-	info, err := look(at)
+	info, err := stat(at)
 	if err != nil { // a program of the image may have no file
 		return isBin(at) && t.p.shell.programPath(path.Base(at)) != "" && strings.Contains("-e -f -x -r -s", op)
 	}

@@ -50,7 +50,7 @@ func (s *Shell) adapt(n syntax.Node, run *scriptRun) {
 			return true
 		}
 		d.stack = append(d.stack, n)
-		d.look(n)
+		d.check(n)
 		return true
 	})
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -94,8 +94,8 @@ func (d *dialect) refuse(format string, a ...any) {
 var unknownVariables = strings.Fields("PIPESTATUS FUNCNAME BASH_LINENO SECONDS LINENO BASHPID BASH_COMMAND " +
 	"BASH_SUBSHELL EPOCHSECONDS EPOCHREALTIME BASH_ARGV BASH_ARGC COMP_WORDS")
 
-// look finds syntax that the shell refuses.
-func (d *dialect) look(n syntax.Node) {
+// check finds syntax that the shell refuses.
+func (d *dialect) check(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Redirect:
 		fd := ""

@@ -381,8 +381,8 @@ func (k *scripts) keep(text string) (name string) {
 	return name
 }
 
-// look returns a text that stays.
-func (k *scripts) look(name string) (string, bool) {
+// lookup returns a stored text and keeps it; take removes it.
+func (k *scripts) lookup(name string) (string, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	text, ok := k.texts[name]

@@ -186,11 +186,11 @@ func stat(_ context.Context, p *Process, o options) int {
 	}
 	code := 0
 	for _, f := range o.operands {
-		look := p.Guest.Root.Lstat
+		stat := p.Guest.Root.Lstat
 		if o.has("L") {
-			look = p.Guest.Root.Stat
+			stat = p.Guest.Root.Stat
 		}
-		info, err := look(p.Abs(f))
+		info, err := stat(p.Abs(f))
 		if err != nil {
 			code = p.Fail(1, "stat: cannot statx '%s': %s", f, reason(err))
 			continue

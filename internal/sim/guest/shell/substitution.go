@@ -44,7 +44,7 @@ func (d *dialect) substitution(p *syntax.ProcSubst) syntax.WordPart {
 
 // openSink starts the program in >( ), which reads what is written to the file.
 func (s *Shell) openSink(ctx context.Context, run *scriptRun, name string) (io.ReadWriteCloser, error) {
-	text, ok := run.sourced.look(noTemp + "/" + strings.TrimPrefix(name, outPath))
+	text, ok := run.sourced.lookup(noTemp + "/" + strings.TrimPrefix(name, outPath))
 	r, w, err := os.Pipe()
 	if err != nil || !ok {
 		return nil, fmt.Errorf("%s: no such program", name)

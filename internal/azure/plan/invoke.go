@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// actOne begins one action or looks after it.
-func (p *Planner) actOne(ctx context.Context, it *item) {
+// invokeOne begins one action or looks after it.
+func (p *Planner) invokeOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
 	}
@@ -19,8 +19,8 @@ func (p *Planner) actOne(ctx context.Context, it *item) {
 	}
 }
 
-// acted is the end of an action: what it was done to is not what it was.
-func (p *Planner) acted(it *item) {
+// invoked is the end of an action: what it was done to is not what it was.
+func (p *Planner) invoked(it *item) {
 	p.reader.forget(collectionOf(it.ID))
 	it.done("")
 }
