@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/internal/allowance"
 )
 
-// join returns the control plane's part of `kubeadm join --control-plane`, for a machine
+// join does the control plane's part of `kubeadm join --control-plane`, for a machine
 // whose kubelet has joined already. It is idempotent, as init is.
 func (o options) join(ctx context.Context) error {
 	data, err := os.ReadFile(o.path(o.config))

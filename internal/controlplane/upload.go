@@ -27,7 +27,7 @@ import (
 // nodeTimeout bounds the wait for the kubelet to register this machine's node.
 const nodeTimeout = 2 * time.Minute
 
-// upload returns what kubeadm does once the API server answers. The kubeadm-config
+// upload does the phases of kubeadm that need the API server. The kubeadm-config
 // ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that the control
 // plane is initialized, and looks for it once the load balancer opens.
 func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, super clientset.Interface) error {

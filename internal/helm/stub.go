@@ -98,10 +98,10 @@ func (in stubInput) text(path ...string) string {
 	return fmt.Sprint(v)
 }
 
-// on returns a value that is a truth, true where there is none.
+// on reports whether a boolean value of the chart is true; the default is true.
 func (in stubInput) on(path ...string) bool { return in.text(path...) != "false" }
 
-// list returns a value that is a list.
+// list returns a value of the chart that is a list.
 func (in stubInput) list(path ...string) []any {
 	v, _, _ := unstructured.NestedFieldNoCopy(in.values, path...)
 	list, _ := v.([]any)

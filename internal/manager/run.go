@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/trace"
 )
 
-// Run returns the program casement-manager: it reads flags and the environment and works
+// Run is the main function of casement-manager: it reads flags and the environment and runs
 // until ctx ends. Its error has been printed on stderr already.
 func Run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
 	o := Defaults()

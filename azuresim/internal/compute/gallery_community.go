@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// findCommunity returns the image with an ID
+// findCommunity looks up the image with an ID
 // /CommunityGalleries/NAME/Images/IMAGE/Versions/VERSION: one of the reference images, or
 // one in a gallery that is shared to the community.
 func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref value.Object) *engine.Error {

@@ -58,7 +58,7 @@ func findManaged(t *engine.Tx, d *engine.Doc, r engine.ID, ref value.Object) *en
 	return nil
 }
 
-// findVersion returns a version of a definition in the region of d; "latest" is the highest
+// findVersion looks up a version of a definition in the region of d; "latest" is the highest
 // version that is not excluded from latest.
 func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, ref value.Object) *engine.Error {
 	if definition == nil {

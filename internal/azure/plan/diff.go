@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// writeOnly returns the fields that Azure takes and never returns. They are secrets, or
+// writeOnly reports whether Azure accepts a field but never returns it. Such fields are secrets, or
 // lead to them, so their values are not shown either.
 func writeOnly(key string) bool {
 	switch key {

@@ -179,8 +179,7 @@ type item struct {
 	writes     int
 }
 
-// run does what one resource needs for all of them, each as soon as those it
-// comes after are done.
+// run calls one for each resource, as soon as the resources that it comes after are done.
 func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, one func(context.Context, *item)) Outcome {
 	tokens, foreign := p.sortTokens(in)
 	items := make([]*item, len(in.Resources))

@@ -44,7 +44,8 @@ func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 	}
 }
 
-// networkLabels returns the labels that common network addons use.
+// networkLabels reports whether labels are those by which common network addons select
+// clusters with Windows nodes.
 func networkLabels(labels lint.Value) bool {
 	return labels.At("windows").Str() == "enabled" && (labels.At("cni").Exists() || labels.At("cni-windows").Exists()) ||
 		labels.At("cni-windows").Exists() || labels.At("cni").Str() == "calico" || strings.Contains(labels.At("cni").Str(), "windows")

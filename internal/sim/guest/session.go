@@ -121,7 +121,7 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) 
 	return g.sh.Run(ctx, line, o)
 }
 
-// login returns a shell that reads lines, edited on a terminal or plain.
+// login runs a shell that reads lines, edited on a terminal or plain.
 func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *tty) int {
 	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }

@@ -29,7 +29,7 @@ const loginTime = 30 * time.Second
 // it out.
 type Dial func(ctx context.Context, address string) (net.Conn, error)
 
-// ServeSSH returns the guest's SSH server on l until ctx is done or l is closed; then it
+// ServeSSH runs the guest's SSH server on l until ctx is done or l is closed; then it
 // closes l and every connection, and returns. Keys are those in the guest's own
 // authorized_keys; there are no passwords. It runs commands and shells in the simulated
 // guest, serves SFTP in its tree and forwards connections through dial, so that ProxyJump,

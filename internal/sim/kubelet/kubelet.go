@@ -256,7 +256,7 @@ func (k *Kubelet) NodeName() string { return k.nodeName }
 // Registered is closed once the Node exists and belongs to this kubelet.
 func (k *Kubelet) Registered() <-chan struct{} { return k.ready }
 
-// Run returns the kubelet service: it returns when ctx is over, or with the reason for
+// Run runs the kubelet. It returns when ctx ends, or with the reason for
 // which a real kubelet would exit. Static pods start before the API server can be reached,
 // since they may be the API server.
 func (k *Kubelet) Run(ctx context.Context) error {

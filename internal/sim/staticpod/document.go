@@ -81,7 +81,7 @@ func (t *translation) keep(name string, data []byte) string {
 	return p
 }
 
-// schedulerConfig returns a KubeSchedulerConfiguration.
+// schedulerConfig rewrites the paths and addresses in a KubeSchedulerConfiguration.
 func (t *translation) schedulerConfig(folder string, d map[string]any) error {
 	connection := object(d, "clientConnection")
 	if err := t.field(folder, connection, "kubeconfig"); err != nil {
@@ -131,7 +131,7 @@ func (t *translation) admission(folder string, d map[string]any) error {
 	return nil
 }
 
-// authorization returns an AuthorizationConfiguration.
+// authorization rewrites the paths in an AuthorizationConfiguration.
 func (t *translation) authorization(folder string, d map[string]any) error {
 	for i, a := range list(d, "authorizers") {
 		if err := t.field(folder, object(object(a, "webhook"), "connectionInfo"), "kubeConfigFile"); err != nil {
@@ -141,7 +141,7 @@ func (t *translation) authorization(folder string, d map[string]any) error {
 	return nil
 }
 
-// encryption returns an EncryptionConfiguration.
+// encryption checks an EncryptionConfiguration, which must not name a KMS socket.
 func (t *translation) encryption(_ string, d map[string]any) error {
 	for i, r := range list(d, "resources") {
 		for j, p := range list(r, "providers") {

@@ -284,7 +284,7 @@ func internalIP(n *corev1.Node) string {
 	return ""
 }
 
-// cloudController returns the container of the cloud-controller-manager.
+// cloudController runs a stub of the cloud-controller-manager.
 func (c *Cluster) cloudController(ctx context.Context, env Env) error {
 	file := cmp.Or(env.flag("cloud-config"), "/etc/kubernetes/azure.json")
 	path, err := env.Path(file)

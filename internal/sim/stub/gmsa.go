@@ -21,7 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// gmsaWebhook returns the admission webhook of kubernetes-sigs/windows-gmsa: it writes the
+// gmsaWebhook runs a stub of the admission webhook of kubernetes-sigs/windows-gmsa: it writes the
 // contents of credential specs into pods that name them, and refuses those whose service
 // account may not use the spec.
 func (c *Cluster) gmsaWebhook(ctx context.Context, env Env) error {

@@ -59,7 +59,7 @@ func (c *Cluster) manages(name string) (added <-chan struct{}, leave func()) {
 	}
 }
 
-// nodeManager returns the cloud-node-manager: it asks the metadata service about its
+// nodeManager runs a stub of the cloud-node-manager: it asks the metadata service about its
 // machine and initialises the node. Like the real one it leaves a node alone that was
 // registered without the cloud taint.
 func (c *Cluster) nodeManager(ctx context.Context, env Env) error {

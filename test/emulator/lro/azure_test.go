@@ -46,7 +46,7 @@ const pace azuresim.Latency = 0.05
 
 var frequency = &runtime.PollUntilDoneOptions{Frequency: time.Second}
 
-// serve returns the process that is killed.
+// serve runs a local Azure in the process that the test kills.
 func serve(dir, address string) error {
 	s, err := azuresim.New(azuresim.Config{Dir: dir, Latency: pace})
 	if err != nil {

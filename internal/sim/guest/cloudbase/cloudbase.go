@@ -123,8 +123,8 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, erro
 	return a.res, nil
 }
 
-// specialize returns the agent's first run, in the sysprep pass of the same name: one
-// plugin, no instance ID, once per VM here.
+// specialize runs the agent for the first time, in the sysprep pass of the same name: with
+// one plugin, without an instance ID, once per VM here.
 func specialize(m *machine.Machine) error {
 	if m.Root.Exists(unattendPath) {
 		return nil

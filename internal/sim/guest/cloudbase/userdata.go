@@ -153,8 +153,8 @@ func (a *agent) blocks(ctx context.Context, text string) int {
 	return sum
 }
 
-// missing returns a script whose interpreter Windows has not. The agent logs that and takes
-// it for a success.
+// missing handles a script whose interpreter Windows does not have. The agent logs it and
+// counts it as a success.
 func (a *agent) missing(interpreter string) int {
 	a.problemf(userDataModule, "an error occurred during user_data execution: the system cannot find the file specified: %s", interpreter)
 	return 0

@@ -211,7 +211,7 @@ func getRoute(c *call) error {
 		map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily"}, "MSFT_NetRoute")
 }
 
-// getConnection returns the open connections, and those that no server has answered; the
+// getConnection outputs the open connections, and those that no server has answered; the
 // remote ends of open ones are not simulated.
 func getConnection(c *call) error {
 	const established, waiting = "Established", "SynSent"

@@ -148,7 +148,7 @@ func plain(v any) any {
 	return v
 }
 
-// truth returns a value as a condition.
+// truth converts a value to a boolean, as a condition does.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, void:

@@ -264,7 +264,7 @@ func (t *translator) escaped(start bool) error {
 	return nil
 }
 
-// bracket returns a bracket expression, in which a backslash is a letter and ] may come
+// bracket translates a bracket expression, in which a backslash is a letter and ] may come
 // first.
 func (t *translator) bracket() error {
 	rest := t.in[t.at:]

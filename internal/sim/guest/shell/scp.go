@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// scp returns the far end of the copy protocol that OpenSSH's scp spoke before version 9,
+// scp is the remote end of the copy protocol that OpenSSH's scp spoke before version 9,
 // and still does with -O: -t takes files and -f gives them.
 func scp(_ context.Context, p *Process) int {
 	var flags string

@@ -242,7 +242,8 @@ func (s *Shell) typeCall(r *interp.Runner, posix bool, args []string) []string {
 	return []string{own + "print", out.String(), strconv.Itoa(code)}
 }
 
-// umaskCall keeps the mask in a variable, which goes where the environment goes.
+// umaskCall implements umask. The mask is in a variable of the environment, so that
+// subshells inherit it.
 func umaskCall(ctx context.Context, args []string) []string {
 	mask := umaskOf(interp.HandlerCtx(ctx).Env.Get(umaskName).String())
 	switch {

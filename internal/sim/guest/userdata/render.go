@@ -68,7 +68,7 @@ func init() {
 	}
 }
 
-// renderAlone returns the process that renders one template.
+// renderAlone is the main function of the process that renders one template.
 func renderAlone(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(renderStack)
 	debug.SetMemoryLimit(renderMemory / 2)
