@@ -22,7 +22,7 @@ import (
 //go:embed base.yaml parts.yaml clusterclass.yaml topology.yaml
 var base embed.FS
 
-// flavor is what a template is made for.
+// flavor has the values from which a template is generated.
 type flavor struct {
 	name, about string
 	Windows     bool // a group of Windows workers beside the Linux one

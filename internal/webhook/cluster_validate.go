@@ -95,7 +95,7 @@ func immutable[T any](path *field.Path, old, value T) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "field is immutable")}
 }
 
-// onceSet is immutable for a field that may still be filled.
+// onceSet refuses a change of a field, except from empty to a value.
 func onceSet[T any](path *field.Path, old, value T) field.ErrorList {
 	if reflect.ValueOf(&old).Elem().IsZero() {
 		return nil

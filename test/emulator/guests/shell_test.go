@@ -37,7 +37,7 @@ var (
 	verbose = flag.Bool("differences", false, "print each difference in full")
 )
 
-// answer is what a snippet did.
+// answer is the output and exit code of a snippet.
 type answer struct {
 	Code    int               `json:"code"`
 	Stdout  string            `json:"stdout,omitempty"`

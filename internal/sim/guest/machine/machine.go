@@ -43,7 +43,7 @@ const Sentinel = "/run/cluster-api/bootstrap-success.complete"
 type Spec struct {
 	// ID is the VM's ARM resource ID.
 	ID string
-	// InstanceID is what the image's agent keys its done-state by. It defaults to
+	// InstanceID is the ID by which the image's agent remembers what it has done. It defaults to
 	// ID; a reimaged VM of the same ID needs another.
 	InstanceID string
 	// Dir is the host directory that holds all of the guest.
