@@ -37,7 +37,7 @@ var (
 	verbose = flag.Bool("differences", false, "print each difference in full")
 )
 
-// answer is the output and exit code of a snippet.
+// answer is the exit code, the output and the written files of a snippet.
 type answer struct {
 	Code    int               `json:"code"`
 	Stdout  string            `json:"stdout,omitempty"`
