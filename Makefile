@@ -2,7 +2,6 @@
 comma := ,
 KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 # What needs the Kubernetes programs: these tests start an API server.
-NEEDS_KUBE := kubetest|test/plane|internal/kube
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
 TOOL := go tool -modfile=hack/tools/go.mod
 
@@ -38,8 +37,8 @@ demo: build ## From nothing to a Windows cluster that serves a page
 down: ## End the local plane and delete its state
 	bin/casement down --purge
 
-unit: ## The tests that need no Kubernetes build, without the race detector
-	go test $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}} {{.Imports}}' $(OWN) | grep -vE '$(NEEDS_KUBE)' | cut -d' ' -f1)
+unit: ## The tests that need no built program, without the race detector
+	go test $$(hack/unit.sh)
 
 ifdef PKG
 test:
