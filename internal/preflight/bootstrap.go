@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -58,6 +59,34 @@ func kubeadm(o *lint.Object) lint.Value {
 		return o.Root.At("spec", "kubeadmConfigSpec")
 	}
 	return o.Root.At("spec")
+}
+
+// scripts returns the commands and the contents of files in a group's bootstrap data.
+func (m *Machines) scripts() (out []lint.Value) {
+	if m.Bootstrap == nil {
+		return nil
+	}
+	spec := kubeadm(m.Bootstrap)
+	for _, list := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
+		out = append(out, spec.At(list).Items()...)
+	}
+	for _, f := range spec.At("files").Items() {
+		out = append(out, f.At("content"))
+	}
+	return out
+}
+
+// installs matches scripts that install Kubernetes: they copy or download kubelet or kubeadm, or
+// list them among the programs to install. Source: the templates of
+// kubernetes-sigs/cluster-api-provider-azure for builds of Kubernetes (templates/test).
+var installs = regexp.MustCompile(`(?i)["']kube(?:let|adm|ctl)(?:\.exe)?["'][\s,]+["']kube(?:let|adm|ctl)|` +
+	`\b(?:curl|wget|mv|cp|install|tar|dpkg|rpm|apt|apt-get|yum|dnf|tdnf|download|copy-item|move-item|invoke-webrequest)\b` +
+	`[^\n]*\bkube(?:let|adm)(?:\.exe)?(?:["'\s=]|$)`)
+
+// installsKubernetes reports whether a group's bootstrap data installs Kubernetes itself, in place of
+// the version on the image.
+func (m *Machines) installsKubernetes() bool {
+	return slices.ContainsFunc(m.scripts(), func(v lint.Value) bool { return installs.MatchString(v.Str()) })
 }
 
 // renderedFields matches a field of the cloud-config, which comes from a field of the

@@ -22,23 +22,10 @@ type joinText struct {
 
 // joining returns the commands and files of a group's bootstrap data that join a domain.
 func (m *Machines) joining() []joinText {
-	if m.Bootstrap == nil {
-		return nil
-	}
 	var out []joinText
-	examine := func(v lint.Value) {
+	for _, v := range m.scripts() {
 		if joins.MatchString(v.Str()) {
 			out = append(out, joinText{v, v.Str()})
-		}
-	}
-	for _, spec := range []lint.Value{m.Bootstrap.Root.At("spec"), m.Bootstrap.Root.At("spec", "template", "spec")} {
-		for _, list := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
-			for _, v := range spec.At(list).Items() {
-				examine(v)
-			}
-		}
-		for _, f := range spec.At("files").Items() {
-			examine(f.At("content"))
 		}
 	}
 	return out

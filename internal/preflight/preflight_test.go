@@ -320,6 +320,10 @@ func TestChecks(t *testing.T) {
 			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3",
 				"version: v1.22.1+rke2r1", "windowsServerVersion: windows-2022",
 				"windowsServerVersion: windows-2019")},
+		{name: "image of a version that commands replace", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"),
+			want: []string{"PRE303 " + win + "image"},
+			good: append(joining(`foreach ($b in @("kubeadm.exe","kubelet.exe")) { curl.exe -L "https://ci.example.org/$b" --output "c:/k/$b" }`),
+				marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest")...)},
 		{name: "image of Linux", bad: append(marketplace("k8s-1dot22dot1-ubuntu-2004", "latest"), "capi-windows",
 			"capi", "version: v1.36.3", "version: v1.22.1"), want: []string{"PRE304 " + win + "image"}},
 		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n    " +

@@ -95,12 +95,13 @@ func (c checker) versions() []lint.Rule {
 		{
 			ID: "PRE303", Severity: lint.Error, Title: "An image of another Kubernetes version", Oracle: lint.Unit,
 			Doc: "An image that is named has the Kubernetes version of its machines on it: bootstrapping does " +
-				"not install another. Known of images that are named as Cluster API's reference images are.",
+				"not install another, unless the bootstrap data's own commands do. Known of images that are named " +
+				"as Cluster API's reference images are.",
 			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
 				on, ok := contents(m, c)
 				// Distributions of Kubernetes such as RKE2 name themselves in the build metadata.
 				if want := parsed(versionOf(m, c)); ok && want != nil && m.Spec.Image != nil &&
-					on.KubernetesVersion != "v"+want.WithBuildMetadata("").String() {
+					on.KubernetesVersion != "v"+want.WithBuildMetadata("").String() && !m.installsKubernetes() {
 					p.Report(m.Infra, m.At.At("image"), fmt.Sprintf("the image has Kubernetes %s and %s wants v%s",
 						on.KubernetesVersion, m.Owner,
 						want), say("the image of v"+want.String()+", or no image, which chooses it"))

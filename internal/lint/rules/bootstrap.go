@@ -20,6 +20,9 @@ var linuxCommand = regexp.MustCompile(`^\s*(sudo|bash|sh|sed|awk|systemctl|apt|a
 	`export|chmod|chown|ln|cat|ls|cp|mv|rm|touch|service|/\w+)(\s|/|$)|` +
 	`(^|[\s"'=])/(etc|usr|var|opt|tmp|bin)/`)
 
+// bashScript matches a command line with which bash runs a script.
+var bashScript = regexp.MustCompile(`^\s*bash(\.exe)?\s+(-c\s+)?["']?[\w./\\:-]+\.sh["']?\s*$`)
+
 // windowsShell matches programs that accept paths with slashes.
 var windowsShell = regexp.MustCompile(`(?i)^\s*(powershell|pwsh|cmd)(\.exe)?\s`)
 

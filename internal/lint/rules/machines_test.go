@@ -97,6 +97,8 @@ func TestMachines(t *testing.T) {
 			[]string{"error spec.template.spec.format"}},
 		"PowerShell with slashes": {"WIN815", workers("v1.36.3", "postKubeadmCommands:\n"+
 			"- powershell -File /etc/kubernetes/x.ps1\n- nssm set kubelet start SERVICE_AUTO_START\n"), nil},
+		"a script of bash": {"WIN815", workers("v1.36.3", "preKubeadmCommands:\n- bash -c /tmp/x.sh\n- bash -c 'apt-get install x'\n"),
+			[]string{"warning spec.template.spec.preKubeadmCommands[0]", "error spec.template.spec.preKubeadmCommands[1]"}},
 		"paths of Linux in a command": {"WIN815", workers("v1.36.3", "postKubeadmCommands:\n- echo x > /etc/motd\n"),
 			[]string{"error spec.template.spec.postKubeadmCommands[0]"}},
 		"patches of kubeadm": {"WIN816", workers("v1.36.3", "joinConfiguration:\n  patches:\n"+

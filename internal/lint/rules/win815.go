@@ -19,7 +19,8 @@ var win815 = lint.Rule{
 	Title:    "Commands of Linux on Windows",
 	Oracle:   lint.Unit,
 	Doc: "preKubeadmCommands and postKubeadmCommands run in cmd.exe: bash, sed, systemctl and paths such as /etc fail " +
-		"there or do nothing. Write PowerShell. Source: cloudbase/cloudbase-init doc/source/userdata.rst.",
+		"there or do nothing, and the bootstrap continues without a message. Write PowerShell. A script that bash is " +
+		"to run is a warning: an image can have bash.exe. Source: cloudbase/cloudbase-init doc/source/userdata.rst.",
 	Bad:   workers(kuberelease.Default, "preKubeadmCommands:\n- systemctl restart containerd\n"),
 	Good:  workers(kuberelease.Default, "preKubeadmCommands:\n- powershell Restart-Service containerd\n"),
 	Check: eachBootstrap(checkWIN815),
@@ -28,7 +29,10 @@ var win815 = lint.Rule{
 func checkWIN815(p *lint.Pass, m machines, k lint.Value) {
 	for _, key := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
 		for _, v := range k.At(key).Items() {
-			if linuxCommand.MatchString(v.Str()) && !windowsShell.MatchString(v.Str()) {
+			switch {
+			case bashScript.MatchString(v.Str()):
+				p.ReportAs(lint.Warning, m.config, v, "bash runs a script, and images for Windows nodes have no bash", say("PowerShell"))
+			case linuxCommand.MatchString(v.Str()) && !windowsShell.MatchString(v.Str()):
 				p.Report(m.config, v, "a command of Linux: cmd.exe runs it", say("PowerShell"))
 			}
 		}
