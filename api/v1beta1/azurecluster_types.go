@@ -24,25 +24,27 @@ type BastionHostSkuName string
 type AzureClusterSpec struct {
 	AzureClusterClassSpec `json:",inline"`
 
-	// ResourceGroup holds the cluster's resources. Default: the AzureCluster's name. One that exists
+	// resourceGroup holds the cluster's resources. Default: the AzureCluster's name. One that exists
 	// without the cluster's ownership tag is used and never deleted.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// NetworkSpec is the virtual network, its subnets and the load balancers.
+	// networkSpec is the virtual network, its subnets and the load balancers.
 	// +optional
 	NetworkSpec NetworkSpec `json:"networkSpec,omitempty"`
 
-	// BastionSpec asks for an Azure Bastion host.
+	// bastionSpec requests an Azure Bastion host.
 	// +optional
 	BastionSpec BastionSpec `json:"bastionSpec,omitempty"`
 
-	// ControlPlaneEndpoint: API server address used by Cluster API; filled by the controller when empty, left alone when set.
+	// controlPlaneEndpoint is the address of the API server. The controller sets it if it is empty
+	// and leaves it unchanged otherwise.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP,
-	// NSG rules; the endpoint must then be filled in by another actor.
+	// controlPlaneEnabled is false if the control plane is managed elsewhere: then no load
+	// balancer, public IP and security rules are created for the API server, and
+	// controlPlaneEndpoint has to be set by another controller.
 	// +kubebuilder:default=true
 	// +optional
 	ControlPlaneEnabled bool `json:"controlPlaneEnabled"`
@@ -51,12 +53,12 @@ type AzureClusterSpec struct {
 // APIEndpoint is where an API server answers. Cluster API's own type refuses an
 // empty host, which manifests written for CAPZ may hold until it is known.
 type APIEndpoint struct {
-	// Host is a DNS name or an address.
+	// host is a DNS name or an address.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// Port is 1 to 65535, or 0 as long as it is not known.
+	// port is 1 to 65535, or 0 as long as it is not known.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
@@ -65,48 +67,51 @@ type APIEndpoint struct {
 
 // AzureClusterClassSpec is the part of an AzureCluster that a ClusterClass may carry.
 type AzureClusterClassSpec struct {
-	// SubscriptionID is the Azure subscription.
+	// subscriptionID is the Azure subscription.
 	// +optional
 	SubscriptionID string `json:"subscriptionID,omitempty"`
 
-	// Location: Azure region.
+	// location is the Azure region.
 	// +required
 	Location string `json:"location"`
 
-	// ExtendedLocation is the Azure edge zone that networks and machines are made in. It has no availability zones.
+	// extendedLocation is the Azure edge zone in which networks and machines are created. It has no availability zones.
 	// +optional
 	ExtendedLocation *ExtendedLocationSpec `json:"extendedLocation,omitempty"`
 
-	// AdditionalTags: extra tags put on every Azure resource of the cluster; a machine or pool tag with the same key wins.
+	// additionalTags are added to every Azure resource of the cluster. A machine's or pool's tag
+	// with the same key takes precedence.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// IdentityRef names the AzureClusterIdentity with which to log in to Azure. It is demanded of new
+	// identityRef names the AzureClusterIdentity with which to log in to Azure. It is demanded of new
 	// clusters.
 	// +optional
 	IdentityRef *corev1.ObjectReference `json:"identityRef,omitempty"`
 
-	// AzureEnvironment is the cloud: AzurePublicCloud (default), AzureChinaCloud or
+	// azureEnvironment is the cloud: AzurePublicCloud (default), AzureChinaCloud or
 	// AzureUSGovernmentCloud.
 	// +optional
 	AzureEnvironment string `json:"azureEnvironment,omitempty"`
 
-	// FailureDomains: only used to mark a zone as not usable by control planes (controlPlane: false); zones themselves are discovered.
+	// failureDomains can only exclude zones from control planes (controlPlane: false); the zones
+	// themselves are discovered.
 	// +optional
 	FailureDomains map[string]FailureDomainSpec `json:"failureDomains,omitempty"`
 
-	// CloudProviderConfigOverrides: rate-limit and back-off values merged into the generated azure.json.
+	// cloudProviderConfigOverrides are rate limits and back-off settings that are merged into the
+	// generated azure.json.
 	// +optional
 	CloudProviderConfigOverrides *CloudProviderConfigOverrides `json:"cloudProviderConfigOverrides,omitempty"`
 }
 
 // ExtendedLocationSpec names an edge zone.
 type ExtendedLocationSpec struct {
-	// Name of the edge zone.
+	// name is the name of the edge zone.
 	// +required
 	Name string `json:"name"`
 
-	// Type is EdgeZone.
+	// type is EdgeZone.
 	// +kubebuilder:validation:Enum=EdgeZone
 	// +required
 	Type string `json:"type"`
@@ -131,112 +136,114 @@ func (d *FailureDomains) UnmarshalJSON(data []byte) error {
 
 // FailureDomainSpec says what a zone may be used for.
 type FailureDomainSpec struct {
-	// ControlPlane: may control-plane machines be placed in this zone.
+	// controlPlane says whether control plane machines may be placed in this zone.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
-	// Attributes are accepted and not acted on.
+	// attributes are accepted and have no effect.
 	// +optional
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // CloudProviderConfigOverrides are settings of cloud-provider-azure that go into azure.json.
 type CloudProviderConfigOverrides struct {
-	// RateLimits: per API family client rate limits of cloud-provider-azure.
+	// rateLimits are the client rate limits of cloud-provider-azure per API family.
 	// +optional
 	RateLimits []RateLimitSpec `json:"rateLimits,omitempty"`
 
-	// BackOffs: retry back-off of cloud-provider-azure.
+	// backOffs is the retry back-off of cloud-provider-azure.
 	// +optional
 	BackOffs BackOffConfig `json:"backOffs,omitempty"`
 }
 
 // RateLimitSpec limits the calls of one family of Azure's API.
 type RateLimitSpec struct {
-	// Name: which API family the limit is for.
+	// name is the API family that the limit applies to.
 	// +kubebuilder:validation:Enum=defaultRateLimit;routeRateLimit;subnetsRateLimit;interfaceRateLimit;routeTableRateLimit;loadBalancerRateLimit;publicIPAddressRateLimit;securityGroupRateLimit;virtualMachineRateLimit;storageAccountRateLimit;diskRateLimit;snapshotRateLimit;virtualMachineScaleSetRateLimit;virtualMachineSizesRateLimit;availabilitySetRateLimit
 	// +required
 	Name string `json:"name"`
 
-	// Config is the limit.
+	// config is the limit.
 	// +optional
 	Config RateLimitConfig `json:"config,omitempty"`
 }
 
 // RateLimitConfig is a limit of reads and one of writes.
 type RateLimitConfig struct {
-	// CloudProviderRateLimit: turns the limiter on.
+	// cloudProviderRateLimit turns the limiter on.
 	// +optional
 	CloudProviderRateLimit bool `json:"cloudProviderRateLimit,omitempty"`
 
-	// CloudProviderRateLimitQPS: read calls per second (decimal quantity).
+	// cloudProviderRateLimitQPS is the number of reads per second, a decimal quantity.
 	// +optional
 	CloudProviderRateLimitQPS *resource.Quantity `json:"cloudProviderRateLimitQPS,omitempty"`
 
-	// CloudProviderRateLimitBucket: read burst.
+	// cloudProviderRateLimitBucket is the burst of reads.
 	// +optional
 	CloudProviderRateLimitBucket int `json:"cloudProviderRateLimitBucket,omitempty"`
 
-	// CloudProviderRateLimitQPSWrite: write calls per second.
+	// cloudProviderRateLimitQPSWrite is the number of writes per second, a decimal quantity.
 	// +optional
 	CloudProviderRateLimitQPSWrite *resource.Quantity `json:"cloudProviderRateLimitQPSWrite,omitempty"`
 
-	// CloudProviderRateLimitBucketWrite: write burst.
+	// cloudProviderRateLimitBucketWrite is the burst of writes.
 	// +optional
 	CloudProviderRateLimitBucketWrite int `json:"cloudProviderRateLimitBucketWrite,omitempty"`
 }
 
 // BackOffConfig is how cloud-provider-azure tries again.
 type BackOffConfig struct {
-	// CloudProviderBackoff turns it on.
+	// cloudProviderBackoff turns it on.
 	// +optional
 	CloudProviderBackoff bool `json:"cloudProviderBackoff,omitempty"`
 
-	// CloudProviderBackoffRetries is how often to try again.
+	// cloudProviderBackoffRetries is how often to try again.
 	// +optional
 	CloudProviderBackoffRetries int `json:"cloudProviderBackoffRetries,omitempty"`
 
-	// CloudProviderBackoffExponent is by how much each pause is longer than the last.
+	// cloudProviderBackoffExponent is by how much each pause is longer than the last.
 	// +optional
 	CloudProviderBackoffExponent *resource.Quantity `json:"cloudProviderBackoffExponent,omitempty"`
 
-	// CloudProviderBackoffDuration is the first pause, in seconds.
+	// cloudProviderBackoffDuration is the first pause, in seconds.
 	// +optional
 	CloudProviderBackoffDuration int `json:"cloudProviderBackoffDuration,omitempty"`
 
-	// CloudProviderBackoffJitter is the part of a pause that is drawn at random.
+	// cloudProviderBackoffJitter is the part of a pause that is drawn at random.
 	// +optional
 	CloudProviderBackoffJitter *resource.Quantity `json:"cloudProviderBackoffJitter,omitempty"`
 }
 
 // BastionSpec is how to reach machines without public addresses.
 type BastionSpec struct {
-	// AzureBastion: if set, an Azure Bastion host is made; may be added later, never changed or removed.
+	// azureBastion requests an Azure Bastion host. It can be added later, but not changed or
+	// removed.
 	// +optional
 	AzureBastion *AzureBastion `json:"azureBastion,omitempty"`
 }
 
 // AzureBastion is an Azure Bastion host.
 type AzureBastion struct {
-	// Name: Bastion resource name; default <cluster>-azure-bastion.
+	// name is the name of the Bastion host. Default: <cluster>-azure-bastion.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Subnet: subnet of the Bastion; Azure demands the name AzureBastionSubnet.
+	// subnet is the subnet of the Bastion host. Azure requires the name AzureBastionSubnet.
 	// +optional
 	Subnet SubnetSpec `json:"subnet,omitempty"`
 
-	// PublicIP: public IP of the Bastion; name defaults to <cluster>-azure-bastion-pip.
+	// publicIP is the public IP of the Bastion host. Its default name is
+	// <cluster>-azure-bastion-pip.
 	// +optional
 	PublicIP PublicIPSpec `json:"publicIP,omitempty"`
 
-	// Sku is Basic (default) or Standard.
+	// sku is Basic (default) or Standard.
 	// +kubebuilder:validation:Enum=Basic;Standard
 	// +kubebuilder:default=Basic
 	// +optional
 	Sku BastionHostSkuName `json:"sku,omitempty"`
 
-	// EnableTunneling: native-client tunnelling; needs sku Standard.
+	// enableTunneling allows connections of native clients; it requires sku Standard.
 	// +kubebuilder:default=false
 	// +optional
 	EnableTunneling bool `json:"enableTunneling,omitempty"`
@@ -244,26 +251,26 @@ type AzureBastion struct {
 
 // AzureClusterStatus is what was seen of the cluster in Azure.
 type AzureClusterStatus struct {
-	// Ready: the network and the API server's endpoint exist. Cluster API's v1beta1
+	// ready is true once the network and the API server's endpoint exist. Cluster API's v1beta1
 	// contract reads it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// Initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization is what the v1beta2 contract reads of a first provisioning.
 	// +optional
 	Initialization AzureClusterInitializationStatus `json:"initialization,omitempty"`
 
-	// FailureDomains are the zones of the location that some VM size is offered in.
+	// failureDomains are the zones of the location that some VM size is offered in.
 	// +optional
 	FailureDomains FailureDomains `json:"failureDomains,omitempty"`
 
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// longRunningOperationStates are the Azure operations in progress, so that they
 	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
@@ -271,7 +278,7 @@ type AzureClusterStatus struct {
 
 // AzureClusterInitializationStatus is part of the v1beta2 contract.
 type AzureClusterInitializationStatus struct {
-	// Provisioned is true once the infrastructure has been complete; it never
+	// provisioned is true once the infrastructure has been complete; it never
 	// becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
@@ -283,20 +290,20 @@ const OperationService = "casement"
 
 // LongRunningOperationState is an operation that Azure has not finished.
 type LongRunningOperationState struct {
-	// Type is PUT, PATCH, POST or DELETE.
+	// type is PUT, PATCH, POST or DELETE.
 	Type string `json:"type"`
 
-	// Name is the resource ID that the operation is about.
+	// name is the resource ID that the operation is about.
 	Name string `json:"name"`
 
-	// ResourceGroup is the group of the resource.
+	// resourceGroup is the group of the resource.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// ServiceName is the type of the resource.
+	// serviceName is the type of the resource.
 	ServiceName string `json:"serviceName"`
 
-	// Data is the resume token, base64.
+	// data is the resume token, base64.
 	Data string `json:"data"`
 }
 

@@ -20,41 +20,46 @@ const (
 
 // AzureClusterIdentitySpec is with what casement logs in to Azure.
 type AzureClusterIdentitySpec struct {
-	// Type: authentication kind; immutable; ManualServicePrincipal is deprecated (same as ServicePrincipal).
+	// type is the kind of authentication. It is immutable. ManualServicePrincipal is a deprecated
+	// name is the name of ServicePrincipal.
 	// +kubebuilder:validation:Enum=ServicePrincipal;UserAssignedMSI;ManualServicePrincipal;ServicePrincipalCertificate;WorkloadIdentity;UserAssignedIdentityCredential
 	// +required
 	Type IdentityType `json:"type"`
 
-	// AllowedNamespaces: nil = no namespace; {} = all; else list or selector match.
+	// allowedNamespaces are the namespaces whose clusters may use the identity: null allows none
+	// and {} all; otherwise the list or the selector has to match.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
-	// ResourceID: deprecated; only legal for UserAssignedMSI.
+	// resourceID is deprecated and allowed only for UserAssignedMSI.
 	// +optional
 	ResourceID string `json:"resourceID,omitempty"`
 
-	// ClientID: application (client) id.
+	// clientID is the application (client) ID.
 	// +required
 	ClientID string `json:"clientID"`
 
-	// ClientSecret is the Secret with the key clientSecret; for a certificate the same key, or
+	// clientSecret is the Secret with the key clientSecret; for a certificate the same key, or
 	// certificate and password.
 	// +optional
 	ClientSecret corev1.SecretReference `json:"clientSecret,omitempty"`
 
-	// TenantID: Entra tenant.
+	// tenantID is the ID of the Entra tenant.
 	// +required
 	TenantID string `json:"tenantID"`
 
-	// CertPath: certificate file on the manager pod (ServicePrincipalCertificate).
+	// certPath is the path of a certificate file in the manager's pod, for type
+	// ServicePrincipalCertificate.
 	// +optional
 	CertPath string `json:"certPath,omitempty"`
 
-	// UserAssignedIdentityCredentialsPath: file with MSI data-plane credentials (UserAssignedIdentityCredential).
+	// userAssignedIdentityCredentialsPath is the path of a file with credentials of the data plane
+	// of managed identities, for type UserAssignedIdentityCredential.
 	// +optional
 	UserAssignedIdentityCredentialsPath string `json:"userAssignedIdentityCredentialsPath,omitempty"`
 
-	// UserAssignedIdentityCredentialsCloudType: public, china or usgovernment.
+	// userAssignedIdentityCredentialsCloudType is the cloud of those credentials: public, china or
+	// usgovernment.
 	// +optional
 	UserAssignedIdentityCredentialsCloudType string `json:"userAssignedIdentityCredentialsCloudType,omitempty"`
 }
@@ -62,18 +67,18 @@ type AzureClusterIdentitySpec struct {
 // AllowedNamespaces are those whose AzureClusters may use the identity. A namespace needs to be in
 // the list or match the selector.
 type AllowedNamespaces struct {
-	// NamespaceList: namespace names allowed.
+	// list are the names of allowed namespaces.
 	// +optional
 	NamespaceList []string `json:"list,omitempty"`
 
-	// Selector: label selector over Namespaces; an empty selector matches nothing.
+	// selector selects namespaces by their labels; an empty selector matches none.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // AzureClusterIdentityStatus is what was seen of the identity.
 type AzureClusterIdentityStatus struct {
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -74,171 +74,183 @@ const (
 
 // AzureMachineSpec is what a machine asks of Azure.
 type AzureMachineSpec struct {
-	// ProviderID is azure:// and the VM's resource ID, set by the controller. Once it is set the VM is
+	// providerID is azure:// and the VM's resource ID, set by the controller. Once it is set the VM is
 	// never made again.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// VMSize: must exist in the region, have 2+ vCPU and 2+ GiB.
+	// vmSize must exist in the region, have 2+ vCPU and 2+ GiB.
 	// +required
 	VMSize string `json:"vmSize"`
 
-	// FailureDomain: deprecated zone field; Machine.spec.failureDomain wins.
+	// failureDomain is a deprecated field for the zone; Machine.spec.failureDomain takes precedence.
 	// +optional
 	FailureDomain *string `json:"failureDomain,omitempty"`
 
-	// Image: nil = default image by Kubernetes version and OS; exactly one of id, marketplace, computeGallery, sharedGallery.
+	// image is the image of the VM: exactly one of id, marketplace, computeGallery and
+	// sharedGallery. Without it, the default image for the Kubernetes version and operating system
+	// is used.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// Identity: managed identity kind of the VM; decides what credentials azure.json holds.
+	// identity is the kind of the VM's managed identity. It decides which credentials azure.json
+	// contains.
 	// +kubebuilder:validation:Enum=None;SystemAssigned;UserAssigned
 	// +kubebuilder:default=None
 	// +optional
 	Identity VMIdentity `json:"identity,omitempty"`
 
-	// UserAssignedIdentities: required (and only legal) with identity UserAssigned; the first entry is the one put in azure.json.
+	// userAssignedIdentities is required (and only legal) with identity UserAssigned; the first entry is the one put in azure.json.
 	// +optional
 	UserAssignedIdentities []UserAssignedIdentity `json:"userAssignedIdentities,omitempty"`
 
-	// SystemAssignedIdentityRole: role assignment made for the VM identity.
+	// systemAssignedIdentityRole is the role that the VM's system-assigned identity gets.
 	// +optional
 	SystemAssignedIdentityRole *SystemAssignedIdentityRole `json:"systemAssignedIdentityRole,omitempty"`
 
-	// RoleAssignmentName: deprecated GUID of the role assignment; moved to systemAssignedIdentityRole.name.
+	// roleAssignmentName is the deprecated GUID of the role assignment; it is now in systemAssignedIdentityRole.name.
 	// +optional
 	RoleAssignmentName string `json:"roleAssignmentName,omitempty"`
 
-	// OSDisk is the disk that the VM boots from.
+	// osDisk is the disk that the VM boots from.
 	// +required
 	OSDisk OSDisk `json:"osDisk"`
 
-	// DataDisks: empty managed disks attached at create; disk name is <vm>_<nameSuffix>.
+	// dataDisks are empty managed disks that are attached at creation. A disk's name is
+	// <vm>_<nameSuffix>.
 	// +optional
 	DataDisks []DataDisk `json:"dataDisks,omitempty"`
 
-	// SSHPublicKey: base64 of an OpenSSH public key, Linux only; when empty a key pair is generated and its private half thrown away.
+	// sshPublicKey is an OpenSSH public key in base64, for Linux only. If it is empty, a key pair
+	// is generated and its private key discarded.
 	// +optional
 	SSHPublicKey string `json:"sshPublicKey,omitempty"`
 
-	// AdditionalTags: tags for VM, NIC and availability set of this machine; merged over the cluster tags.
+	// additionalTags are tags of this machine's VM, network interfaces and availability set,
+	// merged over the cluster's tags.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// AdditionalCapabilities are features of the VM that Azure leaves off.
+	// additionalCapabilities are features of the VM that Azure leaves off.
 	// +optional
 	AdditionalCapabilities *AdditionalCapabilities `json:"additionalCapabilities,omitempty"`
 
-	// AllocatePublicIP: worker gets its own public IP pip-<vm> on the primary NIC; ignored for control planes.
+	// allocatePublicIP gives a worker a public IP pip-<vm> on its primary network interface. It is
+	// ignored for control planes.
 	// +optional
 	AllocatePublicIP bool `json:"allocatePublicIP,omitempty"`
 
-	// EnableIPForwarding: NIC IP forwarding; needed by CNIs that route without encapsulation.
+	// enableIPForwarding turns on IP forwarding of the network interfaces, which CNIs that route
+	// without encapsulation need.
 	// +optional
 	EnableIPForwarding bool `json:"enableIPForwarding,omitempty"`
 
-	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into
-	// networkInterfaces[0] at admission; nil = on when the VM size supports it.
+	// acceleratedNetworking is deprecated; admission moves it into networkInterfaces[0]. It is on
+	// by default if the VM size supports it.
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 
-	// Diagnostics is where the boot log and screenshots go. Default: storage that Azure manages.
+	// diagnostics is where the boot log and screenshots are stored. Default: storage that Azure manages.
 	// +optional
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 
-	// SpotVMOptions: spot priority; machine never joins an availability set.
+	// spotVMOptions requests a spot VM. The machine joins no availability set.
 	// +optional
 	SpotVMOptions *SpotVMOptions `json:"spotVMOptions,omitempty"`
 
-	// SecurityProfile is for trusted launch and confidential VMs.
+	// securityProfile is for trusted launch and confidential VMs.
 	// +optional
 	SecurityProfile *SecurityProfile `json:"securityProfile,omitempty"`
 
-	// SubnetName: deprecated; moved into networkInterfaces[0].
+	// subnetName is deprecated; admission moves it into networkInterfaces[0].
 	// +optional
 	SubnetName string `json:"subnetName,omitempty"`
 
-	// DNSServers: DNS servers written to the primary NIC.
+	// dnsServers are the DNS servers of the primary network interface.
 	// +optional
 	DNSServers []string `json:"dnsServers,omitempty"`
 
-	// DisableExtensionOperations: no VM agent extensions at all; vmExtensions must then be empty.
+	// disableExtensionOperations turns off all VM extensions; vmExtensions must then be empty.
 	// +optional
 	DisableExtensionOperations *bool `json:"disableExtensionOperations,omitempty"`
 
-	// DisableVMBootstrapExtension: false adds an extension that waits in the VM for kubeadm to finish
-	// and so reports its failure; unset and true leave it out.
+	// disableVMBootstrapExtension set to false adds an extension that waits in the VM until
+	// kubeadm has finished, and so reports its failure. Unset or true adds none.
 	// +optional
 	DisableVMBootstrapExtension *bool `json:"disableVMBootstrapExtension,omitempty"`
 
-	// VMExtensions: extensions installed after VM create; type is taken from name.
+	// vmExtensions are extensions that are installed after the VM was created; an extension's type
+	// is its name.
 	// +optional
 	VMExtensions []VMExtension `json:"vmExtensions,omitempty"`
 
-	// NetworkInterfaces: first one is primary and carries LB pools and public IP; default one NIC in the subnet of the role.
+	// networkInterfaces are the VM's network interfaces. The first one is primary: it joins the
+	// load balancers' backend pools and has the public IP. Default: one in the subnet of the
+	// machine's role.
 	// +optional
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// CapacityReservationGroupID: ARM id of a capacity reservation group.
+	// capacityReservationGroupID is the resource ID of a capacity reservation group.
 	// +optional
 	CapacityReservationGroupID *string `json:"capacityReservationGroupID,omitempty"`
 }
 
 // Image is what a VM boots.
 type Image struct {
-	// ID: ARM id of a managed image or gallery version.
+	// id is the resource ID of a managed image or of a gallery image version.
 	// +optional
 	ID *string `json:"id,omitempty"`
 
-	// SharedGallery: deprecated by computeGallery; plan is sent if publisher, offer and sku are all set.
+	// sharedGallery is deprecated; use computeGallery. The purchase plan is sent if publisher, offer and sku are all set.
 	// +optional
 	SharedGallery *AzureSharedGalleryImage `json:"sharedGallery,omitempty"`
 
-	// Marketplace: publisher/offer/sku/version.
+	// marketplace is an image of the marketplace, by publisher, offer, SKU and version.
 	// +optional
 	Marketplace *AzureMarketplaceImage `json:"marketplace,omitempty"`
 
-	// ComputeGallery: with subscriptionID+resourceGroup: private gallery; without both: community gallery.
+	// computeGallery is an image in a gallery: a private one with subscriptionID and
+	// resourceGroup, otherwise a community gallery.
 	// +optional
 	ComputeGallery *AzureComputeGalleryImage `json:"computeGallery,omitempty"`
 }
 
 // AzureSharedGalleryImage is an image in a gallery of one's own.
 type AzureSharedGalleryImage struct {
-	// SubscriptionID of the gallery.
+	// subscriptionID is the ID of the subscription of the gallery.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	SubscriptionID string `json:"subscriptionID"`
 
-	// ResourceGroup of the gallery.
+	// resourceGroup is the resource group of the gallery.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	ResourceGroup string `json:"resourceGroup"`
 
-	// Gallery is its name.
+	// gallery is its name.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
 
-	// Name of the image definition.
+	// name is the name of the image definition.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// Version of the image, or latest.
+	// version is the version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
 
-	// Publisher of the purchase plan.
+	// publisher is the publisher of the purchase plan.
 	// +optional
 	Publisher *string `json:"publisher,omitempty"`
 
-	// Offer of the purchase plan.
+	// offer is the offer of the purchase plan.
 	// +optional
 	Offer *string `json:"offer,omitempty"`
 
-	// SKU of the purchase plan.
+	// sku is the SKU of the purchase plan.
 	// +optional
 	SKU *string `json:"sku,omitempty"`
 }
@@ -247,12 +259,12 @@ type AzureSharedGalleryImage struct {
 type AzureMarketplaceImage struct {
 	ImagePlan `json:",inline"`
 
-	// Version of the image, or latest.
+	// version is the version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
 
-	// ThirdPartyImage: send a purchase plan with the VM.
+	// thirdPartyImage sends the image's purchase plan with the VM.
 	// +kubebuilder:default=false
 	// +optional
 	ThirdPartyImage bool `json:"thirdPartyImage,omitempty"`
@@ -260,17 +272,17 @@ type AzureMarketplaceImage struct {
 
 // ImagePlan names an offer of the marketplace.
 type ImagePlan struct {
-	// Publisher as the marketplace names it.
+	// publisher as the marketplace names it.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Publisher string `json:"publisher"`
 
-	// Offer of the publisher.
+	// offer is the offer of the publisher.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Offer string `json:"offer"`
 
-	// SKU of the offer.
+	// sku is the SKU of the offer.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	SKU string `json:"sku"`
@@ -278,77 +290,78 @@ type ImagePlan struct {
 
 // AzureComputeGalleryImage is an image in a private or community gallery.
 type AzureComputeGalleryImage struct {
-	// Gallery is its name; of a community gallery, the public one.
+	// gallery is its name; of a community gallery, the public one.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
 
-	// Name of the image definition.
+	// name is the name of the image definition.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// Version of the image, or latest.
+	// version is the version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
 
-	// SubscriptionID of a private gallery.
+	// subscriptionID is the ID of the subscription of a private gallery.
 	// +optional
 	SubscriptionID *string `json:"subscriptionID,omitempty"`
 
-	// ResourceGroup of a private gallery.
+	// resourceGroup is the resource group of a private gallery.
 	// +optional
 	ResourceGroup *string `json:"resourceGroup,omitempty"`
 
-	// Plan: purchase plan if the gallery image has one.
+	// plan is the purchase plan of the gallery's image, if it has one.
 	// +optional
 	Plan *ImagePlan `json:"plan,omitempty"`
 }
 
 // UserAssignedIdentity is a managed identity that exists.
 type UserAssignedIdentity struct {
-	// ProviderID: ARM id, may carry the azure:// prefix.
+	// providerID is the identity's resource ID, with or without the prefix azure://.
 	// +required
 	ProviderID string `json:"providerID"`
 }
 
 // SystemAssignedIdentityRole is what the VM's own identity may do.
 type SystemAssignedIdentityRole struct {
-	// Name: GUID, generated; must be empty in a template.
+	// name is the GUID of the role assignment, which is generated. It must be empty in a template.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// DefinitionID is the role's resource ID. Default: Contributor.
+	// definitionID is the role's resource ID. Default: Contributor.
 	// +optional
 	DefinitionID string `json:"definitionID,omitempty"`
 
-	// Scope is what the role is for. Default: the cluster's subscription.
+	// scope is what the role is for. Default: the cluster's subscription.
 	// +optional
 	Scope string `json:"scope,omitempty"`
 }
 
 // OSDisk is the disk that a VM boots from.
 type OSDisk struct {
-	// OSType is Linux or Windows. Windows machines get names of 15 characters, other images and other
+	// osType is Linux or Windows. Windows machines get names of 15 characters, other images and other
 	// bootstrapping.
 	// +kubebuilder:default=Linux
 	// +required
 	OSType string `json:"osType"`
 
-	// DiskSizeGB: 1..2048; nil = image size.
+	// diskSizeGB is the size of the disk, 1 to 2048. Default: the image's size.
 	// +optional
 	DiskSizeGB *int32 `json:"diskSizeGB,omitempty"`
 
-	// ManagedDisk is the kind of the disk.
+	// managedDisk is the kind of the disk.
 	// +optional
 	ManagedDisk *ManagedDiskParameters `json:"managedDisk,omitempty"`
 
-	// DiffDiskSettings: ephemeral OS disk (option Local); VM size must support it.
+	// diffDiskSettings requests an ephemeral OS disk (option Local), which the VM size must
+	// support.
 	// +optional
 	DiffDiskSettings *DiffDiskSettings `json:"diffDiskSettings,omitempty"`
 
-	// CachingType: None, ReadOnly or ReadWrite.
+	// cachingType is None, ReadOnly or ReadWrite.
 	// +kubebuilder:validation:Enum=None;ReadOnly;ReadWrite
 	// +kubebuilder:default=None
 	// +optional
@@ -357,33 +370,34 @@ type OSDisk struct {
 
 // ManagedDiskParameters is the kind of a disk.
 type ManagedDiskParameters struct {
-	// StorageAccountType is the disk's SKU, such as Premium_LRS; Azure chooses when it is empty.
+	// storageAccountType is the disk's SKU, such as Premium_LRS; Azure chooses when it is empty.
 	// +optional
 	StorageAccountType string `json:"storageAccountType,omitempty"`
 
-	// DiskEncryptionSet holds a key of one's own.
+	// diskEncryptionSet has the user's own key.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
-	// SecurityProfile is the encryption of a confidential VM's OS disk.
+	// securityProfile is the encryption of a confidential VM's OS disk.
 	// +optional
 	SecurityProfile *VMDiskSecurityProfile `json:"securityProfile,omitempty"`
 }
 
 // DiskEncryptionSetParameters names a set of keys.
 type DiskEncryptionSetParameters struct {
-	// ID is the set's resource ID.
+	// id is the set's resource ID.
 	// +optional
 	ID string `json:"id,omitempty"`
 }
 
 // VMDiskSecurityProfile is the encryption of a confidential VM's OS disk.
 type VMDiskSecurityProfile struct {
-	// DiskEncryptionSet holds a key of one's own; needs DiskWithVMGuestState.
+	// diskEncryptionSet has the user's own key; it requires DiskWithVMGuestState.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
-	// SecurityEncryptionType: needs securityType ConfidentialVM and vTPM; DiskWithVMGuestState also needs secure boot.
+	// securityEncryptionType requires securityType ConfidentialVM and vTPM; DiskWithVMGuestState
+	// also requires secure boot.
 	// +kubebuilder:validation:Enum=VMGuestStateOnly;DiskWithVMGuestState
 	// +optional
 	SecurityEncryptionType SecurityEncryptionType `json:"securityEncryptionType,omitempty"`
@@ -392,12 +406,12 @@ type VMDiskSecurityProfile struct {
 // DiffDiskSettings makes the OS disk ephemeral: it is on the host, and lost when the VM is
 // deallocated.
 type DiffDiskSettings struct {
-	// Option is Local.
+	// option is Local.
 	// +kubebuilder:validation:Enum=Local
 	// +required
 	Option string `json:"option"`
 
-	// Placement: where the ephemeral disk lives.
+	// placement is where on the host the ephemeral disk is.
 	// +kubebuilder:validation:Enum=CacheDisk;NvmeDisk;ResourceDisk
 	// +optional
 	Placement *DiffDiskPlacement `json:"placement,omitempty"`
@@ -405,23 +419,23 @@ type DiffDiskSettings struct {
 
 // DataDisk is an empty disk made with the VM.
 type DataDisk struct {
-	// NameSuffix: unique per machine.
+	// nameSuffix is the end of the disk's name, unique per machine.
 	// +required
 	NameSuffix string `json:"nameSuffix"`
 
-	// DiskSizeGB: 4..32767.
+	// diskSizeGB is the size of the disk, 4 to 32767.
 	// +required
 	DiskSizeGB int32 `json:"diskSizeGB"`
 
-	// ManagedDisk is the kind of the disk.
+	// managedDisk is the kind of the disk.
 	// +optional
 	ManagedDisk *ManagedDiskParameters `json:"managedDisk,omitempty"`
 
-	// Lun is 0 to 63, each once. Default: the lowest that is free.
+	// lun is 0 to 63, each once. Default: the lowest that is free.
 	// +optional
 	Lun *int32 `json:"lun,omitempty"`
 
-	// CachingType of the host. Default: ReadWrite, or None for Ultra and PremiumV2 disks, which have
+	// cachingType is the caching of the host. Default: ReadWrite, or None for Ultra and PremiumV2 disks, which have
 	// none.
 	// +kubebuilder:validation:Enum=None;ReadOnly;ReadWrite
 	// +optional
@@ -430,33 +444,33 @@ type DataDisk struct {
 
 // AdditionalCapabilities are features of the VM that Azure leaves off.
 type AdditionalCapabilities struct {
-	// UltraSSDEnabled: allow Ultra disks; switched on by itself when a data disk is UltraSSD_LRS.
+	// ultraSSDEnabled allows Ultra disks. It is set if a data disk is UltraSSD_LRS.
 	// +optional
 	UltraSSDEnabled *bool `json:"ultraSSDEnabled,omitempty"`
 }
 
 // Diagnostics is how to look into a VM from outside.
 type Diagnostics struct {
-	// Boot is the boot log and screenshots.
+	// boot is the boot log and screenshots.
 	// +optional
 	Boot *BootDiagnostics `json:"boot,omitempty"`
 }
 
 // BootDiagnostics is where the boot log and screenshots go.
 type BootDiagnostics struct {
-	// StorageAccountType: boot diagnostics target; default Managed.
+	// storageAccountType is where boot diagnostics are stored. Default: Managed.
 	// +kubebuilder:validation:Enum=Managed;UserManaged;Disabled
 	// +required
 	StorageAccountType BootDiagnosticsStorageAccountType `json:"storageAccountType"`
 
-	// UserManaged is a storage account of one's own.
+	// userManaged is the user's own storage account.
 	// +optional
 	UserManaged *UserManagedBootDiagnostics `json:"userManaged,omitempty"`
 }
 
 // UserManagedBootDiagnostics names a storage account.
 type UserManagedBootDiagnostics struct {
-	// StorageAccountURI: blob endpoint when UserManaged.
+	// storageAccountURI is the blob endpoint of the storage account, for UserManaged.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https://`
 	// +required
@@ -465,11 +479,11 @@ type UserManagedBootDiagnostics struct {
 
 // SpotVMOptions makes a VM cheap, and Azure may take it away.
 type SpotVMOptions struct {
-	// MaxPrice: US dollars per hour; nil = on-demand price.
+	// maxPrice is the highest price in US dollars per hour. Default: the on-demand price.
 	// +optional
 	MaxPrice *resource.Quantity `json:"maxPrice,omitempty"`
 
-	// EvictionPolicy is what happens to a VM that is taken away. Default: Deallocate, or Delete with
+	// evictionPolicy is what happens to a VM that is taken away. Default: Deallocate, or Delete with
 	// an ephemeral OS disk.
 	// +kubebuilder:validation:Enum=Deallocate;Delete
 	// +optional
@@ -478,106 +492,108 @@ type SpotVMOptions struct {
 
 // SecurityProfile is for trusted launch and confidential VMs.
 type SecurityProfile struct {
-	// EncryptionAtHost: host encryption; needs VM size support.
+	// encryptionAtHost turns on encryption at the host, which the VM size must support.
 	// +optional
 	EncryptionAtHost *bool `json:"encryptionAtHost,omitempty"`
 
-	// SecurityType is TrustedLaunch or ConfidentialVM.
+	// securityType is TrustedLaunch or ConfidentialVM.
 	// +kubebuilder:validation:Enum=ConfidentialVM;TrustedLaunch
 	// +optional
 	SecurityType SecurityTypes `json:"securityType,omitempty"`
 
-	// UefiSettings of the VM's firmware.
+	// uefiSettings are the settings of the VM's firmware.
 	// +optional
 	UefiSettings *UefiSettings `json:"uefiSettings,omitempty"`
 }
 
 // UefiSettings of a VM's firmware.
 type UefiSettings struct {
-	// SecureBootEnabled: needs securityType TrustedLaunch (or confidential).
+	// secureBootEnabled requires securityType TrustedLaunch or a confidential VM.
 	// +optional
 	SecureBootEnabled *bool `json:"secureBootEnabled,omitempty"`
 
-	// VTpmEnabled: needs securityType TrustedLaunch (or confidential).
+	// vTpmEnabled requires securityType TrustedLaunch or a confidential VM.
 	// +optional
 	VTpmEnabled *bool `json:"vTpmEnabled,omitempty"`
 }
 
 // VMExtension is a program that Azure's agent runs in the VM.
 type VMExtension struct {
-	// Name of the extension, which is its type too.
+	// name is the name of the extension, which is its type too.
 	// +required
 	Name string `json:"name"`
 
-	// Publisher of the extension.
+	// publisher is the publisher of the extension.
 	// +required
 	Publisher string `json:"publisher"`
 
-	// Version of the extension's handler.
+	// version is the version of the extension's handler.
 	// +required
 	Version string `json:"version"`
 
-	// Settings of the extension.
+	// settings are the settings of the extension.
 	// +optional
 	Settings Tags `json:"settings,omitempty"`
 
-	// ProtectedSettings: string map kept in clear text in the API object.
+	// protectedSettings are settings that Azure encrypts. In this object they are in clear text.
 	// +optional
 	ProtectedSettings Tags `json:"protectedSettings,omitempty"`
 }
 
 // NetworkInterface is one of a VM's network cards.
 type NetworkInterface struct {
-	// SubnetName: filled by the controller when there is only one subnet of the role.
+	// subnetName is the subnet's name. The controller sets it if there is only one subnet of the
+	// machine's role.
 	// +optional
 	SubnetName string `json:"subnetName,omitempty"`
 
-	// PrivateIPConfigs: number of addresses on the NIC, at least 1, default 1.
+	// privateIPConfigs is the number of addresses of the interface, at least 1, which is the
+	// default.
 	// +optional
 	PrivateIPConfigs int `json:"privateIPConfigs,omitempty"`
 
-	// AcceleratedNetworking: nil = by VM size capability.
+	// acceleratedNetworking is on by default if the VM size supports it.
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 }
 
 // AzureMachineStatus is what was seen of the machine in Azure.
 type AzureMachineStatus struct {
-	// Ready: the VM has been provisioned. Cluster API's v1beta1 contract reads it.
+	// ready is true once the VM has been provisioned. Cluster API's v1beta1 contract reads it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// Initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization is what the v1beta2 contract reads of a first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 
-	// Addresses are the VM's addresses.
+	// addresses are the VM's addresses.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// VMState is the VM's provisioning state in Azure.
+	// vmState is the VM's provisioning state in Azure.
 	// +optional
 	VMState *ProvisioningState `json:"vmState,omitempty"`
 
-	// FailureDomain is the zone that the VM is in.
+	// failureDomain is the zone that the VM is in.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// FailureReason is set when only a change of the spec, or a new machine, helps.
+	// failureReason is set when only a change of the spec, or a new machine, helps.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// FailureMessage says what FailureReason is about.
+	// failureMessage says what FailureReason is about.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// longRunningOperationStates are the Azure operations in progress, so that they
 	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
@@ -585,7 +601,7 @@ type AzureMachineStatus struct {
 
 // AzureMachineInitializationStatus is part of the v1beta2 contract.
 type AzureMachineInitializationStatus struct {
-	// Provisioned is true once the VM has been provisioned.
+	// provisioned is true once the VM has been provisioned.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }

@@ -46,84 +46,88 @@ const MachinePoolMachineFinalizer = "azuremachinepoolmachine.infrastructure.clus
 
 // AzureMachinePoolMachineTemplate is what a pool's instances are made of.
 type AzureMachinePoolMachineTemplate struct {
-	// VMSize: must exist in the region, have 2+ vCPU and 2+ GiB.
+	// vmSize must exist in the region, have 2+ vCPU and 2+ GiB.
 	// +required
 	VMSize string `json:"vmSize"`
 
-	// Image: nil = default image by Kubernetes version and OS; exactly one of id, marketplace, computeGallery, sharedGallery.
+	// image is the image of the instances: exactly one of id, marketplace, computeGallery and
+	// sharedGallery. Without it, the default image for the Kubernetes version and operating system
+	// is used.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// OSDisk is the disk that an instance boots from.
+	// osDisk is the disk that an instance boots from.
 	// +required
 	OSDisk OSDisk `json:"osDisk"`
 
-	// DataDisks: empty managed disks attached at create.
+	// dataDisks are empty managed disks that are attached at creation.
 	// +optional
 	DataDisks []DataDisk `json:"dataDisks,omitempty"`
 
-	// SSHPublicKey: base64 of an OpenSSH public key, Linux only; when empty a key pair is generated and its private half thrown away.
+	// sshPublicKey is an OpenSSH public key in base64, for Linux only. If it is empty, a key pair
+	// is generated and its private key discarded.
 	// +optional
 	SSHPublicKey string `json:"sshPublicKey,omitempty"`
 
-	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into
-	// networkInterfaces[0] at admission; nil = on when the VM size supports it.
+	// acceleratedNetworking is deprecated; admission moves it into networkInterfaces[0]. It is on
+	// by default if the VM size supports it.
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 
-	// Diagnostics is where the boot log and screenshots go. Default: storage that Azure manages.
+	// diagnostics is where the boot log and screenshots are stored. Default: storage that Azure manages.
 	// +optional
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 
-	// TerminateNotificationTimeout is how many minutes (5 to 15) of notice an instance gets before it is
+	// terminateNotificationTimeout is how many minutes (5 to 15) of notice an instance gets before it is
 	// ended.
 	// +optional
 	TerminateNotificationTimeout *int `json:"terminateNotificationTimeout,omitempty"`
 
-	// SecurityProfile is for trusted launch and confidential VMs.
+	// securityProfile is for trusted launch and confidential VMs.
 	// +optional
 	SecurityProfile *SecurityProfile `json:"securityProfile,omitempty"`
 
-	// AdditionalCapabilities are features of the VM that Azure leaves off.
+	// additionalCapabilities are features of the VM that Azure leaves off.
 	// +optional
 	AdditionalCapabilities *AdditionalCapabilities `json:"additionalCapabilities,omitempty"`
 
-	// SpotVMOptions: spot priority.
+	// spotVMOptions requests spot instances.
 	// +optional
 	SpotVMOptions *SpotVMOptions `json:"spotVMOptions,omitempty"`
 
-	// SubnetName: deprecated; moved into networkInterfaces[0].
+	// subnetName is deprecated; admission moves it into networkInterfaces[0].
 	// +optional
 	SubnetName string `json:"subnetName,omitempty"`
 
-	// DisableVMBootstrapExtension: false adds an extension that waits in the VM for kubeadm to finish
-	// and so reports its failure; unset and true leave it out.
+	// disableVMBootstrapExtension set to false adds an extension that waits in the VM until
+	// kubeadm has finished, and so reports its failure. Unset or true adds none.
 	// +optional
 	DisableVMBootstrapExtension *bool `json:"disableVMBootstrapExtension,omitempty"`
 
-	// VMExtensions: extensions of the instances; type is taken from name.
+	// vmExtensions are extensions of the instances; an extension's type is its name.
 	// +optional
 	VMExtensions []VMExtension `json:"vmExtensions,omitempty"`
 
-	// NetworkInterfaces: first one is primary and carries LB pools; default one NIC in the node subnet.
+	// networkInterfaces are the instances' network interfaces. The first one is primary and joins
+	// the load balancers' backend pools. Default: one in the node subnet.
 	// +optional
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 }
 
 // MachineRollingUpdateDeployment bounds a rolling update.
 type MachineRollingUpdateDeployment struct {
-	// MaxUnavailable is how many instances may be missing, as a number or a percentage rounded down.
+	// maxUnavailable is how many instances may be missing, as a number or a percentage rounded down.
 	// +kubebuilder:default=0
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// MaxSurge is how many instances there may be beyond the replicas while the model changes, as a
+	// maxSurge is how many instances there may be beyond the replicas while the model changes, as a
 	// number or a percentage rounded up.
 	// +kubebuilder:default=1
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// DeletePolicy is which instances go first.
+	// deletePolicy is which instances go first.
 	// +kubebuilder:validation:Enum=Random;Newest;Oldest
 	// +kubebuilder:default=Oldest
 	// +optional
@@ -132,162 +136,165 @@ type MachineRollingUpdateDeployment struct {
 
 // AzureMachinePoolDeploymentStrategy is how instances of an old model are replaced.
 type AzureMachinePoolDeploymentStrategy struct {
-	// Type is RollingUpdate.
+	// type is RollingUpdate.
 	// +kubebuilder:validation:Enum=RollingUpdate
 	// +kubebuilder:default=RollingUpdate
 	// +optional
 	Type AzureMachinePoolDeploymentStrategyType `json:"type,omitempty"`
 
-	// RollingUpdate bounds a rolling update.
+	// rollingUpdate bounds a rolling update.
 	// +optional
 	RollingUpdate *MachineRollingUpdateDeployment `json:"rollingUpdate,omitempty"`
 }
 
 // AzureMachinePoolSpec is what a pool asks of Azure.
 type AzureMachinePoolSpec struct {
-	// Location is the region of the scale set.
+	// location is the region of the scale set.
 	// +required
 	Location string `json:"location"`
 
-	// Template is what instances are made of.
+	// template describes the instances.
 	// +required
 	Template AzureMachinePoolMachineTemplate `json:"template"`
 
-	// AdditionalTags: tags of the scale set; merged over the cluster tags.
+	// additionalTags are tags of the scale set, merged over the cluster's tags.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// ProviderID is azure:// and the scale set's resource ID, set by the controller.
+	// providerID is azure:// and the scale set's resource ID, set by the controller.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// ProviderIDList are the provider IDs of the instances, sorted, set by the controller.
+	// providerIDList are the provider IDs of the instances, sorted, set by the controller.
 	// +optional
 	ProviderIDList []string `json:"providerIDList,omitempty"`
 
-	// Identity: managed identity kind of the instances; decides what credentials azure.json holds.
+	// identity is the kind of the instances' managed identity. It decides which credentials
+	// azure.json contains.
 	// +kubebuilder:validation:Enum=None;SystemAssigned;UserAssigned
 	// +kubebuilder:default=None
 	// +optional
 	Identity VMIdentity `json:"identity,omitempty"`
 
-	// UserAssignedIdentities: required (and only legal) with identity UserAssigned; the first entry is the one put in azure.json.
+	// userAssignedIdentities is required (and only legal) with identity UserAssigned; the first entry is the one put in azure.json.
 	// +optional
 	UserAssignedIdentities []UserAssignedIdentity `json:"userAssignedIdentities,omitempty"`
 
-	// SystemAssignedIdentityRole: role assignment made for the scale set's identity.
+	// systemAssignedIdentityRole is the role that the scale set's system-assigned identity gets.
 	// +optional
 	SystemAssignedIdentityRole *SystemAssignedIdentityRole `json:"systemAssignedIdentityRole,omitempty"`
 
-	// RoleAssignmentName: deprecated GUID of the role assignment; moved to systemAssignedIdentityRole.name.
+	// roleAssignmentName is the deprecated GUID of the role assignment; it is now in systemAssignedIdentityRole.name.
 	// +optional
 	RoleAssignmentName string `json:"roleAssignmentName,omitempty"`
 
-	// Strategy is how instances of an old model are replaced.
+	// strategy is how instances of an old model are replaced.
 	// +kubebuilder:default={type: "RollingUpdate", rollingUpdate: {maxSurge: 1, maxUnavailable: 0, deletePolicy: Oldest}}
 	// +optional
 	Strategy AzureMachinePoolDeploymentStrategy `json:"strategy,omitempty"`
 
-	// OrchestrationMode is Uniform or Flexible. Flexible needs Kubernetes 1.26 or later.
+	// orchestrationMode is Uniform or Flexible. Flexible needs Kubernetes 1.26 or later.
 	// +kubebuilder:validation:Enum=Flexible;Uniform
 	// +kubebuilder:default=Uniform
 	// +optional
 	OrchestrationMode OrchestrationMode `json:"orchestrationMode,omitempty"`
 
-	// PlatformFaultDomainCount is how many fault domains a zone's instances are spread over. Default: 1
+	// platformFaultDomainCount is how many fault domains a zone's instances are spread over. Default: 1
 	// for Flexible, Azure's choice for Uniform.
 	// +optional
 	PlatformFaultDomainCount *int32 `json:"platformFaultDomainCount,omitempty"`
 
-	// ZoneBalance: instances must be spread evenly over the zones. Without effect in fewer than two.
+	// zoneBalance requires that instances are spread evenly over the zones. It has no effect with
+	// fewer than two zones.
 	// +optional
 	ZoneBalance *bool `json:"zoneBalance,omitempty"`
 }
 
 // AzureMachinePoolInstanceStatus is what was seen of one instance.
 type AzureMachinePoolInstanceStatus struct {
-	// Version is the Kubernetes version of the instance's kubelet.
+	// version is the Kubernetes version of the instance's kubelet.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ProvisioningState of the instance.
+	// provisioningState is Azure's provisioning state of the instance.
 	// +optional
 	ProvisioningState *ProvisioningState `json:"provisioningState,omitempty"`
 
-	// ProviderID of the instance.
+	// providerID is the provider ID of the instance.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 
-	// InstanceID is the number of a Uniform instance.
+	// instanceID is the number of a Uniform instance.
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
 
-	// InstanceName is the instance's name.
+	// instanceName is the instance's name.
 	// +optional
 	InstanceName string `json:"instanceName,omitempty"`
 
-	// LatestModelApplied: the instance is as the pool's template says.
+	// latestModelApplied is true if the instance agrees with the pool's template.
 	LatestModelApplied bool `json:"latestModelApplied"`
 }
 
 // AzureMachinePoolStatus is what was seen of the pool in Azure.
 type AzureMachinePoolStatus struct {
-	// Ready: the scale set has been provisioned. Cluster API's v1beta1 contract reads it.
+	// ready is true once the scale set has been provisioned. Cluster API's v1beta1 contract reads
+	// it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// Initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization is what the v1beta2 contract reads of a first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 
-	// Replicas is the number of instances.
+	// replicas is the number of instances.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// Instances are declared as CAPZ declares them and never written: AzureMachinePoolMachines hold it.
+	// instances are declared as CAPZ declares them and never written: AzureMachinePoolMachines hold it.
 	// +optional
 	Instances []*AzureMachinePoolInstanceStatus `json:"instances,omitempty"`
 
-	// Image is what new instances boot.
+	// image is what new instances boot.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// Version is declared as CAPZ declares it and never written.
+	// version is declared as CAPZ declares it and never written.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ProvisioningState of the scale set.
+	// provisioningState is Azure's provisioning state of the scale set.
 	// +optional
 	ProvisioningState *ProvisioningState `json:"provisioningState,omitempty"`
 
-	// FailureReason is set when only a change of the spec, or a new pool, helps.
+	// failureReason is set when only a change of the spec, or a new pool, helps.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// FailureMessage says what FailureReason is about.
+	// failureMessage says what FailureReason is about.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// longRunningOperationStates are the Azure operations in progress, so that they
 	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 
-	// InfrastructureMachineKind says to Cluster API that each instance has an object of this kind.
+	// infrastructureMachineKind says to Cluster API that each instance has an object of this kind.
 	// +optional
 	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
 
-	// Capacity is the CPU and memory of the VM size, for scaling from zero.
+	// capacity is the CPU and memory of the VM size, for scaling from zero.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// NodeInfo is the architecture and OS of the nodes, for scaling from zero.
+	// nodeInfo is the architecture and OS of the nodes, for scaling from zero.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 }

@@ -8,69 +8,70 @@ import (
 
 // AzureMachinePoolMachineSpec names one instance of a pool.
 type AzureMachinePoolMachineSpec struct {
-	// ProviderID of the instance; it never changes.
+	// providerID is the provider ID of the instance; it never changes.
 	// +required
 	ProviderID string `json:"providerID"`
 
-	// InstanceID is the number of a Uniform instance, and empty for a Flexible one.
+	// instanceID is the number of a Uniform instance, and empty for a Flexible one.
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
 }
 
 // AzureMachinePoolMachineStatus is what was seen of the instance.
 type AzureMachinePoolMachineStatus struct {
-	// NodeRef is the instance's node.
+	// nodeRef is the instance's node.
 	// +optional
 	NodeRef *corev1.ObjectReference `json:"nodeRef,omitempty"`
 
-	// Version is the Kubernetes version of the node's kubelet.
+	// version is the Kubernetes version of the node's kubelet.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ProvisioningState of the instance in Azure.
+	// provisioningState is Azure's provisioning state of the instance in Azure.
 	// +optional
 	ProvisioningState *ProvisioningState `json:"provisioningState,omitempty"`
 
-	// InstanceName is the instance's computer name.
+	// instanceName is the instance's computer name.
 	// +optional
 	InstanceName string `json:"instanceName,omitempty"`
 
-	// Addresses are the instance's, in the order of its interfaces. They are as long
+	// addresses are the instance's, in the order of its interfaces. They are as long
 	// as the instance.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// FailureReason is set when only a new instance helps.
+	// failureReason is set when only a new instance helps.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// FailureMessage says what FailureReason is about.
+	// failureMessage says what FailureReason is about.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations under way.
+	// longRunningOperationStates are the Azure operations under way.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 
-	// LatestModelApplied: the instance is as the pool's template says.
+	// latestModelApplied is true if the instance agrees with the pool's template.
 	// +optional
 	LatestModelApplied bool `json:"latestModelApplied"`
 
-	// Ready: the instance has been provisioned. Cluster API's v1beta1 contract reads it.
+	// ready is true once the instance has been provisioned. Cluster API's v1beta1 contract reads
+	// it.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// Initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization is what the v1beta2 contract reads of a first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 
-	// FailureDomain is the zone that the instance is in.
+	// failureDomain is the zone that the instance is in.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
 }

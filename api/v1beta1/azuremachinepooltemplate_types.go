@@ -12,12 +12,12 @@ type AzureMachinePoolTemplateSpec struct {
 
 // AzureMachinePoolTemplateResource is what an AzureMachinePool is made from.
 type AzureMachinePoolTemplateResource struct {
-	// ObjectMeta is copied to the AzureMachinePool; its annotations runtime and
+	// metadata is copied to the AzureMachinePool; its annotations runtime and
 	// windowsServerVersion choose the image.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// Spec is that of the pools; their admission fills in and checks it.
+	// spec is that of the pools; their admission fills in and checks it.
 	Spec AzureMachinePoolSpec `json:"spec"`
 }
 

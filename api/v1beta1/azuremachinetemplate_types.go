@@ -16,26 +16,26 @@ type OperatingSystem string
 
 // NodeInfo is what an autoscaler must know of a node that does not exist yet.
 type NodeInfo struct {
-	// Architecture is the CPU architecture of the VM size.
+	// architecture is the CPU architecture of the VM size.
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 
-	// OperatingSystem is that of the OS disk.
+	// operatingSystem is that of the OS disk.
 	// +optional
 	OperatingSystem OperatingSystem `json:"operatingSystem,omitempty"`
 }
 
 // AzureMachineTemplateStatus is for scaling from zero.
 type AzureMachineTemplateStatus struct {
-	// Capacity is the CPU and memory of the VM size.
+	// capacity is the CPU and memory of the VM size.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// NodeInfo is the architecture and OS of the nodes.
+	// nodeInfo is the architecture and OS of the nodes.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
-	// Conditions are the observations of the object's state.
+	// conditions are the observations of the object's state.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -49,12 +49,12 @@ type AzureMachineTemplateSpec struct {
 
 // AzureMachineTemplateResource is what an AzureMachine is made from.
 type AzureMachineTemplateResource struct {
-	// ObjectMeta is copied to the AzureMachine; its annotations runtime and
+	// metadata is copied to the AzureMachine; its annotations runtime and
 	// windowsServerVersion choose the image.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// Spec cannot be changed; make a new template instead.
+	// spec cannot be changed; make a new template instead.
 	Spec AzureMachineSpec `json:"spec"`
 }
 

@@ -68,48 +68,53 @@ const (
 type NetworkSpec struct {
 	NetworkClassSpec `json:",inline"`
 
-	// Vnet is the virtual network.
+	// vnet is the virtual network.
 	// +optional
 	Vnet VnetSpec `json:"vnet,omitempty"`
 
-	// Subnets: needs one control-plane and at least one node subnet, or one cluster subnet (both roles); missing ones are defaulted.
+	// subnets are one control-plane and at least one node subnet, or one cluster subnet, which has
+	// both roles. Missing ones are added.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Subnets []SubnetSpec `json:"subnets,omitempty"`
 
-	// APIServerLB is the load balancer of the API server. Default: a public one; none when
+	// apiServerLB is the load balancer of the API server. Default: a public one; none when
 	// controlPlaneEnabled is false.
 	// +optional
 	APIServerLB *LoadBalancerSpec `json:"apiServerLB,omitempty"`
 
-	// NodeOutboundLB is the way out of nodes. Default: none, because IPv4 nodes have NAT gateways; one
+	// nodeOutboundLB is the way out of nodes. Default: none, because IPv4 nodes have NAT gateways; one
 	// for public clusters with IPv6 nodes.
 	// +optional
 	NodeOutboundLB *LoadBalancerSpec `json:"nodeOutboundLB,omitempty"`
 
-	// ControlPlaneOutboundLB: egress LB for control planes of a private cluster; nil = no managed
-	// egress; forbidden when apiServerLB is Public.
+	// controlPlaneOutboundLB is a load balancer for outbound traffic of the control planes of a
+	// private cluster. Without it, their outbound traffic is not managed. It is not allowed if
+	// apiServerLB is Public.
 	// +optional
 	ControlPlaneOutboundLB *LoadBalancerSpec `json:"controlPlaneOutboundLB,omitempty"`
 
-	// AdditionalAPIServerLBPorts: more TCP rules on the API server LB (e.g. 9345 for RKE2), all sharing the HTTPS probe.
+	// additionalAPIServerLBPorts are further TCP ports of the API server's load balancer, such as
+	// 9345 for RKE2. All use the probe of the API server.
 	// +optional
 	AdditionalAPIServerLBPorts []LoadBalancerPort `json:"additionalAPIServerLBPorts,omitempty"`
 }
 
 // NetworkClassSpec is the part of the network that a ClusterClass may carry.
 type NetworkClassSpec struct {
-	// PrivateDNSZoneName: zone name for a private cluster; default <cluster>.capz.io; only with Internal apiServerLB.
+	// privateDNSZoneName is the name of the private DNS zone of a private cluster; it is allowed
+	// only with an Internal apiServerLB. Default: <cluster>.capz.io.
 	// +optional
 	PrivateDNSZoneName string `json:"privateDNSZoneName,omitempty"`
 
-	// PrivateDNSZoneResourceGroup: resource group of that zone; needs privateDNSZoneName.
+	// privateDNSZoneResourceGroup is the resource group of that zone; it requires
+	// privateDNSZoneName.
 	// +optional
 	PrivateDNSZoneResourceGroup string `json:"privateDNSZoneResourceGroup,omitempty"`
 
-	// PrivateDNSZone: None = do not make a private DNS zone for a private API server (user resolves
-	// apiserver.<zone> himself); nil acts as System.
+	// privateDNSZone set to None creates no private DNS zone for a private API server: the user
+	// makes apiserver.<zone> resolve. Default: System.
 	// +kubebuilder:validation:Enum=System;None
 	// +optional
 	PrivateDNSZone *PrivateDNSZoneMode `json:"privateDNSZone,omitempty"`
@@ -117,19 +122,19 @@ type NetworkClassSpec struct {
 
 // VnetSpec is the virtual network.
 type VnetSpec struct {
-	// ResourceGroup of the network, its security groups and route tables. Default: the cluster's.
+	// resourceGroup is the resource group of the network, its security groups and route tables. Default: the cluster's.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// ID is accepted and not acted on.
+	// id is accepted and has no effect.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name: default <cluster>-vnet.
+	// name defaults to <cluster>-vnet.
 	// +required
 	Name string `json:"name"`
 
-	// Peerings: each entry makes a peering in both directions.
+	// peerings are the peered virtual networks. Each entry creates a peering in both directions.
 	// +optional
 	Peerings []VnetPeeringSpec `json:"peerings,omitempty"`
 
@@ -138,68 +143,70 @@ type VnetSpec struct {
 
 // VnetPeeringSpec joins the cluster's network with another, both ways.
 type VnetPeeringSpec struct {
-	// ResourceGroup: group of the remote vnet; default spec.resourceGroup.
+	// resourceGroup is the group of the remote network. Default: spec.resourceGroup.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// RemoteVnetName is the other network.
+	// remoteVnetName is the other network.
 	// +required
 	RemoteVnetName string `json:"remoteVnetName"`
 
-	// ForwardPeeringProperties: options of cluster vnet -> remote vnet.
+	// forwardPeeringProperties are the options of the peering from the cluster's network to the
+	// remote one.
 	// +optional
 	ForwardPeeringProperties VnetPeeringProperties `json:"forwardPeeringProperties,omitempty"`
 
-	// ReversePeeringProperties: options of remote vnet -> cluster vnet.
+	// reversePeeringProperties are the options of the peering from the remote network to the
+	// cluster's.
 	// +optional
 	ReversePeeringProperties VnetPeeringProperties `json:"reversePeeringProperties,omitempty"`
 }
 
 // VnetPeeringProperties is what may pass in one direction.
 type VnetPeeringProperties struct {
-	// AllowForwardedTraffic that does not begin in the network.
+	// allowForwardedTraffic allows traffic that does not originate in the network.
 	// +optional
 	AllowForwardedTraffic *bool `json:"allowForwardedTraffic,omitempty"`
 
-	// AllowGatewayTransit lets the other network use this one's gateway.
+	// allowGatewayTransit lets the other network use this one's gateway.
 	// +optional
 	AllowGatewayTransit *bool `json:"allowGatewayTransit,omitempty"`
 
-	// AllowVirtualNetworkAccess between the machines of both.
+	// allowVirtualNetworkAccess allows traffic between the machines of both networks.
 	// +optional
 	AllowVirtualNetworkAccess *bool `json:"allowVirtualNetworkAccess,omitempty"`
 
-	// UseRemoteGateways of the other network.
+	// useRemoteGateways lets this network use the other network's gateway.
 	// +optional
 	UseRemoteGateways *bool `json:"useRemoteGateways,omitempty"`
 }
 
 // VnetClassSpec is the part of the virtual network that a ClusterClass may carry.
 type VnetClassSpec struct {
-	// CIDRBlocks are the network's ranges. Default: 10.0.0.0/8.
+	// cidrBlocks are the network's ranges. Default: 10.0.0.0/8.
 	// +optional
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 
-	// Tags of the network.
+	// tags are the tags of the network.
 	// +optional
 	Tags Tags `json:"tags,omitempty"`
 }
 
 // SubnetSpec is a subnet and what hangs on it.
 type SubnetSpec struct {
-	// ID of a subnet that exists; no NAT gateway is made for it by default.
+	// id is the resource ID of an existing subnet; no NAT gateway is made for it by default.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// SecurityGroup is the subnet's network security group.
+	// securityGroup is the subnet's network security group.
 	// +optional
 	SecurityGroup SecurityGroup `json:"securityGroup,omitempty"`
 
-	// RouteTable is the subnet's; cloud-provider-azure writes the routes.
+	// routeTable is the subnet's; cloud-provider-azure writes the routes.
 	// +optional
 	RouteTable RouteTable `json:"routeTable,omitempty"`
 
-	// NatGateway is the way out of the subnet's machines.
+	// natGateway is the way out of the subnet's machines.
 	// +optional
 	NatGateway NatGateway `json:"natGateway,omitempty"`
 
@@ -208,11 +215,11 @@ type SubnetSpec struct {
 
 // SecurityGroup is a network security group.
 type SecurityGroup struct {
-	// ID is accepted and not acted on.
+	// id is accepted and has no effect.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name: default <cluster>-controlplane-nsg / <cluster>-node-nsg / <cluster>-nsg.
+	// name defaults to <cluster>-controlplane-nsg / <cluster>-node-nsg / <cluster>-nsg.
 	// +required
 	Name string `json:"name"`
 
@@ -221,63 +228,64 @@ type SecurityGroup struct {
 
 // SecurityGroupClass is the part of a security group that a ClusterClass may carry.
 type SecurityGroupClass struct {
-	// SecurityRules that are wanted. Those that leave the spec are removed; those that others made
-	// stay.
+	// securityRules are the group's rules. A rule that is removed from the spec is deleted; rules of
+	// others are kept.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	SecurityRules []SecurityRule `json:"securityRules,omitempty"`
 
-	// Tags of the security group.
+	// tags are the tags of the security group.
 	// +optional
 	Tags Tags `json:"tags,omitempty"`
 }
 
 // SecurityRule lets traffic pass, or not.
 type SecurityRule struct {
-	// Name of the rule.
+	// name is the name of the rule.
 	// +required
 	Name string `json:"name"`
 
-	// Description for people.
+	// description is a text for people.
 	// +required
 	Description string `json:"description"`
 
-	// Protocol is Tcp, Udp, Icmp, or * for all.
+	// protocol is Tcp, Udp, Icmp, or * for all.
 	// +kubebuilder:validation:Enum=Tcp;Udp;Icmp;*
 	// +required
 	Protocol SecurityGroupProtocol `json:"protocol"`
 
-	// Direction: default Inbound.
+	// direction defaults to Inbound.
 	// +kubebuilder:validation:Enum=Inbound;Outbound
 	// +required
 	Direction SecurityRuleDirection `json:"direction"`
 
-	// Priority: 100..4096, lower wins.
+	// priority is 100 to 4096; rules with a lower number take precedence.
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// SourcePorts is a port, a range such as 1000-2000, or *. Default: all.
+	// sourcePorts is a port, a range such as 1000-2000, or *. Default: all.
 	// +optional
 	SourcePorts *string `json:"sourcePorts,omitempty"`
 
-	// DestinationPorts: port, range or *; one rule naming exactly 22 or the API port stops the matching default rule.
+	// destinationPorts is a port, a range or *. A rule for exactly 22 or the API server's port
+	// replaces the default rule for it.
 	// +optional
 	DestinationPorts *string `json:"destinationPorts,omitempty"`
 
-	// Source: CIDR, service tag or *; exclusive with sources.
+	// source is a range of addresses, a service tag, or *. It excludes sources.
 	// +optional
 	Source *string `json:"source,omitempty"`
 
-	// Sources: list of CIDRs; exclusive with source.
+	// sources are ranges of addresses. They exclude source.
 	// +optional
 	Sources []*string `json:"sources,omitempty"`
 
-	// Destination is a range of addresses, a service tag, or *. Default: all.
+	// destination is a range of addresses, a service tag, or *. Default: all.
 	// +optional
 	Destination *string `json:"destination,omitempty"`
 
-	// Action is Allow (default) or Deny.
+	// action is Allow (default) or Deny.
 	// +kubebuilder:validation:Enum=Allow;Deny
 	// +kubebuilder:default=Allow
 	// +optional
@@ -286,11 +294,11 @@ type SecurityRule struct {
 
 // RouteTable is a route table.
 type RouteTable struct {
-	// ID is accepted and not acted on.
+	// id is accepted and has no effect.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name of the table. Default: <cluster>-node-routetable, or <cluster>-routetable for role cluster;
+	// name is the name of the table. Default: <cluster>-node-routetable, or <cluster>-routetable for role cluster;
 	// the control plane's subnet has that of the first node subnet.
 	// +required
 	Name string `json:"name"`
@@ -298,15 +306,15 @@ type RouteTable struct {
 
 // NatGateway is a NAT gateway.
 type NatGateway struct {
-	// ID is accepted and not acted on.
+	// id is accepted and has no effect.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// NatGatewayIP is its public address.
+	// ip is its public address.
 	// +optional
 	NatGatewayIP PublicIPSpec `json:"ip,omitempty"`
 
-	// Zones: zone of the NAT gateway.
+	// zones are the availability zones of the NAT gateway.
 	// +optional
 	Zones []string `json:"zones,omitempty"`
 
@@ -315,34 +323,35 @@ type NatGateway struct {
 
 // PublicIPSpec is a public IP address.
 type PublicIPSpec struct {
-	// Name of the address. One that exists without the cluster's ownership tag is used and never
+	// name is the name of the address. One that exists without the cluster's ownership tag is used and never
 	// deleted.
 	// +required
 	Name string `json:"name"`
 
-	// DNSName: full FQDN; its first label becomes the Azure domain label; generated when empty.
+	// dnsName is a full DNS name whose first label becomes the Azure DNS label. It is generated if
+	// it is empty.
 	// +optional
 	DNSName string `json:"dnsName,omitempty"`
 
-	// IPTags of Azure, such as RoutingPreference.
+	// ipTags are Azure's IP tags, such as RoutingPreference.
 	// +optional
 	IPTags []IPTag `json:"ipTags,omitempty"`
 }
 
 // IPTag is a tag that Azure's network reads.
 type IPTag struct {
-	// Type of the tag.
+	// type is the type of the tag.
 	// +required
 	Type string `json:"type"`
 
-	// Tag is its value.
+	// tag is its value.
 	// +required
 	Tag string `json:"tag"`
 }
 
 // NatGatewayClassSpec is the part of a NAT gateway that a ClusterClass may carry.
 type NatGatewayClassSpec struct {
-	// Name of the gateway. Default for IPv4 node subnets without an ID: <cluster>-node-natgw-<n>, or
+	// name is the name of the gateway. Default for IPv4 node subnets without an ID: <cluster>-node-natgw-<n>, or
 	// <cluster>-node-natgw if no subnet was listed; <cluster>-natgw for role cluster.
 	// +required
 	Name string `json:"name"`
@@ -350,28 +359,28 @@ type NatGatewayClassSpec struct {
 
 // SubnetClassSpec is the part of a subnet that a ClusterClass may carry.
 type SubnetClassSpec struct {
-	// Name: defaults: <cluster>-controlplane-subnet, <cluster>-node-subnet (a listed unnamed node
+	// name defaults to <cluster>-controlplane-subnet, <cluster>-node-subnet (a listed unnamed node
 	// subnet gets -<n> appended), <cluster>-subnet for role cluster.
 	// +required
 	Name string `json:"name"`
 
-	// Role: node, control-plane, cluster (= both) or bastion.
+	// role is node, control-plane, cluster (both) or bastion.
 	// +kubebuilder:validation:Enum=node;control-plane;bastion;cluster
 	// +required
 	Role SubnetRole `json:"role"`
 
-	// CIDRBlocks are the subnet's ranges. Default: 10.0.0.0/16 for control-plane and cluster,
+	// cidrBlocks are the subnet's ranges. Default: 10.0.0.0/16 for control-plane and cluster,
 	// 10.n.0.0/16 for the n-th node subnet.
 	// +optional
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 
-	// ServiceEndpoints lead to Azure's services without leaving its network.
+	// serviceEndpoints lead to Azure's services without leaving its network.
 	// +listType=map
 	// +listMapKey=service
 	// +optional
 	ServiceEndpoints []ServiceEndpointSpec `json:"serviceEndpoints,omitempty"`
 
-	// PrivateEndpoints: private endpoints created in this subnet.
+	// privateEndpoints are private endpoints that are created in this subnet.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -380,61 +389,61 @@ type SubnetClassSpec struct {
 
 // ServiceEndpointSpec is a way to a service of Azure.
 type ServiceEndpointSpec struct {
-	// Service: e.g. Microsoft.Storage.
+	// service is the name of an Azure service, such as Microsoft.Storage.
 	// +required
 	Service string `json:"service"`
 
-	// Locations: regions or *.
+	// locations are regions, or *.
 	// +required
 	Locations []string `json:"locations"`
 }
 
 // PrivateEndpointSpec gives a service an address in the subnet.
 type PrivateEndpointSpec struct {
-	// Name of the endpoint.
+	// name is the name of the endpoint.
 	// +required
 	Name string `json:"name"`
 
-	// Location of the endpoint. Default: the cluster's.
+	// location is the location of the endpoint. Default: the cluster's.
 	// +optional
 	Location string `json:"location,omitempty"`
 
-	// PrivateLinkServiceConnections: target services; must not be empty.
+	// privateLinkServiceConnections are the connected services, at least one.
 	// +optional
 	PrivateLinkServiceConnections []PrivateLinkServiceConnection `json:"privateLinkServiceConnections,omitempty"`
 
-	// CustomNetworkInterfaceName is what its network card is called.
+	// customNetworkInterfaceName is what its network card is called.
 	// +optional
 	CustomNetworkInterfaceName string `json:"customNetworkInterfaceName,omitempty"`
 
-	// PrivateIPAddresses: static addresses, inside the subnet CIDR.
+	// privateIPAddresses are static addresses in the subnet's range.
 	// +optional
 	PrivateIPAddresses []string `json:"privateIPAddresses,omitempty"`
 
-	// ApplicationSecurityGroups are resource IDs of groups that it joins.
+	// applicationSecurityGroups are resource IDs of groups that it joins.
 	// +optional
 	ApplicationSecurityGroups []string `json:"applicationSecurityGroups,omitempty"`
 
-	// ManualApproval: ask the service owner for approval.
+	// manualApproval asks the service's owner for approval.
 	// +optional
 	ManualApproval bool `json:"manualApproval,omitempty"`
 }
 
 // PrivateLinkServiceConnection is what a private endpoint leads to.
 type PrivateLinkServiceConnection struct {
-	// Name of the connection.
+	// name is the name of the connection.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// PrivateLinkServiceID: ARM id of the target.
+	// privateLinkServiceID is the resource ID of the connected service.
 	// +optional
 	PrivateLinkServiceID string `json:"privateLinkServiceID,omitempty"`
 
-	// GroupIDs: sub-resource names on the target.
+	// groupIDs are the names of the service's sub-resources.
 	// +optional
 	GroupIDs []string `json:"groupIDs,omitempty"`
 
-	// RequestMessage is what the service's owner reads.
+	// requestMessage is what the service's owner reads.
 	// +kubebuilder:validation:MaxLength=140
 	// +optional
 	RequestMessage string `json:"requestMessage,omitempty"`
@@ -442,29 +451,30 @@ type PrivateLinkServiceConnection struct {
 
 // LoadBalancerSpec is a load balancer.
 type LoadBalancerSpec struct {
-	// ID is accepted and not acted on.
+	// id is accepted and has no effect.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name of the load balancer. Default: <cluster>-public-lb or <cluster>-internal-lb for the API
+	// name is the name of the load balancer. Default: <cluster>-public-lb or <cluster>-internal-lb for the API
 	// server, <cluster> for nodes, <cluster>-outbound-lb for a private control plane.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// FrontendIPs are its addresses; the API server has exactly one.
+	// frontendIPs are its addresses; the API server has exactly one.
 	// +optional
 	FrontendIPs []FrontendIP `json:"frontendIPs,omitempty"`
 
-	// FrontendIPsCount is how many addresses an outbound load balancer has: 0 to 16, default 1. Only 1
+	// frontendIPsCount is how many addresses an outbound load balancer has: 0 to 16, default 1. Only 1
 	// for the API server.
 	// +optional
 	FrontendIPsCount *int32 `json:"frontendIPsCount,omitempty"`
 
-	// BackendPool holds the machines.
+	// backendPool holds the machines.
 	// +optional
 	BackendPool BackendPool `json:"backendPool,omitempty"`
 
-	// AvailabilityZones: zones of the frontend: on the frontend itself for Internal, on the public IP for Public.
+	// availabilityZones are the zones of the frontend for type Internal, and of the public IP for
+	// type Public.
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:Pattern=`^[1-3]$`
 	// +listType=set
@@ -476,12 +486,12 @@ type LoadBalancerSpec struct {
 
 // FrontendIP is an address of a load balancer.
 type FrontendIP struct {
-	// Name: default <lb name>-frontEnd.
+	// name defaults to <lb name>-frontEnd.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// PublicIP of a public load balancer.
+	// publicIP is the public IP of a public load balancer.
 	// +optional
 	PublicIP *PublicIPSpec `json:"publicIP,omitempty"`
 
@@ -490,40 +500,40 @@ type FrontendIP struct {
 
 // FrontendIPClass is the part of an address that a ClusterClass may carry.
 type FrontendIPClass struct {
-	// PrivateIPAddress: static address inside the control-plane subnet; default 10.0.0.100.
+	// privateIP is a static address in the control-plane subnet. Default: 10.0.0.100.
 	// +optional
 	PrivateIPAddress string `json:"privateIP,omitempty"`
 }
 
 // BackendPool is a load balancer's pool of machines.
 type BackendPool struct {
-	// Name: default <lb name>-backendPool.
+	// name defaults to <lb name>-backendPool.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
 
 // LoadBalancerClassSpec is the part of a load balancer that a ClusterClass may carry.
 type LoadBalancerClassSpec struct {
-	// SKU: only Standard is accepted.
+	// sku must be Standard.
 	// +optional
 	SKU SKU `json:"sku,omitempty"`
 
-	// Type is Public or Internal. Outbound load balancers are Public.
+	// type is Public or Internal. Outbound load balancers are Public.
 	// +optional
 	Type LBType `json:"type,omitempty"`
 
-	// IdleTimeoutInMinutes is when an idle TCP connection is forgotten: 4 to 30, default 4.
+	// idleTimeoutInMinutes is when an idle TCP connection is forgotten: 4 to 30, default 4.
 	// +optional
 	IdleTimeoutInMinutes *int32 `json:"idleTimeoutInMinutes,omitempty"`
 }
 
 // LoadBalancerPort is one more port of the API server's load balancer.
 type LoadBalancerPort struct {
-	// Name of the rule.
+	// name is the name of the rule.
 	// +required
 	Name string `json:"name"`
 
-	// Port that is listened on and forwarded to.
+	// port is the port of the load balancer and of the machines.
 	// +required
 	Port int32 `json:"port"`
 }
