@@ -21,7 +21,7 @@ import (
 
 const bootstrapName = "cluster-api-kubeadm-bootstrap-manager"
 
-func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
+func newBootstrap(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1beta1.AddToScheme, bootstrapv1.AddToScheme)
 	if err != nil {
@@ -45,13 +45,13 @@ func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	configs := &kubeadmconfig.Reconciler{
-		Client:              mgr.GetClient(),
+		Client:              newFresh(mgr.GetClient()),
 		SecretCachingClient: secrets,
 		APIReader:           mgr.GetAPIReader(),
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, paced(4*workers)); err != nil {
+	if err := configs.SetupWithManager(ctx, mgr, pace.options(4*workers)); err != nil {
 		return nil, err
 	}
 	if err := joinPools(mgr, configs); err != nil {

@@ -46,9 +46,12 @@ const (
 // seconds would mostly spend waiting.
 const connectRetry = 2 * time.Second
 
+// User is the name of Cluster API's managers to the management API server.
+const User = "casement-cluster-api"
+
 // Config says where the managers find their API server and serve webhooks.
 type Config struct {
-	// REST reaches the management API server.
+	// REST reaches the management API server, as User.
 	REST *rest.Config
 	// WebhookHost is the address that the webhook servers listen on.
 	WebhookHost string
@@ -101,15 +104,16 @@ func EnableFeatures(more string) error {
 // established before; their webhooks answer once they are started.
 func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	var managers []ctrl.Manager
+	pace := &pacer{}
 	for _, p := range []struct {
 		name string
-		make func(context.Context, Config) (ctrl.Manager, error)
+		make func(context.Context, Config, *pacer) (ctrl.Manager, error)
 	}{
 		{"core", newCore},
 		{"kubeadm bootstrap", newBootstrap},
 		{"kubeadm control plane", newControlPlane},
 	} {
-		mgr, err := p.make(ctx, cfg)
+		mgr, err := p.make(ctx, cfg, pace)
 		if err != nil {
 			return nil, fmt.Errorf("set up the %s provider: %w", p.name, err)
 		}

@@ -71,14 +71,26 @@ func askOfChanges(p Provider) {
 	}
 	for _, w := range p.Mutating {
 		for i := range w.Webhooks {
-			w.Webhooks[i].MatchConditions = conditions
+			w.Webhooks[i].MatchConditions = slices.Concat(conditions, strangers(w.Webhooks[i].Rules))
 		}
 	}
 	for _, w := range p.Validating {
 		for i := range w.Webhooks {
-			w.Webhooks[i].MatchConditions = conditions
+			w.Webhooks[i].MatchConditions = slices.Concat(conditions, strangers(w.Webhooks[i].Rules))
 		}
 	}
+}
+
+// strangers lets updates of Machines and KubeadmConfigs by Cluster API's own managers pass by the
+// webhooks, which are of the same process and check what users write.
+func strangers(rules []admissionv1.RuleWithOperations) []admissionv1.MatchCondition {
+	for _, r := range rules {
+		if !slices.Contains(r.Resources, "machines") && !slices.Contains(r.Resources, "kubeadmconfigs") {
+			return nil
+		}
+	}
+	return []admissionv1.MatchCondition{{Name: "strangers",
+		Expression: fmt.Sprintf("request.operation != 'UPDATE' || request.userInfo.username != '%s'", User)}}
 }
 
 // pointConversion makes crd convert through the webhook server at base and

@@ -22,7 +22,7 @@ import (
 
 const controlPlaneName = "cluster-api-kubeadm-control-plane-manager"
 
-func newControlPlane(ctx context.Context, cfg Config) (ctrl.Manager, error) {
+func newControlPlane(ctx context.Context, cfg Config, _ *pacer) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1beta1.AddToScheme, controlplanev1.AddToScheme)
 	if err != nil {

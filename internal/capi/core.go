@@ -43,7 +43,7 @@ import (
 
 const coreName = "cluster-api-controller-manager"
 
-func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
+func newCore(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme,
 		clusterv1beta1.AddToScheme, clusterv1.AddToScheme, addonsv1beta1.AddToScheme, addonsv1.AddToScheme,
 		runtimev1alpha1.AddToScheme, runtimev1.AddToScheme,
@@ -71,14 +71,14 @@ func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := coreReconcilers(ctx, mgr, clusters); err != nil {
+	if err := coreReconcilers(ctx, mgr, clusters, pace); err != nil {
 		return nil, err
 	}
 	conversion.SetAPIVersionGetter(apiVersionGetter(mgr.GetClient()))
 	return mgr, coreWebhooks(mgr, clusters)
 }
 
-func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache) error {
+func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, pace *pacer) error {
 	secretMetadata, err := secretMetadataCache(mgr)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	if err := mgr.Add(secretMetadata); err != nil {
 		return err
 	}
-	c, reader, opts := mgr.GetClient(), mgr.GetAPIReader(), paced(workers)
+	c, reader, opts := client.Client(newApplier(newFresh(mgr.GetClient()))), mgr.GetAPIReader(), pace.options(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {
@@ -106,7 +106,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		func() error {
 			return (&machine.Reconciler{
 				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace,
-			}).SetupWithManager(ctx, mgr, paced(4*workers))
+			}).SetupWithManager(ctx, mgr, pace.options(4*workers))
 		},
 		func() error {
 			return (&machineset.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters}).SetupWithManager(ctx, mgr, opts)

@@ -1,6 +1,7 @@
 package capi
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -11,33 +12,76 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// After a pass an object waits restFactor times as long as the pass took, and longestRest at most.
+// After a pass an object waits the longer of two rests: restFactor times as long as the pass took,
+// but not longer than longestRest; and restPerObject for each object that was reconciled a
+// moment ago, but not longer than longestTurn.
 const (
-	restFactor  = 5
-	longestRest = time.Second
+	restFactor    = 5
+	longestRest   = time.Second
+	restPerObject = 4 * time.Millisecond
+	longestTurn   = 10 * time.Second
 )
 
-// paced are the options of a controller with n workers whose objects rest between two
-// passes. Each event of a Machine triggers a pass, and a pass on a stale cache writes what
-// the next one writes again; after a rest one pass serves several events. Passes are short
-// while few objects are reconciled, so that a small cluster does not notice the rest,
-// where upstream's gate ReconcilerRateLimiting always waits a second.
+// pacer lets objects rest between two passes. Each event of a Machine triggers a pass over it and
+// over all that look at it, and a pass on a stale cache writes what the next one writes
+// again; after a rest one pass serves several events. A small cluster does not notice the
+// rest, where upstream's gate ReconcilerRateLimiting always waits a second; of a thousand machines each
+// has a pass every eight seconds, and so has their MachineSet, whose passes look at all of them: what one
+// machine costs does not grow with their number.
 //
 // Without the gate PriorityQueue, whose queue this is, nothing rests.
-func paced(n int) controller.Options {
+type pacer struct {
+	mu     sync.Mutex // guards the queues' turns too
+	queues []*pacedQueue
+	swept  time.Time
+}
+
+// options are the options of a controller with n workers whose objects rest.
+func (p *pacer) options(n int) controller.Options {
 	options := concurrency(n)
 	if feature.Gates.Enabled(feature.PriorityQueue) {
-		options.NewQueue = newPacedQueue
+		options.NewQueue = p.newQueue
 	}
 	return options
 }
 
-func newPacedQueue(name string,
+func (p *pacer) newQueue(name string,
 	limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return &pacedQueue{
+	q := &pacedQueue{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
 		limiter:       limiter,
+		pacer:         p,
 		turns:         map[reconcile.Request]*turn{},
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queues = append(p.queues, q)
+	return q
+}
+
+// rest returns how long an object waits after a pass that took a time; p.mu is held.
+func (p *pacer) rest(took time.Duration) time.Duration {
+	objects := 0
+	for _, q := range p.queues {
+		objects += len(q.turns)
+	}
+	return restAfter(took, objects)
+}
+
+// restAfter returns how long an object waits after a pass that took a time, when a number of
+// objects is being reconciled.
+func restAfter(took time.Duration, objects int) time.Duration {
+	return max(min(restFactor*took, longestRest), min(restPerObject*time.Duration(objects), longestTurn))
+}
+
+// sweep forgets the objects that have rested; p.mu is held.
+func (p *pacer) sweep(now time.Time) {
+	if now.Sub(p.swept) <= longestTurn {
+		return
+	}
+	p.swept = now
+	for _, q := range p.queues {
+		maps.DeleteFunc(q.turns, func(_ reconcile.Request, t *turn) bool { return t.begun.IsZero() && t.next.Before(now) })
 	}
 }
 
@@ -46,10 +90,8 @@ func newPacedQueue(name string,
 type pacedQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
-
-	mu    sync.Mutex
-	turns map[reconcile.Request]*turn
-	swept time.Time
+	pacer   *pacer
+	turns   map[reconcile.Request]*turn
 }
 
 // turn is the last pass of one object.
@@ -74,8 +116,8 @@ func (q *pacedQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.
 }
 
 func (q *pacedQueue) add(o priorityqueue.AddOpts, r reconcile.Request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.pacer.mu.Lock()
+	defer q.pacer.mu.Unlock()
 	if t := q.turns[r]; t != nil {
 		if !t.begun.IsZero() {
 			t.asked = append(t.asked, o)
@@ -98,9 +140,9 @@ func (q *pacedQueue) AddAfter(r reconcile.Request, after time.Duration) {
 func (q *pacedQueue) GetWithPriority() (reconcile.Request, int, bool) {
 	r, priority, shutdown := q.PriorityQueue.GetWithPriority()
 	if !shutdown {
-		q.mu.Lock()
+		q.pacer.mu.Lock()
 		q.turns[r] = &turn{begun: time.Now()}
-		q.mu.Unlock()
+		q.pacer.mu.Unlock()
 	}
 	return r, priority, shutdown
 }
@@ -127,22 +169,15 @@ func (q *pacedQueue) Done(r reconcile.Request) {
 
 // end records that a pass has ended, and returns the requests that arrived during it.
 func (q *pacedQueue) end(r reconcile.Request) []priorityqueue.AddOpts {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.pacer.mu.Lock()
+	defer q.pacer.mu.Unlock()
 	t := q.turns[r]
 	if t == nil {
 		return nil
 	}
 	now := time.Now()
 	asked := t.asked
-	*t = turn{next: now.Add(min(restFactor*now.Sub(t.begun), longestRest))}
-	if now.Sub(q.swept) > longestRest {
-		q.swept = now
-		for of, t := range q.turns {
-			if t.begun.IsZero() && t.next.Before(now) {
-				delete(q.turns, of)
-			}
-		}
-	}
+	*t = turn{next: now.Add(q.pacer.rest(now.Sub(t.begun)))}
+	q.pacer.sweep(now)
 	return asked
 }

@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 		during, after func(queue)
 		waited        time.Duration
 	}{
-		{name: "a short pass has a short rest", took: time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 5 * time.Millisecond},
+		{name: "a short pass has a short rest", took: 4 * time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 20 * time.Millisecond},
 		{name: "a long one a long rest", took: 100 * time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 500 * time.Millisecond},
 		{name: "the rest is bounded", took: time.Minute, after: func(q queue) { q.Add(one) }, waited: time.Second},
 		{name: "what is asked for during a pass comes after the rest", took: 20 * time.Millisecond,
@@ -33,7 +33,7 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := paced(1).NewQueue("machine",
+				q := (&pacer{}).options(1).NewQueue("machine",
 					workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backOff, time.Hour))
 				defer q.ShutDown()
 				q.Add(one)
@@ -59,14 +59,28 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestTurns checks that the rest grows with the number of objects, up to a bound.
+func TestTurns(t *testing.T) {
+	for _, test := range []struct {
+		objects int
+		want    time.Duration
+	}{
+		{1, 50 * time.Millisecond}, {4, 50 * time.Millisecond}, {100, 400 * time.Millisecond}, {1000, 4 * time.Second}, {5000, longestTurn},
+	} {
+		if got := restAfter(10*time.Millisecond, test.objects); got != test.want {
+			t.Errorf("with %d objects the rest is %v, want %v", test.objects, got, test.want)
+		}
+	}
+}
+
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := paced(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Hour))
+		q := (&pacer{}).options(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Hour))
 		defer q.ShutDown()
 		for _, name := range []string{"one", "two", "three"} {
 			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 			r, _ := q.Get()
-			time.Sleep(4 * longestRest)
+			time.Sleep(2 * longestTurn)
 			q.Done(r)
 		}
 		of, ok := q.(*pacedQueue)

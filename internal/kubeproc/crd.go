@@ -14,24 +14,31 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// InstallCRDs applies the CRDs in parallel and waits until all are established, or until
-// ctx ends.
+// InstallCRDs applies the CRDs in parallel, and then waits until all are established, or
+// until ctx ends: most are by then, so that one question for each is enough.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := clientset.NewForConfig(cfg)
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for _, crd := range crds {
-		group.Go(func() error {
-			if err := apply(ctx, client, crd); err != nil {
-				return fmt.Errorf("install CRD %s: %w", crd.Name, err)
-			}
-			return nil
-		})
+	for _, step := range []func(context.Context, clientset.Interface, *apiextensionsv1.CustomResourceDefinition) error{
+		apply, awaitEstablished,
+	} {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(4)
+		for _, crd := range crds {
+			group.Go(func() error {
+				if err := step(ctx, client, crd); err != nil {
+					return fmt.Errorf("install CRD %s: %w", crd.Name, err)
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
 	}
-	return group.Wait()
+	return nil
 }
 
 func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
@@ -42,15 +49,17 @@ func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1
 	if err != nil {
 		return err
 	}
-	crds := client.ApiextensionsV1().CustomResourceDefinitions()
-	if _, err := crds.Patch(ctx, crd.Name, types.ApplyPatchType, data,
-		metav1.PatchOptions{FieldManager: "casement", Force: new(true)}); err != nil {
-		return err
-	}
+	_, err = client.ApiextensionsV1().CustomResourceDefinitions().Patch(ctx, crd.Name, types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: "casement", Force: new(true)})
+	return err
+}
+
+// awaitEstablished waits until the API server serves a CRD.
+func awaitEstablished(ctx context.Context, client clientset.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		live, err := crds.Get(ctx, crd.Name, metav1.GetOptions{})
+		live, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, crd.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ const uncached = `
 	resourceclaimtemplates.resource.k8s.io resourceslices.resource.k8s.io priorityclasses.scheduling.k8s.io
 	csidrivers.storage.k8s.io csinodes.storage.k8s.io csistoragecapacities.storage.k8s.io storageclasses.storage.k8s.io
 	volumeattachments.storage.k8s.io volumeattributesclasses.storage.k8s.io
+	kubeadmconfigs.bootstrap.cluster.x-k8s.io machinedeployments.cluster.x-k8s.io machinehealthchecks.cluster.x-k8s.io
+	machinepools.cluster.x-k8s.io kubeadmcontrolplanes.controlplane.cluster.x-k8s.io clusters.cluster.x-k8s.io
 	clusterclasses.cluster.x-k8s.io machinedrainrules.cluster.x-k8s.io clusterresourcesets.addons.cluster.x-k8s.io
 	extensionconfigs.runtime.cluster.x-k8s.io ipaddresses.ipam.cluster.x-k8s.io ipaddressclaims.ipam.cluster.x-k8s.io
 	kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io kubeadmcontrolplanetemplates.controlplane.cluster.x-k8s.io

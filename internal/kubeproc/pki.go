@@ -60,7 +60,7 @@ func makePKI(dir, host string, names []string) error {
 		IPAddresses: []net.IP{net.ParseIP(host)},
 		DNSNames:    append([]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, names...),
 	}
-	admin := clientTemplate("casement-admin", "system:masters")
+	admin := clientTemplate("casement-admin", Administrators)
 	for name, template := range map[string]x509.Certificate{"server": server, "admin": admin} {
 		if _, err := issue(dir, name, template, ca); err != nil {
 			return err
@@ -80,12 +80,12 @@ func clientTemplate(user string, groups ...string) x509.Certificate {
 }
 
 // client makes a certificate and key by which a user is known.
-func (k *keys) client(user string) (cert, key []byte, err error) {
+func (k *keys) client(user string, groups ...string) (cert, key []byte, err error) {
 	ca, err := tls.X509KeyPair(k.caCert, k.caKey)
 	if err != nil {
 		return nil, nil, err
 	}
-	pair, err := pki.Issue(clientTemplate(user), pki.Long, &ca)
+	pair, err := pki.Issue(clientTemplate(user, groups...), pki.Long, &ca)
 	if err != nil {
 		return nil, nil, err
 	}

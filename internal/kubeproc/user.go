@@ -10,10 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// Administrators is the group that may do everything.
+const Administrators = "system:masters"
+
 // ConfigFor reaches the API server as a user who has only the rights that are bound to
-// that name.
-func (p *Plane) ConfigFor(user string) (*rest.Config, error) {
-	cert, key, err := p.keys.client(user)
+// that name and to the groups.
+func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
+	cert, key, err := p.keys.client(user, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("make a client certificate for %s: %w", user, err)
 	}

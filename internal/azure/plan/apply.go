@@ -253,13 +253,12 @@ func (p *Planner) inProgress(it *item) {
 	if it.live != nil && it.token.Verb == Put {
 		what = "Updating"
 	}
-	age := p.now().Sub(it.token.Begun).Round(time.Second)
 	doing := strings.ToLower(what) + " " + describe(it.ID)
 	if it.token.Verb == Post {
 		action, id := actionOf(it.ID)
 		doing = "action " + action + " on " + describe(id)
 	}
-	it.set(Waiting, what, fmt.Sprintf("%s, begun %s ago", doing, age))
+	it.set(Waiting, what, fmt.Sprintf("%s since %s", doing, it.token.Begun.UTC().Format(time.TimeOnly+" MST")))
 	it.status.RetryAfter = max(it.token.NotBefore.Sub(p.now()), 0)
 	if it.status.RetryAfter == 0 {
 		it.status.RetryAfter = shortestPoll

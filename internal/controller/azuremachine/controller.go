@@ -118,13 +118,14 @@ func (s *scope) Block(r pass.Result) {
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
-		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more,
+		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},
 			{Name: "refuse", Run: r.refuse},
 			{Name: "open", Run: r.open},
 			{Name: "name", Run: r.name},
 			{Name: "observe", Run: r.observe},
+			{Name: "claim", Run: r.claim},
 			{Name: "prepare", Run: r.prepare},
 			{Name: "apply", Run: r.apply},
 			{Name: "report", Run: r.report},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -31,7 +32,15 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	}
 	var errs []error
 	if main != nil {
-		errs = append(errs, c.Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, main)))
+		saved := Copy(o)
+		errs = append(errs, c.Patch(ctx, saved, client.RawPatch(types.MergePatchType, main)))
+		if status != nil && saved.GetGeneration() != o.GetGeneration() {
+			// The conditions are about the spec as it is now: without this the next pass
+			// would write their generation and nothing else.
+			if status, err = observed(before, o, saved.GetGeneration()); err != nil {
+				return fmt.Errorf("save %s: %w", o.GetName(), err)
+			}
+		}
 	}
 	if status != nil {
 		errs = append(errs, c.Status().Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, status)))
@@ -42,6 +51,23 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// observed returns the merge patch of the status between before and o, after what o says of its own
+// generation is said of a later one.
+func observed(before, o client.Object, generation int64) ([]byte, error) {
+	setter, ok := o.(conditions.Setter)
+	if ok {
+		list := setter.GetConditions()
+		for i := range list {
+			if list[i].ObservedGeneration == o.GetGeneration() {
+				list[i].ObservedGeneration = generation
+			}
+		}
+		setter.SetConditions(list)
+	}
+	_, status, err := changes(before, o)
+	return status, err
 }
 
 // changes returns the merge patches between before and after, of the status and of the

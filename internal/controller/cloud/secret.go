@@ -80,11 +80,16 @@ func keptName(ctx context.Context, c client.Client, o client.Object, annotation,
 	if name := o.GetAnnotations()[annotation]; name != "" {
 		return name, nil
 	}
+	name := newName(prefix)
+	return name, keep(ctx, c, o, annotation, name)
+}
+
+// newName returns a prefix, without what Key Vault does not allow in names, and a random suffix.
+func newName(prefix string) string {
 	var chance [6]byte
 	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
 	prefix = strings.Trim(noName.ReplaceAllString(prefix, "-"), "-")
-	name := strings.TrimRight(prefix[:min(len(prefix), maxSecretName)], "-") + "-" + hex.EncodeToString(chance[:])
-	return name, keep(ctx, c, o, annotation, name)
+	return strings.TrimRight(prefix[:min(len(prefix), maxSecretName)], "-") + "-" + hex.EncodeToString(chance[:])
 }
 
 // Bootstrap is the bootstrap data of a machine or pool.

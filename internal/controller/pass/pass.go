@@ -2,7 +2,8 @@
 // share:
 //
 //  1. A paused object only waits for the operations that are under way.
-//  2. The finalizer is there before anything is made in Azure.
+//  2. The finalizer is there before anything is made in Azure: at the first pass, or, for a
+//     kind whose objects wait for others first, with the step that makes the first resource.
 //  3. Steps run in order, those of a deletion for an object that is being deleted. One
 //     that cannot go on ends the pass and says in a condition why.
 //  4. Whatever happened, Ready is summarised, transitions become events, and the changes
@@ -23,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/paused"
@@ -43,6 +45,8 @@ type Scope struct {
 	Azure *cloud.Session
 	// GroupGoes is true if the cluster is deleted with its resource group.
 	GroupGoes bool
+	// Before is the object as the pass began with it.
+	Before client.Object
 }
 
 // Common implements a part of Subject.
@@ -91,8 +95,11 @@ type Kind[S Subject] struct {
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
 	// Resync is the interval at which an object without changes is compared with Azure.
-	Resync     time.Duration
-	Finalizer  string
+	Resync    time.Duration
+	Finalizer string
+	// Unmade reports that nothing of an object can be in Azure yet, so that the step that
+	// creates the first resource writes the finalizer; nil means never.
+	Unmade     func(S) bool
 	Conditions condition.Table
 	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
 	Steps, Deletion []Step[S]
@@ -104,6 +111,12 @@ type Kind[S Subject] struct {
 // Run makes one pass over an object.
 func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
+	common.Before = cloud.Copy(object)
+	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
+		// It is written with the rest of the status.
+		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
+			Reason: clusterv1.NotPausedReason})
+	}
 	// The controller's own writes trigger no event, so the pass continues.
 	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
 		return ctrl.Result{}, err
@@ -113,14 +126,15 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
 		steps = k.Steps
-		// The write of the finalizer triggers the next pass.
-		if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil || added {
-			return ctrl.Result{}, err
+		if k.Unmade == nil || !k.Unmade(s) {
+			// The write of the finalizer triggers the next pass.
+			if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil || added {
+				return ctrl.Result{}, err
+			}
 		}
 	}
-	before := cloud.Copy(object)
 	defer func() {
-		err = errors.Join(err, k.save(ctx, before, s))
+		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)
 }

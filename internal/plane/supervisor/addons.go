@@ -20,8 +20,8 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// addonInstaller offers the addons in every namespace that has a Cluster, since a ClusterResourceSet applies to its own
-// namespace only. It withdraws an addon that HelmChartProxies install on all Clusters that request it.
+// addonInstaller offers addons in the namespaces of the Clusters that request them, since a ClusterResourceSet applies to
+// its own namespace only; each that is offered is reconciled at every change of a Cluster there. It withdraws an addon that HelmChartProxies install on all Clusters that request it.
 type addonInstaller struct {
 	client client.Client
 	cache  client.Reader
@@ -54,6 +54,10 @@ func (a *addonInstaller) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, err
 	}
 	for _, addon := range addons.All() {
+		requested := func(c clusterv1.Cluster) bool { return addon.Asked(c.Labels) }
+		if !slices.ContainsFunc(clusters.Items, requested) {
+			continue
+		}
 		key, offer := request.Namespace+"/"+addon.Name, !broughtByCharts(addon, clusters.Items, proxies.Items)
 		if offered, known := a.offered[key]; known && offered == offer {
 			continue

@@ -163,7 +163,11 @@ func chooseWebhookPorts() (webhookPorts, error) {
 // because of its configuration.
 func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
 	plane := c.management.plane
-	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
+	admin, err := plane.ConfigFor(capi.User, kubeproc.Administrators)
+	if err != nil {
+		return nil, err
+	}
+	managers, err := capi.New(ctx, capi.Config{REST: admin, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
 	if err != nil {
 		return nil, err
 	}

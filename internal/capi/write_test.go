@@ -1,0 +1,172 @@
+package capi
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/testing/kubetest"
+)
+
+// api reaches the API server of the tests.
+var api client.Client
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
+		scheme := runtime.NewScheme()
+		if err := coordinationv1.AddToScheme(scheme); err != nil {
+			return err
+		}
+		var err error
+		api, err = client.New(p.Config(), client.Options{Scheme: scheme})
+		return err
+	}))
+}
+
+// late is a client whose reads are of an earlier state, as those of a cache may be, and which counts writes.
+type late struct {
+	client.Client
+	seen   *coordinationv1.Lease
+	writes int
+}
+
+func (l *late) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if lease, ok := obj.(*coordinationv1.Lease); ok && l.seen != nil {
+		l.seen.DeepCopyInto(lease)
+		return nil
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
+}
+
+func (l *late) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	l.writes++
+	return l.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (l *late) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	l.writes++
+	return l.Client.Apply(ctx, obj, opts...)
+}
+
+func newLease(t *testing.T, name string) *coordinationv1.Lease {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if err := api.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// TestFresh checks that a read returns at least what was written, and what others wrote since.
+func TestFresh(t *testing.T) {
+	lease := newLease(t, "fresh")
+	cache := &late{Client: api, seen: lease.DeepCopy()}
+	c := newFresh(cache)
+	holder := func() string {
+		t.Helper()
+		var read coordinationv1.Lease
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(lease), &read); err != nil {
+			t.Fatal(err)
+		}
+		if read.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *read.Spec.HolderIdentity
+	}
+	hold := func(by client.Client, name string) *coordinationv1.Lease {
+		t.Helper()
+		written := lease.DeepCopy()
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"holderIdentity":"`+name+`"}}`))
+		if err := by.Patch(t.Context(), written, patch); err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
+	if got := holder(); got != "" {
+		t.Errorf("before any write the holder is %q", got)
+	}
+	hold(c, "one")
+	if got := holder(); got != "one" {
+		t.Errorf("after the write the holder is %q", got)
+	}
+	cache.seen = hold(api, "two")
+	if got := holder(); got != "two" {
+		t.Errorf("after a later write of another the holder is %q", got)
+	}
+	if c.written.Len() != 0 {
+		t.Error("a write that the cache has passed is still remembered")
+	}
+}
+
+// TestApplier checks that an apply is sent only if it can change something.
+func TestApplier(t *testing.T) {
+	lease := newLease(t, "applied")
+	sent := &late{Client: api}
+	c := newApplier(sent)
+	apply := func(labels map[string]any, opts ...client.ApplyOption) *unstructured.Unstructured {
+		t.Helper()
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+			"metadata": map[string]any{"namespace": "default", "name": lease.Name, "uid": string(lease.UID), "labels": labels}}}
+		opts = append(opts, client.FieldOwner("test"), client.ForceOwnership)
+		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	change := func(patch string) {
+		t.Helper()
+		if err := api.Patch(t.Context(), lease.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := map[string]any{"a": "1"}, map[string]any{"a": "1", "b": "2"}
+	for _, step := range []struct {
+		name   string
+		before func()
+		labels map[string]any
+		opts   []client.ApplyOption
+		sent   int
+	}{
+		{"the first", nil, a, nil, 1},
+		{"again", nil, a, nil, 0},
+		{"after a change of another field", func() { change(`{"spec":{"leaseDurationSeconds":7}}`) }, a, nil, 0},
+		{"after another took the field", func() { change(`{"metadata":{"labels":{"a":"9"}}}`) }, a, nil, 1},
+		{"another intent", nil, b, nil, 1},
+		{"a dry run", nil, b, []client.ApplyOption{client.DryRunAll}, 1},
+		{"the smaller intent again", nil, a, nil, 1},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			if step.before != nil {
+				step.before()
+			}
+			was := sent.writes
+			u := apply(step.labels, step.opts...)
+			if got := sent.writes - was; got != step.sent {
+				t.Errorf("%d requests, want %d", got, step.sent)
+			}
+			if got := u.GetLabels()["a"]; got != "1" || u.GetResourceVersion() == "" {
+				t.Errorf("the object came back with label %q and version %q", got, u.GetResourceVersion())
+			}
+		})
+	}
+}
+
+// TestEmptyPatch checks which merge patches are not sent.
+func TestEmptyPatch(t *testing.T) {
+	for patch, want := range map[string]bool{
+		`{}`: true, `{"metadata":{"resourceVersion":"7"}}`: true, `{"metadata":{}}`: true,
+		`{"metadata":{"resourceVersion":"7","labels":{"a":"b"}}}`: false, `{"metadata":null}`: false,
+		`{"spec":null}`: false, `{"spec":{}}`: false, `[]`: false, `x`: false,
+	} {
+		if got := empty([]byte(patch)); got != want {
+			t.Errorf("%s: %t", patch, got)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package azuremachine
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// unmade reports that a machine waits to be created: it has no finalizer until its first
+// resource is.
+func unmade(s *scope) bool {
+	m := s.azureMachine
+	return m.Spec.ProviderID == nil && m.Status.VMState == nil && !cloud.Claimed(m, m.Status.LongRunningOperationStates)
+}
+
+// claim writes the finalizer of a machine, with what else must be written before its first
+// resource is created.
+func (r *Reconciler) claim(ctx context.Context, s *scope) pass.Result {
+	if controllerutil.ContainsFinalizer(s.azureMachine, infrav1.MachineFinalizer) {
+		return pass.Next()
+	}
+	return pass.Error(cloud.Claim(ctx, r.Client, s.AzureCluster, s.Before, s.azureMachine, infrav1.MachineFinalizer))
+}

@@ -1,0 +1,47 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// Claim writes what an object must have before the first of its resources is created, in
+// one patch: its finalizer, the name of its bootstrap secret if the cluster keeps those in a
+// key vault, and the annotation that blocks a move. Both before, the state that the pass began
+// with, and o have it afterwards.
+func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, before, o client.Object, finalizer string) error {
+	base, claimed := Copy(o), Copy(o)
+	controllerutil.AddFinalizer(claimed, finalizer)
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[BlockMoveAnnotation] = ""
+	// An unknown value of the annotation that chooses the vault is reported where the data is read.
+	if wanted, err := inVault(azureCluster, o); err == nil && wanted && annotations[secretNameAnnotation] == "" {
+		annotations[secretNameAnnotation] = newName(o.GetName())
+	}
+	claimed.SetAnnotations(annotations)
+	if err := c.Patch(ctx, claimed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the finalizer of %s: %w", o.GetName(), err)
+	}
+	for _, state := range []client.Object{before, o} {
+		state.SetFinalizers(claimed.GetFinalizers())
+		state.SetAnnotations(maps.Clone(annotations))
+		state.SetResourceVersion(claimed.GetResourceVersion())
+	}
+	return nil
+}
+
+// Claimed reports whether an object says that it has, or may have, resources in Azure.
+func Claimed(o client.Object, states []infrav1.LongRunningOperationState) bool {
+	annotations := o.GetAnnotations()
+	_, blocked := annotations[BlockMoveAnnotation]
+	return blocked || annotations[secretNameAnnotation] != "" || len(states) > 0
+}
