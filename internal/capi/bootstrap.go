@@ -21,14 +21,13 @@ import (
 
 const bootstrapName = "cluster-api-kubeadm-bootstrap-manager"
 
-func newBootstrap(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, error) {
+func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1beta1.AddToScheme, bootstrapv1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, scheme, bootstrapName, cfg.Ports.Bootstrap,
-		setup.ManagerCacheOptions(scheme, bootstrapName, "", syncPeriod), setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, bootstrapName, cfg.Ports.Bootstrap, setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func newBootstrap(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, e
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, pace.options(4*workers)); err != nil {
+	if err := configs.SetupWithManager(ctx, mgr, common.pace.options(4*workers)); err != nil {
 		return nil, err
 	}
 	if err := joinPools(mgr, configs); err != nil {

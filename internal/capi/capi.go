@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/feature"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -59,6 +58,8 @@ type Config struct {
 	CertDir string
 	// Ports of the three webhook servers.
 	Ports Ports
+	// Kinds are further kinds that controllers added to the managers read.
+	Kinds []func(*runtime.Scheme) error
 }
 
 // Ports are the webhook ports of the three providers.
@@ -104,16 +105,20 @@ func EnableFeatures(more string) error {
 // established before; their webhooks answer once they are started.
 func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	var managers []ctrl.Manager
-	pace := &pacer{}
+	objects, err := newSharedCache(cfg)
+	if err != nil {
+		return nil, err
+	}
+	common := shared{objects, &pacer{}}
 	for _, p := range []struct {
 		name string
-		make func(context.Context, Config, *pacer) (ctrl.Manager, error)
+		make func(context.Context, Config, shared) (ctrl.Manager, error)
 	}{
 		{"core", newCore},
 		{"kubeadm bootstrap", newBootstrap},
 		{"kubeadm control plane", newControlPlane},
 	} {
-		mgr, err := p.make(ctx, cfg, pace)
+		mgr, err := p.make(ctx, cfg, common)
 		if err != nil {
 			return nil, fmt.Errorf("set up the %s provider: %w", p.name, err)
 		}
@@ -122,8 +127,14 @@ func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	return managers, nil
 }
 
+// shared is what the managers have in common.
+type shared struct {
+	objects *sharedCache
+	pace    *pacer
+}
+
 // newManager makes a manager of a provider; port is its webhook port.
-func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int, cacheOptions cache.Options,
+func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent string, port int,
 	clientOptions client.Options) (ctrl.Manager, error) {
 	rc := rest.CopyConfig(cfg.REST)
 	rc.UserAgent = userAgent
@@ -139,7 +150,7 @@ func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int, 
 		HealthProbeBindAddress: "0",
 		PprofBindAddress:       "0",
 		Metrics:                server.Options{BindAddress: "0"},
-		Cache:                  cacheOptions,
+		NewCache:               common.objects.forManager,
 		Client:                 clientOptions,
 		WebhookServer:          webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, CertDir: cfg.CertDir}),
 	})

@@ -22,14 +22,13 @@ import (
 
 const controlPlaneName = "cluster-api-kubeadm-control-plane-manager"
 
-func newControlPlane(ctx context.Context, cfg Config, _ *pacer) (ctrl.Manager, error) {
+func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1beta1.AddToScheme, controlplanev1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, scheme, controlPlaneName, cfg.Ports.ControlPlane,
-		setup.ManagerCacheOptions(scheme, controlPlaneName, "", syncPeriod), setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, controlPlaneName, cfg.Ports.ControlPlane, setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}

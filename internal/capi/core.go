@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
@@ -43,16 +44,22 @@ import (
 
 const coreName = "cluster-api-controller-manager"
 
-func newCore(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, error) {
-	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme,
+// coreKinds are the kinds of the core provider.
+func coreKinds() []func(*runtime.Scheme) error {
+	return []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme,
 		clusterv1beta1.AddToScheme, clusterv1.AddToScheme, addonsv1beta1.AddToScheme, addonsv1.AddToScheme,
 		runtimev1alpha1.AddToScheme, runtimev1.AddToScheme,
-		ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme, ipamv1.AddToScheme)
+		ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme, ipamv1.AddToScheme,
+	}
+}
+
+func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
+	scheme, err := newScheme(coreKinds()...)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, scheme, coreName, cfg.Ports.Core,
-		setup.ManagerCacheOptions(scheme, coreName, "", syncPeriod), setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, coreName, cfg.Ports.Core, setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +78,7 @@ func newCore(ctx context.Context, cfg Config, pace *pacer) (ctrl.Manager, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := coreReconcilers(ctx, mgr, clusters, pace); err != nil {
+	if err := coreReconcilers(ctx, mgr, clusters, common.pace); err != nil {
 		return nil, err
 	}
 	conversion.SetAPIVersionGetter(apiVersionGetter(mgr.GetClient()))

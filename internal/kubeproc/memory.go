@@ -10,11 +10,10 @@ import (
 const (
 	// collectAt is by how many per cent a heap grows between two collections of garbage,
 	// where Go's default is 100: collections are a tenth of what a management plane costs.
-	// The control planes of clusters, of which there are many, stay small.
-	collectAt = 200
+	collectAt = 300
 	// memoryShare is the part of the machine's memory from which on a process collects
 	// more often all the same.
-	memoryShare = 4
+	memoryShare = 8
 )
 
 // limit is that part in bytes, 0 where it is not known.

@@ -167,7 +167,8 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	if err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: admin, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
+	managers, err := capi.New(ctx, capi.Config{REST: admin, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports,
+		Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	if err != nil {
 		return nil, err
 	}

@@ -250,7 +250,7 @@ func (k *Kubelet) requestCertificate(ctx context.Context, c *client, signer stri
 // kubelet's own limit).
 func (k *Kubelet) awaitCertificate(ctx context.Context, c *client, name string) ([]byte, error) {
 	deadline := k.c.Clock.Now().Add(15 * time.Minute)
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for wait := 150 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		if !k.sleep(ctx, wait) {
 			return nil, ctx.Err()
 		}

@@ -31,10 +31,13 @@ func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // nodeState is the Node as this kubelet last saw it.
 type nodeState struct {
-	mu       sync.Mutex
-	node     *corev1.Node
-	network  string // why the network is not ready, "" when it is
-	reported time.Time
+	mu      sync.Mutex
+	node    *corev1.Node
+	network string // why the network is not ready, "" when it is
+
+	// Of the goroutine that runs the node.
+	reported time.Time // when the status was written last
+	leased   bool      // the lease exists
 }
 
 func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
@@ -80,7 +83,9 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	check := k.c.Clock.NewTimer(runtimePeriod)
 	defer check.Stop()
 	k.renewLease(ctx)
-	k.reportStatus(ctx)
+	if k.node.get() == nil || k.node.reported.IsZero() {
+		k.reportStatus(ctx)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,9 +123,12 @@ func (k *Kubelet) register(ctx context.Context) error {
 			"registers with it once", "taint", cloudTaint)
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, registerPeriod) {
-		node, err := k.tryRegister(ctx)
+		node, created, err := k.tryRegister(ctx)
 		if err == nil {
 			k.node.set(node)
+			if created {
+				k.node.reported = k.c.Clock.Now() // its status is that of a moment ago
+			}
 			k.log.Info("Successfully registered node", "node", k.nodeName)
 			return nil
 		}
@@ -131,19 +139,19 @@ func (k *Kubelet) register(ctx context.Context) error {
 	}
 }
 
-func (k *Kubelet) tryRegister(ctx context.Context) (*corev1.Node, error) {
+// tryRegister registers once, and reports whether it created the Node.
+func (k *Kubelet) tryRegister(ctx context.Context) (node *corev1.Node, created bool, err error) {
 	nodes := k.api.Load().core.Nodes()
-	want := newNode(k.facts())
-	created, err := nodes.Create(ctx, want, metav1.CreateOptions{})
+	node, err = nodes.Create(ctx, newNode(k.facts()), metav1.CreateOptions{})
 	if err == nil {
-		return created, nil
+		return node, true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
-		return nil, err
+		return nil, false, err
 	}
 	have, getErr := nodes.Get(ctx, k.nodeName, metav1.GetOptions{})
 	if getErr != nil {
-		return nil, errors.Join(err, getErr)
+		return nil, false, errors.Join(err, getErr)
 	}
 	labels := map[string]string{}
 	for key, value := range defaultLabels(k.facts()) {
@@ -152,14 +160,15 @@ func (k *Kubelet) tryRegister(ctx context.Context) (*corev1.Node, error) {
 		}
 	}
 	if len(labels) == 0 && have.Annotations[attachDetach] == "true" {
-		return have, nil
+		return have, false, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"labels": labels, "annotations": map[string]string{attachDetach: "true"}}})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return nodes.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})
+	node, err = nodes.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})
+	return node, false, err
 }
 
 // reportStatus writes the status when it changed, or every five minutes.
@@ -243,6 +252,13 @@ func statusPatch(old, next *corev1.Node) ([]byte, error) {
 func (k *Kubelet) renewLease(ctx context.Context) {
 	leases := k.api.Load().coord.Leases(corev1.NamespaceNodeLease)
 	now := metav1.NewMicroTime(k.c.Clock.Now())
+	if !k.node.leased {
+		_, err := leases.Create(ctx, k.newLease(now), metav1.CreateOptions{})
+		k.node.leased = err == nil || apierrors.IsAlreadyExists(err)
+		if err == nil {
+			return
+		}
+	}
 	patch := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":%d,"renewTime":%q}}`,
 		k.nodeName, leaseSeconds, now.UTC().Format(metav1.RFC3339Micro))
 	_, err := leases.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})

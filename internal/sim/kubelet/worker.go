@@ -97,7 +97,11 @@ func (w *worker) run(ctx context.Context) {
 	w.adopt(ctx)
 	for {
 		again := w.step(ctx)
-		w.publish(ctx)
+		if w.initEnds() {
+			again = time.Millisecond // the next state is worth a write, this one is over
+		} else {
+			w.publish(ctx)
+		}
 		if w.finished || ctx.Err() != nil {
 			break
 		}
@@ -111,6 +115,28 @@ func (w *worker) run(ctx context.Context) {
 	if !w.finished && !w.static {
 		w.k.runtime.leave(w)
 	}
+}
+
+// initEnd is how long a worker waits for the end of an init container before it writes that it runs:
+// the programs of most end at once.
+const initEnd = 50 * time.Millisecond
+
+// initEnds waits a moment for the end of a running init container, and reports whether one has ended.
+func (w *worker) initEnds() bool {
+	for _, c := range w.containers {
+		if !c.init || c.sidecar || c.run == nil || w.static {
+			continue
+		}
+		moment := w.k.c.Clock.NewTimer(initEnd)
+		defer moment.Stop()
+		select {
+		case <-c.run.done:
+			return true
+		case <-moment.C():
+			return false
+		}
+	}
+	return false
 }
 
 // rest waits for a change, at most for d.

@@ -27,11 +27,7 @@ func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 			return nil
 		}
 	}
-	config, err := env.Config(ctx)
-	if err != nil {
-		return err
-	}
-	leave := c.watch.join(config)
+	leave := c.watch.join(env.Config)
 	defer leave()
 	proxy := c.net.StartProxy(env.NodeName, c.origin(env))
 	defer proxy.Close()
@@ -81,11 +77,7 @@ func networkReady(env Env) bool {
 // coreDNS answers names of services for everything that dials in the cluster, as
 // long as one of its containers runs.
 func (c *Cluster) coreDNS(ctx context.Context, env Env) error {
-	config, err := env.Config(ctx)
-	if err != nil {
-		return err
-	}
-	leave := c.watch.join(config)
+	leave := c.watch.join(env.Config)
 	defer leave()
 	c.mu.Lock()
 	c.dns++

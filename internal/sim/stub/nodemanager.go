@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -135,27 +136,42 @@ func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *co
 		if err != nil {
 			return err
 		}
-		_, err = core.Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if !apierrors.IsConflict(err) {
+		_, err = core.Nodes().Patch(ctx, node.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		if !apierrors.IsInvalid(err) || ctx.Err() != nil {
 			return err
 		}
+		// The test failed: the taints have changed.
 		if node, err = core.Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}
 }
 
-// patch returns a merge patch of labels, provider ID and taints. Taints are replaced as a
-// whole, so it holds for the node's version alone.
+// patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole,
+// so it holds for the node's taints alone; other changes of the node do not matter.
 func (i Instance) patch(node *corev1.Node) ([]byte, error) {
-	spec := map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCloudTaint)}
-	if node.Spec.ProviderID == "" {
-		spec["providerID"] = i.ProviderID
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
 	}
-	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": node.ResourceVersion, "labels": i.labels()},
-		"spec":     spec,
-	})
+	operations := []operation{
+		{"test", "/spec/taints", node.Spec.Taints},
+		{"replace", "/spec/taints", slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCloudTaint)},
+	}
+	if node.Spec.ProviderID == "" {
+		operations = append(operations, operation{"add", "/spec/providerID", i.ProviderID})
+	}
+	if node.Labels == nil {
+		operations = append(operations, operation{"add", "/metadata/labels", map[string]string{}})
+	}
+	labels := i.labels()
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		// Source of the escapes: RFC 6901, section 3.
+		path := "/metadata/labels/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		operations = append(operations, operation{"add", path, labels[key]})
+	}
+	return json.Marshal(operations)
 }
 
 // labels returns the labels that the cloud sets on a node, under their stable and their old

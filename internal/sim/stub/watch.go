@@ -35,14 +35,18 @@ type serviceWatch struct {
 	names   map[string]netip.Addr
 }
 
-type member struct{ config *rest.Config }
+// member is a program that takes part, with the connection that the watch uses while it is
+// the oldest.
+type member struct {
+	config func(context.Context) (*rest.Config, error)
+}
 
 func newServiceWatch(net *fabric.Cluster, log *slog.Logger) *serviceWatch {
 	return &serviceWatch{net: net, log: log}
 }
 
 // join takes part until leave is called.
-func (w *serviceWatch) join(config *rest.Config) (leave func()) {
+func (w *serviceWatch) join(config func(context.Context) (*rest.Config, error)) (leave func()) {
 	m := &member{config: config}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,10 +81,9 @@ func (w *serviceWatch) elect() {
 // settle is how long a burst of changes is collected.
 const settle = 20 * time.Millisecond
 
-func (w *serviceWatch) run(ctx context.Context, config *rest.Config) {
-	client, err := kubernetes.NewForConfig(config)
+func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*rest.Config, error)) {
+	client, err := w.connect(ctx, connect)
 	if err != nil {
-		w.log.Error("watch services", "error", err)
 		return
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
@@ -114,6 +117,23 @@ func (w *serviceWatch) run(ctx context.Context, config *rest.Config) {
 		case <-ctx.Done():
 			return
 		case <-changed:
+		}
+	}
+}
+
+// connect tries until it has a client; its error is that of ctx.
+func (w *serviceWatch) connect(ctx context.Context, connect func(context.Context) (*rest.Config, error)) (kubernetes.Interface, error) {
+	for {
+		config, err := connect(ctx)
+		if err == nil {
+			var client kubernetes.Interface
+			if client, err = kubernetes.NewForConfig(config); err == nil {
+				return client, nil
+			}
+		}
+		w.log.Error("watch services", "error", err)
+		if !pause(ctx, time.Second) {
+			return nil, ctx.Err()
 		}
 	}
 }
