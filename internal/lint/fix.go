@@ -1,14 +1,11 @@
 package lint
 
 import (
-	"bytes"
 	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Edit is one change of a document's text; all other bytes stay the same.
@@ -21,7 +18,7 @@ type Edit struct {
 // Replace replaces a scalar by another one.
 func Replace(v Value, scalar string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(v.node)
+		start, end, ok := d.scalar(v.at())
 		return start, end, scalar, ok
 	}}
 }
@@ -29,7 +26,7 @@ func Replace(v Value, scalar string) Edit {
 // Rename replaces the key of an entry.
 func Rename(v Value, key string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(v.key)
+		start, end, ok := d.scalar(v.tree.at(v.key))
 		return start, end, key, ok
 	}}
 }
@@ -38,7 +35,7 @@ func Rename(v Value, key string) Edit {
 // it.
 func Delete(v Value) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		for v.parent != nil && v.parent.key != nil && v.parent.IsMap() && len(v.parent.node.Content) == 2 {
+		for v.parent != nil && v.parent.key != 0 && v.parent.IsMap() && v.tree.children(v.parent.node) == 2 {
 			v = *v.parent
 		}
 		start, end, ok := d.entry(v)
@@ -48,15 +45,16 @@ func Delete(v Value) Edit {
 
 // Insert adds an entry before the first one of a mapping. text is the entry's lines, the first level without
 // indentation.
-func Insert(mapping Value, text string) Edit {
+func Insert(m Value, text string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		n := mapping.node
-		if n == nil || n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle != 0 || len(n.Content) == 0 {
+		n := m.at()
+		if n.kind != mapping || n.style&flow != 0 || m.tree.children(m.node) == 0 {
 			return 0, 0, "", false
 		}
-		line := d.lineStart(n.Content[0].Line)
-		indent := strings.Repeat(" ", n.Content[0].Column-1)
-		if line < 0 || strings.TrimLeft(string(d.text[line:line+len(indent)]), " ") != "" {
+		first := m.tree.at(m.node + 1)
+		line := d.lineStart(int(first.line))
+		indent := strings.Repeat(" ", int(first.column)-1)
+		if line < 0 || strings.TrimLeft(d.text[line:line+len(indent)], " ") != "" {
 			return 0, 0, "", false // the entry shares its line with a dash
 		}
 		var out strings.Builder
@@ -71,7 +69,7 @@ func Insert(mapping Value, text string) Edit {
 func (d *document) lineStart(line int) int {
 	offset := 0
 	for ; line > 1; line-- {
-		i := bytes.IndexByte(d.text[offset:], '\n')
+		i := strings.IndexByte(d.text[offset:], '\n')
 		if i < 0 {
 			return -1
 		}
@@ -84,46 +82,47 @@ func (d *document) lineStart(line int) int {
 func (d *document) at(line, column int) int {
 	offset := d.lineStart(line)
 	for ; offset >= 0 && column > 1 && offset < len(d.text); column-- {
-		_, size := utf8.DecodeRune(d.text[offset:])
+		_, size := utf8.DecodeRuneInString(d.text[offset:])
 		offset += size
 	}
 	return offset
 }
 
 // scalar returns the extent of a scalar that is on one line.
-func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
-	if n == nil || n.Kind != yaml.ScalarNode {
+func (d *document) scalar(n *node) (start, end int, ok bool) {
+	if n.kind != scalar {
 		return 0, 0, false
 	}
-	if start = d.at(n.Line, n.Column); start < 0 {
+	if start = d.at(int(n.line), int(n.column)); start < 0 {
 		return 0, 0, false
 	}
-	raw := n.Value
+	raw := n.value
 	switch {
-	case n.Style&yaml.DoubleQuotedStyle != 0:
-		raw = `"` + n.Value + `"`
-	case n.Style&yaml.SingleQuotedStyle != 0:
-		raw = `'` + n.Value + `'`
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+	case n.style&doubleQuoted != 0:
+		raw = `"` + raw + `"`
+	case n.style&singleQuoted != 0:
+		raw = `'` + raw + `'`
+	case n.style&(literal|folded) != 0:
 		return 0, 0, false
 	}
 	end = start + len(raw)
-	return start, end, end <= len(d.text) && string(d.text[start:end]) == raw // else it is written in another way
+	return start, end, end <= len(d.text) && d.text[start:end] == raw // else it is written in another way
 }
 
 // entry returns the extent of a mapping's entry in block style: from its line to the last one that is indented deeper,
 // or belongs to a list at the same depth.
 func (d *document) entry(v Value) (start, end int, ok bool) {
-	if v.key == nil || v.parent == nil || v.parent.node.Style&yaml.FlowStyle != 0 {
+	if v.key == 0 || v.parent == nil || v.parent.at().style&flow != 0 {
 		return 0, 0, false
 	}
-	start = d.lineStart(v.key.Line)
-	indent := v.key.Column - 1
-	if start < 0 || strings.TrimLeft(string(d.text[start:start+indent]), " ") != "" {
+	key := v.tree.at(v.key)
+	start = d.lineStart(int(key.line))
+	indent := int(key.column) - 1
+	if start < 0 || strings.TrimLeft(d.text[start:start+indent], " ") != "" {
 		return 0, 0, false // it shares its line with a dash
 	}
 	next := func(offset int) int {
-		if i := bytes.IndexByte(d.text[offset:], '\n'); i >= 0 {
+		if i := strings.IndexByte(d.text[offset:], '\n'); i >= 0 {
 			return offset + i + 1
 		}
 		return len(d.text)
@@ -131,7 +130,7 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	end = next(start)
 	for probe := end; probe < len(d.text); {
 		stop := next(probe)
-		line := strings.TrimRight(string(d.text[probe:stop]), "\r\n")
+		line := strings.TrimRight(d.text[probe:stop], "\r\n")
 		trimmed := strings.TrimLeft(line, " ")
 		depth := len(line) - len(trimmed)
 		switch {
@@ -190,13 +189,13 @@ var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-
 // Expand replaces one element of a list by several, in the list's own style.
 func Expand(item Value, scalars ...string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(item.node)
-		if !ok || item.key != nil || item.parent == nil || !item.parent.IsList() {
+		start, end, ok := d.scalar(item.at())
+		if !ok || item.key != 0 || item.parent == nil || !item.parent.IsList() {
 			return 0, 0, "", false
 		}
 		between := ", "
-		if item.parent.node.Style&yaml.FlowStyle == 0 {
-			between = "\n" + strings.Repeat(" ", item.parent.node.Column-1) + "- "
+		if list := item.parent.at(); list.style&flow == 0 {
+			between = "\n" + strings.Repeat(" ", int(list.column)-1) + "- "
 		}
 		words := slices.Clone(scalars)
 		for i, s := range words {

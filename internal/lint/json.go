@@ -10,14 +10,14 @@ import (
 
 // JSON returns the value as JSON, without its positions.
 func (v Value) JSON() ([]byte, error) {
-	if v.node == nil {
+	if v.node == 0 {
 		return []byte("null"), nil
 	}
-	if data, ok := appendJSON(nil, v.node); ok {
+	if data, ok := v.tree.appendJSON(nil, v.node); ok {
 		return data, nil
 	}
 	var content any
-	if err := v.node.Decode(&content); err != nil {
+	if err := v.tree.toYAML(v.node, map[ref]*yaml.Node{}).Decode(&content); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	data, err := json.Marshal(content)
@@ -29,79 +29,90 @@ func (v Value) JSON() ([]byte, error) {
 
 // appendJSON encodes the common subset of YAML. ok is false for the rest: aliases and merges, keys that occur twice or
 // are not text, numbers that JSON writes differently.
-func appendJSON(out []byte, n *yaml.Node) (_ []byte, ok bool) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		if !plainKeys(n.Content) {
+func (t *tree) appendJSON(out []byte, r ref) (_ []byte, ok bool) {
+	n := t.at(r)
+	switch n.kind {
+	case mapping:
+		if !t.plainKeys(r) {
 			return nil, false
 		}
 		out = append(out, '{')
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if i > 0 {
+		for c := r + 1; c < n.next; {
+			if c > r+1 {
 				out = append(out, ',')
 			}
-			out = append(appendText(out, n.Content[i].Value), ':')
-			if out, ok = appendJSON(out, n.Content[i+1]); !ok {
+			key := t.at(c)
+			out = append(appendText(out, key.value), ':')
+			if out, ok = t.appendJSON(out, key.next); !ok {
 				return nil, false
 			}
+			c = t.at(key.next).next
 		}
 		return append(out, '}'), true
-	case yaml.SequenceNode:
+	case sequence:
 		out = append(out, '[')
-		for i, item := range n.Content {
-			if i > 0 {
+		for c := r + 1; c < n.next; c = t.at(c).next {
+			if c > r+1 {
 				out = append(out, ',')
 			}
-			if out, ok = appendJSON(out, item); !ok {
+			if out, ok = t.appendJSON(out, c); !ok {
 				return nil, false
 			}
 		}
 		return append(out, ']'), true
-	case yaml.ScalarNode:
+	case scalar:
 		return appendScalar(out, n)
 	}
 	return nil, false
 }
 
-func appendScalar(out []byte, n *yaml.Node) (_ []byte, ok bool) {
-	switch n.Tag {
-	case "!!str":
-		return appendText(out, n.Value), true
-	case "!!null":
+func appendScalar(out []byte, n *node) (_ []byte, ok bool) {
+	switch n.tag {
+	case tagString:
+		return appendText(out, n.value), true
+	case tagNull:
 		return append(out, "null"...), true
-	case "!!bool":
-		if strings.EqualFold(n.Value, "true") {
+	case tagBool:
+		if strings.EqualFold(n.value, "true") {
 			return append(out, "true"...), true
 		}
-		return append(out, "false"...), strings.EqualFold(n.Value, "false")
-	case "!!int":
-		digits := strings.TrimPrefix(n.Value, "-")
-		if digits == "" || len(digits) > 18 || digits[0] == '0' && n.Value != "0" || strings.Trim(digits, "0123456789") != "" {
+		return append(out, "false"...), strings.EqualFold(n.value, "false")
+	case tagInt:
+		digits := strings.TrimPrefix(n.value, "-")
+		if digits == "" || len(digits) > 18 || digits[0] == '0' && n.value != "0" || strings.Trim(digits, "0123456789") != "" {
 			return nil, false
 		}
-		return append(out, n.Value...), true
+		return append(out, n.value...), true
 	}
 	return nil, false
 }
 
 // plainKeys reports whether the keys of a mapping are texts, each of which occurs once.
-func plainKeys(content []*yaml.Node) bool {
-	const few = 32
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(content); i += 2 {
-		key := content[i]
-		if key.Kind != yaml.ScalarNode || key.Tag != "!!str" {
+func (t *tree) plainKeys(r ref) bool {
+	const few = 16
+	end := t.at(r).next
+	var seen map[string]bool
+	count := 0
+	for c := r + 1; c < end; c = t.at(t.at(c).next).next {
+		key := t.at(c)
+		if key.kind != scalar || key.tag != tagString {
 			return false
 		}
-		if len(content) > few {
-			if seen[key.Value] {
+		if count++; count > few && seen == nil {
+			seen = map[string]bool{}
+		}
+	}
+	for c := r + 1; c < end; c = t.at(t.at(c).next).next {
+		key := t.at(c).value
+		if seen != nil {
+			if seen[key] {
 				return false
 			}
-			seen[key.Value] = true
+			seen[key] = true
 			continue
 		}
-		for j := 0; j < i; j += 2 {
-			if content[j].Value == key.Value {
+		for other := r + 1; other < c; other = t.at(t.at(other).next).next {
+			if t.at(other).value == key {
 				return false
 			}
 		}

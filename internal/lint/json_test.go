@@ -24,7 +24,7 @@ func FuzzJSON(f *testing.F) {
 		if yaml.Unmarshal(text, &node) != nil || len(node.Content) == 0 {
 			return
 		}
-		data, ok := appendJSON(nil, node.Content[0])
+		data, ok := fromYAML(&node).appendJSON(nil, 1)
 		if !ok {
 			return
 		}

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ const (
 // document is one YAML document of a file.
 type document struct {
 	file string
-	text []byte
+	text string
 	// line and offset are where the document begins in its file, from zero.
 	line, offset int
 }
@@ -75,7 +74,7 @@ func Read(names []string, o Options) (*Set, []error) {
 				r.fail("-", 0, err)
 				continue
 			}
-			r.add("-", data)
+			r.add("-", string(data))
 			continue
 		}
 		files, err := expand(name)
@@ -98,19 +97,20 @@ func Read(names []string, o Options) (*Set, []error) {
 // Parse reads one stream that is already in memory.
 func Parse(file string, data []byte, o Options) (*Set, []error) {
 	var r reader
-	r.add(file, data)
+	r.add(file, string(data))
 	return r.read(o)
 }
 
-func readFile(name string) ([]byte, error) {
+func readFile(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("the file has %d MiB, more than the %d that are read; split it", info.Size()>>20, maxFile>>20)
+		return "", fmt.Errorf("the file has %d MiB, more than the %d that are read; split it", info.Size()>>20, maxFile>>20)
 	}
-	return os.ReadFile(name)
+	data, err := os.ReadFile(name)
+	return string(data), err
 }
 
 // expand returns the files that a name matches.
@@ -144,7 +144,7 @@ type reader struct {
 // part is a document, or the error about a document or about the rest of a stream.
 type part struct {
 	*document
-	node *yaml.Node
+	tree *tree
 	err  *ReadError
 }
 
@@ -153,7 +153,7 @@ func (r *reader) fail(file string, line int, err error) {
 }
 
 // add adds the documents of a stream.
-func (r *reader) add(file string, data []byte) {
+func (r *reader) add(file, data string) {
 	switch {
 	case len(data) > maxFile:
 		r.fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
@@ -162,7 +162,7 @@ func (r *reader) add(file string, data []byte) {
 		r.fail(file, 0, fmt.Errorf("the input has more than the %d MiB that are read at once; this file is not: "+
 			"name fewer files", maxInput>>20))
 		return
-	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
+	case strings.IndexByte(data, 0) >= 0 || !utf8.ValidString(data):
 		r.fail(file, 0, errors.New("no text in UTF-8"))
 		return
 	}
@@ -189,7 +189,7 @@ func (r *reader) read(o Options) (*Set, []error) {
 			return
 		}
 		var err error
-		if p.node, err = parse(p.text); err != nil {
+		if p.tree, err = parse(p.text); err != nil {
 			p.err = &ReadError{p.file, p.line + lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: "))}
 		}
 	})
@@ -199,8 +199,8 @@ func (r *reader) read(o Options) (*Set, []error) {
 		if p.err != nil {
 			errs = append(errs, p.err)
 		}
-		if p.node != nil && len(p.node.Content) > 0 {
-			set.take(p.document, root(p.node), o, 0,
+		if p.tree != nil {
+			set.take(p.document, p.tree.root(), o, 0,
 				func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
 		}
 	}
@@ -208,40 +208,41 @@ func (r *reader) read(o Options) (*Set, []error) {
 }
 
 // nodes estimates the number of keys and values in a text; it is seldom too low.
-func nodes(text []byte) int {
+func nodes(text string) int {
 	n := 1
 	for _, c := range []string{"\n", ":", ",", "[", "{", "- "} {
-		n += bytes.Count(text, []byte(c))
+		n += strings.Count(text, c)
 	}
 	return n
 }
 
 // parse parses YAML, or JSON that YAML refuses because it is indented with tabs. If invalid text follows a complete
 // object, it returns both the object and the error.
-func parse(text []byte) (*yaml.Node, error) {
+func parse(text string) (*tree, error) {
 	first, err := parseYAML(text)
-	if err != nil && json.Valid(text) {
-		return parseYAML(bytes.ReplaceAll(text, []byte("\t"), []byte(" ")))
+	if err != nil && json.Valid([]byte(text)) {
+		return parseYAML(strings.ReplaceAll(text, "\t", " "))
 	}
 	return first, err
 }
 
-func parseYAML(text []byte) (*yaml.Node, error) {
+func parseYAML(text string) (*tree, error) {
 	first, rest := &yaml.Node{}, &yaml.Node{}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder := yaml.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(first); err != nil {
 		if errors.Is(err, io.EOF) { // comments alone
 			err = nil
 		}
-		return &yaml.Node{}, err
+		return nil, err
 	}
-	switch err := decoder.Decode(rest); {
+	err := decoder.Decode(rest)
+	switch {
 	case errors.Is(err, io.EOF):
-		return first, nil
-	case err != nil:
-		return first, err
+		err = nil
+	case err == nil:
+		err = fmt.Errorf("line %d: a second object without a line of --- before it", rest.Line)
 	}
-	return first, fmt.Errorf("line %d: a second object without a line of --- before it", rest.Line)
+	return fromYAML(first), err
 }
 
 // lineOf returns the line in a message of the YAML parser; 1 if there is none.
@@ -255,7 +256,7 @@ func lineOf(err error) int {
 
 // split splits a stream at YAML separators, which are at the beginning of a line, or after each of several JSON
 // objects.
-func split(file string, data []byte) []*document {
+func split(file, data string) []*document {
 	if out := splitJSON(file, data); len(out) > 1 {
 		return out
 	}
@@ -264,20 +265,20 @@ func split(file string, data []byte) []*document {
 	line, start := 0, 0
 	flush := func(end int) {
 		current.text = data[start:end]
-		if len(bytes.TrimSpace(current.text)) > 0 {
+		if strings.TrimSpace(current.text) != "" {
 			out = append(out, current)
 		}
 	}
 	for offset := 0; offset < len(data); line++ {
 		end := len(data)
-		if i := bytes.IndexByte(data[offset:], '\n'); i >= 0 {
+		if i := strings.IndexByte(data[offset:], '\n'); i >= 0 {
 			end = offset + i + 1
 		}
-		if text := data[offset:end]; bytes.HasPrefix(text, []byte("---")) &&
-			(len(text) == 3 || bytes.ContainsRune([]byte(" \t\r\n"), rune(text[3]))) {
+		if text := data[offset:end]; strings.HasPrefix(text, "---") &&
+			(len(text) == 3 || strings.IndexByte(" \t\r\n", text[3]) >= 0) {
 			flush(offset)
 			start, current = end, &document{file: file, line: line + 1, offset: end}
-			if len(bytes.TrimSpace(text[3:])) > 0 && text[3] == ' ' && !bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#")) {
+			if strings.TrimSpace(text[3:]) != "" && text[3] == ' ' && !strings.HasPrefix(strings.TrimSpace(text[3:]), "#") {
 				start, current.line, current.offset = offset, line, offset // content on the separator's line
 			}
 		}
@@ -288,12 +289,12 @@ func split(file string, data []byte) []*document {
 }
 
 // splitJSON splits a stream that consists of JSON objects, as jq and kubectl write them; it returns nil for any other.
-func splitJSON(file string, data []byte) []*document {
-	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+func splitJSON(file, data string) []*document {
+	if first := strings.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil
 	}
 	var out []*document
-	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(strings.NewReader(data))
 	for start := 0; ; {
 		var object json.RawMessage
 		err := decoder.Decode(&object)
@@ -304,11 +305,11 @@ func splitJSON(file string, data []byte) []*document {
 			return nil
 		}
 		end := int(decoder.InputOffset())
-		from := bytes.LastIndexByte(data[:end-len(object)], '\n') + 1 // columns count from the line's beginning
+		from := strings.LastIndexByte(data[:end-len(object)], '\n') + 1 // columns count from the line's beginning
 		if from < start {
 			return nil // two on a line
 		}
-		out = append(out, &document{file: file, text: data[from:end], line: bytes.Count(data[:from], []byte("\n")), offset: from})
+		out = append(out, &document{file: file, text: data[from:end], line: strings.Count(data[:from], "\n"), offset: from})
 		start = end
 	}
 }

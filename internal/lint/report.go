@@ -105,7 +105,7 @@ func (f Finding) sourceLine() string {
 	if start < 0 {
 		return ""
 	}
-	line, _, _ := strings.Cut(string(f.source.text[start:]), "\n")
+	line, _, _ := strings.Cut(f.source.text[start:], "\n")
 	if len(line) > widest {
 		return ""
 	}

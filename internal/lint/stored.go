@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // ErrFull means that a set contains the largest number of keys that is read at once.
@@ -19,62 +17,66 @@ const maxDepth = 200
 // Add takes an object as an API server gives it, decoded from JSON. It has no file and
 // no position. The error is ErrFull when there is no room for it.
 func (s *Set) Add(content map[string]any, o Options) error {
-	budget := maxNodes - s.nodes
-	root, err := node(content, &budget, 0)
-	if err != nil {
+	b := builder{budget: maxNodes - s.nodes}
+	if err := b.add(content, 0); err != nil {
 		return err
 	}
-	object := &Object{Root: Value{node: root, near: root}}
+	object := &Object{Root: b.tree.root()}
 	if object.Root.At("kind").Str() == "" || object.Root.At("apiVersion").Str() == "" {
 		return errors.New("no Kubernetes object: apiVersion and kind are needed")
 	}
-	s.nodes = maxNodes - budget
+	s.nodes = maxNodes - b.budget
 	s.keep(object, o)
 	return nil
 }
 
-// node converts decoded JSON to the nodes that the YAML parser would have returned.
-func node(v any, budget *int, depth int) (*yaml.Node, error) {
-	if *budget--; *budget < 0 {
-		return nil, ErrFull
+// builder makes the tree of decoded JSON that the YAML parser would have made of its text.
+type builder struct {
+	tree
+	// budget is how many keys and values may still be added.
+	budget int
+}
+
+// add appends a value and all below it.
+func (b *builder) add(v any, depth int) error {
+	if b.budget--; b.budget < 0 {
+		return ErrFull
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("an object of more than %d levels", maxDepth)
-	}
-	scalar := func(tag, text string) (*yaml.Node, error) {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}, nil
+		return fmt.Errorf("an object of more than %d levels", maxDepth)
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: make([]*yaml.Node, 0, 2*len(v))}
+		r := b.tree.add(node{kind: mapping, tag: tagMap})
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			value, err := node(v[key], budget, depth+1)
-			if err != nil {
-				return nil, err
+			b.scalar(tagString, key)
+			if err := b.add(v[key], depth+1); err != nil {
+				return err
 			}
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 		}
-		return n, nil
+		b.end(r)
 	case []any:
-		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: make([]*yaml.Node, 0, len(v))}
+		r := b.tree.add(node{kind: sequence, tag: tagSequence})
 		for _, item := range v {
-			value, err := node(item, budget, depth+1)
-			if err != nil {
-				return nil, err
+			if err := b.add(item, depth+1); err != nil {
+				return err
 			}
-			n.Content = append(n.Content, value)
 		}
-		return n, nil
+		b.end(r)
 	case nil:
-		return scalar("!!null", "null")
+		b.scalar(tagNull, "null")
 	case bool:
-		return scalar("!!bool", strconv.FormatBool(v))
+		b.scalar(tagBool, strconv.FormatBool(v))
 	case int64:
-		return scalar("!!int", strconv.FormatInt(v, 10))
+		b.scalar(tagInt, strconv.FormatInt(v, 10))
 	case float64:
-		return scalar("!!float", strconv.FormatFloat(v, 'g', -1, 64))
+		b.scalar(tagFloat, strconv.FormatFloat(v, 'g', -1, 64))
 	case string:
-		return scalar("!!str", v)
+		b.scalar(tagString, v)
+	default:
+		return fmt.Errorf("a value of the type %T, which JSON does not have", v)
 	}
-	return nil, fmt.Errorf("a value of the type %T, which JSON does not have", v)
+	return nil
 }
+
+func (b *builder) scalar(tag tag, text string) { b.tree.add(node{kind: scalar, tag: tag, value: text}) }

@@ -2,25 +2,23 @@ package lint
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Value is a place in a document that may be absent: reading through it never
 // fails, and it knows its path and position either way.
 type Value struct {
-	node *yaml.Node
-	// key is the node of the mapping key that leads here, nil in a list.
-	key *yaml.Node
+	tree *tree
+	node ref
+	// key is the node of the mapping key that leads here, none in a list.
+	key ref
 	// near is where to point when the place is absent.
-	near   *yaml.Node
+	near ref
+	// index is the place in a list, or name the key that leads here.
+	index  int32
+	name   string
 	parent *Value
-	// name is the key that leads here, or index the place in a list.
-	name  string
-	index int
 }
 
 // Field is an entry of a mapping.
@@ -32,70 +30,70 @@ type Field struct {
 // maxMerge bounds how deep merge keys are followed.
 const maxMerge = 8
 
-// resolve follows aliases; the parser guarantees that an alias names a node that
-// came before it.
-func resolve(n *yaml.Node) *yaml.Node {
-	for i := 0; n != nil && n.Kind == yaml.AliasNode && i < maxMerge; i++ {
-		n = n.Alias
-	}
-	return n
-}
+// root returns the value of a whole document.
+func (t *tree) root() Value { return Value{tree: t, node: t.resolve(1), near: 1} }
 
-func root(n *yaml.Node) Value {
-	if n != nil && n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		n = n.Content[0]
-	}
-	return Value{node: resolve(n), near: n}
-}
+// at returns the node of the value.
+func (v Value) at() *node { return v.tree.at(v.node) }
 
 // At follows keys of mappings.
 func (v Value) At(keys ...string) Value {
 	for _, key := range keys {
-		keyNode, node := lookup(v.node, key, 0)
+		keyNode, node := v.tree.lookup(v.node, key, 0)
 		near := v.near
-		if keyNode != nil {
+		if keyNode != 0 {
 			near = keyNode
 		}
 		parent := v
-		v = Value{node: node, key: keyNode, near: near, parent: &parent, name: key, index: -1}
+		v = Value{tree: v.tree, node: node, key: keyNode, near: near, parent: &parent, name: key, index: -1}
 	}
 	return v
 }
 
-func lookup(n *yaml.Node, key string, depth int) (keyNode, value *yaml.Node) {
-	if n == nil || n.Kind != yaml.MappingNode || depth > maxMerge {
-		return nil, nil
+// lookup returns an entry of a mapping, or of one that it merges.
+func (t *tree) lookup(r ref, key string, depth int) (keyNode, value ref) {
+	n := t.at(r)
+	if n.kind != mapping || depth > maxMerge {
+		return 0, 0
 	}
 	merges := false
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch k := n.Content[i]; {
-		case k.Value == key && k.Tag != "!!merge":
-			return k, resolve(n.Content[i+1])
-		case k.Value == "<<":
+	for c := r + 1; c < n.next; {
+		k := t.at(c)
+		switch {
+		case k.value == key && k.tag != tagMerge:
+			return c, t.resolve(k.next)
+		case k.value == "<<":
 			merges = true
 		}
+		c = t.at(k.next).next
 	}
 	if !merges {
-		return nil, nil
+		return 0, 0
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag != "!!merge" {
-			continue
-		}
-		merged := resolve(n.Content[i+1])
-		if merged != nil && merged.Kind == yaml.SequenceNode {
-			for _, m := range merged.Content {
-				if k, v := lookup(resolve(m), key, depth+1); k != nil {
-					return k, v
-				}
+	for c := r + 1; c < n.next; {
+		k := t.at(c)
+		if k.tag == tagMerge {
+			if keyNode, value = t.merged(t.resolve(k.next), key, depth+1); keyNode != 0 {
+				return keyNode, value
 			}
-			continue
 		}
-		if k, v := lookup(merged, key, depth+1); k != nil {
-			return k, v
+		c = t.at(k.next).next
+	}
+	return 0, 0
+}
+
+// merged returns an entry of what a merge key names: a mapping, or a list of them.
+func (t *tree) merged(r ref, key string, depth int) (keyNode, value ref) {
+	n := t.at(r)
+	if n.kind != sequence {
+		return t.lookup(r, key, depth)
+	}
+	for c := r + 1; c < n.next; c = t.at(c).next {
+		if keyNode, value = t.lookup(t.resolve(c), key, depth); keyNode != 0 {
+			return keyNode, value
 		}
 	}
-	return nil, nil
+	return 0, 0
 }
 
 // plainKey is a key that a path shows without brackets.
@@ -113,59 +111,70 @@ func join(path, key string) string {
 
 // Items returns the elements of a list.
 func (v Value) Items() []Value {
-	if v.node == nil || v.node.Kind != yaml.SequenceNode {
+	n := v.at()
+	if n.kind != sequence {
 		return nil
 	}
 	parent := v
-	out := make([]Value, 0, len(v.node.Content))
-	for i, n := range v.node.Content {
-		out = append(out, Value{node: resolve(n), near: n, parent: &parent, index: i})
+	out := make([]Value, 0, v.tree.children(v.node))
+	for c := v.node + 1; c < n.next; c = v.tree.at(c).next {
+		out = append(out, Value{tree: v.tree, node: v.tree.resolve(c), near: c, parent: &parent, index: int32(len(out))})
 	}
 	return out
 }
 
 // Fields returns the entries of a mapping, in order, without merged ones.
 func (v Value) Fields() []Field {
-	if v.node == nil || v.node.Kind != yaml.MappingNode {
+	n := v.at()
+	if n.kind != mapping {
 		return nil
 	}
-	parent, content := v, v.node.Content
+	parent := v
 	var out []Field
-	for i := 0; i+1 < len(content); i += 2 {
-		if key := content[i]; key.Tag != "!!merge" {
-			out = append(out, Field{Key: key.Value, Value: Value{
-				node: resolve(content[i+1]), key: key, near: key, parent: &parent, name: key.Value, index: -1,
+	for c := v.node + 1; c < n.next; {
+		key := v.tree.at(c)
+		if key.tag != tagMerge {
+			out = append(out, Field{Key: key.value, Value: Value{
+				tree: v.tree, node: v.tree.resolve(key.next), key: c, near: c, parent: &parent, name: key.value, index: -1,
 			}})
 		}
+		c = v.tree.at(key.next).next
 	}
 	return out
 }
 
 // merges reports whether a mapping takes entries of another one.
 func (v Value) merges() bool {
-	return v.IsMap() && slices.ContainsFunc(v.node.Content, func(n *yaml.Node) bool { return n.Tag == "!!merge" })
+	n := v.at()
+	if n.kind != mapping {
+		return false
+	}
+	for c := v.node + 1; c < n.next; c = v.tree.at(c).next {
+		if v.tree.at(c).tag == tagMerge {
+			return true
+		}
+	}
+	return false
 }
 
 // Exists reports whether the value is present and not null.
-func (v Value) Exists() bool { return v.node != nil && !v.IsNull() }
+func (v Value) Exists() bool { return v.node != 0 && !v.IsNull() }
 
 // IsNull reports whether the value is an explicit null.
-func (v Value) IsNull() bool {
-	return v.node != nil && v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!null"
-}
+func (v Value) IsNull() bool { return v.at().kind == scalar && v.at().tag == tagNull }
 
 // IsMap reports whether the value is a mapping.
-func (v Value) IsMap() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
+func (v Value) IsMap() bool { return v.at().kind == mapping }
 
 // IsList reports whether the value is a list.
-func (v Value) IsList() bool { return v.node != nil && v.node.Kind == yaml.SequenceNode }
+func (v Value) IsList() bool { return v.at().kind == sequence }
 
 // Str returns the text of a scalar, or "".
 func (v Value) Str() string {
-	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.IsNull() {
-		return ""
+	if n := v.at(); n.kind == scalar && n.tag != tagNull {
+		return n.value
 	}
-	return v.node.Value
+	return ""
 }
 
 // Strings returns the texts of a list of scalars.
@@ -179,10 +188,11 @@ func (v Value) Strings() []string {
 
 // Bool returns a boolean; ok reports whether there is one.
 func (v Value) Bool() (value, ok bool) {
-	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.node.Tag != "!!bool" {
+	n := v.at()
+	if n.kind != scalar || n.tag != tagBool {
 		return false, false
 	}
-	return strings.EqualFold(v.node.Value, "true"), true
+	return strings.EqualFold(n.value, "true"), true
 }
 
 // True reports whether the value is the boolean true.
@@ -193,10 +203,11 @@ func (v Value) True() bool {
 
 // Int returns a whole number; ok reports whether there is one.
 func (v Value) Int() (value int64, ok bool) {
-	if v.node == nil || v.node.Kind != yaml.ScalarNode {
+	n := v.at()
+	if n.kind != scalar {
 		return 0, false
 	}
-	value, err := strconv.ParseInt(v.node.Value, 0, 64)
+	value, err := strconv.ParseInt(n.value, 0, 64)
 	return value, err == nil
 }
 
@@ -206,7 +217,7 @@ func (v Value) Path() string {
 	case v.parent == nil:
 		return ""
 	case v.index >= 0:
-		return v.parent.Path() + "[" + strconv.Itoa(v.index) + "]"
+		return v.parent.Path() + "[" + strconv.Itoa(int(v.index)) + "]"
 	}
 	return join(v.parent.Path(), v.name)
 }
@@ -214,12 +225,10 @@ func (v Value) Path() string {
 // position returns the line and column of a finding: those of the value, or, if it is
 // missing, of its nearest parent.
 func (v Value) position() (line, column int) {
-	n := v.near
-	if v.node != nil && v.key == nil {
-		n = v.node
+	at := v.near
+	if v.node != 0 && v.key == 0 {
+		at = v.node
 	}
-	if n == nil {
-		return 1, 1
-	}
-	return max(n.Line, 1), max(n.Column, 1)
+	n := v.tree.at(at)
+	return max(int(n.line), 1), max(int(n.column), 1)
 }
