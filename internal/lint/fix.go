@@ -18,7 +18,7 @@ type Edit struct {
 // Replace replaces a scalar by another one.
 func Replace(v Value, scalar string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(v.at())
+		start, end, ok := d.scalar(v.tree, v.node)
 		return start, end, scalar, ok
 	}}
 }
@@ -26,7 +26,7 @@ func Replace(v Value, scalar string) Edit {
 // Rename replaces the key of an entry.
 func Rename(v Value, key string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(v.tree.at(v.key))
+		start, end, ok := d.scalar(v.tree, v.key)
 		return start, end, key, ok
 	}}
 }
@@ -51,7 +51,7 @@ func Insert(m Value, text string) Edit {
 		if n.kind != mapping || n.style&flow != 0 || m.tree.children(m.node) == 0 {
 			return 0, 0, "", false
 		}
-		first := m.tree.at(m.node + 1)
+		first := m.tree.place(m.node + 1)
 		line := d.lineStart(int(first.line))
 		indent := strings.Repeat(" ", int(first.column)-1)
 		if line < 0 || strings.TrimLeft(d.text[line:line+len(indent)], " ") != "" {
@@ -78,10 +78,10 @@ func (d *document) lineStart(line int) int {
 	return offset
 }
 
-// at returns the offset of a line and a column, which counts characters.
-func (d *document) at(line, column int) int {
-	offset := d.lineStart(line)
-	for ; offset >= 0 && column > 1 && offset < len(d.text); column-- {
+// at returns the offset of a place, whose column counts characters.
+func (d *document) at(p place) int {
+	offset := d.lineStart(int(p.line))
+	for column := p.column; offset >= 0 && column > 1 && offset < len(d.text); column-- {
 		_, size := utf8.DecodeRuneInString(d.text[offset:])
 		offset += size
 	}
@@ -89,14 +89,15 @@ func (d *document) at(line, column int) int {
 }
 
 // scalar returns the extent of a scalar that is on one line.
-func (d *document) scalar(n *node) (start, end int, ok bool) {
+func (d *document) scalar(t *tree, r ref) (start, end int, ok bool) {
+	n := t.at(r)
 	if n.kind != scalar {
 		return 0, 0, false
 	}
-	if start = d.at(int(n.line), int(n.column)); start < 0 {
+	if start = d.at(t.place(r)); start < 0 {
 		return 0, 0, false
 	}
-	raw := n.value
+	raw := t.value(r)
 	switch {
 	case n.style&doubleQuoted != 0:
 		raw = `"` + raw + `"`
@@ -115,7 +116,7 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	if v.key == 0 || v.parent == nil || v.parent.at().style&flow != 0 {
 		return 0, 0, false
 	}
-	key := v.tree.at(v.key)
+	key := v.tree.place(v.key)
 	start = d.lineStart(int(key.line))
 	indent := int(key.column) - 1
 	if start < 0 || strings.TrimLeft(d.text[start:start+indent], " ") != "" {
@@ -189,13 +190,13 @@ var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-
 // Expand replaces one element of a list by several, in the list's own style.
 func Expand(item Value, scalars ...string) Edit {
 	return Edit{func(d *document) (int, int, string, bool) {
-		start, end, ok := d.scalar(item.at())
+		start, end, ok := d.scalar(item.tree, item.node)
 		if !ok || item.key != 0 || item.parent == nil || !item.parent.IsList() {
 			return 0, 0, "", false
 		}
 		between := ", "
-		if list := item.parent.at(); list.style&flow == 0 {
-			between = "\n" + strings.Repeat(" ", int(list.column)-1) + "- "
+		if item.parent.at().style&flow == 0 {
+			between = "\n" + strings.Repeat(" ", int(item.tree.place(item.parent.node).column)-1) + "- "
 		}
 		words := slices.Clone(scalars)
 		for i, s := range words {

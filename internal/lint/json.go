@@ -30,94 +30,97 @@ func (v Value) JSON() ([]byte, error) {
 // appendJSON encodes the common subset of YAML. ok is false for the rest: aliases and merges, keys that occur twice or
 // are not text, numbers that JSON writes differently.
 func (t *tree) appendJSON(out []byte, r ref) (_ []byte, ok bool) {
-	n := t.at(r)
-	switch n.kind {
+	switch n := t.at(r); n.kind {
 	case mapping:
 		if !t.plainKeys(r) {
 			return nil, false
 		}
 		out = append(out, '{')
-		for c := r + 1; c < n.next; {
-			if c > r+1 {
+		for key, value := range t.entries(r) {
+			if key > r+1 {
 				out = append(out, ',')
 			}
-			key := t.at(c)
-			out = append(appendText(out, key.value), ':')
-			if out, ok = t.appendJSON(out, key.next); !ok {
+			out = append(appendText(out, t.value(key)), ':')
+			if out, ok = t.appendJSON(out, value); !ok {
 				return nil, false
 			}
-			c = t.at(key.next).next
 		}
 		return append(out, '}'), true
 	case sequence:
 		out = append(out, '[')
-		for c := r + 1; c < n.next; c = t.at(c).next {
-			if c > r+1 {
+		for item := range t.below(r) {
+			if item > r+1 {
 				out = append(out, ',')
 			}
-			if out, ok = t.appendJSON(out, c); !ok {
+			if out, ok = t.appendJSON(out, item); !ok {
 				return nil, false
 			}
 		}
 		return append(out, ']'), true
 	case scalar:
-		return appendScalar(out, n)
+		return appendScalar(out, n.tag, t.value(r))
 	}
 	return nil, false
 }
 
-func appendScalar(out []byte, n *node) (_ []byte, ok bool) {
-	switch n.tag {
+func appendScalar(out []byte, tag tag, text string) (_ []byte, ok bool) {
+	switch tag {
 	case tagString:
-		return appendText(out, n.value), true
+		return appendText(out, text), true
 	case tagNull:
 		return append(out, "null"...), true
 	case tagBool:
-		if strings.EqualFold(n.value, "true") {
+		if strings.EqualFold(text, "true") {
 			return append(out, "true"...), true
 		}
-		return append(out, "false"...), strings.EqualFold(n.value, "false")
+		return append(out, "false"...), strings.EqualFold(text, "false")
 	case tagInt:
-		digits := strings.TrimPrefix(n.value, "-")
-		if digits == "" || len(digits) > 18 || digits[0] == '0' && n.value != "0" || strings.Trim(digits, "0123456789") != "" {
+		digits := strings.TrimPrefix(text, "-")
+		if digits == "" || len(digits) > 18 || digits[0] == '0' && text != "0" || strings.Trim(digits, "0123456789") != "" {
 			return nil, false
 		}
-		return append(out, n.value...), true
+		return append(out, text...), true
 	}
 	return nil, false
 }
 
 // plainKeys reports whether the keys of a mapping are texts, each of which occurs once.
 func (t *tree) plainKeys(r ref) bool {
-	const few = 16
-	end := t.at(r).next
+	const few = 32 // nodes; more of them are not compared with each other
 	var seen map[string]bool
-	count := 0
-	for c := r + 1; c < end; c = t.at(t.at(c).next).next {
-		key := t.at(c)
-		if key.kind != scalar || key.tag != tagString {
+	if t.children(r) > few {
+		seen = map[string]bool{}
+	}
+	for key := range t.entries(r) {
+		if n := t.at(key); n.kind != scalar || n.tag != tagString {
 			return false
 		}
-		if count++; count > few && seen == nil {
-			seen = map[string]bool{}
-		}
-	}
-	for c := r + 1; c < end; c = t.at(t.at(c).next).next {
-		key := t.at(c).value
-		if seen != nil {
-			if seen[key] {
+		text := t.value(key)
+		if seen == nil {
+			if t.keyBefore(r, key, text) {
 				return false
 			}
-			seen[key] = true
 			continue
 		}
-		for other := r + 1; other < c; other = t.at(t.at(other).next).next {
-			if t.at(other).value == key {
-				return false
-			}
+		if seen[text] {
+			return false
 		}
+		seen[text] = true
 	}
 	return true
+}
+
+// keyBefore reports whether a mapping has a key before another one.
+func (t *tree) keyBefore(r, end ref, text string) bool {
+	for key := range t.entries(r) {
+		if key == end {
+			return false
+		}
+		if t.value(key) == text {
+			return true
+		}
+	}
+	return false
 }
 
 // appendText writes a string of JSON.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -216,9 +217,17 @@ func nodes(text string) int {
 	return n
 }
 
+// plains are readers of plain YAML that are not in use, with the nodes that they have room for.
+var plains = sync.Pool{New: func() any { return new(plain) }}
+
 // parse parses YAML, or JSON that YAML refuses because it is indented with tabs. If invalid text follows a complete
 // object, it returns both the object and the error.
 func parse(text string) (*tree, error) {
+	p := plains.Get().(*plain)
+	defer plains.Put(p)
+	if p.read(text) {
+		return p.copy(), nil
+	}
 	first, err := parseYAML(text)
 	if err != nil && json.Valid([]byte(text)) {
 		return parseYAML(strings.ReplaceAll(text, "\t", " "))

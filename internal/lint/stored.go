@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ErrFull means that a set contains the largest number of keys that is read at once.
@@ -21,7 +22,8 @@ func (s *Set) Add(content map[string]any, o Options) error {
 	if err := b.add(content, 0); err != nil {
 		return err
 	}
-	object := &Object{Root: b.tree.root()}
+	t := &tree{text: b.texts.String(), nodes: exactly(b.nodes)}
+	object := &Object{Root: t.root()}
 	if object.Root.At("kind").Str() == "" || object.Root.At("apiVersion").Str() == "" {
 		return errors.New("no Kubernetes object: apiVersion and kind are needed")
 	}
@@ -33,6 +35,7 @@ func (s *Set) Add(content map[string]any, o Options) error {
 // builder makes the tree of decoded JSON that the YAML parser would have made of its text.
 type builder struct {
 	tree
+	texts strings.Builder
 	// budget is how many keys and values may still be added.
 	budget int
 }
@@ -79,4 +82,7 @@ func (b *builder) add(v any, depth int) error {
 	return nil
 }
 
-func (b *builder) scalar(tag tag, text string) { b.tree.add(node{kind: scalar, tag: tag, value: text}) }
+func (b *builder) scalar(tag tag, text string) {
+	b.tree.add(node{begin: uint32(b.texts.Len()), extent: uint32(len(text)), kind: scalar, tag: tag})
+	b.texts.WriteString(text)
+}

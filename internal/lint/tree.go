@@ -2,17 +2,23 @@ package lint
 
 import (
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // ref is a node of a tree; zero is none.
-type ref int32
+type ref uint32
 
-// tree is the nodes of a document in one piece, in the order of the text, as thousands of documents are kept until the
-// last one is read: a node takes a fifth of the memory of the YAML parser's, and there are no pointers between nodes.
+// tree is the nodes of a document in one piece, in the order of the text: thousands of documents are kept until the
+// last one is read, and a node takes a tenth of the memory of the YAML parser's. There are no pointers in the nodes, so
+// the garbage collector has nothing to follow.
 type tree struct {
+	// text contains the texts of scalars: the document, or the texts alone if the YAML parser has read it.
+	text  string
 	nodes []node
+	// places are the places of the nodes; nil if they are what the document's text says.
+	places []place
 	// aliases are the nodes that aliases stand for, and tags those that are not in knownTags; both are rare.
 	aliases map[ref]ref
 	tags    map[ref]string
@@ -21,15 +27,18 @@ type tree struct {
 // node is a value, or the key of one. What is below a node follows it: the keys and values of a mapping in turns, the
 // elements of a sequence.
 type node struct {
-	// value is the text of a scalar, or the name of an alias's anchor.
-	value string
-	// next is the node after this one and all below it.
-	next         ref
-	line, column int32
-	kind         kind
-	tag          tag
-	style        style
+	// begin is the offset of a scalar's text (its quotes are outside), of an alias's name, or of anything else.
+	begin uint32
+	// extent is the length of the text of a scalar or of an alias's name. For a mapping or a sequence it is the node
+	// after all that is below.
+	extent uint32
+	kind   kind
+	tag    tag
+	style  style
 }
+
+// place is a line and a column of a document, from 1.
+type place struct{ line, column int32 }
 
 // kind, style and tag are those of the YAML parser, in a byte each.
 type (
@@ -38,7 +47,7 @@ type (
 	tag   uint8
 )
 
-// Kinds of nodes; none is the one of a place that is absent.
+// Kinds of nodes; none is that of a place that is absent.
 const (
 	none     kind = 0
 	sequence      = kind(yaml.SequenceNode)
@@ -83,21 +92,87 @@ func (t *tree) at(r ref) *node {
 	return &t.nodes[r-1]
 }
 
+// next returns the node after one and all below it.
+func (t *tree) next(r ref) ref {
+	if n := t.at(r); n.kind == mapping || n.kind == sequence {
+		return ref(n.extent)
+	}
+	return r + 1
+}
+
+// value returns the text of a scalar, or the name of an alias's anchor.
+func (t *tree) value(r ref) string {
+	n := t.at(r)
+	if n.kind != scalar && n.kind != alias {
+		return ""
+	}
+	text := t.text[n.begin : n.begin+n.extent]
+	if n.style == literal && t.places == nil {
+		return unindent(text)
+	}
+	return text
+}
+
+// place returns where a node begins.
+func (t *tree) place(r ref) place {
+	if r == 0 {
+		return place{}
+	}
+	if t.places != nil {
+		return t.places[r-1]
+	}
+	n := t.at(r)
+	begin := int(n.begin)
+	if n.style&(doubleQuoted|singleQuoted) != 0 {
+		begin--
+	}
+	before := t.text[:begin]
+	return place{int32(strings.Count(before, "\n") + 1), int32(begin - strings.LastIndexByte(before, '\n'))}
+}
+
 // add appends a node.
 func (t *tree) add(n node) ref {
-	r := ref(len(t.nodes) + 1)
-	n.next = r + 1
 	t.nodes = append(t.nodes, n)
-	return r
+	return ref(len(t.nodes))
 }
 
 // end ends a mapping or a sequence: what is appended from now on is not below it.
-func (t *tree) end(r ref) { t.at(r).next = ref(len(t.nodes) + 1) }
+func (t *tree) end(r ref) { t.nodes[r-1].extent = uint32(len(t.nodes) + 1) }
 
-// children returns the number of keys and values, or of elements.
+// below yields the nodes that are directly below a mapping (keys and values in turns) or a sequence.
+func (t *tree) below(r ref) func(yield func(ref) bool) {
+	return func(yield func(ref) bool) {
+		if n := t.at(r); n.kind != mapping && n.kind != sequence {
+			return
+		}
+		for c, end := r+1, t.next(r); c < end; c = t.next(c) {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// entries yields the keys and values of a mapping; nothing for anything else.
+func (t *tree) entries(r ref) func(yield func(key, value ref) bool) {
+	return func(yield func(key, value ref) bool) {
+		if t.at(r).kind != mapping {
+			return
+		}
+		for key, end := r+1, t.next(r); key < end; {
+			value := t.next(key)
+			if !yield(key, value) {
+				return
+			}
+			key = t.next(value)
+		}
+	}
+}
+
+// children returns the number of nodes directly below one.
 func (t *tree) children(r ref) int {
 	count := 0
-	for c := r + 1; c < t.at(r).next; c = t.at(c).next {
+	for range t.below(r) {
 		count++
 	}
 	return count
@@ -111,45 +186,76 @@ func (t *tree) resolve(r ref) ref {
 	return r
 }
 
+// tagName returns the tag of a node as the YAML parser writes it.
+func (t *tree) tagName(r ref) string {
+	if n := t.at(r); n.tag != tagOther {
+		return knownTags[n.tag]
+	}
+	return t.tags[r]
+}
+
 // fromYAML converts a document of the YAML parser; nil when nothing is in it.
 func fromYAML(n *yaml.Node) *tree {
 	if len(n.Content) == 0 {
 		return nil
 	}
-	t := &tree{}
-	t.take(n.Content[0], map[*yaml.Node]ref{})
-	t.nodes = slices.Clip(t.nodes)
-	return t
+	c := converter{anchors: map[*yaml.Node]ref{}}
+	c.take(n.Content[0])
+	c.tree.text = c.text.String()
+	c.tree.nodes, c.tree.places = exactly(c.tree.nodes), exactly(c.tree.places)
+	return &c.tree
 }
 
-// take appends a node and all below it; anchors are the nodes that aliases may stand for.
-func (t *tree) take(n *yaml.Node, anchors map[*yaml.Node]ref) {
+// exactly copies a list without room for more.
+func exactly[E any](list []E) []E {
+	out := make([]E, len(list))
+	copy(out, list)
+	return out
+}
+
+// converter makes a tree of the YAML parser's nodes.
+type converter struct {
+	tree tree
+	text strings.Builder
+	// anchors are the nodes that aliases may stand for.
+	anchors map[*yaml.Node]ref
+}
+
+// take appends a node and all below it.
+func (c *converter) take(n *yaml.Node) {
 	known := slices.Index(knownTags, n.Tag)
-	if known < 0 {
+	other := known < 0
+	if other {
 		known = int(tagOther)
 	}
-	r := t.add(node{
-		value: n.Value, line: int32(n.Line), column: int32(n.Column), kind: kind(n.Kind), tag: tag(known), style: style(n.Style),
+	r := c.tree.add(node{
+		begin: uint32(c.text.Len()), extent: uint32(len(n.Value)), kind: kind(n.Kind), tag: tag(known), style: style(n.Style),
 	})
-	if tag(known) == tagOther {
-		if t.tags == nil {
-			t.tags = map[ref]string{}
-		}
-		t.tags[r] = n.Tag
+	c.tree.places = append(c.tree.places, place{int32(n.Line), int32(n.Column)})
+	c.text.WriteString(n.Value)
+	if other {
+		set(&c.tree.tags, r, n.Tag)
 	}
 	if n.Anchor != "" {
-		anchors[n] = r
+		c.anchors[n] = r
 	}
 	if n.Alias != nil {
-		if t.aliases == nil {
-			t.aliases = map[ref]ref{}
-		}
-		t.aliases[r] = anchors[n.Alias]
+		set(&c.tree.aliases, r, c.anchors[n.Alias])
 	}
-	for _, c := range n.Content {
-		t.take(c, anchors)
+	for _, below := range n.Content {
+		c.take(below)
 	}
-	t.end(r)
+	if n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode {
+		c.tree.end(r)
+	}
+}
+
+// set sets an entry of a map that may not be there yet.
+func set[V any](m *map[ref]V, r ref, v V) {
+	if *m == nil {
+		*m = map[ref]V{}
+	}
+	(*m)[r] = v
 }
 
 // toYAML converts a node, and all below it, back; made are the nodes that are converted already.
@@ -157,20 +263,16 @@ func (t *tree) toYAML(r ref, made map[ref]*yaml.Node) *yaml.Node {
 	if n := made[r]; n != nil {
 		return n
 	}
-	n := t.at(r)
+	n, p := t.at(r), t.place(r)
 	out := &yaml.Node{
-		Kind: yaml.Kind(n.kind), Style: yaml.Style(n.style), Value: n.value, Line: int(n.line), Column: int(n.column),
+		Kind: yaml.Kind(n.kind), Style: yaml.Style(n.style), Tag: t.tagName(r), Value: t.value(r),
+		Line: int(p.line), Column: int(p.column),
 	}
 	made[r] = out
-	if n.tag == tagOther {
-		out.Tag = t.tags[r]
-	} else {
-		out.Tag = knownTags[n.tag]
-	}
 	if n.kind == alias {
 		out.Alias = t.toYAML(t.aliases[r], made)
 	}
-	for c := r + 1; c < n.next; c = t.at(c).next {
+	for c := range t.below(r) {
 		out.Content = append(out.Content, t.toYAML(c, made))
 	}
 	return out

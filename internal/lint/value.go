@@ -52,43 +52,38 @@ func (v Value) At(keys ...string) Value {
 
 // lookup returns an entry of a mapping, or of one that it merges.
 func (t *tree) lookup(r ref, key string, depth int) (keyNode, value ref) {
-	n := t.at(r)
-	if n.kind != mapping || depth > maxMerge {
+	if depth > maxMerge {
 		return 0, 0
 	}
 	merges := false
-	for c := r + 1; c < n.next; {
-		k := t.at(c)
-		switch {
-		case k.value == key && k.tag != tagMerge:
-			return c, t.resolve(k.next)
-		case k.value == "<<":
+	for k, v := range t.entries(r) {
+		switch text := t.value(k); {
+		case text == key && t.at(k).tag != tagMerge:
+			return k, t.resolve(v)
+		case text == "<<":
 			merges = true
 		}
-		c = t.at(k.next).next
 	}
 	if !merges {
 		return 0, 0
 	}
-	for c := r + 1; c < n.next; {
-		k := t.at(c)
-		if k.tag == tagMerge {
-			if keyNode, value = t.merged(t.resolve(k.next), key, depth+1); keyNode != 0 {
-				return keyNode, value
-			}
+	for k, v := range t.entries(r) {
+		if t.at(k).tag != tagMerge {
+			continue
 		}
-		c = t.at(k.next).next
+		if keyNode, value = t.merged(t.resolve(v), key, depth+1); keyNode != 0 {
+			return keyNode, value
+		}
 	}
 	return 0, 0
 }
 
 // merged returns an entry of what a merge key names: a mapping, or a list of them.
 func (t *tree) merged(r ref, key string, depth int) (keyNode, value ref) {
-	n := t.at(r)
-	if n.kind != sequence {
+	if t.at(r).kind != sequence {
 		return t.lookup(r, key, depth)
 	}
-	for c := r + 1; c < n.next; c = t.at(c).next {
+	for c := range t.below(r) {
 		if keyNode, value = t.lookup(t.resolve(c), key, depth); keyNode != 0 {
 			return keyNode, value
 		}
@@ -111,13 +106,12 @@ func join(path, key string) string {
 
 // Items returns the elements of a list.
 func (v Value) Items() []Value {
-	n := v.at()
-	if n.kind != sequence {
+	if !v.IsList() {
 		return nil
 	}
 	parent := v
 	out := make([]Value, 0, v.tree.children(v.node))
-	for c := v.node + 1; c < n.next; c = v.tree.at(c).next {
+	for c := range v.tree.below(v.node) {
 		out = append(out, Value{tree: v.tree, node: v.tree.resolve(c), near: c, parent: &parent, index: int32(len(out))})
 	}
 	return out
@@ -125,33 +119,29 @@ func (v Value) Items() []Value {
 
 // Fields returns the entries of a mapping, in order, without merged ones.
 func (v Value) Fields() []Field {
-	n := v.at()
-	if n.kind != mapping {
+	if !v.IsMap() {
 		return nil
 	}
 	parent := v
 	var out []Field
-	for c := v.node + 1; c < n.next; {
-		key := v.tree.at(c)
-		if key.tag != tagMerge {
-			out = append(out, Field{Key: key.value, Value: Value{
-				tree: v.tree, node: v.tree.resolve(key.next), key: c, near: c, parent: &parent, name: key.value, index: -1,
+	for key, value := range v.tree.entries(v.node) {
+		if v.tree.at(key).tag != tagMerge {
+			name := v.tree.value(key)
+			out = append(out, Field{Key: name, Value: Value{
+				tree: v.tree, node: v.tree.resolve(value), key: key, near: key, parent: &parent, name: name, index: -1,
 			}})
 		}
-		c = v.tree.at(key.next).next
 	}
 	return out
 }
 
 // merges reports whether a mapping takes entries of another one.
 func (v Value) merges() bool {
-	n := v.at()
-	if n.kind != mapping {
-		return false
-	}
-	for c := v.node + 1; c < n.next; c = v.tree.at(c).next {
-		if v.tree.at(c).tag == tagMerge {
-			return true
+	if v.IsMap() {
+		for c := range v.tree.below(v.node) {
+			if v.tree.at(c).tag == tagMerge {
+				return true
+			}
 		}
 	}
 	return false
@@ -172,7 +162,7 @@ func (v Value) IsList() bool { return v.at().kind == sequence }
 // Str returns the text of a scalar, or "".
 func (v Value) Str() string {
 	if n := v.at(); n.kind == scalar && n.tag != tagNull {
-		return n.value
+		return v.tree.value(v.node)
 	}
 	return ""
 }
@@ -192,7 +182,7 @@ func (v Value) Bool() (value, ok bool) {
 	if n.kind != scalar || n.tag != tagBool {
 		return false, false
 	}
-	return strings.EqualFold(n.value, "true"), true
+	return strings.EqualFold(v.tree.value(v.node), "true"), true
 }
 
 // True reports whether the value is the boolean true.
@@ -203,11 +193,10 @@ func (v Value) True() bool {
 
 // Int returns a whole number; ok reports whether there is one.
 func (v Value) Int() (value int64, ok bool) {
-	n := v.at()
-	if n.kind != scalar {
+	if v.at().kind != scalar {
 		return 0, false
 	}
-	value, err := strconv.ParseInt(n.value, 0, 64)
+	value, err := strconv.ParseInt(v.tree.value(v.node), 0, 64)
 	return value, err == nil
 }
 
@@ -229,6 +218,6 @@ func (v Value) position() (line, column int) {
 	if v.node != 0 && v.key == 0 {
 		at = v.node
 	}
-	n := v.tree.at(at)
-	return max(int(n.line), 1), max(int(n.column), 1)
+	p := v.tree.place(at)
+	return max(int(p.line), 1), max(int(p.column), 1)
 }

@@ -1,0 +1,67 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzPlain: what plain reads, the YAML parser reads as the same tree.
+func FuzzPlain(f *testing.F) {
+	for _, text := range []string{
+		"a: b\n", "a:\n  b: c # d\n\n  # e\n  f: [g, \"h\", 'i']\nj: {k: 1, l: {}}\n",
+		"- a\n", "a:\n- b\n- c: d\n  e: f\n-   - g\n    - h\n", "a:\n  - b\n  -  c:\n      d: e\n",
+		"a: |\n  b\n\n    c\n  # d\n\ne: |-\n  f\n\n", "a: |\n  b\n # c\n  d\n", "a:\n  b:\nc:\n", "a: |\n   \n  b\n",
+		"a: 1\nb: -1\nc: 007\nd: 1.5\ne: 10.0.20348\nf: 250m\ng: 1_000\nh: 0x1f\ni: 2026-01-01\nj: 1:2\nk: 1e3\n",
+		"a: yes\nb: true\nc: ~\nd: null\ne: NULL\nf: .inf\ng: -.inf\nh: -c\ni: --d\nj: .e\nk: <<\n",
+		"a: b c  # d\ne: f#g\nh: i:j\nk: l, m\n\"n\": o\n'p': q\nr/s.t-u: v\n", "a: 'b''c'\n", "a: \"b\\n\"\n", "a: {b: c, }\n",
+		"a: b\n  c\n", "a: b\n c: d\n", " a: b\n c: d\ne: f\n", "a: [b: c]\n", "a: [b:c, d]\n", "a: {b:c}\n", "a: b:\n", "a: [b]c\n",
+		"a: \"b\"#c\n", "? a\n: b\n", "a: &b c\n", "a: !b c\n", "a: >\n  b\n", "a: |2\n    b\n", "...\na: b\n", "a: b\n...\n", "true: a\n1: b\n",
+		"a:\n  - b: |\n      c\n    d: e\n", "#\na:\n# b\n  c: d\n # e\n", "a: -\n", "a:\n  -\n  - b\n", "a: - b\n", "-1: a\n", "a : b\n",
+		"a: |\n    b\n   c: d\n", "a: |\n  b", "a: |-  \n  b\n\n", "a: |\n  b\n   c\n  \n", "a: b\n- c\n", "a:\n- b\n  c: d\n", "a:\n- b: c\n d: e\n",
+	} {
+		f.Add(text)
+	}
+	for _, pattern := range []string{"rules/testdata/*.yaml", "../cli/testdata/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			for _, d := range split(file, string(data)) {
+				f.Add(d.text)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var p plain
+		if !p.read(text) {
+			return
+		}
+		want, err := parseYAML(text)
+		if err != nil {
+			t.Fatalf("%q is read, but the parser says: %v", text, err)
+		}
+		if diff := cmp.Diff(lines(want), lines(&p.tree)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	})
+}
+
+// lines writes all that a tree says, a line for each node.
+func lines(t *tree) []string {
+	var out []string
+	for i, n := range t.nodes {
+		r := ref(i + 1)
+		out = append(out, fmt.Sprintf("%d:%d kind %d style %d next %d %s %q",
+			t.place(r).line, t.place(r).column, n.kind, n.style, t.next(r), t.tagName(r), t.value(r)))
+	}
+	return out
+}
