@@ -13,7 +13,8 @@ func (v Value) JSON() ([]byte, error) {
 	if v.node == 0 {
 		return []byte("null"), nil
 	}
-	if data, ok := v.tree.appendJSON(nil, v.node); ok {
+	const usual = 12 // bytes for a node
+	if data, ok := v.tree.appendJSON(make([]byte, 0, usual*(v.tree.next(v.node)-v.node)), v.node); ok {
 		return data, nil
 	}
 	var content any

@@ -86,10 +86,9 @@ func (p *plain) skip() {
 
 // done reports whether nothing but a comment is left of the line.
 func (p *plain) done() bool {
-	before := p.at
 	p.skip()
 	c := p.char(p.at)
-	return c == '\n' || c == '#' && p.at > before
+	return c == '\n' || c == '#' && p.text[p.at-1] == ' '
 }
 
 // open appends a mapping or list that begins at the place that is read next.

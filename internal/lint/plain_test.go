@@ -9,6 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestPlain: plain reads what manifests usually consist of, and leaves the rest to the YAML parser.
+func TestPlain(t *testing.T) {
+	const head = "apiVersion: v1\nkind: X\nmetadata:\n  name: x # the name\n"
+	for text, want := range map[string]bool{
+		"": true, "spec:\n  a: [b, \"c\", {d: 'e'}]\n": true, "spec:\n- a: b\n  c: d\n-   - e\n": true, "spec:\n  - a\n": true,
+		"# more\n\nspec:\n  a: |\n    b\n\n    c\n  d: |-\n    e\n": true, "spec: {}\n": true, "spec:\n": true, "spec: true # or not\n": true,
+		"spec: 2\n": true, "spec: 250m\n": true, "spec: 10.0.20348\n": true, "spec: a: b\n": false, "spec: a\n  b\n": false,
+		"spec: \"a\\n\"\n": false, "spec: 'a''b'\n": false, "spec: &a b\n": false, "spec: !!str b\n": false, "spec: >\n  a\n": false,
+		"spec:\ta\n": false, "spec: ä\n": false, "spec: a\r\n": false, "spec: 1.5\n": false, "spec: 2026-01-01\n": false,
+		"spec: [a,\n  b]\n": false, " spec: a\n": false, "spec:\n- a\n b: c\n": false, "...\n": false, "spec": false,
+	} {
+		var p plain
+		if got := p.read(head + text); got != want {
+			t.Errorf("%q is read: %v", text, got)
+		}
+	}
+}
+
 // FuzzPlain: what plain reads, the YAML parser reads as the same tree.
 func FuzzPlain(f *testing.F) {
 	for _, text := range []string{
@@ -21,7 +39,8 @@ func FuzzPlain(f *testing.F) {
 		"a: b\n  c\n", "a: b\n c: d\n", " a: b\n c: d\ne: f\n", "a: [b: c]\n", "a: [b:c, d]\n", "a: {b:c}\n", "a: b:\n", "a: [b]c\n",
 		"a: \"b\"#c\n", "? a\n: b\n", "a: &b c\n", "a: !b c\n", "a: >\n  b\n", "a: |2\n    b\n", "...\na: b\n", "a: b\n...\n", "true: a\n1: b\n",
 		"a:\n  - b: |\n      c\n    d: e\n", "#\na:\n# b\n  c: d\n # e\n", "a: -\n", "a:\n  -\n  - b\n", "a: - b\n", "-1: a\n", "a : b\n",
-		"a: |\n    b\n   c: d\n", "a: |\n  b", "a: |-  \n  b\n\n", "a: |\n  b\n   c\n  \n", "a: b\n- c\n", "a:\n- b\n  c: d\n", "a:\n- b: c\n d: e\n",
+		"a: |\n    b\n   c: d\n", "a: |\n  b", "a: |-  \n  b\n\n", "a: |\n  b\n   c\n  \n", "a: b\n- c\n",
+		"a:\n- b\n  c: d\n", "a:\n- b: c\n d: e\n",
 	} {
 		f.Add(text)
 	}

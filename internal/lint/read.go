@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const (
 	maxDocument = 8 << 20
 	maxFile     = 64 << 20
 	maxList     = 8 // Lists in Lists
-	// maxNodes bounds the number of YAML nodes; one takes about half a KiB of memory.
+	// maxNodes bounds the number of YAML nodes; one takes about half a KiB of memory while the YAML parser has it.
 	maxNodes = 1_500_000
 	// maxInput bounds the bytes of an input with few nodes.
 	maxInput = 128 << 20
@@ -84,7 +85,7 @@ func Read(names []string, o Options) (*Set, []error) {
 			continue
 		}
 		for _, file := range files {
-			data, err := readFile(file)
+			data, err := r.readFile(file)
 			if err != nil {
 				r.fail(file, 0, err)
 				continue
@@ -102,7 +103,8 @@ func Parse(file string, data []byte, o Options) (*Set, []error) {
 	return r.read(o)
 }
 
-func readFile(name string) (string, error) {
+// readFile reads a file that is not too large.
+func (r *reader) readFile(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", err
@@ -110,8 +112,14 @@ func readFile(name string) (string, error) {
 	if info.Size() > maxFile {
 		return "", fmt.Errorf("the file has %d MiB, more than the %d that are read; split it", info.Size()>>20, maxFile>>20)
 	}
-	data, err := os.ReadFile(name)
-	return string(data), err
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	r.buffer.Reset()
+	_, err = r.buffer.ReadFrom(f)
+	return r.buffer.String(), err
 }
 
 // expand returns the files that a name matches.
@@ -140,6 +148,8 @@ type reader struct {
 	parts []part
 	// nodes and bytes count the YAML nodes and bytes of the collected documents.
 	nodes, bytes int
+	// buffer is the file that is read at the moment.
+	buffer bytes.Buffer
 }
 
 // part is a document, or the error about a document or about the rest of a stream.

@@ -47,13 +47,12 @@ type (
 	tag   uint8
 )
 
-// Kinds of nodes; none is that of a place that is absent.
+// Kinds of nodes.
 const (
-	none     kind = 0
-	sequence      = kind(yaml.SequenceNode)
-	mapping       = kind(yaml.MappingNode)
-	scalar        = kind(yaml.ScalarNode)
-	alias         = kind(yaml.AliasNode)
+	sequence = kind(yaml.SequenceNode)
+	mapping  = kind(yaml.MappingNode)
+	scalar   = kind(yaml.ScalarNode)
+	alias    = kind(yaml.AliasNode)
 )
 
 // Styles that decide how a value is edited.
@@ -81,7 +80,7 @@ const (
 
 var knownTags = []string{"", "!!str", "!!map", "!!seq", "!!null", "!!bool", "!!int", "!!float", "!!merge"}
 
-// absent is the node of a place that is not there.
+// absent is the node of a place that is not there; it has no kind.
 var absent node
 
 // at returns a node; absent for none.

@@ -38,14 +38,15 @@ func (v Value) at() *node { return v.tree.at(v.node) }
 
 // At follows keys of mappings.
 func (v Value) At(keys ...string) Value {
-	for _, key := range keys {
+	parents := make([]Value, len(keys))
+	for i, key := range keys {
+		parents[i] = v
 		keyNode, node := v.tree.lookup(v.node, key, 0)
 		near := v.near
 		if keyNode != 0 {
 			near = keyNode
 		}
-		parent := v
-		v = Value{tree: v.tree, node: node, key: keyNode, near: near, parent: &parent, name: key, index: -1}
+		v = Value{tree: v.tree, node: node, key: keyNode, near: near, parent: &parents[i], name: key, index: -1}
 	}
 	return v
 }
