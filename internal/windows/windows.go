@@ -66,7 +66,7 @@ const DefaultRelease = "2022"
 
 // Releases returns the releases that can be Kubernetes nodes, oldest first.
 func Releases() []Release {
-	return slices.DeleteFunc(allReleases(), func(r Release) bool { return !r.Node })
+	return slices.DeleteFunc(slices.Clone(allReleases()), func(r Release) bool { return !r.Node })
 }
 
 // ServerReleases returns the names of the releases that have a marketplace image and a
@@ -123,35 +123,37 @@ func AddForTest(r Release) (undo func()) {
 	return func() { added = added[:len(added)-1] }
 }
 
-// allReleases returns the table. A new release is one row.
-func allReleases() []Release {
-	const server = "MicrosoftWindowsServer"
-	return append([]Release{
-		{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter",
-			Tags: []string{"ltsc2016", "1607"}, Released: date(2016, 10, 15), EndOfSupport: date(2027, 1, 12)},
-		{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter",
-			Tags: []string{"ltsc2019", "1809"}, Released: date(2018, 11, 13), EndOfSupport: date(2029, 1, 9),
-			Node:      true,
-			Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
-		{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"},
-			Released: date(2019, 5, 21), EndOfSupport: date(2020, 12, 8)},
-		{Name: "1909", Build: "10.0.18363", UBR: 1556, OSImage: "Windows Server Datacenter", Tags: []string{"1909"},
-			Released: date(2019, 11, 12), EndOfSupport: date(2021, 5, 11)},
-		{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"},
-			Released: date(2020, 5, 27), EndOfSupport: date(2021, 12, 14)},
-		{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"},
-			Released: date(2020, 10, 20), EndOfSupport: date(2022, 8, 9)},
-		{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter",
-			Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14), Node: true,
-			Publisher: server, Offer: "WindowsServer", SKU: "2022-datacenter-core-smalldisk"},
-		{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"},
-			Released: date(2023, 10, 24), EndOfSupport: date(2025, 10, 24), Node: true},
-		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter",
-			Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true,
-			Pause:     "3.10.2",
-			Publisher: server, Offer: "WindowsServer", SKU: "2025-datacenter-core-smalldisk"},
-	}, added...)
+const server = "MicrosoftWindowsServer"
+
+// releases is the table. A new release is one row.
+var releases = []Release{
+	{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter",
+		Tags: []string{"ltsc2016", "1607"}, Released: date(2016, 10, 15), EndOfSupport: date(2027, 1, 12)},
+	{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter",
+		Tags: []string{"ltsc2019", "1809"}, Released: date(2018, 11, 13), EndOfSupport: date(2029, 1, 9),
+		Node:      true,
+		Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
+	{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"},
+		Released: date(2019, 5, 21), EndOfSupport: date(2020, 12, 8)},
+	{Name: "1909", Build: "10.0.18363", UBR: 1556, OSImage: "Windows Server Datacenter", Tags: []string{"1909"},
+		Released: date(2019, 11, 12), EndOfSupport: date(2021, 5, 11)},
+	{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"},
+		Released: date(2020, 5, 27), EndOfSupport: date(2021, 12, 14)},
+	{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"},
+		Released: date(2020, 10, 20), EndOfSupport: date(2022, 8, 9)},
+	{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter",
+		Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14), Node: true,
+		Publisher: server, Offer: "WindowsServer", SKU: "2022-datacenter-core-smalldisk"},
+	{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"},
+		Released: date(2023, 10, 24), EndOfSupport: date(2025, 10, 24), Node: true},
+	{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter",
+		Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true,
+		Pause:     "3.10.2",
+		Publisher: server, Offer: "WindowsServer", SKU: "2025-datacenter-core-smalldisk"},
 }
+
+// allReleases returns the table, which the caller does not change.
+func allReleases() []Release { return append(slices.Clip(releases), added...) }
 
 func date(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
