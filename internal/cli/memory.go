@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// briefHeap is the heap size up to which short commands that read much (lint, support) use memory rather than spend
-// time on garbage collection.
+// briefHeap is the heap size up to which a short command that reads much (support) uses memory rather than spend time on
+// garbage collection.
 const briefHeap = 768 << 20
 
 // hurry collects garbage less often, unless the environment has set a limit.
@@ -14,5 +14,14 @@ func hurry() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(briefHeap)
 		debug.SetGCPercent(400)
+	}
+}
+
+// save keeps the memory of a command that may run beside many others (lint) small, unless the environment has set a
+// limit: most of what lint keeps has no pointers, and collecting often costs it little.
+func save() {
+	forgetStart()
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetGCPercent(25)
 	}
 }
