@@ -2,8 +2,10 @@ package lint
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,19 +61,54 @@ func FuzzPlain(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var p plain
-		if !p.read(text) {
-			return
+	f.Fuzz(func(t *testing.T, text string) { comparePlain(t, text) })
+}
+
+// comparePlain reads a text in both ways, and reports whether it is plain.
+func comparePlain(t *testing.T, text string) bool {
+	t.Helper()
+	var p plain
+	if !p.read(text) {
+		return false
+	}
+	want, err := parseYAML(text)
+	if err != nil {
+		t.Fatalf("%q is read, but the parser says: %v", text, err)
+	}
+	if diff := cmp.Diff(lines(want), lines(&p.tree)); diff != "" {
+		t.Errorf("%q: %s", text, diff)
+	}
+	return true
+}
+
+// TestPlainLines does what FuzzPlain does, with texts of random lines: most of them have a mistake or are odd.
+func TestPlainLines(t *testing.T) {
+	random := rand.New(rand.NewPCG(36, 2022))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	read := 0
+	for range 200000 {
+		var text strings.Builder
+		for range 1 + random.IntN(6) {
+			text.WriteString(strings.Repeat("  ", random.IntN(3)) + pick("", "", "", " "))
+			for random.IntN(3) == 0 {
+				text.WriteString(pick("- ", "-  ", "-", "# "))
+			}
+			if random.IntN(4) > 0 {
+				text.WriteString(pick("a", "b.c/d-e", "\"f\"", "'g'", "true", "7", "-h", "<<", "i j", "-", "~") +
+					pick(":", ": ", ": ", ":  ", " : ", ""))
+			}
+			text.WriteString(pick("", "", "k", "l m", "n: o", "p:q", "1", "0x1", "1.5", "10.0.1", "1:2", "-3", "--r", "-", ".s", "\"t\"", "'u'",
+				"'v''w'", "{}", "[]", "{a: b, c: [d, \"e\"]}", "[f, {g: 'h'}]", "[i:j]", "{k:l}", "[m,]", "[n", "|", "|-", ">", "null", "x#y",
+				"250m", "2026-01-01", "1e3", "...", "---", "%", "&z", "*z", "!z z", "$(a)", "C:\\d"))
+			text.WriteString(pick("\n", "\n", "\n", " # c\n", "#c\n", "  \n", "\n\n", "\n  \n", ""))
 		}
-		want, err := parseYAML(text)
-		if err != nil {
-			t.Fatalf("%q is read, but the parser says: %v", text, err)
+		if comparePlain(t, text.String()) {
+			read++
 		}
-		if diff := cmp.Diff(lines(want), lines(&p.tree)); diff != "" {
-			t.Errorf("%q: %s", text, diff)
-		}
-	})
+	}
+	if read < 2000 {
+		t.Errorf("only %d of the texts are plain", read)
+	}
 }
 
 // lines writes all that a tree says, a line for each node.

@@ -19,7 +19,7 @@ type tree struct {
 	nodes []node
 	// places are the places of the nodes; nil if they are what the document's text says.
 	places []place
-	// aliases are the nodes that aliases stand for, and tags those that are not in knownTags; both are rare.
+	// aliases are the nodes that aliases mean, and tags those that are not in knownTags; both are rare.
 	aliases map[ref]ref
 	tags    map[ref]string
 }
@@ -216,7 +216,7 @@ func exactly[E any](list []E) []E {
 type converter struct {
 	tree tree
 	text strings.Builder
-	// anchors are the nodes that aliases may stand for.
+	// anchors are the nodes that aliases may mean.
 	anchors map[*yaml.Node]ref
 }
 
