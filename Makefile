@@ -135,6 +135,10 @@ e2e-az: bin/casement ## The az command line against the local Azure; writes what
 bench: build bin/kubeconform ## Measure the budgets on this machine
 	go run ./test/bench
 
+.PHONY: bench-lint
+bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
+	go run ./test/bench -vms 0 -paper 0 -nodes -1
+
 .PHONY: bench-scale
 bench-scale: build ## What clusters of several sizes cost: make bench-scale KINDS=deployment,pool SIZES=50,100; writes bin/scale.svg
 	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
