@@ -153,7 +153,7 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	if !ok {
 		return usagef("--fail-on is info, warning or error, not %q", o.failOn)
 	}
-	save()
+	lean()
 	input, err := a.lintInput(args, o)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,6 +20,9 @@ type tree struct {
 	nodes []node
 	// places are the places of the nodes; nil if they are what the document's text says.
 	places []place
+	// lines are the offsets at which the lines of the text end, once a place was asked for.
+	lines []uint32
+	once  sync.Once
 	// aliases are the nodes that aliases mean, and tags those that are not in knownTags; both are rare.
 	aliases map[ref]ref
 	tags    map[ref]string
@@ -120,13 +124,26 @@ func (t *tree) place(r ref) place {
 	if t.places != nil {
 		return t.places[r-1]
 	}
+	t.once.Do(t.findLines)
 	n := t.at(r)
-	begin := int(n.begin)
+	begin := n.begin
 	if n.style&(doubleQuoted|singleQuoted) != 0 {
 		begin--
 	}
-	before := t.text[:begin]
-	return place{int32(strings.Count(before, "\n") + 1), int32(begin - strings.LastIndexByte(before, '\n'))}
+	line, _ := slices.BinarySearch(t.lines, begin)
+	if line == 0 {
+		return place{1, int32(begin + 1)}
+	}
+	return place{int32(line + 1), int32(begin - t.lines[line-1])}
+}
+
+// findLines fills lines.
+func (t *tree) findLines() {
+	for i := range len(t.text) {
+		if t.text[i] == '\n' {
+			t.lines = append(t.lines, uint32(i))
+		}
+	}
 }
 
 // add appends a node.
