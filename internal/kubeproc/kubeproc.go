@@ -198,6 +198,7 @@ func (p *Plane) run(name string, flags ...string) error {
 	child, err := process.Start(process.Spec{
 		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...),
 		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true, Records: p.cfg.Records, Env: collection(),
+		Slack: process.Slack,
 	})
 	if err != nil {
 		return err

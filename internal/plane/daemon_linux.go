@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"casement.dev/casement/internal/process"
 )
 
 // lookPeriod is the interval at which a command reads the status of a starting plane.
@@ -29,7 +31,7 @@ func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := process.WithSlack(cmd.Start); err != nil {
 		return 0, nil, fmt.Errorf("start the local plane: %w", err)
 	}
 	done := make(chan struct{})

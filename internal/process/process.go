@@ -41,6 +41,8 @@ type Spec struct {
 	// and runs nothing else; the program inherits the thread's settings. Its error becomes
 	// Start's.
 	Before func() error
+	// Slack is the timer slack of the program; zero keeps that of the caller.
+	Slack time.Duration
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
 	// Restart makes the process start again when it ends by itself, at first at
@@ -109,6 +111,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) supervise(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
+	if p.spec.Slack > 0 {
+		_ = setSlack(p.spec.Slack) // without it the program only rests less
+	}
 	if p.spec.Before != nil {
 		if err := p.spec.Before(); err != nil {
 			started <- err

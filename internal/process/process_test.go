@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -24,6 +26,10 @@ func TestMain(m *testing.M) {
 		notify(ignore)
 		os.Stdout.WriteString("ready\n")
 		select {}
+	case "slack":
+		slack, err := os.ReadFile("/proc/self/timerslack_ns")
+		fmt.Printf("slack %s%v\n", slack, err)
+		os.Exit(0)
 	case "sleep":
 		os.Stdout.WriteString("ready\n")
 		time.Sleep(time.Hour)
@@ -114,4 +120,43 @@ func TestStartFails(t *testing.T) {
 		!strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v does not name the program", err)
 	}
+}
+
+// A program has the timer slack that it is started with, and its parent keeps its own.
+func TestSlack(t *testing.T) {
+	own, err := os.ReadFile("/proc/self/timerslack_ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		slack time.Duration
+		want  string
+	}{"the parent's": {0, "slack " + string(own)}, "a resting plane's": {Slack, "slack 50000000\n"}} {
+		t.Run(name, func(t *testing.T) {
+			spec, log := child(t, "slack", Spec{Slack: tc.slack})
+			p, err := Start(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-p.Done()
+			if data, _ := os.ReadFile(log); !strings.HasPrefix(string(data), tc.want) {
+				t.Errorf("the child says %q, want %q", data, tc.want)
+			}
+		})
+	}
+	t.Run("of a command", func(t *testing.T) {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self)
+		var out strings.Builder
+		cmd.Env, cmd.Stdout = []string{"PROCESS_TEST_CHILD=slack"}, &out
+		if err := WithSlack(cmd.Start); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "slack 50000000\n") {
+			t.Errorf("the child says %q: %v", out.String(), err)
+		}
+	})
 }
