@@ -4,23 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/clock"
 )
 
 // The kubelet's own periods (KubeletConfiguration defaults).
 const (
-	leaseSeconds   = int32(40)
-	leasePeriod    = 10 * time.Second
 	statusPeriod   = 10 * time.Second // how often the status is computed
 	reportPeriod   = 5 * time.Minute  // how often an unchanged one is written
 	runtimePeriod  = 2 * time.Second  // how often a missing CNI is looked for
@@ -37,7 +34,6 @@ type nodeState struct {
 
 	// Of the goroutine that runs the node.
 	reported time.Time // when the status was written last
-	leased   bool      // the lease exists
 }
 
 func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
@@ -77,33 +73,42 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 		}
 	}
 	close(k.ready)
-	lease, status := k.c.Clock.NewTicker(leasePeriod), k.c.Clock.NewTicker(statusPeriod)
-	defer lease.Stop()
-	defer status.Stop()
-	check := k.c.Clock.NewTimer(runtimePeriod)
-	defer check.Stop()
-	k.renewLease(ctx)
+	lease := nodeLease{k: k}
+	lease.renew(ctx)
 	if k.node.get() == nil || k.node.reported.IsZero() {
 		k.reportStatus(ctx)
 	}
+	renewal, status := k.c.Clock.NewTimer(k.beat(lease.period())), k.c.Clock.NewTimer(k.beat(statusPeriod))
+	defer renewal.Stop()
+	defer status.Stop()
 	for {
+		// While the network is ready, the status timer looks often enough.
+		var check clock.Timer
+		var look <-chan time.Time
+		if k.node.networkProblem() != "" {
+			check = k.c.Clock.NewTimer(runtimePeriod)
+			look = check.C()
+		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-lease.C():
-			k.renewLease(ctx)
+		case <-renewal.C():
+			lease.renew(ctx)
+			renewal.Reset(k.beat(lease.period()))
 		case <-status.C():
 			k.checkNetwork()
 			k.reportStatus(ctx)
+			status.Reset(k.beat(statusPeriod))
 		case <-k.poke:
 			k.checkNetwork()
 			k.reportStatus(ctx)
-		case <-check.C():
-			// While the network is ready, the status ticker looks often enough.
-			if k.node.networkProblem() != "" {
-				k.lookAtNetwork(ctx)
-			}
-			check.Reset(runtimePeriod)
+		case <-look:
+			k.lookAtNetwork(ctx)
+		}
+		if check != nil {
+			check.Stop()
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 }
@@ -246,37 +251,4 @@ func statusPatch(old, next *corev1.Node) ([]byte, error) {
 	status["addresses"] = list
 	delete(status, "$setElementOrder/addresses")
 	return json.Marshal(doc)
-}
-
-// renewLease creates or renews the node's lease.
-func (k *Kubelet) renewLease(ctx context.Context) {
-	leases := k.api.Load().coord.Leases(corev1.NamespaceNodeLease)
-	now := metav1.NewMicroTime(k.c.Clock.Now())
-	if !k.node.leased {
-		_, err := leases.Create(ctx, k.newLease(now), metav1.CreateOptions{})
-		k.node.leased = err == nil || apierrors.IsAlreadyExists(err)
-		if err == nil {
-			return
-		}
-	}
-	patch := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":%d,"renewTime":%q}}`,
-		k.nodeName, leaseSeconds, now.UTC().Format(metav1.RFC3339Micro))
-	_, err := leases.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = leases.Create(ctx, k.newLease(now), metav1.CreateOptions{})
-	}
-	if err != nil && ctx.Err() == nil {
-		k.log.Error("Failed to renew the node lease", "err", err)
-	}
-}
-
-func (k *Kubelet) newLease(now metav1.MicroTime) *coordinationv1.Lease {
-	l := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: k.nodeName, Namespace: corev1.NamespaceNodeLease},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &k.nodeName, LeaseDurationSeconds: new(leaseSeconds), RenewTime: &now},
-	}
-	if n := k.node.get(); n != nil {
-		l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}}
-	}
-	return l
 }

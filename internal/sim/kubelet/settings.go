@@ -43,6 +43,8 @@ type settings struct {
 	SystemReserved     map[string]string `json:"systemReserved"`
 	KubeReserved       map[string]string `json:"kubeReserved"`
 	ServerTLSBootstrap bool              `json:"serverTLSBootstrap"`
+	// NodeLeaseDurationSeconds is how long the node's lease lasts, which is renewed four times as often.
+	NodeLeaseDurationSeconds int32 `json:"nodeLeaseDurationSeconds"`
 }
 
 // readSettings reads config.yaml and lays the flags over it. Without the file
@@ -62,6 +64,7 @@ func (k *Kubelet) readSettings() (settings, error) {
 	s.StaticPodPath = noDrive(cmp.Or(k.flags.PodManifestPath, s.StaticPodPath, "/etc/kubernetes/manifests"))
 	s.Authentication.X509.ClientCAFile = noDrive(cmp.Or(s.Authentication.X509.ClientCAFile, "/etc/kubernetes/pki/ca.crt"))
 	s.ClusterDomain = cmp.Or(s.ClusterDomain, "cluster.local")
+	s.NodeLeaseDurationSeconds = cmp.Or(max(s.NodeLeaseDurationSeconds, 0), leaseSeconds)
 	s.MaxPods = cmp.Or(k.flags.MaxPods, s.MaxPods, 110)
 	if len(k.flags.RegisterWithTaints) > 0 {
 		s.RegisterWithTaints = k.flags.RegisterWithTaints

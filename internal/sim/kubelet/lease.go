@@ -1,0 +1,99 @@
+package kubelet
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// leaseSeconds is nodeLeaseDurationSeconds of the KubeletConfiguration's defaults.
+	leaseSeconds = int32(40)
+	// renewals is how often a kubelet renews its lease while it would last (kubelet.go,
+	// nodeLeaseRenewIntervalFraction).
+	renewals = 4
+	// beats is the number of moments in a period at which nodes do what they do periodically.
+	beats = 5
+)
+
+// beat is the time until something is done that is done each period, at the node's own of the
+// period's beats. Many nodes share a beat: their requests arrive together, and the API
+// server, etcd and those that watch wake up once for all of them. All share five, so that a
+// thousand nodes do not write at one moment.
+func (k *Kubelet) beat(period time.Duration) time.Duration {
+	now := k.c.Clock.Now()
+	own := time.Duration(hash32(k.nodeName)%beats) * period / beats
+	return now.Add(-own).Truncate(period).Add(period + own).Sub(now)
+}
+
+// nodeLease is the lease of the node as the API server last returned it; nil if it is not
+// known. It belongs to runNode.
+type nodeLease struct {
+	k    *Kubelet
+	last *coordinationv1.Lease
+}
+
+// period is the time between two renewals.
+func (l *nodeLease) period() time.Duration {
+	return time.Duration(l.k.settings.NodeLeaseDurationSeconds) * time.Second / renewals
+}
+
+// renew creates or renews the lease.
+func (l *nodeLease) renew(ctx context.Context) {
+	err := l.write(ctx)
+	if l.last == nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
+		err = l.write(ctx) // somebody else has written or deleted it
+	}
+	if err != nil && ctx.Err() == nil {
+		l.k.log.Error("Failed to renew the node lease", "err", err)
+	}
+}
+
+// write sends the lease once, as a whole: a patch costs the API server more. It drops the record
+// of who wrote which field (managedFields), which the API server would compute at each renewal.
+func (l *nodeLease) write(ctx context.Context) (err error) {
+	leases := l.k.api.Load().coord.Leases(corev1.NamespaceNodeLease)
+	if l.last == nil {
+		if l.last, err = leases.Create(ctx, l.next(), metav1.CreateOptions{}); err == nil {
+			return nil
+		}
+		l.last = nil
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		have, err := leases.Get(ctx, l.k.nodeName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		l.last = have
+	}
+	written, err := leases.Update(ctx, l.next(), metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		l.last = written
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		l.last = nil
+	}
+	return err
+}
+
+// next is the lease to write.
+func (l *nodeLease) next() *coordinationv1.Lease {
+	n := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.k.nodeName, Namespace: corev1.NamespaceNodeLease}}
+	if l.last != nil {
+		n = l.last.DeepCopy()
+		if len(n.ManagedFields) > 0 {
+			n.ManagedFields = []metav1.ManagedFieldsEntry{{}} // the API server forgets them, and records no more
+		}
+	}
+	now := metav1.NewMicroTime(l.k.c.Clock.Now())
+	n.Spec.HolderIdentity, n.Spec.LeaseDurationSeconds, n.Spec.RenewTime = &l.k.nodeName, &l.k.settings.NodeLeaseDurationSeconds, &now
+	if node := l.k.node.get(); node != nil && len(n.OwnerReferences) == 0 {
+		n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+	}
+	return n
+}
