@@ -62,19 +62,19 @@ func TestTranslate(t *testing.T) {
 		},
 		"dots cannot leave the root": {
 			command: "etcd --data-dir=/../../etc",
-			want:    "etcd --data-dir=/vm/etc --unsafe-no-fsync --log-level=warn",
+			want:    "etcd --data-dir=/vm/etc --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"a relative path is against the root": {
 			command: "etcd --data-dir=pub/X --wal-dir=../../w",
-			want:    "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --unsafe-no-fsync --log-level=warn",
+			want:    "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"one dash, and a value of its own": {
 			command: "etcd -data-dir /d --cert-file c",
-			want:    "etcd --data-dir=/vm/d --cert-file=/vm/c --unsafe-no-fsync --log-level=warn",
+			want:    "etcd --data-dir=/vm/d --cert-file=/vm/c --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"etcd without a directory": {
 			command: "etcd --name=x --data-dir=",
-			want:    "etcd --name=x --unsafe-no-fsync --log-level=warn --data-dir=/vm/default.etcd",
+			want:    "etcd --name=x --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"plugins of volumes": {
 			command: "kube-controller-manager --flex-volume-plugin-dir=/plugins -v=2",
@@ -111,7 +111,7 @@ func TestTranslate(t *testing.T) {
 				"--listen-client-urls=https://127.0.0.4:2379 " +
 				"--initial-cluster=o=https://127.0.0.9:2380,n=https://127.0.0.4:2380 " +
 				"--listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true " +
-				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn",
+				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"an address that only begins like ours": {
 			command: "kube-apiserver --etcd-servers=https://10.0.0.40:2379",
@@ -367,7 +367,8 @@ func TestLease(t *testing.T) {
 			"kube-scheduler --bind-address=127.0.0.4 --leader-elect-lease-duration=9s " +
 				"--leader-elect-renew-deadline=3s --leader-elect-retry-period=1s",
 		},
-		"elects no one": {"etcd --name=a", true, "etcd --name=a --unsafe-no-fsync --log-level=warn --data-dir=/vm/default.etcd"},
+		"elects no one": {"etcd --name=a", true,
+			"etcd --name=a --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := mapping()
