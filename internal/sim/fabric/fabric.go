@@ -20,7 +20,7 @@ type Config struct {
 	// Log receives changes of health and of listeners; nil discards them.
 	Log *slog.Logger
 	// Probe is the interval at which an unhealthy backend is probed; 250 ms when
-	// zero. A healthy one is probed at 16 times that. The intervals of the load
+	// zero. A healthy one is probed at 40 times that. The intervals of the load
 	// balancers' own probes are written for a data centre and are not used; their
 	// thresholds are.
 	Probe time.Duration

@@ -41,7 +41,7 @@ const (
 
 // healthyFactor is how many intervals pass between two probes of a healthy backend. One
 // that a connection finds dead is probed at once.
-const healthyFactor = 16
+const healthyFactor = 40
 
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50

@@ -48,11 +48,12 @@ type CloudController struct {
 }
 
 // The lease's times are longer than the real one's defaults (15, 10 and 2 seconds), so that
-// it is not lost on a machine whose processor others use too.
+// it is not lost on a machine whose processor others use too. A leader renews it each
+// retryPeriod.
 const (
 	leaseDuration = 40 * time.Second
 	renewDeadline = 30 * time.Second
-	retryPeriod   = 4 * time.Second
+	retryPeriod   = 10 * time.Second
 )
 
 // Run takes part in the election of a leader and works while it leads, until ctx
