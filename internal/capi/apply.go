@@ -18,14 +18,14 @@ import (
 // of a MachineSet.
 const rememberedIntents = 1 << 15
 
-// applier is a client that sends no write which would change nothing. Cluster API
-// applies metadata to a machine, its infrastructure and its bootstrap config in each pass of their
-// MachineSet unless their resource versions are those of the last pass, and they change some thirty times
-// until the node is ready.
+// applier is a client that sends no write which would change nothing. Cluster API applies
+// metadata to a machine, its infrastructure and its bootstrap config in each pass of their
+// MachineSet unless their resource versions are those of the last pass, and they change some
+// thirty times until the node is ready.
 //
 // An apply changes nothing if its manager has applied the same intent before and still owns
-// the same fields: whoever changes the value of a field takes it from the managers that applied
-// it. Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
+// the same fields: whoever changes the value of a field takes it from the managers that
+// applied it. Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
 type applier struct {
 	client.Client
 	intents *lru.Cache // intentKey to intent

@@ -22,12 +22,12 @@ const (
 	longestTurn   = 10 * time.Second
 )
 
-// pacer lets objects rest between two passes. Each event of a Machine triggers a pass over it and
-// over all that look at it, and a pass on a stale cache writes what the next one writes
+// pacer lets objects rest between two passes. Each event of a Machine triggers a pass over it
+// and over all that look at it, and a pass on a stale cache writes what the next one writes
 // again; after a rest one pass serves several events. A small cluster does not notice the
-// rest, where upstream's gate ReconcilerRateLimiting always waits a second; of a thousand machines each
-// has a pass every eight seconds, and so has their MachineSet, whose passes look at all of them: what one
-// machine costs does not grow with their number.
+// rest, where upstream's gate ReconcilerRateLimiting always waits a second. Of a thousand
+// machines each has a pass every eight seconds, and so has their MachineSet, whose passes
+// look at all of them: what one machine costs does not grow with their number.
 //
 // Without the gate PriorityQueue, whose queue this is, nothing rests.
 type pacer struct {

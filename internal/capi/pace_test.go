@@ -75,7 +75,8 @@ func TestTurns(t *testing.T) {
 
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := (&pacer{}).options(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Hour))
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Hour)
+		q := (&pacer{}).options(1).NewQueue("machine", limiter)
 		defer q.ShutDown()
 		for _, name := range []string{"one", "two", "three"} {
 			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})

@@ -20,8 +20,9 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// addonInstaller offers addons in the namespaces of the Clusters that request them, since a ClusterResourceSet applies to
-// its own namespace only; each that is offered is reconciled at every change of a Cluster there. It withdraws an addon that HelmChartProxies install on all Clusters that request it.
+// addonInstaller offers addons in the namespaces of the Clusters that request them, since a ClusterResourceSet applies
+// to its own namespace only; each that is offered is reconciled at every change of a Cluster there. It withdraws an
+// addon that HelmChartProxies install on all Clusters that request it.
 type addonInstaller struct {
 	client client.Client
 	cache  client.Reader
