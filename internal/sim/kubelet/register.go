@@ -84,10 +84,10 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	for {
 		// While the network is ready, the status timer looks often enough.
 		var check clock.Timer
-		var look <-chan time.Time
+		var missing <-chan time.Time
 		if k.node.networkProblem() != "" {
 			check = k.c.Clock.NewTimer(runtimePeriod)
-			look = check.C()
+			missing = check.C()
 		}
 		select {
 		case <-ctx.Done():
@@ -101,7 +101,7 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 		case <-k.poke:
 			k.checkNetwork()
 			k.reportStatus(ctx)
-		case <-look:
+		case <-missing:
 			k.lookAtNetwork(ctx)
 		}
 		if check != nil {
