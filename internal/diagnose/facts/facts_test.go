@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		for _, p := range providers {
 			crds = append(crds, p.CRDs...)
 		}
-		return kubeproc.InstallCRDs(context.Background(), server, crds)
+		return kubetest.InstallCRDs(context.Background(), server, crds)
 	}))
 }
 

@@ -8,6 +8,12 @@ import (
 	"sync"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
 	"casement.dev/casement/internal/kubeproc"
 )
 
@@ -56,4 +62,29 @@ func (w *Warnings) Take() []string {
 	defer w.mu.Unlock()
 	defer func() { w.list = nil }()
 	return w.list
+}
+
+// InstallCRDs installs kinds and waits until reads from the API server's caches, which are made at
+// the first request for a kind, show what was written: the watch of a new cache may begin 100 ms late.
+func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	if err := kubeproc.InstallCRDs(ctx, cfg, crds); err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			if !v.Storage {
+				continue
+			}
+			kind := schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural}
+			// A consistent read is answered by a cache that has caught up.
+			if _, err := client.Resource(kind).List(ctx, metav1.ListOptions{}); err != nil {
+				return fmt.Errorf("list %s: %w", crd.Name, err)
+			}
+		}
+	}
+	return nil
 }

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 			return err
 		}
 		crds = append(crds, charts...)
-		return kubeproc.InstallCRDs(context.Background(), server, crds)
+		return kubetest.InstallCRDs(context.Background(), server, crds)
 	}))
 }
 
