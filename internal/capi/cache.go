@@ -3,7 +3,7 @@ package capi
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,7 +25,7 @@ import (
 // which the core needs, and the data of the secrets of clusters that one of them reads.
 type sharedCache struct {
 	cache.Cache
-	start sync.Once
+	started atomic.Bool
 }
 
 func newSharedCache(cfg Config) (*sharedCache, error) {
@@ -68,13 +68,9 @@ func (c *sharedCache) forManager(*rest.Config, cache.Options) (cache.Cache, erro
 // Start implements cache.Cache: the first manager that starts runs the cache, for as long as
 // all managers run.
 func (c *sharedCache) Start(ctx context.Context) error {
-	var err error
-	first := false
-	c.start.Do(func() { first = true })
-	if first {
-		err = c.Cache.Start(ctx)
-	} else {
+	if c.started.Swap(true) {
 		<-ctx.Done()
+		return nil
 	}
-	return err
+	return c.Cache.Start(ctx)
 }
