@@ -81,7 +81,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		began := time.Now()
 		view, missing, err := w.observe(ctx, c)
 		// Reading a cluster of a thousand machines takes long, so the interval grows with the duration of a read.
-		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
+		next := min(max(250*time.Millisecond, 10*time.Since(began)), 15*time.Second)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
 			progress.End(terminal.View{Elapsed: time.Since(w.start)},

@@ -57,6 +57,7 @@ type Host struct {
 	// suspects is a semaphore of one place: a guest that may have ended an earlier supervisor
 	// takes it for suspectLead when it boots, so that such guests start one after the other.
 	suspects chan struct{}
+	seats    seats
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
 	// have not started yet.
@@ -103,6 +104,7 @@ func New(config Config) *Host {
 	return &Host{
 		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
+		seats: newSeats(),
 	}
 }
 
@@ -371,6 +373,9 @@ func (m *Host) List() []Guest {
 		}
 		if g.turn.waits() {
 			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
+		}
+		if g.queued.Load() {
+			d.Message = fmt.Sprintf("it waits for its turn: %d guests join at the same time on this machine", cap(m.seats))
 		}
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"casement.dev/casement/azuresim/host"
@@ -30,6 +31,8 @@ type machine struct {
 	done     chan struct{}
 	err      error
 	turn     *turn // of a guest of an earlier run
+	// queued is set while the guest waits for a seat.
+	queued atomic.Bool
 	// injected holds the fault rules that have matched the guest.
 	injected map[string]bool
 }
@@ -39,6 +42,11 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
 		return err
 	}
+	leave, err := m.seats.take(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	booted, err := m.beginBoot(ctx, g.vm.ID)
 	if err != nil {
 		return err
@@ -71,6 +79,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		origin:    fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name},
 		cluster:   m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
+		ready: leave,
 	}
 	n.web = m.web(n.origin)
 	body, err := guest.New(guest.Config{
@@ -102,6 +111,9 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	}
 	booted()
 	g.booted()
+	if !n.hasKubelet() {
+		leave()
+	}
 	<-ctx.Done()
 	return nil
 }

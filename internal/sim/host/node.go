@@ -46,6 +46,7 @@ type node struct {
 	ctx      context.Context
 	web      *http.Transport // of the machine's programs
 	work     sync.WaitGroup
+	ready    func() // called when the node is ready for the first time
 
 	mu        sync.Mutex
 	kubelet   *kubelet.Kubelet
@@ -161,6 +162,13 @@ func (n *node) stopKubelet() {
 	}
 }
 
+// hasKubelet reports whether a kubelet runs.
+func (n *node) hasKubelet() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.kubelet != nil
+}
+
 // close ends the kubelet, the containers and the static pods.
 func (n *node) close(ctx context.Context) {
 	n.stopKubelet()
@@ -200,6 +208,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Folders:   n.folders,
 		Health:    n.health,
 		Identity:  n.containerIdentity,
+		OnReady:   n.ready,
 		Log:       n.console,
 	}
 }

@@ -78,6 +78,7 @@ type join struct {
 	Options
 	cfg    JoinConfig
 	resume bool
+	conf   string // the host's path of kubelet.conf, once it is known
 }
 
 // Join makes the machine a member of the cluster named by its configuration. It
@@ -197,6 +198,12 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 
 // bootstrapped reports whether kubelet.conf exists and names a credential.
 func (j *join) bootstrapped() bool {
+	if j.conf == "" {
+		j.conf, _ = j.Path(kubeletConf) // "" is looked for again
+	}
+	if _, err := os.Lstat(j.conf); err != nil {
+		return false // cheaper than read, which looks for each part of a Windows path in any case
+	}
 	data, err := j.read(kubeletConf)
 	if err != nil {
 		return false

@@ -92,6 +92,9 @@ type Config struct {
 	// Identity takes the identity that a container's credential spec names, on Windows, and
 	// returns it as DOMAIN\ACCOUNT$. Nil refuses every spec. Its error is the runtime's.
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
+	// OnReady is called when the node becomes ready for the first time since New, with a
+	// registration before it; nil does nothing. It must not block.
+	OnReady func()
 	// Stages are the durations of simulated steps; zero is at once.
 	Stages Stages
 	// Clock paces everything; nil is the real one.
@@ -213,6 +216,9 @@ func New(c Config) (*Kubelet, error) {
 	}
 	if c.Log == nil {
 		c.Log = io.Discard
+	}
+	if c.OnReady == nil {
+		c.OnReady = func() {}
 	}
 	if c.Health == nil {
 		c.Health = func() Health { return Health{} }

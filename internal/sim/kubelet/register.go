@@ -81,7 +81,11 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	renewal, status := k.c.Clock.NewTimer(k.beat(lease.period())), k.c.Clock.NewTimer(k.beat(statusPeriod))
 	defer renewal.Stop()
 	defer status.Stop()
+	ready := sync.OnceFunc(k.c.OnReady)
 	for {
+		if k.node.networkProblem() == "" {
+			ready()
+		}
 		// While the network is ready, the status timer looks often enough.
 		var check clock.Timer
 		var missing <-chan time.Time

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // publish computes the pod's status and writes it if it has changed.
@@ -21,7 +22,7 @@ func (w *worker) publish(ctx context.Context) {
 	if gone || ctx.Err() != nil {
 		return
 	}
-	name, uid := w.name, w.uid
+	name, uid, latest := w.name, w.uid, pod
 	if w.static {
 		mirror := w.ensureMirror(ctx, pod)
 		if mirror == nil {
@@ -30,9 +31,9 @@ func (w *worker) publish(ctx context.Context) {
 		if w.mirror != mirror.UID {
 			w.mirror, w.written = mirror.UID, nil
 		}
-		name, uid = mirror.Name, mirror.UID
+		name, uid, latest = mirror.Name, mirror.UID, mirror
 	}
-	if w.written != nil && semanticEqual(*w.written, w.status) {
+	if w.written != nil && semanticEqual(*w.written, w.status) && !w.overruled(latest) {
 		return
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": w.status})
@@ -40,10 +41,11 @@ func (w *worker) publish(ctx context.Context) {
 		return
 	}
 	for range 3 {
-		_, err = w.k.api.Load().core.Pods(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch,
+		var shown *corev1.Pod
+		shown, err = w.k.api.Load().core.Pods(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch,
 			metav1.PatchOptions{}, "status")
 		if err == nil {
-			w.written = w.status.DeepCopy()
+			w.written, w.version = w.status.DeepCopy(), shown.ResourceVersion
 			return
 		}
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !w.k.sleep(ctx, 200*time.Millisecond) {
@@ -52,6 +54,20 @@ func (w *worker) publish(ctx context.Context) {
 	}
 	w.k.log.Error("Failed to update status for pod", "pod", w.namespace+"/"+name, "err", err)
 	w.signalLater(ctx)
+}
+
+// overruled reports whether another client has changed a condition of the kubelet after its last write, as
+// the node lifecycle controller does with the pods of a lost node.
+func (w *worker) overruled(latest *corev1.Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(latest.ResourceVersion, w.version)
+	if err != nil || order <= 0 {
+		return false // the watch has not shown that write yet
+	}
+	return slices.ContainsFunc(w.status.Conditions, func(ours corev1.PodCondition) bool {
+		return slices.ContainsFunc(latest.Status.Conditions, func(theirs corev1.PodCondition) bool {
+			return theirs.Type == ours.Type && theirs.Status != ours.Status
+		})
+	})
 }
 
 // signalLater wakes the worker after a failed write.
@@ -99,7 +115,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.PodIP = s.HostIP
 		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
 	}
-	s.Conditions = podConditions(pod, &s, w.sandbox.ready && !terminating, now)
+	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
 	return s
 }
 
@@ -150,15 +166,16 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 }
 
 // podConditions returns the kubelet's five conditions together with the conditions of other
-// controllers.
-func podConditions(pod *corev1.Pod, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
+// controllers. The times of transitions are those of last, which the kubelet computed before: on a
+// busy machine the watch has not shown them yet, and with a new time each look would be a write.
+func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: observed(pod, kind)}
 		if !ok {
 			c.Status, c.Reason, c.Message = corev1.ConditionFalse, reason, message
 		}
-		for _, o := range pod.Status.Conditions {
+		for _, o := range last {
 			if o.Type == kind && o.Status == c.Status {
 				c.LastTransitionTime = o.LastTransitionTime
 			}

@@ -35,6 +35,7 @@ type worker struct {
 	verdict    verdict
 	status     corev1.PodStatus // as last computed
 	written    *corev1.PodStatus
+	version    string // of the pod that the last write of its status returned
 	mirror     types.UID
 	events     map[string]*corev1.Event
 	ending     *ending // nil until the pod is to go
