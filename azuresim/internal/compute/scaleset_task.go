@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/azuresim/internal/engine"
@@ -198,7 +199,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 	results := make(chan *engine.Error, len(tasks))
 	running := 0
 	for len(tasks) > 0 || running > 0 {
-		changed := s.Changed()
+		changed, began := s.Changed(), time.Now()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
 			done, e := outcome(s, k)
@@ -231,6 +232,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 		if len(tasks) == 0 && running == 0 {
 			break
 		}
+		rest := min(restFactor*time.Since(began), longestRest)
 		select {
 		case <-ctx.Done():
 			return errStopping()
@@ -238,9 +240,29 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 			running--
 			failed = firstError(failed, e)
 		case <-changed:
+			if !pause(ctx, rest) {
+				return errStopping()
+			}
 		}
 	}
 	return failed
+}
+
+// After a look at all its tasks an operation rests restFactor times as long as the look took, but not
+// longer than longestRest: each of a thousand guests makes a dozen changes, and each is a look.
+const (
+	restFactor  = 5
+	longestRest = time.Second
+)
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 func firstError(a, b *engine.Error) *engine.Error {

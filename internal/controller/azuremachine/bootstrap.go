@@ -43,11 +43,12 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) t
 	if s.vm == nil || since == nil || since.Status == metav1.ConditionFalse && since.Reason != infrav1.CreatingReason {
 		return 0
 	}
-	due, again := cloud.BootstrapLook(now.Sub(since.LastTransitionTime.Time))
+	id := desired.VMID(s.AzureCluster, s.vmName)
+	due, again := r.looks.Due(id, since.LastTransitionTime.Time, now)
 	if !due {
 		return again
 	}
-	text, err := s.Azure.Console(ctx, desired.VMID(s.AzureCluster, s.vmName))
+	text, err := s.Azure.Console(ctx, id)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(2).Info("The serial console was not read", "reason", err.Error())
 		return again

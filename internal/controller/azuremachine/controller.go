@@ -45,6 +45,8 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
+
+	looks cloud.Looks
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=list;watch;patch

@@ -43,10 +43,9 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now t
 		condition.True(m.shown, infrav1.BootstrapSucceededCondition, condition.Provisioned)
 		return 0, client.IgnoreNotFound(r.Client.Status().Patch(ctx, m.shown, client.MergeFrom(before)))
 	}
-	age := now.Sub(m.instance.created)
-	due, again := cloud.BootstrapLook(age)
-	if !due || reported != nil && now.Sub(reported.LastTransitionTime.Time) < age/2 {
-		return again, nil // it is too young, or was looked at when it was more than half as old
+	due, again := r.looks.Due(m.instance.id, m.instance.created, now)
+	if !due {
+		return again, nil
 	}
 	text, err := s.Azure.Console(ctx, m.instance.id)
 	if err != nil {

@@ -47,6 +47,8 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
+
+	looks cloud.Looks
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepools,verbs=list;watch;patch

@@ -2,7 +2,9 @@ package cloud
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"casement.dev/casement/internal/diagnose/cause"
@@ -22,16 +24,40 @@ const (
 	lastLines    = 3
 )
 
-// BootstrapLook reports whether the console of a machine of some age is to be read now, and
-// when to read it again, or 0 for never.
-func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
-	switch {
+// Looks remembers when the consoles of virtual machines were read, so that a pass reads one only
+// when a look is due: many events trigger passes, and each read is a call to Azure. The zero
+// value remembers none. It is safe for concurrent use.
+type Looks struct {
+	mu   sync.Mutex
+	last map[string]look
+}
+
+// look is the last read of a console.
+type look struct{ at, until time.Time }
+
+// Due reports whether the console of a virtual machine is to be read now, which counts as read then,
+// and when to read it again, or 0 for never. since is when it began to boot.
+func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Duration) {
+	switch age := now.Sub(since); {
 	case age < firstLook:
 		return false, firstLook - age
 	case age > lastLook:
 		return false, 0
 	}
-	return true, age
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, ok := l.last[id]; ok && !last.at.Before(since) {
+		// The next look is due when the machine is twice as old as at the last one.
+		if next := last.at.Sub(since); now.Sub(last.at) < next {
+			return false, next - now.Sub(last.at)
+		}
+	}
+	if l.last == nil {
+		l.last = map[string]look{}
+	}
+	maps.DeleteFunc(l.last, func(_ string, k look) bool { return k.until.Before(now) })
+	l.last[id] = look{at: now, until: since.Add(lastLook)}
+	return true, now.Sub(since)
 }
 
 // BootstrapFailure returns the last problem on a console that explains why a bootstrap

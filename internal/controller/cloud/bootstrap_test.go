@@ -3,6 +3,7 @@ package cloud
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBootstrapFailure(t *testing.T) {
@@ -26,5 +27,37 @@ func TestBootstrapFailure(t *testing.T) {
 				t.Errorf("no next step: %s", message)
 			}
 		})
+	}
+}
+
+func TestLooks(t *testing.T) {
+	began := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	var looks Looks
+	for _, step := range []struct {
+		name  string
+		id    string
+		age   time.Duration
+		due   bool
+		again time.Duration
+	}{
+		{"too young", "a", 20 * time.Second, false, 40 * time.Second},
+		{"the first look", "a", time.Minute, true, time.Minute},
+		{"a pass just after", "a", 61 * time.Second, false, 59 * time.Second},
+		{"another machine", "b", 61 * time.Second, true, 61 * time.Second},
+		{"twice as old", "a", 2 * time.Minute, true, 2 * time.Minute},
+		{"not twice as old", "a", 3 * time.Minute, false, time.Minute},
+		{"late", "a", 50 * time.Minute, true, 50 * time.Minute},
+		{"too old", "a", 61 * time.Minute, false, 0},
+	} {
+		due, again := looks.Due(step.id, began, began.Add(step.age))
+		if due != step.due || again != step.again {
+			t.Errorf("%s: %t, again in %v, want %t, %v", step.name, due, again, step.due, step.again)
+		}
+	}
+	if due, _ := looks.Due("a", began.Add(2*time.Hour), began.Add(2*time.Hour+time.Minute)); !due {
+		t.Error("a machine that booted again is not looked at")
+	}
+	if len(looks.last) != 1 {
+		t.Errorf("%d machines are remembered, want 1: the other is too old", len(looks.last))
 	}
 }

@@ -109,6 +109,7 @@ type controller struct {
 	services corelisters.ServiceLister
 	applied  map[string]string // load balancer name to what was put last
 	failed   string            // the last error that was printed
+	look     time.Time         // when the nodes are looked at next
 }
 
 // lead follows services and nodes until ctx ends.
@@ -153,12 +154,14 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	defer factory.Shutdown()
 	factory.WaitForCacheSync(ctx.Done())
 	for ctx.Err() == nil {
+		began := time.Now()
 		wait := k.pass(ctx)
+		rest := max(settle, restFactor*time.Since(began))
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 		case <-changed:
-			pause(ctx, settle)
+			pause(ctx, rest)
 		case <-t.C:
 		}
 		t.Stop()
@@ -175,6 +178,9 @@ func matters(old, new *corev1.Node) bool {
 const (
 	lifecyclePeriod = 5 * time.Second
 	retryAfterError = time.Second
+	// restFactor is how many times as long as a pass the pause after it is: a pass costs more with
+	// more nodes, and they change more often.
+	restFactor = 5
 )
 
 // pass reconciles everything once and returns the time until the next pass.
@@ -197,9 +203,13 @@ func (k *controller) pass(ctx context.Context) time.Duration {
 	return lifecyclePeriod
 }
 
-// reconcileNodes deletes the nodes that are not ready and whose machine is gone. It lists the
-// cloud's machines only where a node is not ready.
+// reconcileNodes deletes the nodes that are not ready and whose machine is gone, once in each
+// lifecyclePeriod. It lists the cloud's machines only where a node is not ready.
 func (k *controller) reconcileNodes(ctx context.Context) error {
+	if time.Now().Before(k.look) {
+		return nil
+	}
+	k.look = time.Now().Add(lifecyclePeriod)
 	nodes, err := k.nodes.List(labels.Everything())
 	if err != nil {
 		return err
