@@ -147,11 +147,12 @@ func appendNew(list []string, item string) []string {
 // write makes the files that the kubelet and the components start from.
 func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 	o.say("certs", "Using certificateDir folder %q", guestPKI)
-	if err := certs.CreatePKIAssets(cfg); err != nil {
+	keys := cheapKeys(cfg)
+	if err := certs.CreatePKIAssets(keys); err != nil {
 		return fmt.Errorf("certs: %w", err)
 	}
 	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
-	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName,
+	if err := o.kubeconfigs(keys, constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName,
 		constants.KubeletKubeConfigFileName,
 		constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
@@ -172,6 +173,18 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 		return fmt.Errorf("kubelet-start: %w", err)
 	}
 	return o.manifests(cfg)
+}
+
+// cheapKeys returns a configuration whose keys are of ECDSA where kubeadm's default is RSA-2048: ten of
+// those take two seconds of a processor to generate, and each connection to the API server costs
+// a signature. The configuration that is uploaded says what was asked for.
+func cheapKeys(cfg *kubeadmapi.InitConfiguration) *kubeadmapi.InitConfiguration {
+	if cfg.EncryptionAlgorithmType() != kubeadmapi.EncryptionAlgorithmRSA2048 {
+		return cfg
+	}
+	cheap := cfg.DeepCopy()
+	cheap.EncryptionAlgorithm = kubeadmapi.EncryptionAlgorithmECDSAP256
+	return cheap
 }
 
 // manifests writes the static pods with the paths that hold inside the guest.

@@ -39,11 +39,12 @@ func (o options) join(ctx context.Context) error {
 		return fmt.Errorf("certs: the shared certificates of the control plane are not all in %s: bootstrap "+
 			"data has to write the cluster's CAs and the service account key: %w", guestPKI, err)
 	}
-	if err := certs.CreatePKIAssets(cfg); err != nil {
+	keys := cheapKeys(cfg)
+	if err := certs.CreatePKIAssets(keys); err != nil {
 		return fmt.Errorf("certs: %w", err)
 	}
 	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
-	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.ControllerManagerKubeConfigFileName,
+	if err := o.kubeconfigs(keys, constants.AdminKubeConfigFileName, constants.ControllerManagerKubeConfigFileName,
 		constants.SchedulerKubeConfigFileName); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}

@@ -10,6 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// cached reads from the API server's cache, as a kubelet does: no read of etcd, and as late as a watch.
+var cached = metav1.GetOptions{ResourceVersion: "0"}
+
 // environment returns what a container is started with. The error is one for which a
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
@@ -92,7 +95,7 @@ func chosen(data map[string]string, err error, kind, name, key string, optional 
 }
 
 func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := w.k.api.Load().core.ConfigMaps(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	o, err := w.k.api.Load().core.ConfigMaps(pod.Namespace).Get(ctx, name, cached)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -100,7 +103,7 @@ func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, op
 }
 
 func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := w.k.api.Load().core.Secrets(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	o, err := w.k.api.Load().core.Secrets(pod.Namespace).Get(ctx, name, cached)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}
