@@ -63,6 +63,9 @@ type waited struct {
 	// of it.
 	missing string
 	view    terminal.View
+	// machines are those that were read last, at read.
+	machines []clusterv1.Machine
+	read     time.Time
 	// changed is the time at which a step last changed.
 	changed time.Time
 	// causes receives the first cause from casement why; asked is true while that is being determined.
@@ -70,6 +73,14 @@ type waited struct {
 	asked  time.Time
 	cause  string
 }
+
+// A look costs the API server more than this process: the pause after it grows with how long it took, and all
+// machines are read again after a time that grows with their number.
+const (
+	shortestPause = 250 * time.Millisecond
+	longestPause  = 5 * time.Second
+	perMachine    = 20 * time.Millisecond
+)
 
 // stalled is the time without a change after which the cause is determined.
 const stalled = 10 * time.Second
@@ -80,8 +91,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 	for {
 		began := time.Now()
 		view, missing, err := w.observe(ctx, c)
-		// Reading a cluster of a thousand machines takes long, so the interval grows with the duration of a read.
-		next := min(max(250*time.Millisecond, 10*time.Since(began)), 15*time.Second)
+		next := min(max(shortestPause, 4*time.Since(began)), longestPause)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
 			progress.End(terminal.View{Elapsed: time.Since(w.start)},
@@ -189,10 +199,18 @@ func overdue(ctx context.Context) bool {
 
 // observe reads the cluster's progress; missing describes what is still missing.
 func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
-	o, err := rollout.Read(ctx, c, w.key)
+	o, err := rollout.ReadOwners(ctx, c, w.key)
 	if err != nil {
 		return view, "", err
 	}
+	// Until their owners are complete the machines are shown, and decide nothing.
+	if w.deleted || o.MissingOfOwners() == "" || time.Since(w.read) > time.Duration(len(w.machines))*perMachine {
+		if w.machines, err = rollout.Machines(ctx, c, w.key); err != nil {
+			return view, "", err
+		}
+		w.read = time.Now()
+	}
+	o.Machines = w.machines
 	missing = o.Missing()
 	view = terminal.View{Elapsed: time.Since(w.start), Steps: w.steps(o, missing)}
 	view.Title = fmt.Sprintf("%d machines, %d nodes ready", len(o.Machines), o.NodesReady())

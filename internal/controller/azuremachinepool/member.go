@@ -67,21 +67,22 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	if err := r.Client.List(ctx, &machines, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {
 		return nil, fmt.Errorf("list the Machines of MachinePool %s: %w", s.machinePool.Name, err)
 	}
-	var members []member
-	for i := range shown.Items {
-		m := member{shown: &shown.Items[i]}
-		for j := range machines.Items {
-			if ref := machines.Items[j].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind &&
-				ref.Name == m.shown.Name {
-				m.machine = &machines.Items[j]
-			}
+	ofShown := map[string]*clusterv1.Machine{} // by the name of the AzureMachinePoolMachine
+	for i := range machines.Items {
+		if ref := machines.Items[i].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind {
+			ofShown[ref.Name] = &machines.Items[i]
 		}
+	}
+	var members []member
+	at := map[string]int{} // the index of a member, by its provider ID in lower case
+	for i := range shown.Items {
+		m := member{shown: &shown.Items[i], machine: ofShown[shown.Items[i].Name]}
+		at[strings.ToLower(m.shown.Spec.ProviderID)] = len(members)
 		members = append(members, m)
 	}
 	for i := range found {
-		id := desired.ProviderID(found[i].id)
-		j := slices.IndexFunc(members, func(m member) bool { return m.shown != nil && strings.EqualFold(m.shown.Spec.ProviderID, id) })
-		if j < 0 {
+		j, ok := at[strings.ToLower(desired.ProviderID(found[i].id))]
+		if !ok {
 			members = append(members, member{})
 			j = len(members) - 1
 		}

@@ -27,22 +27,30 @@ type Objects struct {
 	Machines     []clusterv1.Machine
 }
 
-// Read reads a cluster's objects; the error is that of the API server.
+// Read returns the objects of a cluster that its rollout depends on, or the API server's error.
 func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, error) {
+	o, err := ReadOwners(ctx, c, key)
+	if err != nil {
+		return o, err
+	}
+	o.Machines, err = Machines(ctx, c, key)
+	return o, err
+}
+
+// ReadOwners is Read without the machines, which are most of the objects of a large cluster.
+func ReadOwners(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, error) {
 	o := Objects{Cluster: &clusterv1.Cluster{}}
 	if err := c.Get(ctx, key, o.Cluster); err != nil {
 		return o, err
 	}
-	of := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 	var deployments clusterv1.MachineDeploymentList
 	var pools clusterv1.MachinePoolList
-	var machines clusterv1.MachineList
-	for _, list := range []client.ObjectList{&deployments, &pools, &machines} {
-		if err := c.List(ctx, list, of...); err != nil {
+	for _, list := range []client.ObjectList{&deployments, &pools} {
+		if err := c.List(ctx, list, of(key)...); err != nil {
 			return o, err
 		}
 	}
-	o.Deployments, o.Pools, o.Machines = deployments.Items, pools.Items, machines.Items
+	o.Deployments, o.Pools = deployments.Items, pools.Items
 	if ref := o.Cluster.Spec.ControlPlaneRef; ref.Kind == "KubeadmControlPlane" {
 		found := &controlplanev1.KubeadmControlPlane{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, found)
@@ -54,6 +62,18 @@ func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, 
 		}
 	}
 	return o, nil
+}
+
+// Machines returns the machines of a cluster.
+func Machines(ctx context.Context, c client.Client, key client.ObjectKey) ([]clusterv1.Machine, error) {
+	var machines clusterv1.MachineList
+	err := c.List(ctx, &machines, of(key)...)
+	return machines.Items, err
+}
+
+// of selects the objects of a cluster.
+func of(key client.ObjectKey) []client.ListOption {
+	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
 
 // NodesReady counts the machines whose nodes are ready for pods.
@@ -71,9 +91,12 @@ func (o Objects) NodesReady() int {
 // every status describes the present spec, every replica count is reached by machines of
 // the present template, every machine has a ready node and none is being deleted.
 func (o Objects) Missing() string {
-	for _, check := range []func(Objects) string{
-		Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines,
-	} {
+	return cmp.Or(o.MissingOfOwners(), o.machines())
+}
+
+// MissingOfOwners is Missing without what the machines say.
+func (o Objects) MissingOfOwners() string {
+	for _, check := range []func(Objects) string{Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools} {
 		if missing := check(o); missing != "" {
 			return missing
 		}

@@ -153,6 +153,14 @@ func foldCase(root *os.Root, rel string) string {
 	if _, err := root.Lstat(rel); err == nil {
 		return rel
 	}
+	if dir, name := path.Split(rel); dir != "" { // most often the last part alone is missing
+		if _, err := root.Lstat(strings.TrimSuffix(dir, "/")); err == nil {
+			if found, ok := findFold(root, path.Clean(dir), name); ok {
+				name = found
+			}
+			return path.Join(dir, name)
+		}
+	}
 	parts := strings.Split(rel, "/")
 	at := "."
 	for i, part := range parts {
