@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/cluster-api/feature"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -34,6 +35,29 @@ type pacer struct {
 	mu     sync.Mutex // guards the queues' turns too
 	queues []*pacedQueue
 	swept  time.Time
+	ended  []func(types.NamespacedName) error // called at the end of each pass
+}
+
+// ends adds a function that is called at the end of each pass, with the name of its object. An error
+// triggers another pass.
+func (p *pacer) ends(f func(types.NamespacedName) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = append(p.ended, f)
+}
+
+// during calls f if a pass over an object of a name is running, and before its end; it reports whether
+// one is.
+func (p *pacer) during(name types.NamespacedName, f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.queues {
+		if t := q.turns[reconcile.Request{NamespacedName: name}]; t != nil && !t.begun.IsZero() {
+			f()
+			return true
+		}
+	}
+	return false
 }
 
 // options are the options of a controller with n workers whose objects rest.
@@ -160,24 +184,30 @@ func (q *pacedQueue) Get() (reconcile.Request, bool) {
 
 // Done implements workqueue.TypedInterface.
 func (q *pacedQueue) Done(r reconcile.Request) {
-	asked := q.end(r)
-	q.PriorityQueue.Done(r)
+	asked, ended := q.end(r)
+	for _, f := range ended {
+		if f(r.NamespacedName) != nil {
+			asked = append(asked, priorityqueue.AddOpts{After: q.limiter.When(r)})
+		}
+	}
+	q.PriorityQueue.Done(r) // the next pass may begin
 	for _, o := range asked {
 		q.add(o, r)
 	}
 }
 
-// end records that a pass has ended, and returns the requests that arrived during it.
-func (q *pacedQueue) end(r reconcile.Request) []priorityqueue.AddOpts {
+// end records that a pass has ended, and returns the requests that arrived during it and what is to be
+// called.
+func (q *pacedQueue) end(r reconcile.Request) ([]priorityqueue.AddOpts, []func(types.NamespacedName) error) {
 	q.pacer.mu.Lock()
 	defer q.pacer.mu.Unlock()
 	t := q.turns[r]
 	if t == nil {
-		return nil
+		return nil, q.pacer.ended
 	}
 	now := time.Now()
 	asked := t.asked
 	*t = turn{next: now.Add(q.pacer.rest(now.Sub(t.begun)))}
 	q.pacer.sweep(now)
-	return asked
+	return asked, q.pacer.ended
 }

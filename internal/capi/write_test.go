@@ -2,10 +2,12 @@ package capi
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +23,7 @@ var api client.Client
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		scheme := runtime.NewScheme()
-		if err := coordinationv1.AddToScheme(scheme); err != nil {
+		if err := errors.Join(coordinationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 			return err
 		}
 		var err error

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"maps"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -14,10 +16,85 @@ const sampleEvery = 15 * time.Second
 
 // newQueue returns the work queue of a controller. It is client-go's, with slow tickers:
 // the priority queue of controller-runtime samples twice a second, which cannot be set, and
-// with seven controllers that was two thirds of what an idle manager did.
+// with seven controllers that was two thirds of what an idle manager did. An object rests
+// between two passes that events trigger.
 func newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-		workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}})
+	return &restingQueue{
+		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),
+		turns: map[reconcile.Request]turn{},
+	}
+}
+
+// After a pass an object rests restFactor times as long as the pass took, but not longer than
+// longestRest.
+const (
+	restFactor  = 5
+	longestRest = time.Second
+)
+
+// restingQueue delays an object for which an event arrives during its pass or its rest, so that one
+// pass serves several events: a pass over a pool costs more with each of its instances, and
+// each instance triggers passes. What was asked for a later time comes then, and a retry
+// after its back-off.
+type restingQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	mu    sync.Mutex
+	turns map[reconcile.Request]turn
+	swept time.Time
+}
+
+// turn is the last pass of one object.
+type turn struct {
+	begun time.Time // of the running pass; zero while none runs
+	next  time.Time // when the next pass may begin
+	again bool      // an event arrived during the pass
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *restingQueue) Add(r reconcile.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t, ok := q.turns[r]
+	switch {
+	case ok && !t.begun.IsZero():
+		t.again = true
+		q.turns[r] = t
+	case ok && time.Until(t.next) > 0:
+		q.TypedRateLimitingInterface.AddAfter(r, time.Until(t.next))
+	default:
+		q.TypedRateLimitingInterface.Add(r)
+	}
+}
+
+// Get implements workqueue.TypedInterface.
+func (q *restingQueue) Get() (reconcile.Request, bool) {
+	r, shutdown := q.TypedRateLimitingInterface.Get()
+	if !shutdown {
+		q.mu.Lock()
+		q.turns[r] = turn{begun: time.Now()}
+		q.mu.Unlock()
+	}
+	return r, shutdown
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *restingQueue) Done(r reconcile.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	t := q.turns[r]
+	rest := min(restFactor*now.Sub(t.begun), longestRest)
+	q.turns[r] = turn{next: now.Add(rest)}
+	q.TypedRateLimitingInterface.Done(r)
+	if t.again {
+		q.TypedRateLimitingInterface.AddAfter(r, rest)
+	}
+	if now.Sub(q.swept) > longestRest {
+		q.swept = now
+		maps.DeleteFunc(q.turns, func(_ reconcile.Request, t turn) bool { return t.begun.IsZero() && t.next.Before(now) })
+	}
 }
 
 // slowTicks is the real clock, with tickers that tick every sampleEvery at most. Its timers,
