@@ -44,7 +44,7 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		return nil, err
 	}
 	configs := &kubeadmconfig.Reconciler{
-		Client:              newHolder(newFresh(mgr.GetClient()), common.pace),
+		Client:              newBatcher(newFresh(mgr.GetClient()), common.pace),
 		SecretCachingClient: secrets,
 		APIReader:           mgr.GetAPIReader(),
 		ClusterCache:        clusters,

@@ -35,24 +35,31 @@ type pacer struct {
 	mu     sync.Mutex // guards the queues' turns too
 	queues []*pacedQueue
 	swept  time.Time
-	ended  []func(types.NamespacedName) error // called at the end of each pass
+	ended  []func(pass) error // called at the end of each pass
 }
 
-// ends adds a function that is called at the end of each pass, with the name of its object. An error
-// triggers another pass.
-func (p *pacer) ends(f func(types.NamespacedName) error) {
+// pass is a pass of a controller over an object.
+type pass struct {
+	controller string
+	name       types.NamespacedName
+}
+
+// ends adds a function that is called at the end of each pass. An error triggers another pass.
+func (p *pacer) ends(f func(pass) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = append(p.ended, f)
 }
 
-// during calls f if a pass over an object of a name is running, and before its end; it reports whether
-// one is.
-func (p *pacer) during(name types.NamespacedName, f func()) bool {
+// during calls f if a pass is running, and before its end; it reports whether it is.
+func (p *pacer) during(of pass, f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.queues {
-		if t := q.turns[reconcile.Request{NamespacedName: name}]; t != nil && !t.begun.IsZero() {
+		if q.name != of.controller {
+			continue
+		}
+		if t := q.turns[reconcile.Request{NamespacedName: of.name}]; t != nil && !t.begun.IsZero() {
 			f()
 			return true
 		}
@@ -73,6 +80,7 @@ func (p *pacer) newQueue(name string,
 	limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	q := &pacedQueue{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
+		name:          name,
 		limiter:       limiter,
 		pacer:         p,
 		turns:         map[reconcile.Request]*turn{},
@@ -113,6 +121,7 @@ func (p *pacer) sweep(now time.Time) {
 // its back-off and that delay: at once it would read the same stale cache that made it fail.
 type pacedQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
+	name    string // of the controller
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
 	pacer   *pacer
 	turns   map[reconcile.Request]*turn
@@ -186,7 +195,7 @@ func (q *pacedQueue) Get() (reconcile.Request, bool) {
 func (q *pacedQueue) Done(r reconcile.Request) {
 	asked, ended := q.end(r)
 	for _, f := range ended {
-		if f(r.NamespacedName) != nil {
+		if f(pass{q.name, r.NamespacedName}) != nil {
 			asked = append(asked, priorityqueue.AddOpts{After: q.limiter.When(r)})
 		}
 	}
@@ -198,7 +207,7 @@ func (q *pacedQueue) Done(r reconcile.Request) {
 
 // end records that a pass has ended, and returns the requests that arrived during it and what is to be
 // called.
-func (q *pacedQueue) end(r reconcile.Request) ([]priorityqueue.AddOpts, []func(types.NamespacedName) error) {
+func (q *pacedQueue) end(r reconcile.Request) ([]priorityqueue.AddOpts, []func(pass) error) {
 	q.pacer.mu.Lock()
 	defer q.pacer.mu.Unlock()
 	t := q.turns[r]

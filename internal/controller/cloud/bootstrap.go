@@ -29,11 +29,11 @@ const (
 // value remembers none. It is safe for concurrent use.
 type Looks struct {
 	mu   sync.Mutex
-	last map[string]look
+	last map[string]reading
 }
 
-// look is the last read of a console.
-type look struct{ at, until time.Time }
+// reading is the last read of a console.
+type reading struct{ at, until time.Time }
 
 // Due reports whether the console of a virtual machine is to be read now, which counts as read then,
 // and when to read it again, or 0 for never. since is when it began to boot.
@@ -53,10 +53,10 @@ func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Durat
 		}
 	}
 	if l.last == nil {
-		l.last = map[string]look{}
+		l.last = map[string]reading{}
 	}
-	maps.DeleteFunc(l.last, func(_ string, k look) bool { return k.until.Before(now) })
-	l.last[id] = look{at: now, until: since.Add(lastLook)}
+	maps.DeleteFunc(l.last, func(_ string, k reading) bool { return k.until.Before(now) })
+	l.last[id] = reading{at: now, until: since.Add(lastLook)}
 	return true, now.Sub(since)
 }
 

@@ -109,7 +109,7 @@ type controller struct {
 	services corelisters.ServiceLister
 	applied  map[string]string // load balancer name to what was put last
 	failed   string            // the last error that was printed
-	look     time.Time         // when the nodes are looked at next
+	nodesDue time.Time         // when the nodes are checked next
 }
 
 // lead follows services and nodes until ctx ends.
@@ -206,10 +206,10 @@ func (k *controller) pass(ctx context.Context) time.Duration {
 // reconcileNodes deletes the nodes that are not ready and whose machine is gone, once in each
 // lifecyclePeriod. It lists the cloud's machines only where a node is not ready.
 func (k *controller) reconcileNodes(ctx context.Context) error {
-	if time.Now().Before(k.look) {
+	if time.Now().Before(k.nodesDue) {
 		return nil
 	}
-	k.look = time.Now().Add(lifecyclePeriod)
+	k.nodesDue = time.Now().Add(lifecyclePeriod)
 	nodes, err := k.nodes.List(labels.Everything())
 	if err != nil {
 		return err

@@ -32,12 +32,12 @@ func (s countedStatus) Patch(ctx context.Context, obj client.Object, patch clien
 	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 }
 
-// TestHolder checks that conditions are sent with the rest of the status, or at the end of the pass.
-func TestHolder(t *testing.T) {
+// TestBatcher checks that conditions are sent with the rest of the status, or at the end of the pass.
+func TestBatcher(t *testing.T) {
 	if !feature.Gates.Enabled(feature.PriorityQueue) {
 		t.Fatal("the gate PriorityQueue is off: nothing would rest")
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "held"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "pending"}}
 	if err := api.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestHolder(t *testing.T) {
 	q := pace.options(1).NewQueue("node", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	sent := &counted{Client: api}
-	c := newHolder(sent, pace)
+	c := newBatcher(sent, pace)
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: node.Name}}
 	status := func(fields string) {
 		t.Helper()
@@ -81,7 +81,8 @@ func TestHolder(t *testing.T) {
 	status(`{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
 	check("the rest of the status", 2, "Held", "windows")
 	status(ready("Last"))
-	if err := c.Patch(t.Context(), node.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))); err != nil {
+	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+	if err := c.Patch(t.Context(), node.DeepCopy(), label); err != nil {
 		t.Fatal(err)
 	}
 	check("another write", 3, "Last", "windows")

@@ -1,0 +1,230 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// batcher is a client that sends the conditions of an object together with the rest of its status.
+// Cluster API's patch helper patches the conditions, then spec and metadata, then the
+// status, and in most passes both parts of the status have changed.
+//
+// It keeps a patch of conditions only while the controller of that kind has a pass over the object, and
+// sends it at the next write of the object or when the pass ends; the pacer calls flush then.
+type batcher struct {
+	client.Client
+	pacer *pacer
+
+	mu      sync.Mutex
+	pending map[writtenKey]pendingPatch
+}
+
+// pendingPatch is a patch of conditions that was not sent yet.
+type pendingPatch struct {
+	object client.Object
+	patch  map[string]any
+	opts   []client.SubResourcePatchOption
+}
+
+// flushTime bounds the write at the end of a pass.
+const flushTime = 30 * time.Second
+
+// newBatcher returns a batcher that writes by a client, for controllers whose queues are the pacer's.
+func newBatcher(c client.Client, p *pacer) *batcher {
+	b := &batcher{Client: c, pacer: p, pending: map[writtenKey]pendingPatch{}}
+	p.ends(b.flush)
+	return b
+}
+
+// key returns the key of an object; ok is false for one of no known kind.
+func (b *batcher) key(obj client.Object) (key writtenKey, ok bool) {
+	kind, err := b.GroupVersionKindFor(obj)
+	return writtenKey{kind.GroupKind(), client.ObjectKeyFromObject(obj)}, err == nil
+}
+
+// take returns the pending patch of an object, which is not pending any more.
+func (b *batcher) take(obj client.Object) (pendingPatch, bool) {
+	key, ok := b.key(obj)
+	if !ok {
+		return pendingPatch{}, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pending, ok := b.pending[key]
+	delete(b.pending, key)
+	return pending, ok
+}
+
+// passOver returns the pass of the controller of an object's kind, which is named after it.
+func passOver(key writtenKey) pass { return pass{strings.ToLower(key.kind.Kind), key.name} }
+
+// flush sends what a pass has left.
+func (b *batcher) flush(ended pass) error {
+	var due []pendingPatch
+	b.mu.Lock()
+	for key, pending := range b.pending {
+		if passOver(key) == ended {
+			due = append(due, pending)
+			delete(b.pending, key)
+		}
+	}
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	var errs []error
+	for _, pending := range due {
+		errs = append(errs, client.IgnoreNotFound(b.send(ctx, pending)))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *batcher) send(ctx context.Context, pending pendingPatch) error {
+	data, err := json.Marshal(pending.patch)
+	if err != nil {
+		return err
+	}
+	return b.Client.Status().Patch(ctx, pending.object, client.RawPatch(types.MergePatchType, data), pending.opts...)
+}
+
+// sendPending sends the pending patch of an object before another write of it.
+func (b *batcher) sendPending(ctx context.Context, obj client.Object) error {
+	pending, ok := b.take(obj)
+	if !ok {
+		return nil
+	}
+	return b.send(ctx, pending)
+}
+
+// Update implements client.Writer.
+func (b *batcher) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	if err := b.sendPending(ctx, obj); err != nil {
+		return err
+	}
+	return b.Client.Update(ctx, obj, opts...)
+}
+
+// Patch implements client.Writer.
+func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := b.sendPending(ctx, obj); err != nil {
+		return err
+	}
+	return b.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// Delete implements client.Writer.
+func (b *batcher) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	if err := b.sendPending(ctx, obj); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return err
+	}
+	return b.Client.Delete(ctx, obj, opts...)
+}
+
+// Status implements client.StatusClient.
+func (b *batcher) Status() client.SubResourceWriter { return batchStatus{b.Client.Status(), b} }
+
+// batchStatus writes statuses.
+type batchStatus struct {
+	client.SubResourceWriter
+	b *batcher
+}
+
+// Update implements client.SubResourceWriter.
+func (s batchStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	if err := s.b.sendPending(ctx, obj); err != nil {
+		return err
+	}
+	return s.SubResourceWriter.Update(ctx, obj, opts...)
+}
+
+// Patch implements client.SubResourceWriter.
+func (s batchStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	fields, ok := mergePatch(patch, obj)
+	if !ok {
+		if err := s.b.sendPending(ctx, obj); err != nil {
+			return err
+		}
+		return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
+	}
+	if pending, ok := s.b.take(obj); ok {
+		return s.b.send(ctx, pendingPatch{obj, joined(pending.patch, fields), append(pending.opts, opts...)})
+	}
+	if key, ok := s.b.key(obj); ok && onlyConditions(fields) && s.b.delay(key, pendingPatch{obj, fields, opts}) {
+		return nil
+	}
+	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
+}
+
+// delay keeps a patch, if there is a pass whose end flushes it.
+func (b *batcher) delay(key writtenKey, patch pendingPatch) bool {
+	return b.pacer.during(passOver(key), func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.pending[key] = patch
+	})
+}
+
+// mergePatch returns the content of a JSON merge patch, and false for another one.
+func mergePatch(patch client.Patch, obj client.Object) (fields map[string]any, ok bool) {
+	if patch.Type() != types.MergePatchType {
+		return nil, false
+	}
+	data, err := patch.Data(obj)
+	if err != nil || json.Unmarshal(data, &fields) != nil {
+		return nil, false
+	}
+	return fields, true
+}
+
+// onlyConditions reports whether a patch changes the conditions of a status, of whatever version, and
+// nothing else.
+func onlyConditions(patch map[string]any) bool {
+	for name, value := range patch {
+		fields, ok := value.(map[string]any)
+		switch {
+		case !ok:
+			return false
+		case name == "metadata":
+			if _, version := fields["resourceVersion"]; !version || len(fields) != 1 {
+				return false
+			}
+		case name != "status" || !conditionsAlone(fields):
+			return false
+		}
+	}
+	return patch["status"] != nil
+}
+
+func conditionsAlone(status map[string]any) bool {
+	for name, value := range status {
+		if name == "conditions" {
+			continue
+		}
+		// deprecated.v1beta1 and v1beta2 have those of other versions.
+		fields, ok := value.(map[string]any)
+		if !ok || name != "deprecated" && name != "v1beta1" && name != "v1beta2" || !conditionsAlone(fields) {
+			return false
+		}
+	}
+	return true
+}
+
+// joined adds the fields of a merge patch to those of another one.
+func joined(a, b map[string]any) map[string]any {
+	for name, value := range b {
+		ours, ok1 := a[name].(map[string]any)
+		theirs, ok2 := value.(map[string]any)
+		if ok1 && ok2 {
+			value = joined(ours, theirs)
+		}
+		a[name] = value
+	}
+	return a
+}
