@@ -65,9 +65,9 @@ func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 		var err error
 		switch {
 		case v.ConfigMap != nil && !ptr.Deref(v.ConfigMap.Optional, false):
-			_, err = core.ConfigMaps(pod.Namespace).Get(ctx, v.ConfigMap.Name, cached)
+			_, err = read(ctx, core.ConfigMaps(pod.Namespace).Get, v.ConfigMap.Name)
 		case v.Secret != nil && !ptr.Deref(v.Secret.Optional, false):
-			_, err = core.Secrets(pod.Namespace).Get(ctx, v.Secret.SecretName, cached)
+			_, err = read(ctx, core.Secrets(pod.Namespace).Get, v.Secret.SecretName)
 		}
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)

@@ -10,8 +10,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// cached reads from the API server's cache, as a kubelet does: no read of etcd, and as late as a watch.
-var cached = metav1.GetOptions{ResourceVersion: "0"}
+// read reads an object from the API server's cache, which is as late as the watches of a real kubelet and
+// costs no read of etcd. Only what the cache does not have is looked for in etcd.
+func read[T any](ctx context.Context, get func(context.Context, string, metav1.GetOptions) (T, error), name string) (T, error) {
+	object, err := get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		return get(ctx, name, metav1.GetOptions{})
+	}
+	return object, err
+}
 
 // environment returns what a container is started with. The error is one for which a
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
@@ -95,7 +102,7 @@ func chosen(data map[string]string, err error, kind, name, key string, optional 
 }
 
 func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := w.k.api.Load().core.ConfigMaps(pod.Namespace).Get(ctx, name, cached)
+	o, err := read(ctx, w.k.api.Load().core.ConfigMaps(pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -103,7 +110,7 @@ func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, op
 }
 
 func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := w.k.api.Load().core.Secrets(pod.Namespace).Get(ctx, name, cached)
+	o, err := read(ctx, w.k.api.Load().core.Secrets(pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}

@@ -200,7 +200,7 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 		return nil // an idle node costs no read
 	}
 	nodes := k.api.Load().core.Nodes()
-	old, err := nodes.Get(ctx, k.nodeName, cached)
+	old, err := read(ctx, nodes.Get, k.nodeName)
 	if err != nil {
 		return err
 	}
