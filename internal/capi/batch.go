@@ -3,7 +3,6 @@ package capi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +23,7 @@ type batcher struct {
 	pacer *pacer
 
 	mu      sync.Mutex
-	pending map[writtenKey]pendingPatch
+	pending map[pass]pendingPatch // by the pass over their object
 }
 
 // pendingPatch is a patch of conditions that was not sent yet.
@@ -39,51 +38,36 @@ const flushTime = 30 * time.Second
 
 // newBatcher returns a batcher that writes by a client, for controllers whose queues are the pacer's.
 func newBatcher(c client.Client, p *pacer) *batcher {
-	b := &batcher{Client: c, pacer: p, pending: map[writtenKey]pendingPatch{}}
+	b := &batcher{Client: c, pacer: p, pending: map[pass]pendingPatch{}}
 	p.ends(b.flush)
 	return b
 }
 
-// key returns the key of an object; ok is false for one of no known kind.
-func (b *batcher) key(obj client.Object) (key writtenKey, ok bool) {
+// passOver returns the pass over an object of the controller of its kind, which is named after the kind; ok
+// is false for an object of no known kind.
+func (b *batcher) passOver(obj client.Object) (over pass, ok bool) {
 	kind, err := b.GroupVersionKindFor(obj)
-	return writtenKey{kind.GroupKind(), client.ObjectKeyFromObject(obj)}, err == nil
+	return pass{strings.ToLower(kind.Kind), client.ObjectKeyFromObject(obj)}, err == nil
 }
 
-// take returns the pending patch of an object, which is not pending any more.
-func (b *batcher) take(obj client.Object) (pendingPatch, bool) {
-	key, ok := b.key(obj)
-	if !ok {
-		return pendingPatch{}, false
-	}
+// take returns the patch that a pass has left, which is not pending any more.
+func (b *batcher) take(over pass) (pendingPatch, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pending, ok := b.pending[key]
-	delete(b.pending, key)
+	pending, ok := b.pending[over]
+	delete(b.pending, over)
 	return pending, ok
 }
 
-// passOver returns the pass of the controller of an object's kind, which is named after it.
-func passOver(key writtenKey) pass { return pass{strings.ToLower(key.kind.Kind), key.name} }
-
 // flush sends what a pass has left.
 func (b *batcher) flush(ended pass) error {
-	var due []pendingPatch
-	b.mu.Lock()
-	for key, pending := range b.pending {
-		if passOver(key) == ended {
-			due = append(due, pending)
-			delete(b.pending, key)
-		}
+	pending, ok := b.take(ended)
+	if !ok {
+		return nil
 	}
-	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	var errs []error
-	for _, pending := range due {
-		errs = append(errs, client.IgnoreNotFound(b.send(ctx, pending)))
-	}
-	return errors.Join(errs...)
+	return client.IgnoreNotFound(b.send(ctx, pending))
 }
 
 func (b *batcher) send(ctx context.Context, pending pendingPatch) error {
@@ -96,7 +80,11 @@ func (b *batcher) send(ctx context.Context, pending pendingPatch) error {
 
 // sendPending sends the pending patch of an object before another write of it.
 func (b *batcher) sendPending(ctx context.Context, obj client.Object) error {
-	pending, ok := b.take(obj)
+	over, ok := b.passOver(obj)
+	if !ok {
+		return nil
+	}
+	pending, ok := b.take(over)
 	if !ok {
 		return nil
 	}
@@ -146,28 +134,29 @@ func (s batchStatus) Update(ctx context.Context, obj client.Object, opts ...clie
 
 // Patch implements client.SubResourceWriter.
 func (s batchStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	fields, ok := mergePatch(patch, obj)
-	if !ok {
+	fields, isMerge := mergePatch(patch, obj)
+	over, known := s.b.passOver(obj)
+	if !isMerge || !known {
 		if err := s.b.sendPending(ctx, obj); err != nil {
 			return err
 		}
 		return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 	}
-	if pending, ok := s.b.take(obj); ok {
+	if pending, ok := s.b.take(over); ok {
 		return s.b.send(ctx, pendingPatch{obj, joined(pending.patch, fields), append(pending.opts, opts...)})
 	}
-	if key, ok := s.b.key(obj); ok && onlyConditions(fields) && s.b.delay(key, pendingPatch{obj, fields, opts}) {
+	if onlyConditions(fields) && s.b.delay(over, pendingPatch{obj, fields, opts}) {
 		return nil
 	}
 	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 }
 
 // delay keeps a patch, if there is a pass whose end flushes it.
-func (b *batcher) delay(key writtenKey, patch pendingPatch) bool {
-	return b.pacer.during(passOver(key), func() {
+func (b *batcher) delay(over pass, patch pendingPatch) bool {
+	return b.pacer.during(over, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.pending[key] = patch
+		b.pending[over] = patch
 	})
 }
 

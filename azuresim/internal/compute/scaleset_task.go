@@ -199,7 +199,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 	results := make(chan *engine.Error, len(tasks))
 	running := 0
 	for len(tasks) > 0 || running > 0 {
-		changed, began := s.Changed(), time.Now()
+		changed, began := s.Changed(), s.Clock.Now()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
 			done, e := outcome(s, k)
@@ -232,7 +232,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 		if len(tasks) == 0 && running == 0 {
 			break
 		}
-		rest := min(restFactor*time.Since(began), longestRest)
+		rest := min(restFactor*s.Clock.Since(began), longestRest)
 		select {
 		case <-ctx.Done():
 			return errStopping()
@@ -240,7 +240,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 			running--
 			failed = firstError(failed, e)
 		case <-changed:
-			if !pause(ctx, rest) {
+			if s.Until(ctx, s.Clock.Now().Add(rest)) != nil {
 				return errStopping()
 			}
 		}
@@ -254,16 +254,6 @@ const (
 	restFactor  = 5
 	longestRest = time.Second
 )
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
 
 func firstError(a, b *engine.Error) *engine.Error {
 	if a != nil {

@@ -148,33 +148,17 @@ func (r *Root) clean(p string) (string, error) {
 	return rel, nil
 }
 
-// foldCase gives each part of rel the spelling of the entry that exists.
+// foldCase gives each part of rel the spelling of the entry that exists. It begins at the last part, which
+// is most often the only one that is missing.
 func foldCase(root *os.Root, rel string) string {
-	if _, err := root.Lstat(rel); err == nil {
+	if _, err := root.Lstat(rel); err == nil || rel == "." {
 		return rel
 	}
-	if dir, name := path.Split(rel); dir != "" { // most often the last part alone is missing
-		if _, err := root.Lstat(strings.TrimSuffix(dir, "/")); err == nil {
-			if found, ok := findFold(root, path.Clean(dir), name); ok {
-				name = found
-			}
-			return path.Join(dir, name)
-		}
+	dir, name := foldCase(root, path.Dir(rel)), path.Base(rel)
+	if found, ok := findFold(root, dir, name); ok {
+		name = found
 	}
-	parts := strings.Split(rel, "/")
-	at := "."
-	for i, part := range parts {
-		next := path.Join(at, part)
-		if _, err := root.Lstat(next); err != nil {
-			name, ok := findFold(root, at, part)
-			if !ok {
-				return path.Join(append([]string{at}, parts[i:]...)...)
-			}
-			next = path.Join(at, name)
-		}
-		at = next
-	}
-	return at
+	return path.Join(dir, name)
 }
 
 func findFold(root *os.Root, dir, name string) (string, bool) {
