@@ -99,12 +99,50 @@ func (b *batcher) Update(ctx context.Context, obj client.Object, opts ...client.
 	return b.Client.Update(ctx, obj, opts...)
 }
 
-// Patch implements client.Writer.
+// Patch implements client.Writer. Conditions that are pending stay so: the patch is sent on their condition, that
+// nobody else has written the object since, and they wait for the version that it makes.
 func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if err := b.sendPending(ctx, obj); err != nil {
+	over, known := b.passOver(obj)
+	if !known {
+		return b.Client.Patch(ctx, obj, patch, opts...)
+	}
+	pending, ok := b.take(over)
+	if !ok {
+		return b.Client.Patch(ctx, obj, patch, opts...)
+	}
+	fields, isMerge := mergePatch(patch, obj)
+	version := versionOf(pending.patch)
+	if !isMerge || version == "" || !b.delay(over, pending) {
+		if err := b.send(ctx, pending); err != nil {
+			return err
+		}
+		return b.Client.Patch(ctx, obj, patch, opts...)
+	}
+	data, err := json.Marshal(joined(fields, versioned(version)))
+	if err != nil {
 		return err
 	}
-	return b.Client.Patch(ctx, obj, patch, opts...)
+	if err := b.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), opts...); err != nil {
+		return err // the conditions are sent when the pass ends
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if pending, ok := b.pending[over]; ok {
+		joined(pending.patch, versioned(obj.GetResourceVersion()))
+	}
+	return nil
+}
+
+// versionOf returns the version of an object on which a patch is conditional, or "".
+func versionOf(patch map[string]any) string {
+	metadata, _ := patch["metadata"].(map[string]any)
+	version, _ := metadata["resourceVersion"].(string)
+	return version
+}
+
+// versioned returns a patch that is conditional on a version and changes nothing.
+func versioned(version string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"resourceVersion": version}}
 }
 
 // Delete implements client.Writer.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -90,12 +91,43 @@ func TestBatcher(t *testing.T) {
 	q.Done(r)
 	check("the end of the pass", 4, "End", "windows")
 
+	// Conditions that depend on a version wait for the one that another write makes.
+	q.Add(request)
+	r, _ = q.Get()
+	version := func() string {
+		var now corev1.Node
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(node), &now); err != nil {
+			t.Fatal(err)
+		}
+		return `{"metadata":{"resourceVersion":"` + now.ResourceVersion + `"},`
+	}
+	status(version() + ready("Kept")[1:])
+	label = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"c"}}}`))
+	if err := c.Patch(t.Context(), node.DeepCopy(), label); err != nil {
+		t.Fatal(err)
+	}
+	check("a write between them", 4, "End", "windows")
+	status(`{"status":{"nodeInfo":{"operatingSystem":"linux"}}}`)
+	check("the rest of the status after it", 5, "Kept", "linux")
+	status(version() + ready("Lost")[1:])
+	label = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"d"}}}`))
+	if err := api.Patch(t.Context(), node.DeepCopy(), label); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Patch(t.Context(), node.DeepCopy(), label); !apierrors.IsConflict(err) {
+		t.Errorf("a write after that of somebody else: %v", err)
+	}
+	q.Done(r)
+	check("the end of the pass after it", 6, "Kept", "linux")
+	r, _ = q.Get()
+	q.Done(r)
+
 	// What cannot be sent at the end triggers another pass.
 	q.Add(request)
 	r, _ = q.Get()
 	status(`{"metadata":{"resourceVersion":"1"},` + ready("Old")[1:])
 	q.Done(r)
-	check("a conflict", 5, "End", "windows")
+	check("a conflict", 7, "Kept", "linux")
 	if again, _ := q.Get(); again != request {
 		t.Errorf("after a conflict there is a pass over %v", again)
 	}

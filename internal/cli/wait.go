@@ -68,10 +68,16 @@ type waited struct {
 	read     time.Time
 	// changed is the time at which a step last changed.
 	changed time.Time
-	// causes receives the first cause from casement why; asked is true while that is being determined.
-	causes chan string
-	asked  time.Time
+	// causes receives the first cause from casement why, which is not determined again before again.
+	causes chan answered
+	again  time.Time
 	cause  string
+}
+
+// answered is the first cause as a line, empty if there is none, and what it took to determine it.
+type answered struct {
+	cause string
+	took  time.Duration
 }
 
 // A look costs the API server more than this process: the pause after it grows with how long it took, and all
@@ -82,11 +88,15 @@ const (
 	perMachine    = 20 * time.Millisecond
 )
 
-// stalled is the time without a change after which the cause is determined.
-const stalled = 10 * time.Second
+// The cause is determined after the time stalled without a change. That reads all objects of both clusters, so it
+// takes at most one part in perCause of the time.
+const (
+	stalled  = 10 * time.Second
+	perCause = 20
+)
 
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
-	w := &waited{key: key, deleted: deleted, start: time.Now(), changed: time.Now(), causes: make(chan string, 1)}
+	w := &waited{key: key, deleted: deleted, start: time.Now(), changed: time.Now(), causes: make(chan answered, 1)}
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	for {
 		began := time.Now()
@@ -118,7 +128,8 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		case <-ctx.Done():
 			progress.Clear()
 			return w.cut(ctx)
-		case w.cause = <-w.causes:
+		case answer := <-w.causes:
+			w.cause, w.again = answer.cause, time.Now().Add(max(stalled, perCause*answer.took))
 		case <-time.After(next):
 		}
 	}
@@ -149,32 +160,32 @@ func (w *waited) note(view terminal.View, missing string) {
 	w.view, w.missing = view, missing
 }
 
-// explain starts to determine the first cause if nothing has changed for stalled, and at most once in that time. It
-// does not wait for the result.
+// explain starts to determine the first cause if nothing has changed for stalled. It does not wait for the result.
 func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
-	if time.Since(w.changed) < stalled || time.Since(w.asked) < stalled {
+	if time.Since(w.changed) < stalled || time.Now().Before(w.again) {
 		return
 	}
-	w.asked = time.Now()
+	began := time.Now()
+	w.again = began.Add(time.Hour) // until the answer arrives
 	go func() {
-		object := clusterObject(w.key.Namespace, w.key.Name)
-		snapshot, err := a.snapshot(ctx, c, object)
-		if err != nil {
-			return // the next look says it
-		}
-		answer := walk.Cluster(snapshot)
-		if answer.Healthy || answer.Waiting && w.deleted {
-			return
-		}
-		text := fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
-		if answer.Waiting {
-			text = answer.Says
-		}
-		select {
-		case w.causes <- text:
-		default:
-		}
+		w.causes <- answered{a.cause(ctx, c, w), time.Since(began)}
 	}()
+}
+
+// cause returns the first cause that why gives, empty if there is none or it cannot be read now.
+func (a *app) cause(ctx context.Context, c client.Client, w *waited) string {
+	snapshot, err := a.snapshot(ctx, c, clusterObject(w.key.Namespace, w.key.Name))
+	if err != nil {
+		return "" // the next look says it
+	}
+	answer := walk.Cluster(snapshot)
+	switch {
+	case answer.Healthy, answer.Waiting && w.deleted:
+		return ""
+	case answer.Waiting:
+		return answer.Says
+	}
+	return fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
 }
 
 // cut returns the error of a wait that ends before the cluster reaches the awaited state.

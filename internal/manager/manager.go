@@ -182,24 +182,25 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 	for _, c := range []struct {
 		name   string
 		atOnce int
+		rest   pause
 		setUp  func(context.Context, ctrl.Manager, controller.Options) error
 	}{
-		{"AzureCluster", o.Concurrency.AzureCluster, (&azurecluster.Reconciler{
+		{"AzureCluster", o.Concurrency.AzureCluster, briefly, (&azurecluster.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurecluster"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
-		{"AzureMachine", o.Concurrency.AzureMachine, (&azuremachine.Reconciler{
+		{"AzureMachine", o.Concurrency.AzureMachine, briefly, (&azuremachine.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
-		{"AzureMachinePool", o.Concurrency.AzureMachinePool, (&azuremachinepool.Reconciler{
+		{"AzureMachinePool", o.Concurrency.AzureMachinePool, longer, (&azuremachinepool.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachinepool"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
-		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, (&azuremachinetemplate.Reconciler{
+		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, briefly, (&azuremachinetemplate.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
-		{"azure.json", o.Concurrency.AzureJSON, (&azurejson.Reconciler{
+		{"azure.json", o.Concurrency.AzureJSON, briefly, (&azurejson.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
@@ -207,7 +208,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {
 			continue
 		}
-		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: newQueue}); err != nil {
+		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: newQueue(c.rest)}); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", c.name, err)
 		}
 	}

@@ -14,23 +14,32 @@ import (
 // and workqueue_longest_running_processor_seconds; they are scraped seldom more often.
 const sampleEvery = 15 * time.Second
 
-// newQueue returns the work queue of a controller. It is client-go's, with slow tickers:
-// the priority queue of controller-runtime samples twice a second, which cannot be set, and
-// with seven controllers that was two thirds of what an idle manager did. An object rests
-// between two passes that events trigger.
-func newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return &restingQueue{
-		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-			workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),
-		turns: map[reconcile.Request]turn{},
+// newQueue returns a function that makes the work queue of a controller. The queue is client-go's,
+// with slow tickers: the priority queue of controller-runtime samples twice a second, which
+// cannot be set, and with seven controllers that was two thirds of what an idle manager did.
+// An object rests between two passes that events trigger.
+func newQueue(rest pause) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		return &restingQueue{
+			TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+				workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),
+			rest:  rest,
+			turns: map[reconcile.Request]turn{},
+		}
 	}
 }
 
-// After a pass an object rests restFactor times as long as the pass took, but not longer than
-// longestRest.
-const (
-	restFactor  = 5
-	longestRest = time.Second
+// pause is how long an object rests after a pass: factor times as long as the pass took, but not
+// longer than longest.
+type pause struct {
+	factor  time.Duration
+	longest time.Duration
+}
+
+// A pass over a pool of a thousand looks at each of its instances, and each triggers passes.
+var (
+	briefly = pause{factor: 5, longest: time.Second}
+	longer  = pause{factor: 20, longest: 5 * time.Second}
 )
 
 // restingQueue delays an object for which an event arrives during its pass or its rest, so that one
@@ -39,6 +48,7 @@ const (
 // after its back-off.
 type restingQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	rest pause
 
 	mu    sync.Mutex
 	turns map[reconcile.Request]turn
@@ -85,13 +95,13 @@ func (q *restingQueue) Done(r reconcile.Request) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	t := q.turns[r]
-	rest := min(restFactor*now.Sub(t.begun), longestRest)
+	rest := min(q.rest.factor*now.Sub(t.begun), q.rest.longest)
 	q.turns[r] = turn{next: now.Add(rest)}
 	q.TypedRateLimitingInterface.Done(r)
 	if t.again {
 		q.TypedRateLimitingInterface.AddAfter(r, rest)
 	}
-	if now.Sub(q.swept) > longestRest {
+	if now.Sub(q.swept) > q.rest.longest {
 		q.swept = now
 		maps.DeleteFunc(q.turns, func(_ reconcile.Request, t turn) bool { return t.begun.IsZero() && t.next.Before(now) })
 	}

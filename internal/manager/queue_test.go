@@ -13,7 +13,7 @@ import (
 // TestQueue checks that slow tickers delay no item: one that is added for later comes when
 // it is due.
 func TestQueue(t *testing.T) {
-	q := newQueue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	q := newQueue(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	item := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "b"}}
 	start := time.Now()
@@ -41,14 +41,14 @@ func TestRest(t *testing.T) {
 			during: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item); q.Add(item) }},
 		{name: "an event during the rest", took: 20 * time.Millisecond, waited: 100 * time.Millisecond,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item) }},
-		{name: "the rest is bounded", took: time.Minute, waited: longestRest,
+		{name: "the rest is bounded", took: time.Minute, waited: briefly.longest,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item) }},
 		{name: "a later time stays", took: 20 * time.Millisecond, waited: time.Hour,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.AddAfter(item, time.Hour) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+				q := newQueue(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 				defer q.ShutDown()
 				q.Add(item)
 				q.Get()

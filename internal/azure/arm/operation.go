@@ -3,6 +3,7 @@ package arm
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -167,4 +168,28 @@ func describe(token string) (method, id string) {
 		t.Token.Method = http.MethodGet
 	}
 	return t.Token.Method, pathOf(t.Token.OrigURL)
+}
+
+// SamePoll reports whether two resume tokens make a process ask the same address for the same
+// operation: what else they differ in is the state that a poll has seen.
+func SamePoll(a, b string) bool {
+	return a == b || a != "" && b != "" && maps.Equal(addressesOf(a), addressesOf(b))
+}
+
+// addressesOf returns the fields of a resume token but for the state that was seen last.
+func addressesOf(token string) map[string]any {
+	var t struct {
+		Type  string         `json:"type"`
+		Token map[string]any `json:"token"`
+	}
+	if json.Unmarshal([]byte(token), &t) != nil {
+		return map[string]any{"": token}
+	}
+	fields := map[string]any{"": t.Type}
+	for name, value := range t.Token {
+		if _, text := value.(string); text && name != "state" {
+			fields[name] = value
+		}
+	}
+	return fields
 }

@@ -51,6 +51,20 @@ type Token struct {
 // any more. Azure forgets operations after some hours.
 const forgetAfter = 24 * time.Hour
 
+// Polled reports whether t is what a poll left of an open operation: the same one, of which only the
+// state and the time to ask again differ. The planner remembers them, and one that does not
+// asks earlier.
+func (t Token) Polled(was Token) bool {
+	if t.ID != was.ID || t.Resume == "" || !arm.SamePoll(t.Resume, was.Resume) {
+		return false
+	}
+	t.Resume, t.NotBefore = was.Resume, was.NotBefore
+	// Times that were read from a status have another location.
+	t.Begun, t.Since = t.Begun.UTC(), t.Since.UTC()
+	was.Begun, was.Since = was.Begun.UTC(), was.Since.UTC()
+	return t == was
+}
+
 func (t Token) empty() bool { return t.Verb == "" }
 
 // Creating says that the resource may be missing for a while: it is being created, or could

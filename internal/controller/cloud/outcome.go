@@ -53,6 +53,22 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	return tokens
 }
 
+// Kept returns states with those of before in place of the ones that only a poll has changed, which need no
+// write.
+func Kept(before, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
+	was, is := Tokens(before), Tokens(states)
+	if len(was) != len(before) || len(is) != len(states) {
+		return states // some are not casement's
+	}
+	kept := slices.Clone(states)
+	for i, t := range is {
+		if j := slices.IndexFunc(was, t.Polled); j >= 0 {
+			kept[i] = before[j]
+		}
+	}
+	return kept
+}
+
 // Forgive drops the remembered failures of a resource, because their cause is gone and the
 // same write may be tried again.
 func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {

@@ -112,6 +112,7 @@ type Kind[S Subject] struct {
 func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
 	common.Before = cloud.Copy(object)
+	operations := slices.Clone(*s.Operations())
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
 		// It is written with the rest of the status.
 		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
@@ -134,6 +135,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
+		*s.Operations() = cloud.Kept(operations, *s.Operations())
 		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)

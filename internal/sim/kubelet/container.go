@@ -216,9 +216,6 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.backOff(now)
 		return
 	}
-	if !w.k.pods.pull(c.spec.Image) {
-		w.event(ctx, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q (simulated)", c.spec.Image), c.fieldPath())
-	}
 	vars, err := w.environment(ctx, pod, &c.spec)
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
@@ -240,6 +237,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.probes = newProbers(&c.spec, now)
 	}
 	c.waiting = corev1.ContainerStateWaiting{}
+	// A real kubelet writes Pulled and Created too: nothing is pulled here, and with many nodes events are
+	// most of the writes.
 	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
 	w.follow(ctx, run)
 }
@@ -272,6 +271,10 @@ func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
 	}
 	return ""
 }
+
+// completion is how long a container runs whose command the simulation cannot interpret and that is
+// expected to end.
+const completion = 100 * time.Millisecond
 
 // execute runs a static pod's container as a process, a known image as its
 // stub, and everything else as a container that only answers on its ports.
@@ -309,7 +312,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 			return
 		}
 		if c.init && !c.sidecar || expectedToEnd(pod) {
-			w.k.sleep(runCtx, max(w.k.c.Stages.Complete, 100*time.Millisecond))
+			w.k.sleep(runCtx, completion)
 			return
 		}
 		<-runCtx.Done()

@@ -95,8 +95,6 @@ type Config struct {
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
 	OnReady func()
-	// Stages are the durations of simulated steps; zero is at once.
-	Stages Stages
 	// Clock paces everything; nil is the real one.
 	Clock clock.WithTicker
 	// Log receives the kubelet's log; nil discards it. No secret is written to it.
@@ -126,16 +124,6 @@ type Health struct {
 	Sandbox string
 	// PodsCutOff is true if no pod with an address of its own can be reached.
 	PodsCutOff bool
-}
-
-// Stages are how long simulated steps take.
-type Stages struct {
-	// Pull is the time to pull an image that the node has not pulled before,
-	// Start the time from sandbox to running container.
-	Pull, Start time.Duration
-	// Complete is how long a container runs whose command the simulation cannot
-	// interpret and that is expected to end; one second when zero.
-	Complete time.Duration
 }
 
 // Processes runs the containers of static pods for real. A process outlives Run,

@@ -33,14 +33,13 @@ type podManager struct {
 	mirrors map[string]*corev1.Pod // by namespace/name
 	static  map[string]*worker     // by namespace/name of the mirror
 	ips     map[netip.Addr]types.UID
-	pulled  map[string]bool
 	ctx     context.Context // set by watch
 	running sync.WaitGroup
 }
 
 func newPodManager(k *Kubelet) *podManager {
 	return &podManager{k: k, workers: map[types.UID]*worker{}, mirrors: map[string]*corev1.Pod{},
-		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}, pulled: map[string]bool{}}
+		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}}
 }
 
 // watch follows the pods of this node with one list and watch.
@@ -206,15 +205,6 @@ func (m *podManager) all() []*worker {
 
 // wait returns when every worker has stopped.
 func (m *podManager) wait() { m.running.Wait() }
-
-// pull marks an image as present and reports whether it already was.
-func (m *podManager) pull(image string) (present bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	present = m.pulled[image]
-	m.pulled[image] = true
-	return present
-}
 
 // allocate gives a pod an address: from the Node's podCIDR, or else from the
 // cluster's pool.
