@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 const (
@@ -14,6 +16,11 @@ const (
 	// memoryShare is the part of the machine's memory from which on a process collects
 	// more often all the same.
 	memoryShare = 8
+	// A control plane of a workload cluster that starts while at most one part in takenShare of the
+	// machine's memory is taken collects at roomyAt. Others keep Go's default: fifty of them have
+	// to fit.
+	takenShare = 4
+	roomyAt    = 200
 )
 
 // limit is that part in bytes, 0 where it is not known.
@@ -32,6 +39,24 @@ func collection() []string {
 		return nil
 	}
 	return []string{"GOGC=" + strconv.Itoa(collectAt), "GOMEMLIMIT=" + strconv.FormatInt(limit(), 10)}
+}
+
+// Roomy returns environment variables that make a process of a workload cluster's control plane
+// collect garbage less often while the machine has memory to spare.
+func Roomy() []string {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	memory, err := proc.Meminfo()
+	if err != nil || memory.MemTotal == nil || memory.MemAvailable == nil ||
+		*memory.MemTotal-*memory.MemAvailable > *memory.MemTotal/takenShare {
+		return nil
+	}
+	return []string{"GOGC=" + strconv.Itoa(roomyAt)}
 }
 
 // CollectLess lets this process do the same. The supervisor of a plane calls it once.

@@ -48,7 +48,8 @@ type Reconciler struct {
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
 
-	looks cloud.Looks
+	looks  cloud.Looks
+	parser parser
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepools,verbs=list;watch;patch

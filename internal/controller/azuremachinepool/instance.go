@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -58,7 +59,7 @@ type liveInstance struct {
 
 // instances reads a set's instances: the children of a Uniform set, or the virtual machines
 // that belong to a Flexible set.
-func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
+func (s *scope) instances(ctx context.Context, p *parser, fresh bool) ([]instance, error) {
 	collection := s.setID() + "/virtualMachines"
 	if s.flexible() {
 		collection = desired.ClusterGroup(s.AzureCluster).ID() + "/providers/Microsoft.Compute/virtualMachines"
@@ -67,12 +68,12 @@ func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := p.parse(s.setID(), all)
+	if err != nil {
+		return nil, err
+	}
 	var out []instance
-	for _, raw := range all {
-		i, err := parseInstance(raw)
-		if err != nil {
-			return nil, err
-		}
+	for _, i := range found {
 		if !s.flexible() || strings.EqualFold(i.set, s.setID()) {
 			out = append(out, i)
 		}
@@ -82,6 +83,33 @@ func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
 	})
 	return out, nil
 }
+
+// parser parses the instances of scale sets. It keeps the last ones of each set, so that a pass over a
+// set of a thousand parses those that have changed.
+type parser struct {
+	sets sync.Map // of map[string]instance by the instances' JSON, by the set's ID
+}
+
+func (p *parser) parse(set string, all []json.RawMessage) ([]instance, error) {
+	last, _ := p.sets.Load(set)
+	known, _ := last.(map[string]instance)
+	next, out := make(map[string]instance, len(all)), make([]instance, len(all))
+	for n, raw := range all {
+		i, ok := known[string(raw)]
+		if !ok {
+			var err error
+			if i, err = parseInstance(raw); err != nil {
+				return nil, err
+			}
+		}
+		next[string(raw)], out[n] = i, i
+	}
+	p.sets.Store(set, next)
+	return out, nil
+}
+
+// forget drops what is kept of a set that does not exist any more.
+func (p *parser) forget(set string) { p.sets.Delete(set) }
 
 func parseInstance(raw json.RawMessage) (instance, error) {
 	var live liveInstance

@@ -81,9 +81,11 @@ func (s *scope) doubtful() bool {
 // readInstances reads the instances from Azure and joins them with their Kubernetes objects.
 func (r *Reconciler) readInstances(ctx context.Context, s *scope, fresh bool) pass.Result {
 	var found []instance
-	if s.live != nil {
+	if s.live == nil {
+		r.parser.forget(s.setID())
+	} else {
 		var err error
-		if found, err = s.instances(ctx, fresh); err != nil {
+		if found, err = s.instances(ctx, &r.parser, fresh); err != nil {
 			return pass.Unread(err, "list the instances of scale set "+s.name)
 		}
 	}

@@ -91,7 +91,8 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 	if err != nil {
 		return spec, err
 	}
-	spec.Dir, spec.OnlyEnv, spec.Env = root, true, append(plainEnvironment(), confine.Marker+"=1")
+	spec.Dir, spec.OnlyEnv = root, true
+	spec.Env = slices.Concat(plainEnvironment(), kubeproc.Roomy(), []string{confine.Marker + "=1"})
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),
 		Read:  slices.Concat(read, []string{filepath.Dir(program)}, confine.System),

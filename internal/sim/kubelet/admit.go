@@ -195,10 +195,13 @@ func (w *worker) backoffEvent(ctx context.Context, c *container) {
 	}
 }
 
+// event identifies an event of a pod.
+type event struct{ reason, message, fieldPath string }
+
 // event records something of the pod once.
 func (w *worker) event(ctx context.Context, kind, reason, message, fieldPath string) {
-	key := reason + fieldPath + message
-	if w.events[key] != nil || w.static || w.k.api.Load() == nil {
+	key := event{reason, message, fieldPath}
+	if w.events[key] || w.static || w.k.api.Load() == nil {
 		return
 	}
 	now := metav1.NewTime(w.k.c.Clock.Now())
@@ -211,7 +214,7 @@ func (w *worker) event(ctx context.Context, kind, reason, message, fieldPath str
 		Source: corev1.EventSource{Component: "kubelet", Host: w.k.nodeName}, ReportingController: "kubelet",
 		ReportingInstance: w.k.nodeName,
 	}
-	w.events[key] = e
+	w.events[key] = true
 	if _, err := w.k.api.Load().core.Events(w.namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {
 		w.k.log.Error("Unable to write event", "err", err)
 	}

@@ -24,9 +24,9 @@ func read[T any](ctx context.Context, get func(context.Context, string, metav1.G
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
 func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) (map[string]string, error) {
-	vars := map[string]string{}
+	vars, s := map[string]string{}, sources{w: w, pod: pod, read: map[string]map[string]string{}}
 	for _, from := range spec.EnvFrom {
-		data, err := w.source(ctx, pod, from)
+		data, err := s.source(ctx, from)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.
 		}
 	}
 	for _, e := range spec.Env {
-		value, found, err := w.value(ctx, pod, e)
+		value, found, err := s.value(ctx, e)
 		if err != nil {
 			return nil, err
 		}
@@ -46,33 +46,41 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.
 	return vars, nil
 }
 
+// sources are the ConfigMaps and Secrets that the variables of one container refer to; each is read
+// once.
+type sources struct {
+	w    *worker
+	pod  *corev1.Pod
+	read map[string]map[string]string // the data, by kind/name
+}
+
 // source returns all keys of a ConfigMap or Secret.
-func (w *worker) source(ctx context.Context, pod *corev1.Pod, from corev1.EnvFromSource) (map[string]string, error) {
+func (s sources) source(ctx context.Context, from corev1.EnvFromSource) (map[string]string, error) {
 	switch {
 	case from.ConfigMapRef != nil:
-		return w.configMap(ctx, pod, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		return s.configMap(ctx, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
 	case from.SecretRef != nil:
-		return w.secret(ctx, pod, from.SecretRef.Name, from.SecretRef.Optional)
+		return s.secret(ctx, from.SecretRef.Name, from.SecretRef.Optional)
 	}
 	return nil, nil
 }
 
 // value returns the value of one variable; found is false for optional ones without a value.
-func (w *worker) value(ctx context.Context, pod *corev1.Pod, e corev1.EnvVar) (value string, found bool, err error) {
+func (s sources) value(ctx context.Context, e corev1.EnvVar) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
 		return e.Value, true, nil
 	}
 	switch from := e.ValueFrom; {
 	case from.FieldRef != nil:
-		return w.field(pod, from.FieldRef.FieldPath), true, nil
+		return s.w.field(s.pod, from.FieldRef.FieldPath), true, nil
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
-		data, err := w.configMap(ctx, pod, ref.Name, ref.Optional)
-		return chosen(data, err, "ConfigMap", pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
+		data, err := s.configMap(ctx, ref.Name, ref.Optional)
+		return chosen(data, err, "ConfigMap", s.pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
-		data, err := w.secret(ctx, pod, ref.Name, ref.Optional)
-		return chosen(data, err, "Secret", pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
+		data, err := s.secret(ctx, ref.Name, ref.Optional)
+		return chosen(data, err, "Secret", s.pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
 	}
 	return "", true, nil
 }
@@ -101,16 +109,23 @@ func chosen(data map[string]string, err error, kind, name, key string, optional 
 	return value, found, err
 }
 
-func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := read(ctx, w.k.api.Load().core.ConfigMaps(pod.Namespace).Get, name)
+func (s sources) configMap(ctx context.Context, name string, optional *bool) (map[string]string, error) {
+	if data, ok := s.read["configmap/"+name]; ok {
+		return data, nil
+	}
+	o, err := read(ctx, s.w.k.api.Load().core.ConfigMaps(s.pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
+	s.read["configmap/"+name] = o.Data
 	return o.Data, nil
 }
 
-func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
-	o, err := read(ctx, w.k.api.Load().core.Secrets(pod.Namespace).Get, name)
+func (s sources) secret(ctx context.Context, name string, optional *bool) (map[string]string, error) {
+	if data, ok := s.read["secret/"+name]; ok {
+		return data, nil
+	}
+	o, err := read(ctx, s.w.k.api.Load().core.Secrets(s.pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}
@@ -118,6 +133,7 @@ func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optio
 	for key, value := range o.Data {
 		data[key] = string(value)
 	}
+	s.read["secret/"+name] = data
 	return data, nil
 }
 

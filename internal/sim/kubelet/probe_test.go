@@ -55,8 +55,8 @@ func probedPod(change func(*corev1.Container)) *corev1.Pod {
 // seen returns the events that a worker has written, as "reason: message".
 func seen(w *worker) []string {
 	var list []string
-	for _, e := range w.events {
-		list = append(list, e.Reason+": "+e.Message)
+	for e := range w.events {
+		list = append(list, e.reason+": "+e.message)
 	}
 	slices.Sort(list)
 	return list

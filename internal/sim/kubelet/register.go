@@ -214,6 +214,7 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	updated.ManagedFields = nil // it is kept
 	k.node.set(updated)
 	k.node.reported = k.c.Clock.Now()
 	return nil

@@ -37,8 +37,8 @@ type worker struct {
 	written    *corev1.PodStatus
 	version    string // of the pod that the last write of its status returned
 	mirror     types.UID
-	events     map[string]*corev1.Event
-	ending     *ending // nil until the pod is to go
+	events     map[event]bool // those that were written
+	ending     *ending        // nil until the pod is to go
 	finished   bool
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
 }
@@ -60,7 +60,7 @@ type snapshot struct {
 
 func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
-		wake: make(chan struct{}, 1), events: map[string]*corev1.Event{}, status: *pod.Status.DeepCopy()}
+		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = newContainers(pod)
 	return w
 }

@@ -278,6 +278,8 @@ func (t *translation) additions() []flag {
 		// Its dozens of controllers start behind one rate limit, which on a machine
 		// that shares its disk with the API server is most of a cluster's start.
 		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"},
+			// Each pass over a DaemonSet looks at all nodes; with one worker a pass serves more events.
+			flag{name: "concurrent-daemonset-syncs", value: "1"},
 			flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})
 	}
 	if release, _ := Emulated(t.Version); release != Embedded {

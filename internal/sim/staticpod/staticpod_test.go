@@ -79,7 +79,7 @@ func TestTranslate(t *testing.T) {
 		"plugins of volumes": {
 			command: "kube-controller-manager --flex-volume-plugin-dir=/plugins -v=2",
 			want: "kube-controller-manager --flex-volume-plugin-dir=/private/no-plugins -v=2 " +
-				"--bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400",
+				"--bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --concurrent-daemonset-syncs=1",
 		},
 		"certificates of names": {
 			command: "kube-scheduler --tls-sni-cert-key=/a.crt,/a.key:*.example.com,example.com",
@@ -128,12 +128,12 @@ func TestTranslate(t *testing.T) {
 				"--cloud-provider=external --root-ca-file=/etc/kubernetes/ca.crt",
 			want: "kube-controller-manager --bind-address=127.0.0.4 --leader-elect=true " +
 				"--cloud-provider=external --root-ca-file=/vm/etc/kubernetes/ca.crt --kube-api-qps=200 " +
-				"--kube-api-burst=400 --flex-volume-plugin-dir=/private/no-plugins",
+				"--kube-api-burst=400 --concurrent-daemonset-syncs=1 --flex-volume-plugin-dir=/private/no-plugins",
 		},
 		"controller manager with a provider inside": {
 			command: "kube-controller-manager --cloud-provider=azure --cloud-config=/etc/kubernetes/azure.json --allocate-node-cidrs=false",
 			want: "kube-controller-manager --cloud-config=/vm/etc/kubernetes/azure.json " +
-				"--allocate-node-cidrs=false --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 " +
+				"--allocate-node-cidrs=false --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --concurrent-daemonset-syncs=1 " +
 				"--flex-volume-plugin-dir=/private/no-plugins",
 			dropped: "--cloud-provider=azure of kube-controller-manager",
 		},
@@ -143,7 +143,7 @@ func TestTranslate(t *testing.T) {
 		},
 		"version that cannot": {
 			command: "kube-controller-manager", version: "v1.22.1",
-			want: "kube-controller-manager --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 " +
+			want: "kube-controller-manager --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --concurrent-daemonset-syncs=1 " +
 				"--flex-volume-plugin-dir=/private/no-plugins --emulated-version=1.33",
 		},
 	} {

@@ -148,7 +148,9 @@ func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *co
 }
 
 // patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole,
-// so it holds for the node's taints alone; other changes of the node do not matter.
+// so it holds for the node's taints alone; other changes of the node do not matter. The record of
+// who wrote which field (managedFields) is dropped, which is half of a node and which the API
+// server would compute at each of the many writes of it that follow.
 func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -158,6 +160,9 @@ func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	operations := []operation{
 		{"test", "/spec/taints", node.Spec.Taints},
 		{"replace", "/spec/taints", slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCloudTaint)},
+	}
+	if len(node.ManagedFields) > 0 {
+		operations = append(operations, operation{"add", "/metadata/managedFields", []metav1.ManagedFieldsEntry{{}}})
 	}
 	if node.Spec.ProviderID == "" {
 		operations = append(operations, operation{"add", "/spec/providerID", i.ProviderID})
