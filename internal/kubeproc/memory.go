@@ -12,7 +12,7 @@ import (
 const (
 	// collectAt is by how many per cent a heap grows between two collections of garbage,
 	// where Go's default is 100: collections are a tenth of what a management plane costs.
-	collectAt = 300
+	collectAt = 200
 	// memoryShare is the part of the machine's memory from which on a process collects
 	// more often all the same.
 	memoryShare = 8

@@ -217,6 +217,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		return
 	}
 	vars, err := w.environment(ctx, pod, &c.spec)
+	if ctx.Err() != nil {
+		return // the kubelet stops, and the next one starts it at once
+	}
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
@@ -225,6 +228,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	}
 	c.vars.Store(&vars)
 	run, err := w.identified(ctx, pod, c)
+	if err != nil && ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: err.Error()}
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,11 +21,36 @@ func read[T any](ctx context.Context, get func(context.Context, string, metav1.G
 	return object, err
 }
 
+// permitTime bounds the wait for the permission to read an object, as a real kubelet waits for its first
+// watch of one. Source: kubernetes pkg/kubelet/util/manager/watch_based_manager.go.
+const permitTime = time.Second
+
+// permitted reads an object that a pod refers to. The API server's Node authorizer learns of a
+// new pod by a watch of its own, which may be a moment later than the kubelet's.
+func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error), name string) (T, error) {
+	for wait := permitTime / 32; ; wait *= 2 {
+		object, err := read(ctx, get, name)
+		if !apierrors.IsForbidden(err) || wait >= permitTime || !k.sleep(ctx, wait) {
+			return object, err
+		}
+	}
+}
+
 // environment returns what a container is started with. The error is one for which a
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
-func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) (map[string]string, error) {
-	vars, s := map[string]string{}, sources{w: w, pod: pod, read: map[string]map[string]string{}}
+func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) (vars map[string]string, err error) {
+	defer func() {
+		if err != nil {
+			w.sources = sources{} // somebody may repair what is missing
+		}
+	}()
+	if now := w.k.c.Clock.Now(); now.Sub(w.sources.at) > sourceAge {
+		w.sources = sources{w: w, at: now, read: map[string]map[string]string{}}
+	}
+	vars = map[string]string{}
+	s := w.sources
+	s.pod = pod
 	for _, from := range spec.EnvFrom {
 		data, err := s.source(ctx, from)
 		if err != nil {
@@ -46,11 +72,16 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.
 	return vars, nil
 }
 
-// sources are the ConfigMaps and Secrets that the variables of one container refer to; each is read
-// once.
+// sourceAge is for how long a ConfigMap or Secret that was read serves the containers of a pod, which start
+// one after the other.
+const sourceAge = 5 * time.Second
+
+// sources are the ConfigMaps and Secrets that the variables of a pod's containers refer to, as they were
+// at a time; each is read once.
 type sources struct {
 	w    *worker
 	pod  *corev1.Pod
+	at   time.Time
 	read map[string]map[string]string // the data, by kind/name
 }
 
@@ -113,7 +144,7 @@ func (s sources) configMap(ctx context.Context, name string, optional *bool) (ma
 	if data, ok := s.read["configmap/"+name]; ok {
 		return data, nil
 	}
-	o, err := read(ctx, s.w.k.api.Load().core.ConfigMaps(s.pod.Namespace).Get, name)
+	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -125,7 +156,7 @@ func (s sources) secret(ctx context.Context, name string, optional *bool) (map[s
 	if data, ok := s.read["secret/"+name]; ok {
 		return data, nil
 	}
-	o, err := read(ctx, s.w.k.api.Load().core.Secrets(s.pod.Namespace).Get, name)
+	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.pod.Namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}

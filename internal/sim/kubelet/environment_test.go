@@ -12,15 +12,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// library is an API server that has a ConfigMap and a Secret of the name settings.
-type library struct{}
+// library is an API server that has a ConfigMap and a Secret of the name settings, and a ConfigMap
+// that may be read from the third request on.
+type library struct{ requests int }
 
-func (library) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *library) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.requests++
 	code, body := http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+
 		`"reason":"NotFound","message":"configmaps \"none\" not found","code":404}`
 	switch r.URL.Path {
 	case "/api/v1/namespaces/default/configmaps/settings":
 		code, body = http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","data":{"mode":"fast"}}`
+	case "/api/v1/namespaces/default/configmaps/late":
+		if code, body = http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","data":{"mode":"slow"}}`; l.requests < 3 {
+			code, body = http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
+		}
 	case "/api/v1/namespaces/default/secrets/settings":
 		code, body = http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"word":"b3Blbg=="}}`
 	}
@@ -51,6 +57,8 @@ func TestEnvironment(t *testing.T) {
 		"a Secret": {corev1.Container{EnvFrom: []corev1.EnvFromSource{
 			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("settings")}},
 		}}, map[string]string{"word": "open"}, ""},
+		"a ConfigMap that may be read a moment later": {corev1.Container{Env: configKey("late", "mode", false)},
+			map[string]string{"V": "slow"}, ""},
 		"a key": {corev1.Container{Env: configKey("settings", "mode", false)}, map[string]string{"V": "fast"}, ""},
 		"no such key": {corev1.Container{Env: configKey("settings", "speed", false)}, nil,
 			"couldn't find key speed in ConfigMap default/settings"},
@@ -62,7 +70,7 @@ func TestEnvironment(t *testing.T) {
 		}}, nil, `configmap "none" not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: library{}})
+			core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: &library{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,5 +93,35 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("it runs: %v; environment (-want +got):\n%s", c.run != nil, diff)
 			}
 		})
+	}
+}
+
+// TestSourcesAreReadOnce: the variables of a pod's containers that name one ConfigMap need one request.
+func TestSourcesAreReadOnce(t *testing.T) {
+	server := &library{}
+	core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	b.api = &client{core: core}
+	pod := webPod(0)
+	mode := corev1.EnvVar{Name: "MODE", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "mode"}}}
+	again := mode
+	again.Name = "AGAIN"
+	w := newWorker(b.kubelet(t), pod)
+	for range 2 {
+		vars, err := w.environment(t.Context(), pod, &corev1.Container{Env: []corev1.EnvVar{mode, again}})
+		if err != nil || vars["MODE"] != "fast" || vars["AGAIN"] != "fast" {
+			t.Fatalf("the environment is %v, error %v", vars, err)
+		}
+	}
+	if server.requests != 1 {
+		t.Errorf("%d requests, want 1", server.requests)
+	}
+	w.sources.at = w.sources.at.Add(-2 * sourceAge)
+	if _, err := w.environment(t.Context(), pod, &corev1.Container{Env: []corev1.EnvVar{mode}}); err != nil || server.requests != 2 {
+		t.Errorf("after a while: %d requests, error %v", server.requests, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -36,8 +37,9 @@ func (w *worker) publish(ctx context.Context) {
 	if w.written != nil && semanticEqual(*w.written, w.status) && !w.overruled(latest) {
 		return
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": w.status})
+	patch, err := podStatusPatch(uid, &w.status)
 	if err != nil {
+		w.k.log.Error("Failed to compute the status for pod", "pod", w.namespace+"/"+name, "err", err)
 		return
 	}
 	for range 3 {
@@ -54,6 +56,30 @@ func (w *worker) publish(ctx context.Context) {
 	}
 	w.k.log.Error("Failed to update status for pod", "pod", w.namespace+"/"+name, "err", err)
 	w.signalLater(ctx)
+}
+
+// podStatusPatch returns the strategic merge patch that writes a pod's status. It merges conditions by
+// their type, so it takes away the reason and message of those that have none any more.
+func podStatusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil {
+		return nil, err
+	}
+	explain := func(fields map[string]any) {
+		for _, name := range []string{"reason", "message"} {
+			if _, ok := fields[name]; !ok {
+				fields[name] = nil
+			}
+		}
+	}
+	explain(status)
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		if fields, ok := c.(map[string]any); ok {
+			explain(fields)
+		}
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": status})
 }
 
 // overruled reports whether another client has changed a condition of the kubelet after its last write, as

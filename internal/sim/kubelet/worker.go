@@ -40,6 +40,7 @@ type worker struct {
 	events     map[event]bool // those that were written
 	ending     *ending        // nil until the pod is to go
 	finished   bool
+	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
 }
 
