@@ -14,12 +14,15 @@ import (
 // and workqueue_longest_running_processor_seconds; they are scraped seldom more often.
 const sampleEvery = 15 * time.Second
 
+// queue is the interface of a controller's work queue.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // newQueue returns a function that makes the work queue of a controller. The queue is client-go's,
 // with slow tickers: the priority queue of controller-runtime samples twice a second, which
 // cannot be set, and with seven controllers that was two thirds of what an idle manager did.
 // An object rests between two passes that events trigger.
-func newQueue(rest pause) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func newQueue(rest pause) func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
 		return &restingQueue{
 			TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 				workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),

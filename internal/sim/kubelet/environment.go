@@ -27,7 +27,8 @@ const permitTime = time.Second
 
 // permitted reads an object that a pod refers to. The API server's Node authorizer learns of a
 // new pod by a watch of its own, which may be a moment later than the kubelet's.
-func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error), name string) (T, error) {
+func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error),
+	name string) (T, error) {
 	for wait := permitTime / 32; ; wait *= 2 {
 		object, err := read(ctx, get, name)
 		if !apierrors.IsForbidden(err) || wait >= permitTime || !k.sleep(ctx, wait) {
