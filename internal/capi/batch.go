@@ -100,7 +100,7 @@ func (b *batcher) Update(ctx context.Context, obj client.Object, opts ...client.
 }
 
 // Patch implements client.Writer. Conditions that are pending stay so: the patch is sent on their condition, that
-// nobody else has written the object since, and they wait for the version that it makes.
+// no other controller has written the object since, and they wait for the version that it makes.
 func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	over, known := b.passOver(obj)
 	if !known {

@@ -15,8 +15,8 @@ const (
 	leaseSeconds = int32(40)
 	// renewals is how often a kubelet renews its lease while it would last. A real one does it
 	// four times (kubelet.go, nodeLeaseRenewIntervalFraction). Twice is within the controller
-	// manager's grace period of 40 or 50 seconds, and renewals are most of what a plane with
-	// many nodes does at rest. After a failure the next one comes in half the time.
+	// manager's grace period of 40 or 50 seconds, and renewals are most of what an idle plane
+	// with many nodes does. After a failure the next one comes in half the time.
 	renewals = 2
 	// beats is the number of moments in a period at which nodes do what they do periodically.
 	beats = 5
