@@ -216,7 +216,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.backOff(now)
 		return
 	}
-	vars, err := w.environment(ctx, pod, &c.spec)
+	vars, err := w.environment(ctx, &c.spec)
 	if ctx.Err() != nil {
 		return // the kubelet stops, and the next one starts it at once
 	}

@@ -40,7 +40,7 @@ func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context,
 // environment returns what a container is started with. The error is one for which a
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
-func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.Container) (vars map[string]string, err error) {
+func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars map[string]string, err error) {
 	defer func() {
 		if err != nil {
 			w.sources = sources{} // somebody may repair what is missing
@@ -51,7 +51,6 @@ func (w *worker) environment(ctx context.Context, pod *corev1.Pod, spec *corev1.
 	}
 	vars = map[string]string{}
 	s := w.sources
-	s.pod = pod
 	for _, from := range spec.EnvFrom {
 		data, err := s.source(ctx, from)
 		if err != nil {
@@ -81,7 +80,6 @@ const sourceAge = 5 * time.Second
 // at a time; each is read once.
 type sources struct {
 	w    *worker
-	pod  *corev1.Pod
 	at   time.Time
 	read map[string]map[string]string // the data, by kind/name
 }
@@ -104,27 +102,27 @@ func (s sources) value(ctx context.Context, e corev1.EnvVar) (value string, foun
 	}
 	switch from := e.ValueFrom; {
 	case from.FieldRef != nil:
-		return s.w.field(s.pod, from.FieldRef.FieldPath), true, nil
+		return s.w.field(from.FieldRef.FieldPath), true, nil
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		data, err := s.configMap(ctx, ref.Name, ref.Optional)
-		return chosen(data, err, "ConfigMap", s.pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
+		return chosen(data, err, "ConfigMap", s.w.namespace+"/"+ref.Name, ref.Key, ref.Optional)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
 		data, err := s.secret(ctx, ref.Name, ref.Optional)
-		return chosen(data, err, "Secret", s.pod.Namespace+"/"+ref.Name, ref.Key, ref.Optional)
+		return chosen(data, err, "Secret", s.w.namespace+"/"+ref.Name, ref.Key, ref.Optional)
 	}
 	return "", true, nil
 }
 
-func (w *worker) field(pod *corev1.Pod, path string) string {
+func (w *worker) field(path string) string {
 	switch path {
 	case "spec.nodeName":
 		return w.k.nodeName
 	case "metadata.name":
-		return pod.Name
+		return w.name
 	case "metadata.namespace":
-		return pod.Namespace
+		return w.namespace
 	case "status.podIP", "status.podIPs":
 		return w.sandbox.ip.String()
 	case "status.hostIP", "status.hostIPs":
@@ -145,7 +143,7 @@ func (s sources) configMap(ctx context.Context, name string, optional *bool) (ma
 	if data, ok := s.read["configmap/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.pod.Namespace).Get, name)
+	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -157,7 +155,7 @@ func (s sources) secret(ctx context.Context, name string, optional *bool) (map[s
 	if data, ok := s.read["secret/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.pod.Namespace).Get, name)
+	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}

@@ -34,6 +34,18 @@ func (l *library) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
+// libraryBench returns a bench whose API server is a library.
+func libraryBench(t *testing.T, server *library) *bench {
+	t.Helper()
+	core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	b.api = &client{core: core}
+	return b
+}
+
 func TestEnvironment(t *testing.T) {
 	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	configKey := func(name, key string, optional bool) []corev1.EnvVar {
@@ -70,12 +82,7 @@ func TestEnvironment(t *testing.T) {
 		}}, nil, `configmap "none" not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: &library{}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := newBench(t)
-			b.api = &client{core: core}
+			b := libraryBench(t, &library{})
 			pod := webPod(0)
 			test.spec.Name, test.spec.Image = "iis", "example.com/web"
 			pod.Spec.Containers[0] = test.spec
@@ -99,12 +106,7 @@ func TestEnvironment(t *testing.T) {
 // TestSourcesAreReadOnce: the variables of a pod's containers that name one ConfigMap need one request.
 func TestSourcesAreReadOnce(t *testing.T) {
 	server := &library{}
-	core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: server})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBench(t)
-	b.api = &client{core: core}
+	b := libraryBench(t, server)
 	pod := webPod(0)
 	mode := corev1.EnvVar{Name: "MODE", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "mode"}}}
@@ -112,7 +114,7 @@ func TestSourcesAreReadOnce(t *testing.T) {
 	again.Name = "AGAIN"
 	w := newWorker(b.kubelet(t), pod)
 	for range 2 {
-		vars, err := w.environment(t.Context(), pod, &corev1.Container{Env: []corev1.EnvVar{mode, again}})
+		vars, err := w.environment(t.Context(), &corev1.Container{Env: []corev1.EnvVar{mode, again}})
 		if err != nil || vars["MODE"] != "fast" || vars["AGAIN"] != "fast" {
 			t.Fatalf("the environment is %v, error %v", vars, err)
 		}
@@ -121,7 +123,7 @@ func TestSourcesAreReadOnce(t *testing.T) {
 		t.Errorf("%d requests, want 1", server.requests)
 	}
 	w.sources.at = w.sources.at.Add(-2 * sourceAge)
-	if _, err := w.environment(t.Context(), pod, &corev1.Container{Env: []corev1.EnvVar{mode}}); err != nil || server.requests != 2 {
+	if _, err := w.environment(t.Context(), &corev1.Container{Env: []corev1.EnvVar{mode}}); err != nil || server.requests != 2 {
 		t.Errorf("after a while: %d requests, error %v", server.requests, err)
 	}
 }

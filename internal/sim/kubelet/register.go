@@ -45,6 +45,7 @@ func (s *nodeState) get() *corev1.Node {
 }
 
 func (s *nodeState) set(n *corev1.Node) {
+	n.ManagedFields = nil // half of what a Node takes in memory
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.node = n
@@ -214,7 +215,6 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	updated.ManagedFields = nil // it is kept
 	k.node.set(updated)
 	k.node.reported = k.c.Clock.Now()
 	return nil

@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 )
 
 // TestPodStatusPatch: a condition that becomes true has no reason any more, and another client's
@@ -46,12 +44,7 @@ func TestPodStatusPatch(t *testing.T) {
 
 // TestStoppedStart: a kubelet that stops while it starts a container leaves no pause for the next one.
 func TestStoppedStart(t *testing.T) {
-	core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: &library{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBench(t)
-	b.api = &client{core: core}
+	b := libraryBench(t, &library{})
 	pod := webPod(0)
 	pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
