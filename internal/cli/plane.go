@@ -95,7 +95,7 @@ func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	if len(guests) == 0 {
 		return
 	}
-	well := func(g plane.Guest) bool { return g.Message == "" && g.Phase == "Running" }
+	well := func(g plane.Guest) bool { return g.Message == "" && g.Phase == plane.GuestRunning }
 	guests = slices.Clone(guests)
 	slices.SortStableFunc(guests, func(a, b plane.Guest) int { return order(well(a), well(b)) })
 	fmt.Fprintln(w, "\nSIMULATED VM\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")

@@ -16,6 +16,7 @@ import (
 
 	"casement.dev/casement/internal/diagnose/rollout"
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
 )
 
@@ -29,7 +30,9 @@ func newWait(a *app) *cobra.Command {
 		Long: `Wait until the cluster's Available condition is True, every machine that is asked
 for has a Ready node and none of an old template is left, or with --for deleted
 until the cluster is gone. A status that is older than its spec does not count: a
-wait right after a scale or an upgrade waits for it. On a terminal the steps are
+wait right after a scale or an upgrade waits for it. In the local plane the cluster's
+VMs must also run and its API server answer: after a restart of the plane the statuses
+are those of the run before. On a terminal the steps are
 drawn over each other, elsewhere each change is a line. When nothing changes for a
 while, the first cause that why gives is shown. The exit code is 3 when the time runs
 out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
@@ -45,7 +48,12 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.wait(ctx, c, client.ObjectKey{Namespace: t.namespace, Name: args[0]}, what == "deleted")
+			w := &waited{key: client.ObjectKey{Namespace: t.namespace, Name: args[0]}, deleted: what == "deleted",
+				start: time.Now(), changed: time.Now(), causes: make(chan answered, 1)}
+			if a.asksPlane(t.kubeconfig) {
+				w.plane = plane.NewClient(a.dir)
+			}
+			return a.wait(ctx, c, w)
 		},
 	}
 	t.addFlags(c)
@@ -58,7 +66,9 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 type waited struct {
 	key     client.ObjectKey
 	deleted bool
-	start   time.Time
+	// plane is the local plane that has the cluster's VMs, nil for a cluster elsewhere.
+	plane *plane.Client
+	start time.Time
 	// missing describes what was missing in the last status read; view is the terminal view
 	// of it.
 	missing string
@@ -95,8 +105,8 @@ const (
 	perCause = 20
 )
 
-func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
-	w := &waited{key: key, deleted: deleted, start: time.Now(), changed: time.Now(), causes: make(chan answered, 1)}
+func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
+	key, deleted := w.key, w.deleted
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	for {
 		began := time.Now()
@@ -223,9 +233,37 @@ func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.Vi
 	}
 	o.Machines = w.machines
 	missing = o.Missing()
+	if missing == "" && !w.deleted && w.plane != nil {
+		status, err := w.plane.Status(ctx)
+		if err != nil {
+			return view, "", err
+		}
+		missing = resuming(o, status)
+	}
 	view = terminal.View{Elapsed: time.Since(w.start), Steps: w.steps(o, missing)}
 	view.Title = fmt.Sprintf("%d machines, %d nodes ready", len(o.Machines), o.NodesReady())
 	return view, missing, nil
+}
+
+// resuming describes which of a cluster's VMs do not run yet, or that no API server answers, although the statuses have
+// all: after a start of the plane they are those of the run before.
+func resuming(o rollout.Objects, status plane.Status) string {
+	ours := map[string]bool{}
+	for i := range o.Machines {
+		ours[strings.ToLower(strings.TrimPrefix(o.Machines[i].Spec.ProviderID, "azure://"))] = true
+	}
+	for _, g := range status.Guests {
+		if ours[strings.ToLower(g.ID)] && g.Phase != plane.GuestRunning {
+			return fmt.Sprintf("VM %s: it is %s", g.Name, strings.ToLower(g.Phase))
+		}
+	}
+	endpoint := o.Cluster.Spec.ControlPlaneEndpoint
+	for _, l := range status.Listeners {
+		if l.Address == endpoint.String() && l.Healthy == 0 {
+			return fmt.Sprintf("Cluster %s: its API server at %s does not answer", o.Cluster.Name, endpoint.String())
+		}
+	}
+	return ""
 }
 
 // steps returns the parts of a cluster, in the order in which they come up.

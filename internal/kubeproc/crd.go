@@ -4,41 +4,41 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	clientset "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
-// InstallCRDs applies the CRDs in parallel, and then waits until all are established, or
-// until ctx ends: most are by then, so that one question for each is enough.
+// InstallCRDs applies the CRDs in parallel, and then waits until the API server serves all of them, or
+// until ctx ends.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := clientset.NewForConfig(cfg)
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, clientset.Interface, *apiextensionsv1.CustomResourceDefinition) error{
-		apply, awaitEstablished,
-	} {
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(4)
-		for _, crd := range crds {
-			group.Go(func() error {
-				if err := step(ctx, client, crd); err != nil {
-					return fmt.Errorf("install CRD %s: %w", crd.Name, err)
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
+	group, applying := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for _, crd := range crds {
+		group.Go(func() error {
+			if err := apply(applying, client, crd); err != nil {
+				return fmt.Errorf("install CRD %s: %w", crd.Name, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return awaitServed(ctx, client, crds)
 }
 
 func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
@@ -54,27 +54,65 @@ func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1
 	return err
 }
 
-// awaitEstablished waits until the API server serves a CRD.
-func awaitEstablished(ctx context.Context, client clientset.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
-	tick := time.NewTicker(30 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		live, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, crd.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
+// awaitServed waits until the API server serves all versions of the CRDs. It asks discovery, which is small; a CRD
+// with its schema is read only where it stays away.
+func awaitServed(ctx context.Context, client clientset.Interface, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	away := map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition{}
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			if v.Served {
+				gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
+				away[gv] = append(away[gv], crd)
+			}
 		}
-		for _, c := range live.Status.Conditions {
-			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-				return nil
+	}
+	tick, check := time.NewTicker(20*time.Millisecond), time.NewTicker(time.Second)
+	defer tick.Stop()
+	defer check.Stop()
+	for {
+		for gv, kinds := range away {
+			served, err := client.Discovery().ServerResourcesForGroupVersion(gv.String())
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("ask for the kinds of %s: %w", gv, err)
 			}
-			if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
-				return fmt.Errorf("its names are taken: %s", c.Message)
+			kinds = slices.DeleteFunc(kinds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+				return served != nil && slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
+					return r.Name == crd.Spec.Names.Plural
+				})
+			})
+			if away[gv] = kinds; len(kinds) == 0 {
+				delete(away, gv)
 			}
+		}
+		if len(away) == 0 {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not established: %w", ctx.Err())
+			return fmt.Errorf("the API server does not serve %v: %w", slices.Collect(maps.Keys(away)), ctx.Err())
+		case <-check.C:
+			for _, kinds := range away {
+				for _, crd := range kinds {
+					if err := refused(ctx, client, crd.Name); err != nil {
+						return fmt.Errorf("install CRD %s: %w", crd.Name, err)
+					}
+				}
+			}
 		case <-tick.C:
 		}
 	}
+}
+
+// refused returns why the API server will not serve a CRD; nil while it still may.
+func refused(ctx context.Context, client clientset.Interface, name string) error {
+	live, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range live.Status.Conditions {
+		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+			return fmt.Errorf("its names are taken: %s", c.Message)
+		}
+	}
+	return nil
 }

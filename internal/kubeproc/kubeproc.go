@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -66,11 +68,9 @@ type Config struct {
 	Host string
 	// Names are more names for the API server's certificate, which is made once.
 	Names []string
-	// ControllerManager runs garbage collection, namespaces and service accounts.
-	ControllerManager bool
 	// EgressConfig, when set, is the file of an EgressSelectorConfiguration by which
-	// the API server reaches pods. The controllers of Deployments and Services run
-	// then as well.
+	// the API server reaches pods. The controller manager runs the controllers of
+	// Deployments and Services then as well.
 	EgressConfig string
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
 	// with neither bodies nor answers.
@@ -83,13 +83,15 @@ type Config struct {
 
 // Plane is a running management plane.
 type Plane struct {
-	cfg       Config
-	keys      *keys
-	port      int
+	cfg  Config
+	keys *keys
+	port int
+
+	mu        sync.Mutex // guards processes
 	processes []*process.Process
 }
 
-// Start starts a plane and returns when its API server is ready.
+// Start starts a plane and returns when its API server serves Administrators; AwaitReady waits for the rest.
 func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
 	if cfg.Binary == "" {
 		if cfg.Binary, err = Find(); err != nil {
@@ -141,11 +143,14 @@ func (p *Plane) start(ctx context.Context) error {
 	if err := os.WriteFile(p.path("kubeconfig"), p.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
-	if err := p.awaitReady(ctx); err != nil {
+	return p.await(ctx, roleHook, priorityHook)
+}
+
+// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service accounts. It
+// is to be called once; the kinds that there are by then are collected from the start.
+func (p *Plane) StartControllerManager(ctx context.Context) error {
+	if err := p.await(ctx); err != nil {
 		return err
-	}
-	if !p.cfg.ControllerManager {
-		return nil
 	}
 	// There is one, so it needs no lease, which it could lose on a busy machine.
 	return p.run("kube-controller-manager",
@@ -204,6 +209,8 @@ func (p *Plane) run(name string, flags ...string) error {
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.processes = append(p.processes, child)
 	return nil
 }
@@ -217,6 +224,7 @@ func (p *Plane) Server() string {
 func (p *Plane) Config() *rest.Config {
 	return &rest.Config{
 		Host: p.Server(), QPS: 500, Burst: 1000,
+		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return eagerWatches{next} },
 		TLSClientConfig: rest.TLSClientConfig{CAData: p.keys.caCert, CertData: p.keys.adminCert, KeyData: p.keys.adminKey},
 	}
 }
@@ -242,16 +250,23 @@ func (p *Plane) CA() (cert, key []byte) { return p.keys.caCert, p.keys.caKey }
 // Stop ends the processes: controller manager, API server, etcd. An API server
 // whose etcd is gone would hang.
 func (p *Plane) Stop(ctx context.Context) {
-	for i := len(p.processes) - 1; i >= 0; i-- {
+	p.mu.Lock()
+	processes := p.processes
+	p.processes = nil
+	p.mu.Unlock()
+	for _, child := range slices.Backward(processes) {
 		each, cancel := context.WithTimeout(ctx, 5*time.Second)
-		p.processes[i].Stop(each)
+		child.Stop(each)
 		cancel()
 	}
-	p.processes = nil
 }
 
 // Processes returns the processes, etcd first.
-func (p *Plane) Processes() []*process.Process { return slices.Clone(p.processes) }
+func (p *Plane) Processes() []*process.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.processes)
+}
 
 // keepPort returns the port in file, or a free one that it writes there, so that
 // kubeconfigs stay valid over restarts. A file that holds none is put aside: the port is

@@ -26,11 +26,14 @@ func TestPlane(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	start := func() (*kubeproc.Plane, kubernetes.Interface) {
 		t.Helper()
-		plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: dir, ControllerManager: true})
+		plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { plane.Stop(context.Background()) })
+		if err := plane.StartControllerManager(ctx); err != nil {
+			t.Fatal(err)
+		}
 		client, err := kubernetes.NewForConfig(plane.Config())
 		if err != nil {
 			t.Fatal(err)

@@ -120,6 +120,9 @@ type Azure struct {
 	SSHPublicKey string `json:"sshPublicKey"`
 }
 
+// GuestRunning is the phase of a VM that has booted.
+const GuestRunning = "Running"
+
 // Guest is one simulated VM.
 type Guest struct {
 	// ID is the VM's ARM resource ID.

@@ -54,6 +54,9 @@ func (p *plane) paper(ctx context.Context, show func(row), model string, machine
 		return err
 	}
 	defer workload.Stop(context.WithoutCancel(ctx))
+	if err := workload.AwaitReady(ctx); err != nil {
+		return err
+	}
 	c := &copier{machines: machines}
 	if err := c.connect(p, workload.Config(), model); err != nil {
 		return err

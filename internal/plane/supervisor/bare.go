@@ -82,6 +82,9 @@ func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(cont
 
 // startBare prepares the management cluster for clusterctl.
 func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	if err := c.management.plane.StartControllerManager(ctx); err != nil {
+		return nil, err
+	}
 	rest := c.management.plane.Config()
 	crds, err := certmanager.CRDs()
 	if err != nil {

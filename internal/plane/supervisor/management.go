@@ -25,7 +25,7 @@ type management struct {
 
 func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	cfg := kubeproc.Config{
-		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName}, ControllerManager: true,
+		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName},
 		Records: c.opts.Dir.Records(), OnWait: c.wait,
 	}
 	if c.opts.Audit {

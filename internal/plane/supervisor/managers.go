@@ -1,11 +1,13 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,8 +66,9 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	select {
 	case <-serving:
 	case <-ctx.Done():
+		return end, ctx.Err()
 	}
-	return end, ctx.Err()
+	return end, c.management.plane.StartControllerManager(ctx)
 }
 
 // runManagers installs the CRDs, runs the managers, installs the webhook configurations once the managers answer, and
@@ -97,6 +100,10 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 		if err := c.federate(federated); err != nil {
 			return err
 		}
+	}
+	// casement's manager asks discovery, which the default roles permit.
+	if err := plane.AwaitReady(ctx); err != nil {
+		return err
 	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {
@@ -146,7 +153,28 @@ func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider
 	}
 	kinds = append(kinds, charts...)
 	labelForClusterctl(kinds)
+	slices.SortStableFunc(kinds, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return cmp.Compare(rank(a), rank(b)) })
 	return kubeproc.InstallCRDs(ctx, c.management.plane.Config(), kinds)
+}
+
+// templateKinds are the kinds that a cluster's manifest contains, those with large schemas first. They are
+// installed before all others: an API server delays the creation of an object by two seconds while its kind is
+// younger than that (serveResource of apiextensions-apiserver, as of Kubernetes 1.36).
+var templateKinds = []string{
+	"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", "kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io",
+	"clusters.cluster.x-k8s.io", "azureclusters.infrastructure.cluster.x-k8s.io",
+	"azuremachinetemplates.infrastructure.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io",
+	"machinehealthchecks.cluster.x-k8s.io", "azureclusteridentities.infrastructure.cluster.x-k8s.io",
+	"machinepools.cluster.x-k8s.io", "azuremachinepools.infrastructure.cluster.x-k8s.io",
+	"kubeadmconfigs.bootstrap.cluster.x-k8s.io", "clusterresourcesets.addons.cluster.x-k8s.io",
+}
+
+// rank returns the place of a kind in the order of installation.
+func rank(crd *apiextensionsv1.CustomResourceDefinition) int {
+	if i := slices.Index(templateKinds, crd.Name); i >= 0 {
+		return i
+	}
+	return len(templateKinds)
 }
 
 // chooseWebhookPorts chooses the ports at each start, as the webhook configurations are written at each start too. If

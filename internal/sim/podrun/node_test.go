@@ -182,11 +182,14 @@ func start(t *testing.T, dir string) node {
 	if err := os.WriteFile(egress, fabric.EgressConfig(socket), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plane, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: filepath.Join(dir, "m"), ControllerManager: true, EgressConfig: egress})
+	plane, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: filepath.Join(dir, "m"), EgressConfig: egress})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { plane.Stop(context.Background()) })
+	if err := plane.StartControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	programs := filepath.Join(dir, "programs")
 	self, err := os.Executable()
 	if err == nil {

@@ -26,11 +26,14 @@ func Main(m *testing.M, use func(*kubeproc.Plane) error) int {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: dir, ControllerManager: true})
+	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: dir})
 	if err != nil {
 		return fail(err)
 	}
 	defer plane.Stop(ctx)
+	if err := plane.StartControllerManager(ctx); err != nil {
+		return fail(err)
+	}
 	if err := use(plane); err != nil {
 		return fail(err)
 	}
