@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,11 +89,11 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 	}
 	options := (&client.ApplyOptions{}).ApplyOptions(opts)
 	wanted := &unstructured.Unstructured{Object: o.UnstructuredContent()}
-	data, err := json.Marshal(wanted.Object)
+	sum, err := sumOf(wanted)
 	if err != nil {
 		return err
 	}
-	next := intent{sum: sha256.Sum256(data)}
+	next := intent{sum: sum}
 	if len(options.DryRun) == 0 {
 		if now := a.unchanged(ctx, wanted, options.FieldManager, next); now != nil {
 			o.SetUnstructuredContent(now)
@@ -106,6 +107,18 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 	next.owned = owned(applied.GetManagedFields(), options.FieldManager)
 	a.intents.Add(intentKey{applied.GetUID(), options.FieldManager}, next)
 	return nil
+}
+
+// sumOf returns the hash of an intent, without the UID: that of a creation has none.
+func sumOf(wanted *unstructured.Unstructured) (sum [sha256.Size]byte, err error) {
+	fields, metadata := maps.Clone(wanted.Object), map[string]any{}
+	if m, ok := fields["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(m)
+	}
+	delete(metadata, "uid")
+	fields["metadata"] = metadata
+	data, err := json.Marshal(fields)
+	return sha256.Sum256(data), err
 }
 
 // unchanged returns the object if applying an intent would not change it, or nil.

@@ -1,14 +1,19 @@
 package capi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -16,14 +21,22 @@ import (
 // Cluster API's patch helper patches the conditions, then spec and metadata, then the
 // status, and in most passes both parts of the status have changed.
 //
-// It keeps a patch of conditions only while the controller of that kind has a pass over the object, and
-// sends it at the next write of the object or when the pass ends; the pacer calls flush then.
+// It keeps a patch of conditions while the controller of that kind has a pass over the object, and
+// sends it at the next write of the object or when the pass ends; the pacer calls flush then. Where
+// many objects are reconciled it is kept for longer, for some seconds if a condition gets another status
+// and else for reasonsWait, and reads return the object with the conditions: most passes that change
+// conditions alone are followed by one that changes them again. If somebody else writes the object
+// meanwhile, the pass that this triggers computes them anew, as the first one after a start does.
+//
+// A status says the generation that a write of the spec in the same pass made: Cluster API writes the status
+// once more for it.
 type batcher struct {
 	client.Client
 	pacer *pacer
 
-	mu      sync.Mutex
-	pending map[pass]pendingPatch // by the pass over their object
+	mu          sync.Mutex
+	pending     map[pass]pendingPatch // by the pass over their object
+	generations map[pass]generations
 }
 
 // pendingPatch is a patch of conditions that was not sent yet.
@@ -31,14 +44,21 @@ type pendingPatch struct {
 	object client.Object
 	patch  map[string]any
 	opts   []client.SubResourcePatchOption
+	// until is when it is sent at the latest; zero during the pass that made it.
+	until time.Time
+	// changed is the object with the patch, in the type that was read last; nil before it is read.
+	changed client.Object
 }
+
+// generations are those of an object before and after a write of its spec in a pass.
+type generations struct{ before, after int64 }
 
 // flushTime bounds the write at the end of a pass.
 const flushTime = 30 * time.Second
 
 // newBatcher returns a batcher that writes by a client, for controllers whose queues are the pacer's.
 func newBatcher(c client.Client, p *pacer) *batcher {
-	b := &batcher{Client: c, pacer: p, pending: map[pass]pendingPatch{}}
+	b := &batcher{Client: c, pacer: p, pending: map[pass]pendingPatch{}, generations: map[pass]generations{}}
 	p.ends(b.flush)
 	return b
 }
@@ -50,27 +70,137 @@ func (b *batcher) passOver(obj client.Object) (over pass, ok bool) {
 	return pass{strings.ToLower(kind.Kind), client.ObjectKeyFromObject(obj)}, err == nil
 }
 
-// take returns the patch that a pass has left, which is not pending any more.
-func (b *batcher) take(over pass) (pendingPatch, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	pending, ok := b.pending[over]
-	delete(b.pending, over)
+// take returns the patch that is pending for a running pass, which is not pending any more.
+func (b *batcher) take(over pass) (pending pendingPatch, ok bool) {
+	b.pacer.during(over, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		pending, ok = b.pending[over]
+		delete(b.pending, over)
+	})
 	return pending, ok
 }
 
-// flush sends what a pass has left.
-func (b *batcher) flush(ended pass) error {
-	pending, ok := b.take(ended)
+// reasonsWait is how long a status with other reasons and messages waits for the status of a condition to change
+// too, where many objects are reconciled.
+const reasonsWait = 2 * longestTurn
+
+// flush sends what a pass has left, or returns after which time another pass is to follow, which will.
+func (b *batcher) flush(ended pass) (again time.Duration, err error) {
+	turn, now := b.pacer.turn(), time.Now()
+	b.mu.Lock()
+	pending, ok := b.pending[ended]
+	changed := b.generations[ended]
+	delete(b.pending, ended)
+	delete(b.generations, ended)
+	b.mu.Unlock()
 	if !ok {
-		return nil
+		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	return client.IgnoreNotFound(b.send(ctx, pending))
+	if turn > 0 && pending.object.GetDeletionTimestamp().IsZero() {
+		wait := reasonsWait
+		if b.turns(ctx, pending) {
+			wait = turn
+		}
+		if until := now.Add(wait); pending.until.IsZero() || until.Before(pending.until) {
+			pending.until = until
+		}
+		if again = pending.until.Sub(now); again > 0 {
+			changed.update(pending.patch, pending.object)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.pending[ended] = pending
+			return again, nil
+		}
+	}
+	return 0, client.IgnoreNotFound(b.send(ctx, pending, changed))
 }
 
-func (b *batcher) send(ctx context.Context, pending pendingPatch) error {
+// turns reports whether a patch gives a condition another status than the cached object has.
+func (b *batcher) turns(ctx context.Context, pending pendingPatch) bool {
+	cached, ok := pending.object.DeepCopyObject().(conditions.Getter)
+	object, isObject := cached.(client.Object)
+	if !ok || !isObject || b.Client.Get(ctx, client.ObjectKeyFromObject(pending.object), object) != nil {
+		return true
+	}
+	was := map[string]metav1.ConditionStatus{}
+	for _, c := range cached.GetConditions() {
+		was[c.Type] = c.Status
+	}
+	status, _ := pending.patch["status"].(map[string]any)
+	list, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(list, func(c any) bool {
+		fields, _ := c.(map[string]any)
+		conditionType, _ := fields["type"].(string)
+		is, _ := fields["status"].(string)
+		return was[conditionType] != metav1.ConditionStatus(is)
+	})
+}
+
+// Get implements client.Reader: what is held counts as written.
+func (b *batcher) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := b.Client.Get(ctx, key, obj, opts...)
+	over, known := b.passOver(obj)
+	if _, metadata := obj.(*metav1.PartialObjectMetadata); !known || metadata || err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	over.name = key
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pending, ok := b.pending[over]
+	if !ok || pending.until.IsZero() {
+		return err
+	}
+	if err != nil || obj.GetUID() != pending.object.GetUID() || obj.GetResourceVersion() != pending.version() {
+		delete(b.pending, over)
+		return err
+	}
+	if changed := pending.changed; changed != nil && reflect.TypeOf(changed) == reflect.TypeOf(obj) {
+		replace(obj, changed.DeepCopyObject().(client.Object))
+		return nil
+	}
+	if err := overlay(obj, pending.patch); err != nil {
+		return err
+	}
+	pending.changed = obj.DeepCopyObject().(client.Object)
+	b.pending[over] = pending
+	return nil
+}
+
+// replace gives an object the content of another one of its type, but its own kind, which typed objects lose.
+func replace(obj, by client.Object) {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(by).Elem())
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+}
+
+// overlay changes an object as a merge patch of its status does.
+func overlay(obj client.Object, patch map[string]any) error {
+	was, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(was, &fields); err != nil {
+		return err
+	}
+	is, err := json.Marshal(joined(fields, map[string]any{"status": patch["status"]}))
+	if err != nil {
+		return err
+	}
+	kind := obj.GetObjectKind().GroupVersionKind()
+	reflect.ValueOf(obj).Elem().SetZero()
+	if err := json.Unmarshal(is, obj); err != nil {
+		return err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	return nil
+}
+
+func (b *batcher) send(ctx context.Context, pending pendingPatch, changed generations) error {
+	changed.update(pending.patch, pending.object)
 	data, err := json.Marshal(pending.patch)
 	if err != nil {
 		return err
@@ -88,7 +218,14 @@ func (b *batcher) sendPending(ctx context.Context, obj client.Object) error {
 	if !ok {
 		return nil
 	}
-	return b.send(ctx, pending)
+	return b.send(ctx, pending, b.changed(over))
+}
+
+// changed returns the generations of an object of which the running pass has written the spec.
+func (b *batcher) changed(over pass) generations {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.generations[over]
 }
 
 // Update implements client.Writer.
@@ -106,6 +243,8 @@ func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	if !known {
 		return b.Client.Patch(ctx, obj, patch, opts...)
 	}
+	was := obj.GetGeneration()
+	defer func() { b.pacer.during(over, func() { b.wrote(over, was, obj.GetGeneration()) }) }()
 	pending, ok := b.take(over)
 	if !ok {
 		return b.Client.Patch(ctx, obj, patch, opts...)
@@ -113,7 +252,7 @@ func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	fields, isMerge := mergePatch(patch, obj)
 	version := versionOf(pending.patch)
 	if !isMerge || version == "" || !b.delay(over, pending) {
-		if err := b.send(ctx, pending); err != nil {
+		if err := b.send(ctx, pending, b.changed(over)); err != nil {
 			return err
 		}
 		return b.Client.Patch(ctx, obj, patch, opts...)
@@ -131,6 +270,72 @@ func (b *batcher) Patch(ctx context.Context, obj client.Object, patch client.Pat
 		joined(pending.patch, versioned(obj.GetResourceVersion()))
 	}
 	return nil
+}
+
+// wrote records the generations of an object before and after a write. If they follow each other, nothing but the
+// write has changed the spec.
+func (b *batcher) wrote(over pass, before, after int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last, ok := b.generations[over]
+	switch {
+	case after == before: // only metadata has changed
+	case after != before+1:
+		delete(b.generations, over)
+	case ok && last.after == before:
+		b.generations[over] = generations{last.before, after}
+	default:
+		b.generations[over] = generations{before, after}
+	}
+}
+
+// update lets a patch of an object's status say the generation after the write, where the status says the one before.
+func (g generations) update(patch map[string]any, obj client.Object) {
+	status, _ := patch["status"].(map[string]any)
+	list, ok := status["conditions"].([]any)
+	if g.after == 0 || !ok {
+		return // a status without conditions is followed by one with them
+	}
+	for _, c := range list {
+		g.replace(c)
+	}
+	if _, ok := status["observedGeneration"]; !ok {
+		status["observedGeneration"] = observedGeneration(obj)
+	}
+	g.replace(status)
+	if status["observedGeneration"] == nil {
+		delete(status, "observedGeneration")
+	}
+}
+
+// replace replaces the generation before the write in the field observedGeneration of an object.
+func (g generations) replace(object any) {
+	fields, _ := object.(map[string]any)
+	if seen, ok := fields["observedGeneration"].(float64); ok && int64(seen) == g.before {
+		fields["observedGeneration"] = float64(g.after)
+	}
+}
+
+// observedGeneration returns the generation that an object's status says, as JSON has it, or nil.
+func observedGeneration(obj client.Object) any {
+	var object struct {
+		Status struct {
+			ObservedGeneration any `json:"observedGeneration"`
+		} `json:"status"`
+	}
+	data, err := json.Marshal(obj)
+	if err == nil {
+		err = json.Unmarshal(data, &object)
+	}
+	if err != nil {
+		return nil
+	}
+	return object.Status.ObservedGeneration
+}
+
+// version returns the version of the object that a patch is for.
+func (p pendingPatch) version() string {
+	return cmp.Or(versionOf(p.patch), p.object.GetResourceVersion())
 }
 
 // versionOf returns the version of an object on which a patch is conditional, or "".
@@ -180,13 +385,15 @@ func (s batchStatus) Patch(ctx context.Context, obj client.Object, patch client.
 		}
 		return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 	}
-	if pending, ok := s.b.take(over); ok {
-		return s.b.send(ctx, pendingPatch{obj, joined(pending.patch, fields), append(pending.opts, opts...)})
+	pending, ok := s.b.take(over)
+	if ok {
+		fields, opts = joined(pending.patch, fields), append(pending.opts, opts...)
 	}
-	if onlyConditions(fields) && s.b.delay(over, pendingPatch{obj, fields, opts}) {
+	whole := pendingPatch{object: obj, patch: fields, opts: opts, until: pending.until}
+	if onlyConditions(fields) && s.b.delay(over, whole) {
 		return nil
 	}
-	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
+	return s.b.send(ctx, whole, s.b.changed(over))
 }
 
 // delay keeps a patch, if there is a pass whose end flushes it.

@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/feature"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -130,6 +132,132 @@ func TestBatcher(t *testing.T) {
 	check("a conflict", 7, "Kept", "linux")
 	if again, _ := q.Get(); again != request {
 		t.Errorf("after a conflict there is a pass over %v", again)
+	}
+}
+
+// TestHeldConditions checks how long conditions wait where many objects are reconciled, and what reads return meanwhile.
+func TestHeldConditions(t *testing.T) {
+	for name, test := range map[string]struct {
+		// was and is are the condition's status before the pass and after it.
+		was, is corev1.ConditionStatus
+		// foreign is true if somebody else writes the object meanwhile.
+		foreign bool
+		// passes is the number of passes after which the conditions are sent; 0 means never.
+		passes int
+	}{
+		"another status waits for the next pass": {corev1.ConditionFalse, corev1.ConditionTrue, false, 2},
+		"another reason waits for longer":        {corev1.ConditionFalse, corev1.ConditionFalse, false, 0},
+		"somebody else's write wins":             {corev1.ConditionFalse, corev1.ConditionTrue, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "held-", Namespace: "default"}}
+			machine.Spec.ClusterName = "held"
+			machine.Spec.Bootstrap.DataSecretName = new("held")
+			machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "held",
+				APIGroup: "infrastructure.cluster.x-k8s.io"}
+			if err := api.Create(t.Context(), machine); err != nil {
+				t.Fatal(err)
+			}
+			condition := func(status corev1.ConditionStatus, reason string) string {
+				return fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+					status, reason)
+			}
+			key := client.ObjectKeyFromObject(machine)
+			write := func(c client.Client, fields string) {
+				t.Helper()
+				var now clusterv1.Machine
+				if err := c.Get(t.Context(), key, &now); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Status().Patch(t.Context(), &now, client.RawPatch(types.MergePatchType, []byte(fields))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			reason := func(c client.Client) string {
+				t.Helper()
+				var now clusterv1.Machine
+				if err := c.Get(t.Context(), key, &now); err != nil || len(now.Status.Conditions) != 1 {
+					t.Fatal(now.Status.Conditions, err)
+				}
+				return now.Status.Conditions[0].Reason
+			}
+			write(api, condition(test.was, "Before"))
+
+			pace := &pacer{}
+			q := pace.options(1).NewQueue("machine", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			c := newBatcher(api, pace)
+			for i := range manyObjects { // the others
+				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+				r, _ := q.Get()
+				q.Done(r)
+			}
+			request := reconcile.Request{NamespacedName: key}
+			q.Add(request)
+			r, _ := q.Get()
+			write(c, condition(test.is, "After"))
+			q.Done(r)
+			if got, seen := reason(api), reason(c); got != "Before" || seen != "After" {
+				t.Errorf("after the first pass the API server has %q and the controllers read %q", got, seen)
+			}
+			if test.foreign {
+				write(api, condition(test.was, "Foreign"))
+				if seen := reason(c); seen != "Foreign" {
+					t.Errorf("the controllers read %q", seen)
+				}
+			}
+			q.Add(request)
+			r, _ = q.Get()
+			q.Done(r)
+			want := "Before"
+			if test.foreign {
+				want = "Foreign"
+			}
+			if test.passes == 2 {
+				want = "After"
+			}
+			if got := reason(api); got != want {
+				t.Errorf("after the second pass the API server has %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestGenerations checks that a status says the generation that a write of the spec in the same pass made.
+func TestGenerations(t *testing.T) {
+	patch := func() map[string]any {
+		return map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "observedGeneration": 3.0}, map[string]any{"type": "Old", "observedGeneration": 2.0},
+		}}}
+	}
+	machine := &clusterv1.Machine{Status: clusterv1.MachineStatus{ObservedGeneration: 3}}
+	for name, test := range map[string]struct {
+		writes [][2]int64
+		want   float64
+	}{
+		"no write":                {nil, 3},
+		"one write":               {[][2]int64{{3, 4}}, 4},
+		"two writes":              {[][2]int64{{3, 4}, {4, 5}}, 5},
+		"a write of metadata":     {[][2]int64{{3, 4}, {4, 4}}, 4},
+		"somebody else's between": {[][2]int64{{3, 5}}, 3},
+		"somebody else's later":   {[][2]int64{{3, 4}, {4, 6}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, over, p := newBatcher(api, &pacer{}), pass{}, patch()
+			for _, w := range test.writes {
+				b.wrote(over, w[0], w[1])
+			}
+			b.changed(over).update(p, machine)
+			status := p["status"].(map[string]any)
+			list := status["conditions"].([]any)
+			ready, old := list[0].(map[string]any)["observedGeneration"], list[1].(map[string]any)["observedGeneration"]
+			if ready != test.want || old != 2.0 {
+				t.Errorf("the conditions say the generations %v and %v, want %v and 2", ready, old, test.want)
+			}
+			if got, ok := status["observedGeneration"]; ok != (test.want != 3) || ok && got != test.want {
+				t.Errorf("the status says the generation %v, want %v", got, test.want)
+			}
+		})
 	}
 }
 

@@ -54,9 +54,7 @@ func (f *fresh) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		f.written.Remove(k)
 		return nil
 	}
-	kind := obj.GetObjectKind().GroupVersionKind()
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(last.DeepCopyObject()).Elem())
-	obj.GetObjectKind().SetGroupVersionKind(kind)
+	replace(obj, last.DeepCopyObject().(client.Object))
 	return nil
 }
 

@@ -35,7 +35,7 @@ type pacer struct {
 	mu     sync.Mutex // guards the queues' turns too
 	queues []*pacedQueue
 	swept  time.Time
-	ended  []func(pass) error // called at the end of each pass
+	ended  []func(pass) (again time.Duration, err error) // called at the end of each pass
 }
 
 // pass is a pass of a controller over an object.
@@ -44,8 +44,9 @@ type pass struct {
 	name       types.NamespacedName
 }
 
-// ends adds a function that is called at the end of each pass. An error triggers another pass.
-func (p *pacer) ends(f func(pass) error) {
+// ends adds a function that is called at the end of each pass. An error triggers another pass after a
+// back-off, and a time one after that.
+func (p *pacer) ends(f func(pass) (again time.Duration, err error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = append(p.ended, f)
@@ -92,12 +93,28 @@ func (p *pacer) newQueue(name string,
 }
 
 // rest returns how long an object waits after a pass that took a time; p.mu is held.
-func (p *pacer) rest(took time.Duration) time.Duration {
-	objects := 0
+func (p *pacer) rest(took time.Duration) time.Duration { return restAfter(took, p.objects()) }
+
+// objects returns the number of objects that were reconciled a moment ago; p.mu is held.
+func (p *pacer) objects() (n int) {
 	for _, q := range p.queues {
-		objects += len(q.turns)
+		n += len(q.turns)
 	}
-	return restAfter(took, objects)
+	return n
+}
+
+// manyObjects is the number of objects of some twenty machines.
+const manyObjects = 60
+
+// turn returns how long an object rests because many others are being reconciled; 0 if few are.
+func (p *pacer) turn() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.objects()
+	if n < manyObjects {
+		return 0
+	}
+	return restAfter(0, n)
 }
 
 // restAfter returns how long an object waits after a pass that took a time, when a number of
@@ -195,8 +212,11 @@ func (q *pacedQueue) Get() (reconcile.Request, bool) {
 func (q *pacedQueue) Done(r reconcile.Request) {
 	asked, ended := q.end(r)
 	for _, f := range ended {
-		if f(pass{q.name, r.NamespacedName}) != nil {
+		switch again, err := f(pass{q.name, r.NamespacedName}); {
+		case err != nil:
 			asked = append(asked, priorityqueue.AddOpts{After: q.limiter.When(r)})
+		case again > 0:
+			asked = append(asked, priorityqueue.AddOpts{After: again})
 		}
 	}
 	q.PriorityQueue.Done(r) // the next pass may begin
@@ -207,7 +227,7 @@ func (q *pacedQueue) Done(r reconcile.Request) {
 
 // end records that a pass has ended, and returns the requests that arrived during it and what is to be
 // called.
-func (q *pacedQueue) end(r reconcile.Request) ([]priorityqueue.AddOpts, []func(pass) error) {
+func (q *pacedQueue) end(r reconcile.Request) ([]priorityqueue.AddOpts, []func(pass) (time.Duration, error)) {
 	q.pacer.mu.Lock()
 	defer q.pacer.mu.Unlock()
 	t := q.turns[r]

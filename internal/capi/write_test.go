@@ -8,9 +8,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/kubeproc"
@@ -23,13 +25,33 @@ var api client.Client
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		scheme := runtime.NewScheme()
-		if err := errors.Join(coordinationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		if err := errors.Join(coordinationv1.AddToScheme(scheme), corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 			return err
 		}
-		var err error
+		err := kubeproc.InstallCRDs(context.Background(), p.Config(), []*apiextensionsv1.CustomResourceDefinition{machines()})
+		if err != nil {
+			return err
+		}
 		api, err = client.New(p.Config(), client.Options{Scheme: scheme})
 		return err
 	}))
+}
+
+// machines returns a CRD of Machines with any content.
+func machines() *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "machines.cluster.x-k8s.io"}}
+	crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: clusterv1.GroupVersion.Group, Scope: apiextensionsv1.NamespaceScoped,
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "machines", Kind: "Machine"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+			Name: clusterv1.GroupVersion.Version, Served: true, Storage: true,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", XPreserveUnknownFields: new(true),
+			}},
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+		}},
+	}
+	return crd
 }
 
 // late is a client whose reads are of an earlier state, as those of a cache may be, and which counts writes.

@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -14,17 +15,28 @@ const typeAssignment = "Microsoft.Authorization/roleAssignments"
 // scope.
 func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 	var out []string
-	for _, d := range t.All(typeAssignment, "") {
-		p, scope := value.Sub(d.Body, "properties"), ""
-		if d.Parsed.Scope != nil {
-			scope = d.Parsed.Scope.Key()
-		}
-		_, name, _ := strings.Cut(value.Lower(value.Str(p, "roleDefinitionId")), "/roledefinitions/")
-		if in := id.Key() == scope || strings.HasPrefix(id.Key(), scope+"/"); in && value.Str(p, "principalId") == principal {
-			out = append(out, name)
+	for scope := range scopesOf(id.Key()) {
+		for _, d := range t.All(typeAssignment, scope+"/providers/"+value.Lower(typeAssignment)) {
+			p := value.Sub(d.Body, "properties")
+			_, name, _ := strings.Cut(value.Lower(value.Str(p, "roleDefinitionId")), "/roledefinitions/")
+			if value.Str(p, "principalId") == principal {
+				out = append(out, name)
+			}
 		}
 	}
 	return out
+}
+
+// scopesOf returns the key of a resource and the keys that it begins with: those of its parents, of its resource group
+// and subscription, and "".
+func scopesOf(key string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(key) + 1 {
+			if (i == len(key) || key[i] == '/') && !yield(key[:i]) {
+				return
+			}
+		}
+	}
 }
 
 // replication is how long it takes until the whole directory knows a new identity. Azure

@@ -25,7 +25,8 @@ type Federated struct {
 	Keys string `json:"keys,omitempty"`
 }
 
-// Principal returns the first identity for which wanted is true.
+// Principal returns the first identity for which wanted is true; wanted sees it without its
+// federated credentials.
 func (s *Server) Principal(wanted func(Principal) bool) (out Principal, ok bool) {
 	s.Read(func(t *Tx) { out, ok = FindPrincipal(t, wanted) })
 	return out, ok
@@ -39,9 +40,14 @@ func FindPrincipal(t *Tx, wanted func(Principal) bool) (out Principal, ok bool) 
 				continue
 			}
 			for r := range t.Scan(k.Name, "") {
-				if one := k.Principal(t, t.Doc(r)); wanted(one) {
-					return one, true
+				if r.principal == nil || !wanted(*r.principal) {
+					continue
 				}
+				out = *r.principal
+				if k.Federated != nil {
+					out.Federated = k.Federated(t, out)
+				}
+				return out, true
 			}
 		}
 	}

@@ -148,8 +148,10 @@ type Type struct {
 	// Power returns a word about the document's state for the list of all resources, such
 	// as a VM's power state.
 	Power func(d *Doc) string
-	// Principal returns the identity that a document represents.
-	Principal func(t *Tx, d *Doc) Principal
+	// Principal returns the identity that a document represents, without its federated
+	// credentials; Federated returns these.
+	Principal func(d *Doc) Principal
+	Federated func(t *Tx, principal Principal) []Federated
 	// Filter returns the elements of a list that match a $filter.
 	Filter func(t *Tx, found []*Record, filter string) []*Record
 	// Serve answers requests to the type itself; false leaves the request to the engine.

@@ -84,6 +84,8 @@ type summary struct {
 	Configs []ipConfig
 	// uses is how much of the quotas the resource uses.
 	uses []Use
+	// principal is the identity that the resource represents, or nil.
+	principal *Principal
 }
 
 // ipConfig is one IP configuration of a resource.
@@ -199,6 +201,9 @@ func SummaryOf(k *Type, d *Doc) summary {
 	}
 	if k.Uses != nil {
 		g.uses = k.Uses(d)
+	}
+	if k.Principal != nil {
+		g.principal = new(k.Principal(d))
 	}
 	for i := range g.uses {
 		g.uses[i].Name = same(g.uses[i].Name)

@@ -29,14 +29,17 @@ func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 }
 
 // principalOf returns the identity that a user-assigned identity is.
-func principalOf(t *engine.Tx, d *engine.Doc) engine.Principal {
-	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"),
+func principalOf(d *engine.Doc) engine.Principal {
+	return engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"),
 		Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}
-	for _, f := range t.All(typeFederated, d.ID) {
+}
+
+// federatedOf returns the federated credentials of an identity.
+func federatedOf(t *engine.Tx, identity engine.Principal) (out []engine.Federated) {
+	for _, f := range t.All(typeFederated, identity.ID) {
 		p := value.Sub(f.Body, "properties")
 		audience, _, _ := strings.Cut(strings.Join(value.Texts(p, "audiences"), "\n"), "\n")
-		out.Federated = append(out.Federated,
-			engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
+		out = append(out, engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
 	}
 	return out
 }

@@ -62,6 +62,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, dataSecretField, dataSecret); err != nil {
 		return err
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachine{}, cloud.NameField, naming().Index); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachine{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).

@@ -66,6 +66,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return err
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachinePool{}, cloud.NameField, naming().Index); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachinePool{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).

@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -83,47 +84,53 @@ func (n Naming[T]) usual(o T) string {
 
 // Choose chooses the name of an object. An object that exists in Azure keeps its name. Of
 // two new objects in the same resource group that would share a name, the older one gets
-// it, and the other keeps the name that it gets instead. all is an empty list of the kind.
+// it, and the other keeps the name that it gets instead. all is an empty list of the kind, which
+// the client reads by NameField.
 func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (string, error) {
 	if name := n.given(obj); name != "" || !n.Windows(obj) {
 		return cmp.Or(name, obj.GetName()), nil
 	}
-	taken, err := n.taken(ctx, c, azureCluster, obj, all)
+	neighbours, err := neighbours(ctx, c, azureCluster)
 	if err != nil {
 		return "", err
 	}
-	name := n.usual(obj)
-	if !taken[strings.ToLower(name)] {
-		return name, nil
+	taken := func(name string) bool {
+		other, listErr := n.taken(ctx, c, name, obj, all, neighbours)
+		err = errors.Join(err, listErr)
+		return other
 	}
-	name = n.Short(obj.GetName(), func(name string) bool { return taken[strings.ToLower(name)] })
+	name := n.Short(obj.GetName(), taken)
+	if err != nil || name == n.usual(obj) {
+		return name, err
+	}
 	return name, keepName(ctx, c, obj, name)
 }
 
-// taken returns the names, in lower case, of other objects in the resource group that take
-// precedence over obj.
-func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
-	all client.ObjectList) (map[string]bool, error) {
-	if err := c.List(ctx, all); err != nil {
-		return nil, err
+// NameField is the index of objects by the names that they have or may get.
+const NameField = "azureName"
+
+// Index is a client.IndexerFunc for NameField.
+func (n Naming[T]) Index(obj client.Object) []string {
+	o, ok := obj.(T)
+	if !ok {
+		return nil
 	}
-	neighbours, err := neighbours(ctx, c, azureCluster)
-	if err != nil {
-		return nil, err
+	return []string{strings.ToLower(cmp.Or(n.given(o), n.usual(o)))}
+}
+
+// taken reports whether another object in the resource group has a name, or takes precedence over obj and may get it.
+func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
+	neighbours map[client.ObjectKey]bool) (bool, error) {
+	if err := c.List(ctx, all, client.MatchingFields{NameField: strings.ToLower(name)}); err != nil {
+		return false, err
 	}
-	taken := map[string]bool{}
-	return taken, meta.EachListItem(all, func(item runtime.Object) error {
+	found := false
+	return found, meta.EachListItem(all, func(item runtime.Object) error {
 		other := item.(T)
-		if other.GetUID() == obj.GetUID() || !neighbours[client.ObjectKey{
-			Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel],
-		}] {
-			return nil
-		}
-		if name := n.given(other); name != "" {
-			taken[strings.ToLower(name)] = true
-		} else if before(other, obj) {
-			taken[strings.ToLower(n.usual(other))] = true
+		key := client.ObjectKey{Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel]}
+		if other.GetUID() != obj.GetUID() && neighbours[key] && (n.given(other) != "" || before(other, obj)) {
+			found = true
 		}
 		return nil
 	})

@@ -47,6 +47,8 @@ type Scope struct {
 	GroupGoes bool
 	// Before is the object as the pass began with it.
 	Before client.Object
+
+	brief bool // the last reason of the pass is
 }
 
 // Common implements a part of Subject.
@@ -135,10 +137,29 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
+		if until := k.silent(s, time.Now()); until > 0 {
+			result.RequeueAfter = cloud.Sooner(result.RequeueAfter, until)
+			return
+		}
 		*s.Operations() = cloud.Kept(operations, *s.Operations())
 		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)
+}
+
+// firstStatus is the age of an object at which its first status is written at the latest. Most machines
+// wait for less than that until their bootstrap data is there, and to say so was one write in
+// seven.
+const firstStatus = 20 * time.Second
+
+// silent returns for how long the pass writes nothing, because it ended with a brief reason for an object that has no
+// status yet; 0 if it writes.
+func (k Kind[S]) silent(s S, now time.Time) time.Duration {
+	common := s.Common()
+	if before, ok := common.Before.(conditions.Getter); !common.brief || ok && conditions.Has(before, clusterv1.ReadyCondition) {
+		return 0
+	}
+	return max(0, firstStatus-now.Sub(s.Object().GetCreationTimestamp().Time))
 }
 
 // walk runs the steps in order.
@@ -150,6 +171,7 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 			return ctrl.Result{}, result.Err
 		}
 		if result.Reason != "" {
+			s.Common().brief = result.Brief
 			k.block(s, result)
 		}
 		if result.End {

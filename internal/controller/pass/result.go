@@ -21,6 +21,8 @@ type Result struct {
 	Condition string
 	// Lasting is true if only a new object helps.
 	Lasting bool
+	// Brief is true if every new object has this reason for a moment.
+	Brief bool
 	// Err is a failure to read or write Kubernetes, after which the queue retries with its
 	// own back-off. Failures of Azure are results of Unread.
 	Err error
@@ -32,6 +34,13 @@ func (r Result) Ends() bool { return r.End || r.Err != nil }
 // On returns the result with another condition type.
 func (r Result) On(condition string) Result {
 	r.Condition = condition
+	return r
+}
+
+// Briefly returns the result as one that a new object's first status does not say until the object is
+// firstStatus old.
+func (r Result) Briefly() Result {
+	r.Brief = true
 	return r
 }
 
