@@ -21,6 +21,13 @@ bin/casement.exe: FORCE
 bin/kubeconform: hack/tools/go.mod
 	go build -modfile=$< -o $@ github.com/yannh/kubeconform/cmd/kubeconform
 
+bin/kwok: hack/tools/kwok/go.mod
+	go build -modfile=$< -o $@ sigs.k8s.io/kwok/cmd/kwok
+
+# What kwok's releases have as stage-fast.yaml, from its module.
+bin/kwok.yaml: hack/tools/kwok/go.mod bin/kwok
+	cd $$(go list -modfile=$< -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && sed -s '$$a---' node/fast/node-*.yaml node/heartbeat-with-lease/node-*.yaml pod/fast/pod-*.yaml > $(CURDIR)/$@
+
 .PHONY: plugin
 plugin: bin/casement ## Make bin/ a folder of kubectl plugins: kubectl casement, with completions
 	ln -sf casement bin/kubectl-casement && ln -sf casement bin/kubectl_complete-casement
@@ -140,8 +147,8 @@ bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 	go run ./test/bench -vms 0 -paper 0 -nodes -1
 
 .PHONY: bench-scale
-bench-scale: build ## What clusters of several sizes cost: make bench-scale KINDS=deployment,pool SIZES=50,100; writes bin/scale.svg
-	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
+bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what; writes bin/scale.svg
+	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)

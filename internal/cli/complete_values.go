@@ -83,7 +83,7 @@ var flagValues = map[string]valuesOf{
 	},
 	"wait for": these("ready", "deleted"), "azure env for": these("sdk", "az", "proxy"),
 	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole),
-	"latency":   these("instant", "azure"), "throttle": these("off", "real"),
+	"latency":   these("instant", "azure"), "throttle": these("off", "real"), "audit": these("manager", "all"),
 	"images": func(*app, *cobra.Command) []string { return imagePolicies() },
 	"os":     these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
 	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),

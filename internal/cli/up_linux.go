@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/plane/supervisor"
 	"casement.dev/casement/internal/sim/pull"
@@ -97,7 +99,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
 // planeKind contains the options of the plane to start.
 type planeKind struct {
 	bare    bool
-	audit   bool
+	audit   string
 	azureOf string
 	azure   string
 	gates   string
@@ -111,7 +113,9 @@ type planeKind struct {
 
 func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
-	f.BoolVar(&k.audit, "audit", false, "note what casement-manager asks of the management API server in management/log/audit.log")
+	f.StringVar(&k.audit, "audit", "", "note what `WHO` asks of the management API server in management/log/audit.log: "+
+		"manager (casement-manager, the value without one) or all")
+	f.Lookup("audit").NoOptDefVal = auditManager
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
 	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
@@ -132,7 +136,7 @@ const maxVerbosity = 5
 
 // args returns the command line of the background process.
 func (k planeKind) args() ([]string, error) {
-	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit),
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + k.audit,
 		"--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
 		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route), "--v=" + strconv.Itoa(k.verbose)}
 	if k.verbose < 0 || k.verbose > maxVerbosity {
@@ -142,6 +146,9 @@ func (k planeKind) args() ([]string, error) {
 		args = append(args, "--image="+pattern)
 	}
 	if _, err := k.policy(); err != nil {
+		return nil, err
+	}
+	if _, err := k.auditOf(); err != nil {
 		return nil, err
 	}
 	if _, err := k.outside(); err != nil {
@@ -169,6 +176,22 @@ func (k planeKind) args() ([]string, error) {
 	}
 	abs, err := filepath.Abs(k.azureOf)
 	return append(args, "--azure-of", abs), err
+}
+
+// auditManager is the value of --audit for the requests of casement-manager alone.
+const auditManager = "manager"
+
+// auditOf returns the user that --audit names.
+func (k planeKind) auditOf() (string, error) {
+	switch k.audit {
+	case "":
+		return "", nil
+	case auditManager:
+		return config.User, nil
+	case "all":
+		return kubeproc.Everyone, nil
+	}
+	return "", usagef("--audit is %s or all, not %q", auditManager, k.audit)
 }
 
 // policy returns the rule for which container images simulated nodes can pull.
@@ -353,11 +376,14 @@ func (a *app) supervise(ctx context.Context, factor float64, kind planeKind, for
 		}
 		kind.azureOf = abs
 	}
-	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit,
+	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare,
 		AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
 		ManagementRoute: kind.route, Charts: kind.charts, Verbosity: kind.verbose}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {
+		return err
+	}
+	if opts.AuditOf, err = kind.auditOf(); err != nil {
 		return err
 	}
 	if err := kind.public.apply(&opts); err != nil {

@@ -73,7 +73,7 @@ type Config struct {
 	// Deployments and Services then as well.
 	EgressConfig string
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
-	// with neither bodies nor answers.
+	// with neither bodies nor answers, or Everyone.
 	AuditOf string
 	// Records is where the processes are recorded while they run.
 	Records process.Records
@@ -188,7 +188,7 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 	}
 	if p.cfg.AuditOf != "" {
 		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(),
-			"--audit-log-maxsize=100", "--audit-log-maxbackup=1")
+			"--audit-log-maxsize=1000", "--audit-log-maxbackup=1")
 	}
 	if p.cfg.EgressConfig != "" {
 		// Services are resolved to their endpoints, as nothing here has cluster IPs.

@@ -25,6 +25,9 @@ func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	return c, nil
 }
 
+// Everyone is Config.AuditOf for the requests of all users.
+const Everyone = "*"
+
 // AuditLog returns the file of audit.k8s.io/v1 Events, one a line, that Config.AuditOf asks
 // for.
 func (p *Plane) AuditLog() string { return p.path("log", "audit.log") }
@@ -34,10 +37,14 @@ func (p *Plane) writeAuditPolicy() error {
 	if p.cfg.AuditOf == "" {
 		return nil
 	}
+	rule := auditv1.PolicyRule{Level: auditv1.LevelMetadata}
+	if p.cfg.AuditOf != Everyone {
+		rule.Users = []string{p.cfg.AuditOf}
+	}
 	policy := auditv1.Policy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
 		OmitStages: []auditv1.Stage{auditv1.StageRequestReceived},
-		Rules:      []auditv1.PolicyRule{{Level: auditv1.LevelMetadata, Users: []string{p.cfg.AuditOf}}, {Level: auditv1.LevelNone}},
+		Rules:      []auditv1.PolicyRule{rule, {Level: auditv1.LevelNone}},
 	}
 	data, err := yaml.Marshal(policy)
 	if err != nil {

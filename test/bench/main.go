@@ -39,8 +39,9 @@ func main() {
 	documents := flag.Int("documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
 	paper := flag.Int("paper", 1000, "machines on paper that the commands that only read are measured with; 0 leaves it out")
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
-	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool")
-	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale")
+	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
+	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
+	requests := flag.Bool("requests", false, "with -scale, list who asks what of the management API; the audit log for it costs time")
 	rest := flag.Duration("rest", time.Minute, "how long to watch each idle plane of -scale; 0 leaves it out")
 	svg := flag.String("svg", "", "file for a plot of -scale")
 	flag.Parse()
@@ -52,7 +53,7 @@ func main() {
 		return
 	}
 	if *kinds != "" {
-		if err := runScale(*bin, *kinds, *sizes, *svg, *rest); err != nil {
+		if err := runScale(*bin, *kinds, *sizes, *svg, *rest, *requests); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -64,11 +65,12 @@ func main() {
 	}
 }
 
-func runScale(bin, kinds, sizes, svg string, rest time.Duration) error {
+func runScale(bin, kinds, sizes, svg string, rest time.Duration, requests bool) error {
 	s, err := parseScale(kinds, sizes, svg, rest)
 	if err != nil {
 		return err
 	}
+	s.requests = requests
 	if bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}

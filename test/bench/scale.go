@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -11,10 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"casement.dev/casement/internal/process"
 )
@@ -25,17 +21,25 @@ type scale struct {
 	sizes []int
 	rest  time.Duration
 	svg   string
+	// requests notes who asks what of the management API. That costs processor time.
+	requests bool
 }
 
-// flavorOf is the flavor of a kind of worker nodes.
+// kwok is the kind of nodes that the program kwok simulates.
+const kwok = "kwok"
+
+// flavorOf is the flavor of a kind of worker nodes of a cluster.
 var flavorOf = map[string]string{"deployment": "windows", "pool": "machinepool-windows"}
+
+// limitOf says of a kind what its figures leave out.
+var limitOf = map[string]string{kwok: " (bare nodes: no Machine, VM, boot, join, pods or controller manager)"}
 
 // parseScale reads what the command line says.
 func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	s := scale{kinds: strings.Split(kinds, ","), rest: rest, svg: svg}
 	for _, kind := range s.kinds {
-		if flavorOf[kind] == "" {
-			return s, fmt.Errorf("-scale is deployment, pool or both, not %q", kind)
+		if flavorOf[kind] == "" && kind != kwok {
+			return s, fmt.Errorf("-scale is deployment, pool, kwok or some of them, not %q", kind)
 		}
 	}
 	for size := range strings.SplitSeq(sizes, ",") {
@@ -48,7 +52,7 @@ func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	return s, nil
 }
 
-// point is the cost of one cluster, from its template until all its nodes were ready. Times
+// point is the cost of some nodes, from their template until all were ready. Times
 // are CPU seconds, because wall time depends on what else runs.
 type point struct {
 	kind  string
@@ -57,10 +61,18 @@ type point struct {
 	cpu map[string]float64
 	// memory is of all processes, in bytes.
 	memory float64
-	// management and workload are requests of the two API servers, by verb.
-	management, workload map[string]float64
-	// rest is the plane's processor use after that, in per cent of one core.
+	// apis are the requests of each API server.
+	apis []answered
+	// asked are those of the management API by who asks, with -requests.
+	asked map[string]float64
+	// rest is the use of the processor after that, in per cent of one core.
 	rest float64
+}
+
+// answered are the requests of an API server, by verb.
+type answered struct {
+	api    string
+	byVerb map[string]float64
 }
 
 func (p point) total() (seconds float64) {
@@ -72,14 +84,13 @@ func (p point) total() (seconds float64) {
 
 // measure makes a plane and a cluster of each kind and size, one after the other.
 func (s scale) measure(bin, home string) error {
+	if err := s.leaveOutKwok(bin); err != nil {
+		return err
+	}
 	var all []point
 	for _, kind := range s.kinds {
 		for _, size := range s.sizes {
-			p := &plane{bin: bin, home: filepath.Join(home, fmt.Sprint(kind[:1], size)), files: home}
-			measured, err := s.one(p, kind, size)
-			if _, downErr := p.casement(nil, "down", "--purge"); err == nil {
-				err = downErr
-			}
+			measured, err := s.one(bin, home, kind, size)
 			if err != nil {
 				return fmt.Errorf("%d nodes by %s: %w", size, kind, err)
 			}
@@ -96,30 +107,44 @@ func (s scale) measure(bin, home string) error {
 	return os.WriteFile(s.svg, plot(s.kinds, all), 0o644)
 }
 
-// one measures a cluster on a new plane.
-func (s scale) one(p *plane, kind string, size int) (point, error) {
+// one measures a number of nodes of a kind on a new plane.
+func (s scale) one(bin, home, kind string, size int) (point, error) {
+	if kind == kwok {
+		return s.bare(context.Background(), bin, filepath.Join(home, fmt.Sprint(kind, size)), size)
+	}
+	p := &plane{bin: bin, home: filepath.Join(home, fmt.Sprint(kind[:1], size)), files: home}
+	measured, err := s.cluster(p, kind, size)
+	if _, downErr := p.casement(nil, "down", "--purge"); err == nil {
+		err = downErr
+	}
+	return measured, err
+}
+
+// cluster measures a cluster on a new plane.
+func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	at := point{kind: kind, nodes: size}
-	if err := p.all([]string{"up", "--timeout", "10m"}); err != nil {
+	up := []string{"up", "--timeout", "10m"}
+	if s.requests {
+		up = append(up, "--audit=all")
+	}
+	if err := p.all(up); err != nil {
 		return at, err
 	}
 	pid, err := p.pid()
 	if err != nil {
 		return at, err
 	}
-	before := processes(pid)
-	earlier, err := p.requests()
-	if err != nil {
+	m := &meter{pids: []int{pid}, api: "management API", metrics: func() ([]byte, error) { return p.metrics() },
+		audit: filepath.Join(p.home, "management", "log", "audit.log")}
+	if err := m.begin(); err != nil {
 		return at, err
 	}
 	if err := p.create("scale", flavorOf[kind], size, "120m"); err != nil {
 		return at, err
 	}
-	after := processes(pid)
-	at.cpu, at.memory = less(after, before), resident(pid)
-	if at.management, err = p.requests(); err != nil {
+	if err := m.end(&at); err != nil {
 		return at, err
 	}
-	at.management = less(at.management, earlier)
 	kubeconfig, err := p.casement(nil, "get", "kubeconfig", "scale")
 	if err != nil {
 		return at, err
@@ -128,22 +153,83 @@ func (s scale) one(p *plane, kind string, size int) (point, error) {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return at, err
 	}
-	if at.workload, err = p.requests("--kubeconfig", file); err != nil {
+	text, err := p.metrics("--kubeconfig", file)
+	if err != nil {
 		return at, err
 	}
-	if s.rest > 0 {
-		time.Sleep(s.rest / 4) // what the start left behind ends
-		begun, idle := time.Now(), processes(pid)
-		time.Sleep(s.rest) // the figure is what happens in that time
-		at.rest = 100 * point{cpu: less(processes(pid), idle)}.total() / time.Since(begun).Seconds()
-	}
-	return at, nil
+	workload, err := requests(text)
+	at.apis = append(at.apis, answered{"workload API", workload})
+	at.rest = s.idle(pid)
+	return at, err
 }
 
-// processes returns the seconds that a process and its descendants have used, by program.
-func processes(pid int) map[string]float64 {
+// idle returns what processes use while nothing happens, in per cent of one core.
+func (s scale) idle(pids ...int) float64 {
+	if s.rest == 0 {
+		return 0
+	}
+	time.Sleep(s.rest / 4) // what the start left behind ends
+	begun, idle := time.Now(), processes(pids...)
+	time.Sleep(s.rest) // the figure is what happens in that time
+	return 100 * point{cpu: less(processes(pids...), idle)}.total() / time.Since(begun).Seconds()
+}
+
+// meter measures what processes cost and what one API server is asked between two moments.
+type meter struct {
+	pids []int
+	// api is the name of the API server, metrics reads its metrics.
+	api     string
+	metrics func() ([]byte, error)
+	// audit is the file of its audit log, which may be missing.
+	audit string
+
+	cpu, requests map[string]float64
+	noted         int64
+}
+
+// begin notes what there has been before. The look at the requests is no part of what they cost.
+func (m *meter) begin() error {
+	text, err := m.metrics()
+	if err != nil {
+		return err
+	}
+	if m.requests, err = requests(text); err != nil {
+		return err
+	}
+	if info, err := os.Stat(m.audit); err == nil {
+		m.noted = info.Size()
+	}
+	m.cpu = processes(m.pids...)
+	return nil
+}
+
+// end writes what there has been since begin.
+func (m *meter) end(at *point) error {
+	at.cpu = less(processes(m.pids...), m.cpu)
+	for _, pid := range m.pids {
+		at.memory += resident(pid)
+	}
+	text, err := m.metrics()
+	if err != nil {
+		return err
+	}
+	now, err := requests(text)
+	if err != nil {
+		return err
+	}
+	at.apis = append(at.apis, answered{m.api, less(now, m.requests)})
+	at.asked, err = asked(m.audit, m.noted)
+	return err
+}
+
+// processes returns the seconds that processes and their descendants have used, by program.
+func processes(pids ...int) map[string]float64 {
+	var all []int
+	for _, pid := range pids {
+		all = append(all, tree(pid)...)
+	}
 	out := map[string]float64{}
-	for _, id := range tree(pid) {
+	for _, id := range all {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id))
 		if err != nil {
 			continue // it has ended
@@ -167,56 +253,31 @@ func less(after, before map[string]float64) map[string]float64 {
 	return out
 }
 
-// requests returns how many requests an API server has answered, by verb, and how many it
-// sent itself.
-func (p *plane) requests(args ...string) (map[string]float64, error) {
-	text, err := p.casement(nil, append([]string{"kubectl", "get", "--raw", "/metrics"}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("read the API server's metrics: %w", err)
-	}
-	out := map[string]float64{}
-	for _, m := range families["apiserver_request_total"].GetMetric() {
-		out[label(m, "verb")] += m.GetCounter().GetValue()
-	}
-	for _, m := range families["apiserver_admission_webhook_request_total"].GetMetric() {
-		out["(webhook)"] += m.GetCounter().GetValue()
-	}
-	for _, m := range families["apiserver_crd_conversion_webhook_duration_seconds"].GetMetric() {
-		out["(conversion)"] += float64(m.GetHistogram().GetSampleCount())
-	}
-	return out, nil
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
 func (p point) print() {
 	n := float64(p.nodes)
-	fmt.Printf("%d nodes by %s: %.1f s of a processor, %.2f a node; %.0f MiB", p.nodes, p.kind, p.total(), p.total()/n, p.memory/(1<<20))
+	fmt.Printf("%d nodes by %s%s: %.2f s of a processor, %.3g a node; %.0f MiB", p.nodes, p.kind, limitOf[p.kind],
+		p.total(), p.total()/n, p.memory/(1<<20))
 	if p.rest > 0 {
 		fmt.Printf("; idle %.1f %% of a core", p.rest)
 	}
 	fmt.Println()
-	for _, part := range []struct {
-		what, unit string
-		values     map[string]float64
-	}{{"processor", "s", p.cpu}, {"management API", "", p.management}, {"workload API", "", p.workload}} {
-		for _, name := range byValue(part.values) {
-			fmt.Printf("  %-16s %-44s %10.1f %-2s %8.2f a node\n", part.what, name, part.values[name], part.unit, part.values[name]/n)
-		}
+	p.printPart("processor", "s", p.cpu)
+	for _, api := range p.apis {
+		p.printPart(api.api, "", api.byVerb)
 	}
+	p.printAsked(os.Stdout)
 	fmt.Println()
+}
+
+func (p point) printPart(what, unit string, values map[string]float64) {
+	digits := 1
+	if unit == "s" {
+		digits = 2 // to hundredths, as the kernel counts
+	}
+	for _, name := range byValue(values) {
+		fmt.Printf("  %-16s %-44s %10.*f %-2s %8.*f a node\n", what, name, digits, values[name], unit,
+			2*digits, values[name]/float64(p.nodes))
+	}
 }
 
 // byValue returns the names in the order of their values, the greatest first.

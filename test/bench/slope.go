@@ -36,16 +36,17 @@ func nearest(points []point) line {
 // fit describes how the cost grows with the number of nodes.
 func fit(kind string, points []point) string {
 	if len(points) < 2 {
-		return fmt.Sprintf("%s: one size has no slope", kind)
+		return fmt.Sprintf("%s%s: one size has no slope", kind, limitOf[kind])
 	}
 	l := nearest(points)
 	var steps []string
 	for i, p := range points[1:] {
 		if q := points[i]; p.nodes != q.nodes {
-			steps = append(steps, fmt.Sprintf("%.2f from %d to %d", (p.total()-q.total())/float64(p.nodes-q.nodes), q.nodes, p.nodes))
+			steps = append(steps, fmt.Sprintf("%.3g from %d to %d", (p.total()-q.total())/float64(p.nodes-q.nodes), q.nodes, p.nodes))
 		}
 	}
-	return fmt.Sprintf("%s: %.1f s and %.2f s a node (r² %.3f); %s", kind, l.fixed, l.slope, l.r2, strings.Join(steps, ", "))
+	return fmt.Sprintf("%s%s: %.1f s and %.3g s a node (r² %.3f); %s", kind, limitOf[kind], l.fixed, l.slope, l.r2,
+		strings.Join(steps, ", "))
 }
 
 // The plot's size and margins, and the colours of the kinds.
@@ -54,7 +55,7 @@ const (
 	left, bottom, top     = 70, 50, 30
 )
 
-var colours = []string{"#1668a8", "#b3541e"}
+var colours = []string{"#1668a8", "#b3541e", "#3f7d3a"}
 
 // plot draws the seconds of each kind over its nodes, with the nearest lines.
 func plot(kinds []string, all []point) []byte {
@@ -76,7 +77,7 @@ func plot(kinds []string, all []point) []byte {
 		fmt.Fprintf(&out, `<text x="%.0f" y="%d" text-anchor="middle">%.0f</text>`+"\n", x(part*most), plotHeight-bottom+18, part*most)
 		fmt.Fprintf(&out, `<text x="%d" y="%.0f" text-anchor="end">%.0f</text>`+"\n", left-6, y(part*highest)+4, part*highest)
 	}
-	fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="middle">Windows nodes</text>`+"\n", plotWidth/2, plotHeight-12)
+	fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="middle">nodes</text>`+"\n", plotWidth/2, plotHeight-12)
 	fmt.Fprintf(&out, `<text x="%d" y="18">seconds of a processor until all are ready</text>`+"\n", left)
 	for i, kind := range kinds {
 		points, colour := of(all, kind), colours[i%len(colours)]
@@ -86,7 +87,8 @@ func plot(kinds []string, all []point) []byte {
 		for _, p := range points {
 			fmt.Fprintf(&out, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", x(float64(p.nodes)), y(p.total()), colour)
 		}
-		fmt.Fprintf(&out, `<text x="%d" y="%d" fill="%s">%s: %.2f s a node</text>`+"\n", left+20, top+20+18*i, colour, kind, l.slope)
+		fmt.Fprintf(&out, `<text x="%d" y="%d" fill="%s">%s: %.3g s a node%s</text>`+"\n", left+20, top+20+18*i, colour, kind, l.slope,
+			limitOf[kind])
 	}
 	fmt.Fprintln(&out, "</svg>")
 	return out.Bytes()

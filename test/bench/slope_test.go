@@ -38,7 +38,7 @@ func TestNearest(t *testing.T) {
 			}
 		})
 	}
-	if got := fit("pool", points(30, 50, 90)); !strings.Contains(got, "0.20 from 100 to 200, 0.40 from 200 to 300") {
+	if got := fit("pool", points(30, 50, 90)); !strings.Contains(got, "0.2 from 100 to 200, 0.4 from 200 to 300") {
 		t.Error(got)
 	}
 }
@@ -61,7 +61,7 @@ func TestPlot(t *testing.T) {
 // TestParseScale tests which command lines are refused.
 func TestParseScale(t *testing.T) {
 	for name, c := range map[string]struct{ kinds, sizes, refused string }{
-		"both":        {"deployment,pool", "50,100", ""},
+		"all":         {"deployment,pool,kwok", "50,100", ""},
 		"unknown":     {"statefulset", "50", "statefulset"},
 		"no number":   {"pool", "50,many", "many"},
 		"no node":     {"pool", "0", `"0"`},

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 
-	"casement.dev/casement/config"
 	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/plane"
@@ -26,10 +25,7 @@ type management struct {
 func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	cfg := kubeproc.Config{
 		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName},
-		Records: c.opts.Dir.Records(), OnWait: c.wait,
-	}
-	if c.opts.Audit {
-		cfg.AuditOf = config.User
+		AuditOf: c.opts.AuditOf, Records: c.opts.Dir.Records(), OnWait: c.wait,
 	}
 	if c.opts.Bare {
 		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")

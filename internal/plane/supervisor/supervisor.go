@@ -70,8 +70,8 @@ type Options struct {
 	Images pull.Policy
 	// ManagementRoute lets guests reach the management API server.
 	ManagementRoute bool
-	// Audit logs the requests of casement's manager to the management API server.
-	Audit bool
+	// AuditOf is the user whose requests the management API server logs, kubeproc.Everyone, or "" for none.
+	AuditOf string
 	// AzureOf, when set, is the state directory of the plane whose local Azure is used instead of an own one.
 	AzureOf plane.Dir
 	// Outside, when set, is the Azure that is used instead of a local one.
