@@ -26,7 +26,7 @@ import (
 // many objects are reconciled it is kept for longer, for some seconds if a condition gets another status
 // and else for reasonsWait, and reads return the object with the conditions: most passes that change
 // conditions alone are followed by one that changes them again. If somebody else writes the object
-// meanwhile, the pass that this triggers computes them anew, as the first one after a start does.
+// meanwhile, the pass that this triggers computes them again, as the first one after a start does.
 //
 // A status says the generation that a write of the spec in the same pass made: Cluster API writes the status
 // once more for it.

@@ -42,7 +42,7 @@ func main() {
 	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
 	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
 	requests := flag.Bool("requests", false, "with -scale, list who asks what of the management API; the audit log for it costs time")
-	rest := flag.Duration("rest", time.Minute, "how long to watch each idle plane of -scale; 0 leaves it out")
+	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -scale with the most nodes; 0 leaves it out")
 	svg := flag.String("svg", "", "file for a plot of -scale")
 	flag.Parse()
 	if dir := os.Getenv(azureEnv); dir != "" {

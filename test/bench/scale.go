@@ -90,7 +90,11 @@ func (s scale) measure(bin, home string) error {
 	var all []point
 	for _, kind := range s.kinds {
 		for _, size := range s.sizes {
-			measured, err := s.one(bin, home, kind, size)
+			at := s
+			if size < slices.Max(s.sizes) {
+				at.rest = 0
+			}
+			measured, err := at.one(bin, home, kind, size)
 			if err != nil {
 				return fmt.Errorf("%d nodes by %s: %w", size, kind, err)
 			}
