@@ -46,8 +46,8 @@ type pendingPatch struct {
 	opts   []client.SubResourcePatchOption
 	// until is when it is sent at the latest; zero during the pass that made it.
 	until time.Time
-	// changed is the object with the patch, in the type that was read last; nil before it is read.
-	changed client.Object
+	// seen is the object with the patch, in the type that was read last; nil before it is read.
+	seen client.Object
 }
 
 // generations are those of an object before and after a write of its spec in a pass.
@@ -157,14 +157,14 @@ func (b *batcher) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 		delete(b.pending, over)
 		return err
 	}
-	if changed := pending.changed; changed != nil && reflect.TypeOf(changed) == reflect.TypeOf(obj) {
-		replace(obj, changed.DeepCopyObject().(client.Object))
+	if seen := pending.seen; seen != nil && reflect.TypeOf(seen) == reflect.TypeOf(obj) {
+		replace(obj, seen.DeepCopyObject().(client.Object))
 		return nil
 	}
 	if err := overlay(obj, pending.patch); err != nil {
 		return err
 	}
-	pending.changed = obj.DeepCopyObject().(client.Object)
+	pending.seen = obj.DeepCopyObject().(client.Object)
 	b.pending[over] = pending
 	return nil
 }

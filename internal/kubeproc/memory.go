@@ -21,6 +21,8 @@ const (
 	// to fit.
 	takenShare = 4
 	roomyAt    = 200
+	// A controller manager's passes over all nodes and pods leave much garbage, and its heap is small.
+	controllersAt = 400
 )
 
 // limit is that part in bytes, 0 where it is not known.
@@ -41,9 +43,9 @@ func collection() []string {
 	return []string{"GOGC=" + strconv.Itoa(collectAt), "GOMEMLIMIT=" + strconv.FormatInt(limit(), 10)}
 }
 
-// Roomy returns environment variables that make a process of a workload cluster's control plane
+// Roomy returns environment variables that make a program of a workload cluster's control plane
 // collect garbage less often while the machine has memory to spare.
-func Roomy() []string {
+func Roomy(program string) []string {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return nil
 	}
@@ -56,7 +58,11 @@ func Roomy() []string {
 		*memory.MemTotal-*memory.MemAvailable > *memory.MemTotal/takenShare {
 		return nil
 	}
-	return []string{"GOGC=" + strconv.Itoa(roomyAt)}
+	at := roomyAt
+	if program == "kube-controller-manager" {
+		at = controllersAt
+	}
+	return []string{"GOGC=" + strconv.Itoa(at)}
 }
 
 // CollectLess lets this process do the same. The supervisor of a plane calls it once.

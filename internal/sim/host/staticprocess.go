@@ -92,7 +92,7 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 		return spec, err
 	}
 	spec.Dir, spec.OnlyEnv = root, true
-	spec.Env = slices.Concat(plainEnvironment(), kubeproc.Roomy(), []string{confine.Marker + "=1"})
+	spec.Env = slices.Concat(plainEnvironment(), kubeproc.Roomy(spec.Name), []string{confine.Marker + "=1"})
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),
 		Read:  slices.Concat(read, []string{filepath.Dir(program)}, confine.System),
