@@ -27,7 +27,8 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
 	case s.machine.Spec.Bootstrap.DataSecretName == nil && s.azureMachine.Spec.ProviderID == nil:
 		return pass.Blocked(infrav1.WaitingForBootstrapDataReason,
-			"the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name, r.Resync).Briefly()
+			"the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name,
+			r.Resync).Briefly()
 	}
 	return pass.Next()
 }
