@@ -147,8 +147,12 @@ bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 	go run ./test/bench -vms 0 -paper 0 -nodes -1
 
 .PHONY: bench-scale
-bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what; writes bin/scale.svg
-	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
+bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what, LOAD=30 beside that many busy processes; writes bin/scale.svg
+	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) $(if $(LOAD),-load $(LOAD)) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
+
+.PHONY: bench-fleet
+bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes
+	go run ./test/bench -fleet $(or $(CLUSTERS),50) $(if $(LOAD),-load $(LOAD))
 
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)

@@ -37,18 +37,23 @@ func (p *Plane) writeAuditPolicy() error {
 	if p.cfg.AuditOf == "" {
 		return nil
 	}
-	rule := auditv1.PolicyRule{Level: auditv1.LevelMetadata}
-	if p.cfg.AuditOf != Everyone {
-		rule.Users = []string{p.cfg.AuditOf}
-	}
-	policy := auditv1.Policy{
-		TypeMeta:   metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
-		OmitStages: []auditv1.Stage{auditv1.StageRequestReceived},
-		Rules:      []auditv1.PolicyRule{rule, {Level: auditv1.LevelNone}},
-	}
-	data, err := yaml.Marshal(policy)
+	data, err := AuditPolicy(p.cfg.AuditOf)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(p.path("audit.yaml"), data, 0o600)
+}
+
+// AuditPolicy returns the policy of an API server that notes the requests of a user, or of Everyone,
+// with neither bodies nor answers.
+func AuditPolicy(user string) ([]byte, error) {
+	rule := auditv1.PolicyRule{Level: auditv1.LevelMetadata}
+	if user != Everyone {
+		rule.Users = []string{user}
+	}
+	return yaml.Marshal(auditv1.Policy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
+		OmitStages: []auditv1.Stage{auditv1.StageRequestReceived},
+		Rules:      []auditv1.PolicyRule{rule, {Level: auditv1.LevelNone}},
+	})
 }

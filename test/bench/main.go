@@ -32,19 +32,10 @@ func (r row) String() string {
 }
 
 func main() {
-	bin := flag.String("bin", "bin", "directory of the binaries")
-	nodes := flag.Int("nodes", 1000, "Windows nodes of the large cluster; 0 leaves it out, less all of the plane")
-	machines := flag.Int("machines", 1000, "machines for casement-manager's memory; 0 leaves it out")
-	vms := flag.Int("vms", 10000, "VMs of the local Azure alone; 0 leaves it out")
-	documents := flag.Int("documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
-	paper := flag.Int("paper", 1000, "machines on paper that the commands that only read are measured with; 0 leaves it out")
-	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
-	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
-	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
-	requests := flag.Bool("requests", false, "with -scale, list who asks what of the management API; the audit log for it costs time")
-	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -scale with the most nodes; 0 leaves it out")
-	svg := flag.String("svg", "", "file for a plot of -scale")
-	flag.Parse()
+	if os.Getenv(loadEnv) != "" {
+		spin()
+		return
+	}
 	if dir := os.Getenv(azureEnv); dir != "" {
 		if err := serveAzure(dir); err != nil {
 			fmt.Fprintln(os.Stderr, "bench: serve the local Azure:", err)
@@ -52,38 +43,46 @@ func main() {
 		}
 		return
 	}
-	if *kinds != "" {
-		if err := runScale(*bin, *kinds, *sizes, *svg, *rest, *requests); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	var b budgets
+	bin := flag.String("bin", "bin", "directory of the binaries")
+	flag.IntVar(&b.nodes, "nodes", 1000, "Windows nodes of the large cluster; 0 leaves it out, less all of the plane")
+	flag.IntVar(&b.machines, "machines", 1000, "machines for casement-manager's memory; 0 leaves it out")
+	flag.IntVar(&b.vms, "vms", 10000, "VMs of the local Azure alone; 0 leaves it out")
+	flag.IntVar(&b.documents, "documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
+	flag.IntVar(&b.paper, "paper", 1000, "machines on paper that the commands that only read are measured with; 0 leaves it out")
+	flag.DurationVar(&b.idle, "idle", time.Minute, "how long to watch an idle cluster's calls")
+	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
+	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
+	requests := flag.Bool("requests", false, "with -scale, list who asks what of the API servers; the audit logs for it cost time")
+	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -scale with the most nodes, or of -fleet; 0 leaves it out")
+	svg := flag.String("svg", "", "file for a plot of -scale")
+	clusters := flag.Int("fleet", 0, "measure so many clusters of three machines at the same time, and nothing else")
+	load := flag.Int("load", 0, "processes beside the measured ones that use as much of a processor as they get")
+	flag.Parse()
+	measure := b.measure
+	switch {
+	case *kinds != "":
+		s, err := parseScale(*kinds, *sizes, *svg, *rest)
+		if err != nil {
+			fail(err)
 		}
-		return
+		s.requests = *requests
+		measure = s.measure
+	case *clusters > 0:
+		measure = fleet{*clusters, *rest}.measure
 	}
-	if err := run(*bin, *nodes, *machines, *vms, *documents, *paper, *idle); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	if err := onThisMachine(*bin, *load, measure); err != nil {
+		fail(err)
 	}
 }
 
-func runScale(bin, kinds, sizes, svg string, rest time.Duration, requests bool) error {
-	s, err := parseScale(kinds, sizes, svg, rest)
-	if err != nil {
-		return err
-	}
-	s.requests = requests
-	if bin, err = filepath.Abs(bin); err != nil {
-		return err
-	}
-	home, err := os.MkdirTemp("", "cb")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(home)
-	fmt.Printf("machine: %d cores, %s, %s, %s\n\n", runtime.NumCPU(), memory(), cpu(), runtime.Version())
-	return s.measure(bin, home)
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	os.Exit(1)
 }
 
-func run(bin string, nodes, machines, vms, documents, paper int, idle time.Duration) error {
+// onThisMachine names the machine and measures on it, with a folder for what is made.
+func onThisMachine(bin string, load int, measure func(bin, home string) error) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -93,45 +92,68 @@ func run(bin string, nodes, machines, vms, documents, paper int, idle time.Durat
 		return err
 	}
 	defer os.RemoveAll(home)
-	fmt.Printf("machine: %d cores, %s, %s, %s\n\n", runtime.NumCPU(), memory(), cpu(), runtime.Version())
-	fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET", "RATIO")
-	show := func(r row) { fmt.Println(r) }
-	if documents > 0 {
-		if err := lintBench(show, bin, home, documents); err != nil {
+	stop, err := startLoad(load)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Printf("machine: %d cores, %s, %s, %s", runtime.NumCPU(), memory(), cpu(), runtime.Version())
+	if load > 0 {
+		fmt.Printf(", beside %d processes that each use a processor", load)
+	}
+	fmt.Print("\n\n")
+	return measure(bin, home)
+}
+
+// heads prints the head of a table of rows.
+func heads() { fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET", "RATIO") }
+
+func show(r row) { fmt.Println(r) }
+
+// budgets says how much of each is made to measure what has a budget.
+type budgets struct {
+	nodes, machines, vms, documents, paper int
+	idle                                   time.Duration
+}
+
+func (b budgets) measure(bin, home string) error {
+	heads()
+	if b.documents > 0 {
+		if err := lintBench(show, bin, home, b.documents); err != nil {
 			return err
 		}
 		if err := corpusBench(show, bin, home); err != nil {
 			return err
 		}
 	}
-	if vms > 0 {
-		if err := azureLoad(show, home, vms); err != nil {
+	if b.vms > 0 {
+		if err := azureLoad(show, home, b.vms); err != nil {
 			return err
 		}
 	}
 	p := &plane{bin: bin, home: filepath.Join(home, "p"), files: home}
 	defer p.casement(nil, "down", "--purge")
-	if paper > 0 {
-		if err := p.onPaper(show, paper); err != nil {
+	if b.paper > 0 {
+		if err := p.onPaper(show, b.paper); err != nil {
 			return err
 		}
 	}
-	if nodes < 0 {
+	if b.nodes < 0 {
 		return nil
 	}
-	if err := p.small(show, idle); err != nil {
+	if err := p.small(show, b.idle); err != nil {
 		return err
 	}
-	if nodes > 0 {
-		if err := p.large(show, nodes); err != nil {
+	if b.nodes > 0 {
+		if err := p.large(show, b.nodes); err != nil {
 			return err
 		}
 	}
 	if _, err := p.casement(nil, "down", "--purge"); err != nil {
 		return err
 	}
-	if machines > 0 {
-		return managerMemory(show, bin, machines)
+	if b.machines > 0 {
+		return managerMemory(show, bin, b.machines)
 	}
 	return nil
 }

@@ -7,13 +7,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/kubeproc"
 )
 
 // metrics returns the metrics of the management API server, or of that of a --kubeconfig.
@@ -54,29 +61,68 @@ func label(m *dto.Metric, name string) string {
 // asked counts the requests in an audit log from an offset on, by askedRow. A watch counts when it
 // ends, as in the metrics. A log that is missing has none.
 func asked(file string, from int64) (map[string]float64, error) {
-	f, err := os.Open(file)
+	var out map[string]float64
+	err := read(file, from, func(e *auditv1.Event) {
+		if out == nil {
+			out = map[string]float64{}
+		}
+		out[askedRow(who(e), resource(e), e.Verb)]++
+	})
+	return out, err
+}
+
+// read calls f for each request in an audit log from an offset on that was answered. A log that is missing has none.
+func read(file string, from int64, f func(*auditv1.Event)) error {
+	log, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return nil, err
+	defer log.Close()
+	if _, err := log.Seek(from, io.SeekStart); err != nil {
+		return err
 	}
-	out := map[string]float64{}
-	for d := json.NewDecoder(f); ; {
+	for d := json.NewDecoder(log); ; {
 		var e auditv1.Event
 		switch err := d.Decode(&e); {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // an event that is being written
-			return out, nil
+			return nil
 		case err != nil:
-			return nil, fmt.Errorf("read the audit log %s: %w", file, err)
+			return fmt.Errorf("read the audit log %s: %w", file, err)
 		case e.Stage == auditv1.StageResponseComplete:
-			out[askedRow(who(&e), resource(&e), e.Verb)]++
+			f(&e)
 		}
 	}
+}
+
+// untilReady returns how many requests the programs of a node make until it reports that it is ready, on average: its
+// kubelet, the pods whose tokens name the node, and kubeadm before it, whose requests name none. A node's first report
+// after its registration is that one.
+func untilReady(file string) (float64, error) {
+	var joining float64
+	ready, before := map[string]bool{}, map[string]float64{}
+	err := read(file, 0, func(e *auditv1.Event) {
+		node, own := strings.CutPrefix(e.User.Username, nodeUser)
+		if named := e.User.Extra[serviceaccount.NodeNameKey]; !own && len(named) > 0 {
+			node, own = named[0], true
+		}
+		switch {
+		case strings.HasPrefix(e.UserAgent, "kubeadm"), strings.HasPrefix(e.User.Username, tokenUser):
+			joining++
+		case own && !ready[node]:
+			before[node]++
+			ready[node] = e.Verb == "patch" && resource(e) == "nodes/status" && strings.HasPrefix(e.User.Username, nodeUser)
+		}
+	})
+	if err != nil || len(before) == 0 {
+		return 0, err
+	}
+	for _, n := range before {
+		joining += n
+	}
+	return joining / float64(len(before)), nil
 }
 
 func askedRow(who, resource, verb string) string {
@@ -89,11 +135,22 @@ var build = regexp.MustCompile(`/\S+ \([^)]*\)( [^/\s]+/[^/\s]+)?`)
 // agent shortens a user agent to the program and what it says of its part.
 func agent(userAgent string) string { return build.ReplaceAllString(userAgent, "") }
 
+// Each node is a user of its own, and each machine that joins.
+const (
+	nodeUser  = "system:node:"
+	tokenUser = "system:bootstrap:"
+)
+
 // who returns the program that an event is of, and its user: one program may be several.
 func who(e *auditv1.Event) string {
 	program := agent(e.UserAgent)
 	if strings.Contains(program, e.User.Username) {
 		return program
+	}
+	for _, kind := range []string{nodeUser, tokenUser} {
+		if strings.HasPrefix(e.User.Username, kind) {
+			return program + " as " + kind + "NAME"
+		}
 	}
 	return program + " as " + e.User.Username
 }
@@ -114,20 +171,94 @@ func resource(e *auditv1.Event) string {
 // mostAsked is how many rows of requests are printed.
 const mostAsked = 30
 
-// printAsked prints who asks what of the management API most.
-func (p point) printAsked(out io.Writer) {
-	if len(p.asked) == 0 {
+// print prints who asks what of the API server most, in all and for each of some nodes.
+func (a answered) print(out io.Writer, nodes int) {
+	if len(a.asked) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "  %s %10s %8s\n", askedRow("USER AGENT AND USER", "RESOURCE", "VERB"), "REQUESTS", "A NODE")
+	fmt.Fprintf(out, "  %s\n  %s %10s %8s\n", a.api, askedRow("USER AGENT AND USER", "RESOURCE", "VERB"), "REQUESTS", "A NODE")
 	var others float64
-	for i, row := range byValue(p.asked) {
+	for i, row := range byValue(a.asked) {
 		if i >= mostAsked {
-			others += p.asked[row]
+			others += a.asked[row]
 			continue
 		}
-		fmt.Fprintf(out, "  %s %10.0f %8.2f\n", row, p.asked[row], p.asked[row]/float64(p.nodes))
+		fmt.Fprintf(out, "  %s %10.0f %8.2f\n", row, a.asked[row], a.asked[row]/float64(nodes))
 	}
-	fmt.Fprintf(out, "  %s %10.0f %8.2f\n", askedRow("all others", "", ""), others, others/float64(p.nodes))
+	fmt.Fprintf(out, "  %s %10.0f %8.2f\n", askedRow("all others", "", ""), others, others/float64(nodes))
+	if a.untilReady > 0 {
+		fmt.Fprintf(out, "  A node's kubeadm, kubelet and pods until it reports that it is ready: %.1f requests\n", a.untilReady)
+	}
 	fmt.Fprintln(out, "  The processor times above include the audit log that these are counted in.")
+}
+
+// Guest paths of the audit policy of a cluster's API server and of its log.
+const (
+	guestPolicy = "/etc/kubernetes/audit.yaml"
+	guestLog    = "/var/log/kubernetes/audit.log"
+)
+
+// audited returns a cluster's manifests with an API server that notes all requests.
+func audited(manifest []byte) ([]byte, error) {
+	policy, err := kubeproc.AuditPolicy(kubeproc.Everyone)
+	if err != nil {
+		return nil, err
+	}
+	object := func(pairs ...string) any {
+		fields := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			fields[pairs[i]] = pairs[i+1]
+		}
+		return fields
+	}
+	mounted := func(name, file, kind string) any {
+		return object("name", name, "hostPath", file, "mountPath", file, "pathType", kind)
+	}
+	documents := strings.Split(string(manifest), "\n---\n")
+	for i, document := range documents {
+		o := map[string]any{}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			return nil, err
+		}
+		if o["kind"] != "KubeadmControlPlane" {
+			continue
+		}
+		err := errors.Join(
+			add(o, object("path", guestPolicy, "permissions", "0600", "content", string(policy)), "files"),
+			add(o, object("name", "audit-policy-file", "value", guestPolicy), "clusterConfiguration", "apiServer", "extraArgs"),
+			add(o, object("name", "audit-log-path", "value", guestLog), "clusterConfiguration", "apiServer", "extraArgs"),
+			add(o, mounted("audit-policy", guestPolicy, "File"), "clusterConfiguration", "apiServer", "extraVolumes"),
+			add(o, mounted("audit-log", path.Dir(guestLog), "DirectoryOrCreate"), "clusterConfiguration", "apiServer", "extraVolumes"))
+		if err != nil {
+			return nil, err
+		}
+		changed, err := yaml.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		documents[i] = string(changed)
+	}
+	return []byte(strings.Join(documents, "\n---\n")), nil
+}
+
+// add adds an element to a list below spec.kubeadmConfigSpec of a KubeadmControlPlane.
+func add(o map[string]any, element any, fields ...string) error {
+	fields = append([]string{"spec", "kubeadmConfigSpec"}, fields...)
+	list, _, err := unstructured.NestedSlice(o, fields...)
+	if err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(o, append(list, element), fields...)
+}
+
+// guestAudit returns the audit log of a plane's only cluster.
+func guestAudit(home string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(home, "vms", "*", "*", "rootfs", filepath.FromSlash(guestLog)))
+	if err != nil {
+		return "", err
+	}
+	if len(files) != 1 {
+		return "", fmt.Errorf("below %s is not one audit log of a cluster but %q", home, files)
+	}
+	return files[0], nil
 }

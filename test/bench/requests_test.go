@@ -33,8 +33,8 @@ func TestAsked(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var out bytes.Buffer
-	point{nodes: 2, asked: got}.printAsked(&out)
-	if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[1], status) || !strings.HasSuffix(lines[1], " 1.00") {
+	answered{api: "API", asked: got}.print(&out, 2)
+	if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[2], status) || !strings.HasSuffix(lines[2], " 1.00") {
 		t.Errorf("%s", out.String())
 	}
 	if got, err := asked(file+".1", 0); err != nil || got != nil {
@@ -75,5 +75,33 @@ func TestLeaveOutKwok(t *testing.T) {
 	s = scale{kinds: []string{kwok}}
 	if err := s.leaveOutKwok(dir); err != nil || len(s.kinds) != 1 {
 		t.Errorf("%v, %v", s.kinds, err)
+	}
+}
+
+// TestAudited holds that nothing but the API server of the control plane changes.
+func TestAudited(t *testing.T) {
+	got, err := audited([]byte(`kind: Cluster
+spec: {a: b}
+---
+kind: KubeadmControlPlane
+spec:
+  kubeadmConfigSpec:
+    clusterConfiguration:
+      controllerManager: {}
+    files:
+    - path: /etc/kubernetes/azure.json
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(string(got), "\n---\n")
+	if before != "kind: Cluster\nspec: {a: b}" {
+		t.Errorf("the other document is %q", before)
+	}
+	for _, want := range []string{"controllerManager: {}", "path: /etc/kubernetes/azure.json", "value: " + guestPolicy, "value: " + guestLog,
+		"path: " + guestPolicy, "mountPath: /var/log/kubernetes"} {
+		if !strings.Contains(after, want) {
+			t.Errorf("%q is missing in\n%s", want, after)
+		}
 	}
 }

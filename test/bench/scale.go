@@ -63,8 +63,6 @@ type point struct {
 	memory float64
 	// apis are the requests of each API server.
 	apis []answered
-	// asked are those of the management API by who asks, with -requests.
-	asked map[string]float64
 	// rest is the use of the processor after that, in per cent of one core.
 	rest float64
 }
@@ -73,6 +71,10 @@ type point struct {
 type answered struct {
 	api    string
 	byVerb map[string]float64
+	// asked are they by who asks, with -requests.
+	asked map[string]float64
+	// untilReady is of function untilReady; 0 for a management API server.
+	untilReady float64
 }
 
 func (p point) total() (seconds float64) {
@@ -129,7 +131,7 @@ func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	at := point{kind: kind, nodes: size}
 	up := []string{"up", "--timeout", "10m"}
 	if s.requests {
-		up = append(up, "--audit=all")
+		up, p.change = append(up, "--audit=all"), audited
 	}
 	if err := p.all(up); err != nil {
 		return at, err
@@ -161,10 +163,25 @@ func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	if err != nil {
 		return at, err
 	}
-	workload, err := requests(text)
-	at.apis = append(at.apis, answered{"workload API", workload})
+	workload := answered{api: "workload API"}
+	if workload.byVerb, err = requests(text); err != nil {
+		return at, err
+	}
+	if s.requests {
+		log, err := guestAudit(p.home)
+		if err != nil {
+			return at, err
+		}
+		if workload.asked, err = asked(log, 0); err != nil {
+			return at, err
+		}
+		if workload.untilReady, err = untilReady(log); err != nil {
+			return at, err
+		}
+	}
+	at.apis = append(at.apis, workload)
 	at.rest = s.idle(pid)
-	return at, err
+	return at, nil
 }
 
 // idle returns what processes use while nothing happens, in per cent of one core.
@@ -221,8 +238,8 @@ func (m *meter) end(at *point) error {
 	if err != nil {
 		return err
 	}
-	at.apis = append(at.apis, answered{m.api, less(now, m.requests)})
-	at.asked, err = asked(m.audit, m.noted)
+	noted, err := asked(m.audit, m.noted)
+	at.apis = append(at.apis, answered{api: m.api, byVerb: less(now, m.requests), asked: noted})
 	return err
 }
 
@@ -269,7 +286,9 @@ func (p point) print() {
 	for _, api := range p.apis {
 		p.printPart(api.api, "", api.byVerb)
 	}
-	p.printAsked(os.Stdout)
+	for _, api := range p.apis {
+		api.print(os.Stdout, p.nodes)
+	}
 	fmt.Println()
 }
 

@@ -47,6 +47,7 @@ type Reconciler struct {
 	Resync time.Duration
 
 	looks cloud.Looks
+	held  pass.Held
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=list;watch;patch
@@ -123,7 +124,7 @@ func (s *scope) Block(r pass.Result) {
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
-		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade,
+		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade, Held: &r.held,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},
 			{Name: "refuse", Run: r.refuse},

@@ -40,7 +40,8 @@ func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 		s.unsynced(reason, message, time.Now())
 	}
 	if s.outcome.State != plan.Done {
-		return pass.Within(cloud.Requeue(s.outcome, r.Resync))
+		again := cloud.Requeue(s.outcome, r.Resync)
+		return pass.Within(again).Briefly(cloud.Brief(s.outcome, again, time.Now()))
 	}
 	return pass.Within(s.again())
 }

@@ -47,13 +47,12 @@ func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more
 const settleEvery = 2 * time.Second
 
 // Settle polls a paused object's operations, once per pass, until they have ended, and then
-// lets the object be moved. It begins nothing. states are in the object's status.
+// lets the object be moved. It begins nothing. states are in the object's status; before is the object as it is stored.
 func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster,
-	object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
+	before, object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
 	if _, blocked := object.GetAnnotations()[BlockMoveAnnotation]; !blocked || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}
-	before := Copy(object)
 	if len(Underway(*states)) > 0 {
 		session, err := o.Open(ctx, azureCluster)
 		if err != nil {

@@ -53,6 +53,12 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return errors.Join(errs...)
 }
 
+// OnlyStatus reports whether nothing but the status of an object differs from before.
+func OnlyStatus(before, o client.Object) bool {
+	main, _, err := changes(before, o)
+	return err == nil && main == nil
+}
+
 // observed returns the merge patch of the status between before and o, after what o says of its own
 // generation is said of a later one.
 func observed(before, o client.Object, generation int64) ([]byte, error) {

@@ -48,7 +48,8 @@ type Scope struct {
 	// Before is the object as the pass began with it.
 	Before client.Object
 
-	brief bool // the last reason of the pass is
+	// unsaid is for how long the status need not say what the pass found; 0 means not at all.
+	unsaid time.Duration
 }
 
 // Common implements a part of Subject.
@@ -105,6 +106,8 @@ type Kind[S Subject] struct {
 	Conditions condition.Table
 	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
 	Steps, Deletion []Step[S]
+	// Held has the statuses that were not written yet; nil lets each pass write.
+	Held *Held
 	// More reports that further operations will follow those in progress, so that
 	// `clusterctl move` waits for them too; nil means never.
 	More func(S) bool
@@ -115,6 +118,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
 	common.Before = cloud.Copy(object)
 	operations := slices.Clone(*s.Operations())
+	k.Held.resume(object)
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
 		// It is written with the rest of the status.
 		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
@@ -124,7 +128,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
 		return ctrl.Result{}, err
 	} else if isPaused {
-		return k.Opener.Settle(ctx, k.Client, common.AzureCluster, object, s.Operations())
+		return k.Opener.Settle(ctx, k.Client, common.AzureCluster, common.Before, object, s.Operations())
 	}
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
@@ -137,8 +141,8 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
-		if until := k.silent(s, time.Now()); until > 0 {
-			result.RequeueAfter = cloud.Sooner(result.RequeueAfter, until)
+		if err == nil && k.hold(s) {
+			result.RequeueAfter = cloud.Sooner(result.RequeueAfter, common.unsaid)
 			return
 		}
 		*s.Operations() = cloud.Kept(operations, *s.Operations())
@@ -147,19 +151,26 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	return k.walk(ctx, s, steps)
 }
 
-// firstStatus is the age of an object at which its first status is written at the latest. Most machines
-// wait for less than that until their bootstrap data is there, and to say so was one write in
-// seven.
-const firstStatus = 20 * time.Second
-
-// silent returns for how long the pass writes nothing, because it ended with a brief reason for an object that has no
-// status yet; 0 if it writes.
-func (k Kind[S]) silent(s S, now time.Time) time.Duration {
-	common := s.Common()
-	if before, ok := common.Before.(conditions.Getter); !common.brief || ok && conditions.Has(before, clusterv1.ReadyCondition) {
-		return 0
+// hold keeps the status for the next pass instead of writing it, if what the pass found is probably over soon. A change
+// of the rest of the object, and one that triggers an event, is written at once.
+func (k Kind[S]) hold(s S) bool {
+	object, common := s.Object(), s.Common()
+	if k.Held == nil || common.unsaid <= 0 || !object.GetDeletionTimestamp().IsZero() || !cloud.OnlyStatus(common.Before, object) {
+		return false
 	}
-	return max(0, firstStatus-now.Sub(s.Object().GetCreationTimestamp().Time))
+	condition.Summarise(object, k.Conditions)
+	if condition.Telling(object, conditionsOf(common.Before), k.Conditions.Waiting...) {
+		return false
+	}
+	k.Held.keep(object)
+	return true
+}
+
+func conditionsOf(o client.Object) []metav1.Condition {
+	if with, ok := o.(conditions.Getter); ok {
+		return with.GetConditions()
+	}
+	return nil
 }
 
 // walk runs the steps in order.
@@ -170,8 +181,10 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 		if result.Err != nil {
 			return ctrl.Result{}, result.Err
 		}
+		if result.Reason != "" || result.Unsaid > 0 {
+			s.Common().unsaid = result.Unsaid
+		}
 		if result.Reason != "" {
-			s.Common().brief = result.Brief
 			k.block(s, result)
 		}
 		if result.End {
@@ -197,11 +210,7 @@ func (k Kind[S]) block(s S, result Result) {
 
 // save computes Ready and writes the changes of the pass.
 func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
-	object := s.Object()
-	var was []metav1.Condition
-	if b, ok := before.(conditions.Getter); ok {
-		was = b.GetConditions()
-	}
+	object, was := s.Object(), conditionsOf(before)
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)

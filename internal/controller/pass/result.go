@@ -21,8 +21,8 @@ type Result struct {
 	Condition string
 	// Lasting is true if only a new object helps.
 	Lasting bool
-	// Brief is true if every new object has this reason for a moment.
-	Brief bool
+	// Unsaid is for how long the status may stay as it is, because what this step found is probably over by then.
+	Unsaid time.Duration
 	// Err is a failure to read or write Kubernetes, after which the queue retries with its
 	// own back-off. Failures of Azure are results of Unread.
 	Err error
@@ -37,10 +37,9 @@ func (r Result) On(condition string) Result {
 	return r
 }
 
-// Briefly returns the result as one that a new object's first status does not say until the object is
-// firstStatus old.
-func (r Result) Briefly() Result {
-	r.Brief = true
+// Briefly returns the result as one that the status need not say for a time, because it is probably over by then.
+func (r Result) Briefly(unsaid time.Duration) Result {
+	r.Unsaid = unsaid
 	return r
 }
 

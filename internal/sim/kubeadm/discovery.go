@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,11 +52,10 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	j.say("[discovery] Reading cluster information from %s", endpoint)
 	var insecure *kubeconfig
 	var raw string
+	// The first look cannot verify the server; the token's signature and the pins below do.
+	peer := &peer{host: hostOf(d.Endpoint)}
+	client := j.client(peer.config())
 	err := j.retry(ctx, func() (err error) {
-		// The first look cannot verify the server; the token's signature and
-		// the pins below do.
-		client := j.client(&tls.Config{InsecureSkipVerify: true})
-		defer client.CloseIdleConnections()
 		raw, insecure, err = clusterInfo(ctx, client, endpoint, id, secret)
 		return err
 	})
@@ -64,10 +65,17 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	if err := checkPins(insecure.ca, d.CACertHashes); err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
 	}
-	client, err := j.trusting(insecure.ca)
+	roots, err := pool(insecure.ca)
 	if err != nil {
 		return nil, err
 	}
+	trusted := &cluster{server: insecure.server, ca: insecure.ca, token: d.TLSBootstrapToken, http: client}
+	if insecure.server == endpoint && peer.trust(roots) == nil {
+		return trusted, nil // the connection is to who it should be: a second look, as kubeadm's, would show the same
+	}
+	client.CloseIdleConnections()
+	client = j.client(&tls.Config{RootCAs: roots})
+	trusted.http = client
 	err = j.retry(ctx, func() error {
 		again, _, err := clusterInfo(ctx, client, endpoint, id, secret)
 		if err == nil && again != raw {
@@ -79,7 +87,58 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
 	}
-	return &cluster{server: insecure.server, ca: insecure.ca, token: d.TLSBootstrapToken, http: client}, nil
+	return trusted, nil
+}
+
+// hostOf returns the host of HOST:PORT.
+func hostOf(endpoint string) string {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	return host
+}
+
+// peer verifies the connections of a client to one host. The client learns whom to trust by the first of them.
+type peer struct {
+	host  string
+	mu    sync.Mutex
+	roots *x509.CertPool // nil before they are known
+	last  tls.ConnectionState
+}
+
+// config returns a TLS configuration of which each connection is verified once the roots are known.
+func (p *peer) config() *tls.Config {
+	return &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(state tls.ConnectionState) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.last = state
+		return p.verify()
+	}}
+}
+
+// trust sets the roots and verifies the last connection that was made without them.
+func (p *peer) trust(roots *x509.CertPool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.roots = roots
+	return p.verify()
+}
+
+// verify verifies the last connection as crypto/tls does; p.mu is held.
+func (p *peer) verify() error {
+	if p.roots == nil {
+		return nil
+	}
+	if len(p.last.PeerCertificates) == 0 {
+		return errors.New("the server has shown no certificate")
+	}
+	options := x509.VerifyOptions{Roots: p.roots, DNSName: p.host, Intermediates: x509.NewCertPool()}
+	for _, cert := range p.last.PeerCertificates[1:] {
+		options.Intermediates.AddCert(cert)
+	}
+	_, err := p.last.PeerCertificates[0].Verify(options)
+	return err
 }
 
 // discoverByFile trusts a kubeconfig that the bootstrap data brought along.
@@ -207,14 +266,6 @@ func checkPins(caPEM []byte, pins []string) error {
 	return fmt.Errorf("cluster CA found in cluster-info ConfigMap is invalid: none of the public keys %q are pinned", seen)
 }
 
-func (j *join) trusting(ca []byte) (*http.Client, error) {
-	roots, err := pool(ca)
-	if err != nil {
-		return nil, err
-	}
-	return j.client(&tls.Config{RootCAs: roots}), nil
-}
-
 func pool(ca []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
@@ -244,6 +295,7 @@ func get(ctx context.Context, client *http.Client, url, token string, into any) 
 		return fatal{err}
 	}
 	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "kubeadm (simulated)")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

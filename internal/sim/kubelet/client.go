@@ -56,14 +56,13 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 		},
 		HTTP2: connectionPings(),
 	}
-	var rt http.RoundTripper = tr
+	rt := transport.NewUserAgentRoundTripper(k.agent(), tr)
 	if token != "" {
-		rt = transport.NewBearerAuthRoundTripper(token, tr)
+		rt = transport.NewBearerAuthRoundTripper(token, rt)
 	}
 	cfg := &rest.Config{
-		Host:      server,
-		QPS:       -1,
-		UserAgent: "kubelet/" + k.c.Version + " (simulated)",
+		Host: server,
+		QPS:  -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf",
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
 	}
@@ -83,6 +82,9 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 	}
 	return c, nil
 }
+
+// agent returns what a client of the kubelet says it is.
+func (k *Kubelet) agent() string { return "kubelet/" + k.c.Version + " (simulated)" }
 
 // pool returns the authorities of a kubeconfig.
 func pool(ca []byte) (*x509.CertPool, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,10 +244,26 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.probes = newProbers(&c.spec, now)
 	}
 	c.waiting = corev1.ContainerStateWaiting{}
-	// A real kubelet writes Pulled and Created too: nothing is pulled here, and with many nodes events are
-	// most of the writes.
-	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
+	w.started = append(w.started, c)
 	w.follow(ctx, run)
+}
+
+// sayStarted writes one event for the containers that were started since the last one. A real kubelet writes one for
+// each, and Pulled and Created too: nothing is pulled here, and with many nodes events are most of the writes.
+func (w *worker) sayStarted(ctx context.Context) {
+	started := w.started
+	w.started = nil
+	switch len(started) {
+	case 0:
+	case 1:
+		w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+started[0].spec.Name, started[0].fieldPath())
+	default:
+		var names []string
+		for _, c := range started {
+			names = append(names, c.spec.Name)
+		}
+		w.event(ctx, corev1.EventTypeNormal, "Started", "Started containers "+strings.Join(names, ", "), "")
+	}
 }
 
 // identified runs a container as the group managed service account of its credential spec,

@@ -34,7 +34,12 @@ type nodeState struct {
 
 	// Of the goroutine that runs the node.
 	reported time.Time // when the status was written last
+	written  time.Time // when the API server answered a write of the kubelet with node
 }
+
+// recently is for how long the Node that a write returned serves the next report. The controller manager changes a
+// kubelet's conditions after some 40 s without a lease at the earliest, and the report does not touch what others write.
+const recently = 10 * time.Second
 
 func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
 
@@ -138,6 +143,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 			k.node.set(node)
 			if created {
 				k.node.reported = k.c.Clock.Now() // its status is that of a moment ago
+				k.node.written = k.node.reported
 			}
 			k.log.Info("Successfully registered node", "node", k.nodeName)
 			return nil
@@ -201,9 +207,12 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 		return nil // an idle node costs no read
 	}
 	nodes := k.api.Load().core.Nodes()
-	old, err := read(ctx, nodes.Get, k.nodeName)
-	if err != nil {
-		return err
+	old := k.node.get()
+	if old == nil || k.c.Clock.Since(k.node.written) > recently {
+		var err error
+		if old, err = read(ctx, nodes.Get, k.nodeName); err != nil {
+			return err
+		}
 	}
 	next := old.DeepCopy()
 	next.Status = nodeStatus(k.facts(), old.Status)
@@ -217,6 +226,7 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	}
 	k.node.set(updated)
 	k.node.reported = k.c.Clock.Now()
+	k.node.written = k.node.reported
 	return nil
 }
 

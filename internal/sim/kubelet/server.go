@@ -241,7 +241,7 @@ func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 		cert = append(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
-	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{
+	return &rest.Config{Host: cluster.Server, UserAgent: k.agent(), Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{
 		CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM,
 	}, QPS: -1}, nil
 }

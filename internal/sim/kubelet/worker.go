@@ -38,6 +38,7 @@ type worker struct {
 	version    string // of the pod that the last write of its status returned
 	mirror     types.UID
 	events     map[event]bool // those that were written
+	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
 	finished   bool
 	sources    sources
@@ -102,6 +103,7 @@ func (w *worker) run(ctx context.Context) {
 		if w.initEnds() {
 			again = time.Millisecond // the next state is worth a write, this one is over
 		} else {
+			w.sayStarted(ctx)
 			w.publish(ctx)
 		}
 		if w.finished || ctx.Err() != nil {

@@ -71,6 +71,10 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	added, leave := c.manages(name)
 	defer leave()
 	for last := ""; ; {
+		select {
+		case <-added: // what is read now is later
+		default:
+		}
 		err := initialise(ctx, name, env)
 		if ctx.Err() != nil {
 			return nil
