@@ -30,6 +30,8 @@ const rememberedIntents = 1 << 15
 type applier struct {
 	client.Client
 	intents *lru.Cache // intentKey to intent
+	// created are the UIDs of objects whose managed fields are to be handed over, migrations those that are held.
+	created, migrations *lru.Cache
 }
 
 // intentKey is an object and a field manager that applied to it.
@@ -46,7 +48,7 @@ type intent struct {
 
 // newApplier returns an applier that reads and writes by a client, whose cache keeps managed fields.
 func newApplier(c client.Client) *applier {
-	return &applier{Client: c, intents: lru.New(rememberedIntents)}
+	return &applier{Client: c, intents: lru.New(rememberedIntents), created: lru.New(rememberedWrites), migrations: lru.New(rememberedWrites)}
 }
 
 // Patch implements client.Writer. A merge patch that changes nothing is not sent: the reconciler
@@ -57,7 +59,7 @@ func (a *applier) Patch(ctx context.Context, obj client.Object, patch client.Pat
 		if err != nil {
 			return err
 		}
-		if empty(data) {
+		if empty(data) || a.deferred(obj, data) {
 			return nil
 		}
 	}
@@ -95,17 +97,29 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 	}
 	next := intent{sum: sum}
 	if len(options.DryRun) == 0 {
+		now, err := a.handOver(ctx, wanted, options.FieldManager, next)
+		if err != nil {
+			return err
+		}
+		if now != nil {
+			o.SetUnstructuredContent(now)
+			return nil
+		}
 		if now := a.unchanged(ctx, wanted, options.FieldManager, next); now != nil {
 			o.SetUnstructuredContent(now)
 			return nil
 		}
 	}
+	creates := wanted.GetUID() == "" && options.FieldManager == machineSetManager
 	if err := a.Client.Apply(ctx, configuration, opts...); err != nil || len(options.DryRun) > 0 {
 		return err
 	}
 	applied := &unstructured.Unstructured{Object: o.UnstructuredContent()}
 	next.owned = owned(applied.GetManagedFields(), options.FieldManager)
 	a.intents.Add(intentKey{applied.GetUID(), options.FieldManager}, next)
+	if creates {
+		a.created.Add(applied.GetUID(), true)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -179,6 +180,68 @@ func TestApplier(t *testing.T) {
 				t.Errorf("the object came back with label %q and version %q", got, u.GetResourceVersion())
 			}
 		})
+	}
+}
+
+// TestHandOver checks that the labels of an object that a MachineSet creates get another manager by one write, and that
+// a label that this manager drops is removed.
+func TestHandOver(t *testing.T) {
+	const metadataManager = "capi-machineset-metadata"
+	sent := &late{Client: api}
+	c := newApplier(sent)
+	apply := func(uid types.UID, manager string, labels, spec map[string]any) *unstructured.Unstructured {
+		t.Helper()
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+			"metadata": map[string]any{"namespace": "default", "name": "handed-over", "labels": labels}}}
+		if uid != "" {
+			u.SetUID(uid)
+		}
+		if spec != nil {
+			u.Object["spec"] = spec
+		}
+		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	// fields replaces the managed fields of an object, as Cluster API does.
+	fields := func(u *unstructured.Unstructured, list []metav1.ManagedFieldsEntry) {
+		t.Helper()
+		base := u.DeepCopy()
+		u.SetManagedFields(list)
+		if err := c.Patch(t.Context(), u, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := func(manager, set string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "coordination.k8s.io/v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(set)}
+	}
+	both, one := map[string]any{"a": "1", "b": "2"}, map[string]any{"a": "1"}
+	u := apply("", machineSetManager, both, map[string]any{"leaseDurationSeconds": int64(7)})
+	uid := u.GetUID()
+	fields(u.DeepCopy(), []metav1.ManagedFieldsEntry{entry(machineSetManager, `{"f:spec":{"f:leaseDurationSeconds":{}}}`)})
+	fields(u.DeepCopy(), []metav1.ManagedFieldsEntry{entry(metadataManager, seed)})
+	handed := apply(uid, metadataManager, both, nil)
+	if sent.writes != 2 {
+		t.Errorf("%d requests for the creation and the handing over, want 2", sent.writes)
+	}
+	owns := map[string]string{}
+	for _, f := range handed.GetManagedFields() {
+		owns[f.Manager] = string(f.FieldsV1.GetRawBytes())
+	}
+	if want := `{"f:spec":{"f:leaseDurationSeconds":{}}}`; owns[machineSetManager] != want {
+		t.Errorf("%s owns %s, want %s", machineSetManager, owns[machineSetManager], want)
+	}
+	if want := `{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}}}`; owns[metadataManager] != want {
+		t.Errorf("%s owns %s, want %s", metadataManager, owns[metadataManager], want)
+	}
+	apply(uid, metadataManager, both, nil)
+	if sent.writes != 2 {
+		t.Errorf("the same apply was sent again")
+	}
+	if labels := apply(uid, metadataManager, one, nil).GetLabels(); len(labels) != 1 {
+		t.Errorf("the label that was dropped is still there: %v", labels)
 	}
 }
 
