@@ -185,15 +185,21 @@ func cpu() string {
 // pages that several share count once.
 func resident(pid int) (total float64) {
 	for _, id := range tree(pid) {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))
-		if err != nil {
-			continue // it has ended
-		}
-		for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
-			if rest, ok := strings.CutPrefix(s.Text(), "Pss:"); ok {
-				kib, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-				total += kib * 1024
-			}
+		total += share(id)
+	}
+	return total
+}
+
+// share returns the proportional set size of one process, in bytes; 0 if it has ended.
+func share(pid int) (total float64) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		if rest, ok := strings.CutPrefix(s.Text(), "Pss:"); ok {
+			kib, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			total += kib * 1024
 		}
 	}
 	return total

@@ -59,8 +59,8 @@ type point struct {
 	nodes int
 	// cpu are seconds by process.
 	cpu map[string]float64
-	// memory is of all processes, in bytes.
-	memory float64
+	// memory are MiB by process.
+	memory map[string]float64
 	// apis are the requests of each API server.
 	apis []answered
 	// rest is the use of the processor after that, in per cent of one core.
@@ -77,11 +77,13 @@ type answered struct {
 	untilReady float64
 }
 
-func (p point) total() (seconds float64) {
-	for _, s := range p.cpu {
-		seconds += s
+func (p point) total() float64 { return sum(p.cpu) }
+
+func sum(all map[string]float64) (total float64) {
+	for _, n := range all {
+		total += n
 	}
-	return seconds
+	return total
 }
 
 // measure makes a plane and a cluster of each kind and size, one after the other.
@@ -107,6 +109,7 @@ func (s scale) measure(bin, home string) error {
 	for _, kind := range s.kinds {
 		fmt.Println(fit(kind, of(all, kind)))
 	}
+	fmt.Print(ratios(s.kinds, all))
 	if s.svg == "" {
 		return nil
 	}
@@ -227,9 +230,7 @@ func (m *meter) begin() error {
 // end writes what there has been since begin.
 func (m *meter) end(at *point) error {
 	at.cpu = less(processes(m.pids...), m.cpu)
-	for _, pid := range m.pids {
-		at.memory += resident(pid)
-	}
+	at.memory = byProgram(func(id int) float64 { return share(id) / (1 << 20) }, m.pids...)
 	text, err := m.metrics()
 	if err != nil {
 		return err
@@ -245,6 +246,11 @@ func (m *meter) end(at *point) error {
 
 // processes returns the seconds that processes and their descendants have used, by program.
 func processes(pids ...int) map[string]float64 {
+	return byProgram(func(id int) float64 { return process.CPU(id).Seconds() }, pids...)
+}
+
+// byProgram adds a figure of processes and their descendants up, by program.
+func byProgram(of func(pid int) float64, pids ...int) map[string]float64 {
 	var all []int
 	for _, pid := range pids {
 		all = append(all, tree(pid)...)
@@ -260,7 +266,7 @@ func processes(pids ...int) map[string]float64 {
 		if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", id)); err == nil && filepath.Base(dir) == "management" {
 			name += " of the management plane"
 		}
-		out[name] += process.CPU(id).Seconds()
+		out[name] += of(id)
 	}
 	return out
 }
@@ -277,12 +283,13 @@ func less(after, before map[string]float64) map[string]float64 {
 func (p point) print() {
 	n := float64(p.nodes)
 	fmt.Printf("%d nodes by %s%s: %.2f s of a processor, %.3g a node; %.0f MiB", p.nodes, p.kind, limitOf[p.kind],
-		p.total(), p.total()/n, p.memory/(1<<20))
+		p.total(), p.total()/n, sum(p.memory))
 	if p.rest > 0 {
 		fmt.Printf("; idle %.1f %% of a core", p.rest)
 	}
 	fmt.Println()
 	p.printPart("processor", "s", p.cpu)
+	p.printPart("memory", "MiB", p.memory)
 	for _, api := range p.apis {
 		p.printPart(api.api, "", api.byVerb)
 	}
@@ -298,7 +305,7 @@ func (p point) printPart(what, unit string, values map[string]float64) {
 		digits = 2 // to hundredths, as the kernel counts
 	}
 	for _, name := range byValue(values) {
-		fmt.Printf("  %-16s %-44s %10.*f %-2s %8.*f a node\n", what, name, digits, values[name], unit,
+		fmt.Printf("  %-16s %-44s %10.*f %-3s %8.*f a node\n", what, name, digits, values[name], unit,
 			2*digits, values[name]/float64(p.nodes))
 	}
 }

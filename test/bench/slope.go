@@ -49,6 +49,26 @@ func fit(kind string, points []point) string {
 		strings.Join(steps, ", "))
 }
 
+// ratios compares what a node of each kind costs with what a bare node of kwok does, on the same machine: seconds
+// depend on it by far more. It is empty without kwok.
+func ratios(kinds []string, all []point) string {
+	bare := of(all, kwok)
+	if len(bare) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	for _, kind := range kinds {
+		points := of(all, kind)
+		if kind == kwok || len(points) == 0 {
+			continue
+		}
+		last, peer := points[len(points)-1], bare[len(bare)-1]
+		each, peers := last.total()/float64(last.nodes), peer.total()/float64(peer.nodes)
+		fmt.Fprintf(&out, "A node of %d by %s costs %.0f times a bare node of %d by kwok\n", last.nodes, kind, each/peers, peer.nodes)
+	}
+	return out.String()
+}
+
 // The plot's size and margins, and the colours of the kinds.
 const (
 	plotWidth, plotHeight = 640, 400

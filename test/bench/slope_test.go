@@ -77,3 +77,17 @@ func TestParseScale(t *testing.T) {
 		})
 	}
 }
+
+// TestRatios compares the largest sizes, by node.
+func TestRatios(t *testing.T) {
+	cost := func(seconds float64) map[string]float64 { return map[string]float64{"x": seconds} }
+	all := []point{
+		{kind: "pool", nodes: 10, cpu: cost(90)}, {kind: "pool", nodes: 100, cpu: cost(50)}, {kind: kwok, nodes: 200, cpu: cost(1)},
+	}
+	if got, want := ratios([]string{"pool", kwok}, all), "A node of 100 by pool costs 100 times a bare node of 200 by kwok\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := ratios([]string{"pool"}, all[:2]); got != "" {
+		t.Errorf("without kwok: %q", got)
+	}
+}

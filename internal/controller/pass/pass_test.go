@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -96,5 +97,58 @@ func TestEach(t *testing.T) {
 	result := Each(t.Context(), s, part("size", Next()), part("image", Wait(time.Minute)), part("data", Next()))
 	if !result.Ends() || !slices.Equal(s.ran, []string{"size", "image"}) {
 		t.Errorf("ran %v, result %+v", s.ran, result)
+	}
+}
+
+// TestHold holds which statuses wait for the next pass, and that it has them.
+func TestHold(t *testing.T) {
+	creating := func(s *subject) {
+		condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.CreatingReason, "since now")
+	}
+	for _, test := range []struct {
+		name   string
+		unsaid time.Duration
+		change func(*subject)
+		held   bool
+	}{
+		{"what is over soon", time.Second, creating, true},
+		{"what is not", 0, creating, false},
+		{"what an event says", time.Second, func(s *subject) {
+			condition.False(&s.machine, infrav1.VMRunningCondition, "Quota", "no cores")
+		}, false},
+		{"a change of the spec too", time.Second, func(s *subject) {
+			creating(s)
+			s.machine.Spec.ProviderID = new("azure:///x")
+		}, false},
+		{"of an object that goes", time.Second, func(s *subject) {
+			creating(s)
+			s.machine.DeletionTimestamp = new(metav1.Now())
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &subject{}
+			s.machine.UID = "u"
+			s.Before = s.machine.DeepCopy()
+			test.change(s)
+			if !s.machine.DeletionTimestamp.IsZero() {
+				s.Before = s.machine.DeepCopy()
+			}
+			s.unsaid = test.unsaid
+			k := Kind[*subject]{Held: &Held{}, Conditions: condition.Machine}
+			if got := k.hold(s); got != test.held {
+				t.Fatalf("held: %t", got)
+			}
+			var next, other infrav1.AzureMachine
+			next.UID, other.UID = "u", "v"
+			k.Held.resume(&other)
+			k.Held.resume(&next)
+			if got := conditions.Has(&next, infrav1.VMRunningCondition); got != test.held || conditions.Has(&other, infrav1.VMRunningCondition) {
+				t.Errorf("the next pass has the status: %t", got)
+			}
+			again := infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+			if k.Held.resume(&again); conditions.Has(&again, infrav1.VMRunningCondition) {
+				t.Error("it is held a second time")
+			}
+		})
 	}
 }
