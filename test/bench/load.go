@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync/atomic"
 )
 
 // loadEnv makes this program use one processor until its standard input is closed, which the end of the
@@ -13,17 +14,12 @@ const loadEnv = "CASEMENT_BENCH_LOAD"
 
 // spin is a process of startLoad.
 func spin() {
-	ended := make(chan struct{})
+	var ended atomic.Bool
 	go func() {
-		defer close(ended)
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the other end is closed, however
+		ended.Store(true)
 	}()
-	for {
-		select {
-		case <-ended:
-			return
-		default:
-		}
+	for !ended.Load() { //nolint:revive // to use the processor is all that it is for
 	}
 }
 

@@ -128,7 +128,11 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
 		return ctrl.Result{}, err
 	} else if isPaused {
-		return k.Opener.Settle(ctx, k.Client, common.AzureCluster, common.Before, object, s.Operations())
+		result, err := k.Opener.Settle(ctx, k.Client, common.AzureCluster, common.Before, object, s.Operations())
+		if err == nil {
+			k.Held.written(object)
+		}
+		return result, err
 	}
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
@@ -214,7 +218,11 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
-	return cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	err := cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	if err == nil {
+		k.Held.written(object)
+	}
+	return err
 }
 
 // log logs conditions that do not count for Ready when they become not True or get another
