@@ -199,7 +199,8 @@ func TestHandOver(t *testing.T) {
 		if spec != nil {
 			u.Object["spec"] = spec
 		}
-		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager), client.ForceOwnership); err != nil {
+		err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager), client.ForceOwnership)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return u

@@ -54,7 +54,7 @@ func main() {
 	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
 	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
 	requests := flag.Bool("requests", false, "with -scale, list who asks what of the API servers; the audit logs for it cost time")
-	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -scale with the most nodes, or of -fleet; 0 leaves it out")
+	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -fleet and the largest of -scale; 0 leaves it out")
 	svg := flag.String("svg", "", "file for a plot of -scale")
 	clusters := flag.Int("fleet", 0, "measure so many clusters of three machines at the same time, and nothing else")
 	load := flag.Int("load", 0, "processes beside the measured ones that use as much of a processor as they get")
