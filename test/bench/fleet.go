@@ -59,6 +59,6 @@ func (f fleet) measure(bin, home string) (err error) {
 	show(row{what: "processor time of the plane for them", unit: "s", measured: used,
 		note: fmt.Sprintf("%.3g s a cluster", used/float64(f.clusters))})
 	show(row{what: "memory of the plane with them", unit: "MiB", measured: resident(pid) / (1 << 20)})
-	show(row{what: "what they use at rest, of one core", unit: "%", measured: scale{rest: f.rest}.idle(pid)})
+	show(row{what: "what they use while idle, of one core", unit: "%", measured: scale{rest: f.rest}.idle(pid)})
 	return nil
 }

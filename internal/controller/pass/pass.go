@@ -106,8 +106,8 @@ type Kind[S Subject] struct {
 	Conditions condition.Table
 	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
 	Steps, Deletion []Step[S]
-	// Held has the statuses that were not written yet; nil lets each pass write.
-	Held *Held
+	// Unwritten has the statuses that were not written yet; nil lets each pass write.
+	Unwritten *Unwritten
 	// More reports that further operations will follow those in progress, so that
 	// `clusterctl move` waits for them too; nil means never.
 	More func(S) bool
@@ -118,7 +118,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
 	common.Before = cloud.Copy(object)
 	operations := slices.Clone(*s.Operations())
-	k.Held.resume(object)
+	k.Unwritten.resume(object)
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
 		// It is written with the rest of the status.
 		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
@@ -130,7 +130,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	} else if isPaused {
 		result, err := k.Opener.Settle(ctx, k.Client, common.AzureCluster, common.Before, object, s.Operations())
 		if err == nil {
-			k.Held.written(object)
+			k.Unwritten.written(object)
 		}
 		return result, err
 	}
@@ -145,7 +145,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
-		if err == nil && k.hold(s) {
+		if err == nil && k.postpone(s) {
 			result.RequeueAfter = cloud.Sooner(result.RequeueAfter, common.unsaid)
 			return
 		}
@@ -155,18 +155,18 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	return k.walk(ctx, s, steps)
 }
 
-// hold keeps the status for the next pass instead of writing it, if what the pass found is probably over soon. A change
+// postpone keeps the status for the next pass instead of writing it, if what the pass found is probably over soon. A change
 // of the rest of the object, and one that triggers an event, is written at once.
-func (k Kind[S]) hold(s S) bool {
+func (k Kind[S]) postpone(s S) bool {
 	object, common := s.Object(), s.Common()
-	if k.Held == nil || common.unsaid <= 0 || !object.GetDeletionTimestamp().IsZero() || !cloud.OnlyStatus(common.Before, object) {
+	if k.Unwritten == nil || common.unsaid <= 0 || !object.GetDeletionTimestamp().IsZero() || !cloud.OnlyStatus(common.Before, object) {
 		return false
 	}
 	condition.Summarise(object, k.Conditions)
 	if condition.Telling(object, conditionsOf(common.Before), k.Conditions.Waiting...) {
 		return false
 	}
-	k.Held.keep(object)
+	k.Unwritten.keep(object)
 	return true
 }
 
@@ -220,7 +220,7 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
 	err := cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
 	if err == nil {
-		k.Held.written(object)
+		k.Unwritten.written(object)
 	}
 	return err
 }

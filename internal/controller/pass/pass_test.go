@@ -100,8 +100,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestHold holds which statuses wait for the next pass, and that it has them.
-func TestHold(t *testing.T) {
+// TestPostpone checks which statuses wait for the next pass, and that it has them.
+func TestPostpone(t *testing.T) {
 	creating := func(s *subject) {
 		condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.CreatingReason, "since now")
 	}
@@ -109,7 +109,7 @@ func TestHold(t *testing.T) {
 		name   string
 		unsaid time.Duration
 		change func(*subject)
-		held   bool
+		kept   bool
 	}{
 		{"what is over soon", time.Second, creating, true},
 		{"what is not", 0, creating, false},
@@ -134,21 +134,21 @@ func TestHold(t *testing.T) {
 				s.Before = s.machine.DeepCopy()
 			}
 			s.unsaid = test.unsaid
-			k := Kind[*subject]{Held: &Held{}, Conditions: condition.Machine}
-			if got := k.hold(s); got != test.held {
-				t.Fatalf("held: %t", got)
+			k := Kind[*subject]{Unwritten: &Unwritten{}, Conditions: condition.Machine}
+			if got := k.postpone(s); got != test.kept {
+				t.Fatalf("kept: %t", got)
 			}
 			var next, other infrav1.AzureMachine
 			next.UID, other.UID = "u", "v"
-			k.Held.resume(&other)
-			k.Held.resume(&next)
-			if got := conditions.Has(&next, infrav1.VMRunningCondition); got != test.held || conditions.Has(&other, infrav1.VMRunningCondition) {
+			k.Unwritten.resume(&other)
+			k.Unwritten.resume(&next)
+			if got := conditions.Has(&next, infrav1.VMRunningCondition); got != test.kept || conditions.Has(&other, infrav1.VMRunningCondition) {
 				t.Errorf("the next pass has the status: %t", got)
 			}
-			k.Held.written(&next)
+			k.Unwritten.written(&next)
 			later := infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
-			if k.Held.resume(&later); conditions.Has(&later, infrav1.VMRunningCondition) {
-				t.Error("it is held after a write")
+			if k.Unwritten.resume(&later); conditions.Has(&later, infrav1.VMRunningCondition) {
+				t.Error("it is kept after a write")
 			}
 		})
 	}
