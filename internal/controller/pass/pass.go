@@ -118,22 +118,20 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
 	common.Before = cloud.Copy(object)
 	operations := slices.Clone(*s.Operations())
-	k.Unwritten.resume(object)
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
 		// It is written with the rest of the status.
 		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
 			Reason: clusterv1.NotPausedReason})
 	}
 	// The controller's own writes trigger no event, so the pass continues.
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
+	isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object)
+	if err != nil {
 		return ctrl.Result{}, err
-	} else if isPaused {
-		result, err := k.Opener.Settle(ctx, k.Client, common.AzureCluster, common.Before, object, s.Operations())
-		if err == nil {
-			k.Unwritten.written(object)
-		}
-		return result, err
 	}
+	if isPaused {
+		return k.settle(ctx, s)
+	}
+	k.Unwritten.resume(object)
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
 		steps = k.Steps
@@ -153,6 +151,20 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)
+}
+
+// settle waits for the operations of a paused object, those that no status says yet too.
+func (k Kind[S]) settle(ctx context.Context, s S) (ctrl.Result, error) {
+	object := s.Object()
+	before, isPaused := cloud.Copy(object), conditions.Get(object, clusterv1.PausedCondition)
+	if k.Unwritten.resume(object) && isPaused != nil {
+		conditions.Set(object, *isPaused)
+	}
+	result, err := k.Opener.Settle(ctx, k.Client, s.Common().AzureCluster, before, object, s.Operations())
+	if err == nil {
+		k.Unwritten.written(object)
+	}
+	return result, err
 }
 
 // postpone keeps the status for the next pass instead of writing it, if what the pass found is probably over soon. A change

@@ -29,16 +29,19 @@ func (u *Unwritten) keep(o client.Object) {
 	u.objects[o.GetUID()] = cloud.Copy(o)
 }
 
-// resume gives an object the status that is kept for it. No other controller writes the status of casement's kinds.
-func (u *Unwritten) resume(o client.Object) {
+// resume gives an object the status that is kept for it, and reports whether there is one. No other controller writes the
+// status of casement's kinds.
+func (u *Unwritten) resume(o client.Object) bool {
 	if u == nil {
-		return
+		return false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if kept, ok := u.objects[o.GetUID()]; ok {
+	kept, ok := u.objects[o.GetUID()]
+	if ok {
 		status(o).Set(status(cloud.Copy(kept)))
 	}
+	return ok
 }
 
 // written forgets the status of an object, which was written.
