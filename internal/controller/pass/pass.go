@@ -178,7 +178,11 @@ func (k Kind[S]) postpone(s S) bool {
 	if condition.Telling(object, conditionsOf(common.Before), k.Conditions.Waiting...) {
 		return false
 	}
-	k.Unwritten.keep(object)
+	if len(*s.Operations()) > 0 {
+		// Without operations the next pass finds the same, and an object without a finalizer has no last pass that
+		// would forget it.
+		k.Unwritten.keep(object)
+	}
 	return true
 }
 

@@ -104,6 +104,7 @@ func TestEach(t *testing.T) {
 func TestPostpone(t *testing.T) {
 	creating := func(s *subject) {
 		condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.CreatingReason, "since now")
+		s.machine.Status.LongRunningOperationStates = []infrav1.LongRunningOperationState{{Name: "vm"}}
 	}
 	for _, test := range []struct {
 		name   string
@@ -151,5 +152,18 @@ func TestPostpone(t *testing.T) {
 				t.Error("it is kept after a write")
 			}
 		})
+	}
+}
+
+// TestPostponeWithoutOperation checks that a status without operations is not written and not kept either.
+func TestPostponeWithoutOperation(t *testing.T) {
+	s := &subject{}
+	s.machine.UID = "u"
+	s.Before = s.machine.DeepCopy()
+	condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.WaitingForBootstrapDataReason, "not yet")
+	s.unsaid = time.Second
+	k := Kind[*subject]{Unwritten: &Unwritten{}, Conditions: condition.Machine}
+	if !k.postpone(s) || len(k.Unwritten.objects) != 0 {
+		t.Errorf("%d statuses are kept", len(k.Unwritten.objects))
 	}
 }
