@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,7 +36,8 @@ wait right after a scale or an upgrade waits for it. In the local plane the clus
 VMs must also run and its API server answer: after a restart of the plane the statuses
 are those of the run before. On a terminal the steps are
 drawn over each other, elsewhere each change is a line. When nothing changes for a
-while, the first cause that why gives is shown. The exit code is 3 when the time runs
+while, the first cause that why gives is shown. A management API server that is too busy
+to answer is asked again. The exit code is 3 when the time runs
 out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
 		Args:    cobra.ExactArgs(1),
@@ -49,7 +52,7 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			w := &waited{key: client.ObjectKey{Namespace: t.namespace, Name: args[0]}, deleted: what == "deleted",
-				start: time.Now(), changed: time.Now(), causes: make(chan answered, 1)}
+				start: time.Now(), changed: time.Now(), causes: make(chan determined, 1)}
 			if a.asksPlane(t.kubeconfig) {
 				w.plane = plane.NewClient(a.dir)
 			}
@@ -73,19 +76,21 @@ type waited struct {
 	// of it.
 	missing string
 	view    terminal.View
+	// answered is set once the management API server has answered.
+	answered bool
 	// machines are those that were read last, at read.
 	machines []clusterv1.Machine
 	read     time.Time
 	// changed is the time at which a step last changed.
 	changed time.Time
 	// causes receives the first cause from casement why, which is not determined again before again.
-	causes chan answered
+	causes chan determined
 	again  time.Time
 	cause  string
 }
 
-// answered is the first cause as a line, empty if there is none, and what it took to determine it.
-type answered struct {
+// determined is the first cause as a line, empty if there is none, and what it took to determine it.
+type determined struct {
 	cause string
 	took  time.Duration
 }
@@ -121,14 +126,22 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 			progress.Clear()
 			return fmt.Errorf("there is no cluster %s", key)
 		case err != nil && ctx.Err() == nil && !overdue(ctx):
-			progress.Clear()
-			return err
+			if !w.unanswered(ctx, err) {
+				progress.Clear()
+				return err
+			}
+			waits := "the management API server does not answer: " + err.Error()
+			w.missing = cmp.Or(w.missing, waits)
+			view = w.view
+			view.Title, view.Elapsed, view.Waits = w.title(), time.Since(w.start), sentence(waits)
+			progress.Show(view)
 		case err == nil && missing == "" && !deleted:
 			progress.End(view,
 				fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title),
 				"Next: casement get kubeconfig "+named(key)+" > "+key.Name+".kubeconfig")
 			return nil
 		case err == nil:
+			w.answered = true
 			w.note(view, missing)
 			a.explain(ctx, c, w)
 			view.Title, view.Waits, view.Cause = w.title(), sentence(missing), w.cause
@@ -178,7 +191,7 @@ func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 	began := time.Now()
 	w.again = began.Add(time.Hour) // until the answer arrives
 	go func() {
-		w.causes <- answered{a.cause(ctx, c, w), time.Since(began)}
+		w.causes <- determined{a.cause(ctx, c, w), time.Since(began)}
 	}()
 }
 
@@ -210,6 +223,24 @@ func (w *waited) cut(ctx context.Context) error {
 			ctx.Err(), text, named(w.key))
 	}
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
+}
+
+// unanswered reports whether err says only that the management API server did not answer in time or is overloaded, so
+// that the wait goes on. A server that refuses connections counts once it has answered: before, its address may be wrong.
+func (w *waited) unanswered(ctx context.Context, err error) bool {
+	if w.plane != nil {
+		if _, stopped := w.plane.Status(ctx); errors.Is(stopped, plane.ErrNotRunning) {
+			return false
+		}
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return true
+	}
+	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
+		return true
+	}
+	return w.answered && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+		utilnet.IsHTTP2ConnectionLost(err))
 }
 
 // overdue reports whether the context's deadline is so near that the client would refuse to send a request.

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/rollout"
@@ -42,6 +47,58 @@ func TestResuming(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := resuming(o, test.status); got != test.want {
 				t.Errorf("resuming: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestUnanswered holds that a busy API server does not end a wait, and that a wrong address or a refusal does.
+func TestUnanswered(t *testing.T) {
+	get := func(t *testing.T, accept func(net.Conn)) error {
+		t.Helper()
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		if accept == nil {
+			_ = listener.Close()
+		}
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				accept(conn)
+			}
+		}()
+		c := &http.Client{Transport: &http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond}}
+		answer, err := c.Get("https://" + listener.Addr().String())
+		if err == nil {
+			_ = answer.Body.Close()
+			t.Fatal("no error")
+		}
+		return err
+	}
+	silent := func(conn net.Conn) { go func() { _, _ = io.Copy(io.Discard, conn) }() }
+	for name, c := range map[string]struct {
+		err         error
+		first, late bool
+	}{
+		"a TLS handshake that is not answered": {get(t, silent), true, true},
+		"a connection that is refused":         {get(t, nil), false, true},
+		"a connection that is closed":          {get(t, func(conn net.Conn) { _ = conn.Close() }), false, true},
+		"too many requests":                    {apierrors.NewTooManyRequests("busy", 1), true, true},
+		"a timeout of the server":              {apierrors.NewTimeoutError("etcd", 1), true, true},
+		"a wrong token":                        {apierrors.NewUnauthorized("token"), false, false},
+		"a bad object":                         {apierrors.NewBadRequest("name"), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for answered, want := range map[bool]bool{false: c.first, true: c.late} {
+				if got := (&waited{answered: answered}).unanswered(t.Context(), c.err); got != want {
+					t.Errorf("answered before %v: %v, want %v for %v", answered, got, want, c.err)
+				}
 			}
 		})
 	}

@@ -88,12 +88,12 @@ func renderAlone(in io.Reader, out io.Writer) int {
 	}
 	var r reply
 	rendered, err := renderHere(q.Source, q.Vars)
-	if t, ok := errors.AsType[*TemplateError](err); ok {
+	if l, ok := errors.AsType[*LimitError](err); ok {
+		r.Limit = l.Bound
+	} else if t, ok := errors.AsType[*TemplateError](err); ok {
 		r.Template = t
 	} else if err != nil {
 		r.Template = &TemplateError{Reason: "the template cannot be rendered"}
-	} else if len(rendered) > maxRendered {
-		r.Limit = fmt.Sprintf("renders to more than %d bytes", maxRendered)
 	} else {
 		r.Out = rendered
 	}
