@@ -93,6 +93,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	if err := mgr.Add(secretMetadata); err != nil {
 		return err
 	}
+	clusters = uncopiedNodes{clusters}
 	c, reader, opts := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient())), pace)), mgr.GetAPIReader(), pace.options(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },

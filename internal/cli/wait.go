@@ -100,14 +100,15 @@ type determined struct {
 const (
 	shortestPause = 250 * time.Millisecond
 	longestPause  = 5 * time.Second
-	perMachine    = 20 * time.Millisecond
+	perMachine    = 40 * time.Millisecond
 )
 
-// The cause is determined after the time stalled without a change. That reads all objects of both clusters, so it
-// takes at most one part in perCause of the time.
+// The cause is determined after the time stalled without a change, and as long again for each machine as their list is
+// kept: the counts of many machines change in larger steps. It reads all objects of both clusters, so it takes at most
+// one part in perCause of the time.
 const (
 	stalled  = 10 * time.Second
-	perCause = 20
+	perCause = 50
 )
 
 func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
@@ -183,9 +184,12 @@ func (w *waited) note(view terminal.View, missing string) {
 	w.view, w.missing = view, missing
 }
 
+// kept returns for how long the list of machines is not read again.
+func (w *waited) kept() time.Duration { return time.Duration(len(w.machines)) * perMachine }
+
 // explain starts to determine the first cause if nothing has changed for stalled. It does not wait for the result.
 func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
-	if time.Since(w.changed) < stalled || time.Now().Before(w.again) {
+	if time.Since(w.changed) < stalled+w.kept() || time.Now().Before(w.again) {
 		return
 	}
 	began := time.Now()
@@ -256,7 +260,7 @@ func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.Vi
 		return view, "", err
 	}
 	// Until their owners are complete the machines are shown, and decide nothing.
-	if w.deleted || o.MissingOfOwners() == "" || time.Since(w.read) > time.Duration(len(w.machines))*perMachine {
+	if w.deleted || o.MissingOfOwners() == "" || time.Since(w.read) > w.kept() {
 		if w.machines, err = rollout.Machines(ctx, c, w.key); err != nil {
 			return view, "", err
 		}

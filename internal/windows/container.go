@@ -54,12 +54,15 @@ func buildNumber(build string) int {
 	return n
 }
 
+// buildForm is the form of a Windows build in a tag.
+var buildForm = regexp.MustCompile(`\b10\.0\.\d{5}\b`)
+
 // ImageRelease returns the Windows release of a container image, from its reference alone.
 // ok is false for images that do not name one: Linux images, and manifest lists for several
 // releases.
 func ImageRelease(reference string) (Release, bool) {
 	repository, tag := splitImage(reference)
-	if build := regexp.MustCompile(`\b10\.0\.\d{5}\b`).FindString(tag); build != "" {
+	if build := buildForm.FindString(tag); build != "" {
 		return ReleaseByBuild(build)
 	}
 	tokens := strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' })

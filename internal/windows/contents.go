@@ -67,19 +67,29 @@ func splitReference(reference string) (definition, version string, ok bool) {
 	return definition, version, definition != "" && version != ""
 }
 
+// The forms of names and versions of images.
+var (
+	skuForm        = regexp.MustCompile(`^k8s-(\d+)dot(\d+)dot(\d+)-`)
+	frozenForm     = regexp.MustCompile(`^1(\d\d)\.(\d{1,2})\.20\d{6}$`)
+	flatcarForm    = regexp.MustCompile(`^flatcar-.*-capi-v(\d+\.\d+\.\d+)$`)
+	windowsForm    = regexp.MustCompile(`(?:^|-)win(?:dows)?-(\d{4}|23h2|annual)(?:-|$)`)
+	azureLinuxForm = regexp.MustCompile(`(?:^|-)azurelinux-(\d)(?:-|$)`)
+	ubuntuForm     = regexp.MustCompile(`(?:ubuntu|ubun2)-(\d\d)(\d\d)(?:-|$)`)
+)
+
 // imageKubernetesVersion finds the version in the SKU (k8s-1dot22dot1-...), in a
 // frozen marketplace version (128.5.20240102), in the name of Flatcar's definition, or in
 // the gallery version itself.
 func imageKubernetesVersion(definition, imageVersion string) (version, bool) {
-	if m := regexp.MustCompile(`^k8s-(\d+)dot(\d+)dot(\d+)-`).FindStringSubmatch(definition); m != nil {
+	if m := skuForm.FindStringSubmatch(definition); m != nil {
 		v, err := parseVersion(strings.Join(m[1:], "."))
 		return v, err == nil
 	}
-	if m := regexp.MustCompile(`^1(\d\d)\.(\d{1,2})\.20\d{6}$`).FindStringSubmatch(imageVersion); m != nil {
+	if m := frozenForm.FindStringSubmatch(imageVersion); m != nil {
 		v, err := parseVersion("1." + m[1] + "." + m[2])
 		return v, err == nil
 	}
-	if m := regexp.MustCompile(`^flatcar-.*-capi-v(\d+\.\d+\.\d+)$`).FindStringSubmatch(definition); m != nil {
+	if m := flatcarForm.FindStringSubmatch(definition); m != nil {
 		v, err := parseVersion(m[1])
 		return v, err == nil
 	}
@@ -88,7 +98,7 @@ func imageKubernetesVersion(definition, imageVersion string) (version, bool) {
 }
 
 func windowsDefinitionYear(definition string) (string, bool) {
-	m := regexp.MustCompile(`(?:^|-)win(?:dows)?-(\d{4}|23h2|annual)(?:-|$)`).FindStringSubmatch(definition)
+	m := windowsForm.FindStringSubmatch(definition)
 	if m == nil {
 		return "", false
 	}
@@ -120,13 +130,13 @@ func linuxContents(v version, definition, imageVersion string) (Contents, bool) 
 		c.KubernetesVersion = "v" + v.String()
 		return c, true
 	}
-	if m := regexp.MustCompile(`(?:^|-)azurelinux-(\d)(?:-|$)`).FindStringSubmatch(definition); m != nil {
+	if m := azureLinuxForm.FindStringSubmatch(definition); m != nil {
 		return Contents{
 			OS: OSLinux, Distribution: m[1] + ".0", OSImage: "Microsoft Azure Linux " + m[1] + ".0", KernelVersion: "6.6.96.2-2.azl" + m[1],
 			KubernetesVersion: "v" + v.String(), Runtime: Containerd, RuntimeVersion: containerdVersion(v),
 		}, true
 	}
-	m := regexp.MustCompile(`(?:ubuntu|ubun2)-(\d\d)(\d\d)(?:-|$)`).FindStringSubmatch(definition)
+	m := ubuntuForm.FindStringSubmatch(definition)
 	if m == nil {
 		return Contents{}, false
 	}

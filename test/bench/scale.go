@@ -65,7 +65,12 @@ type point struct {
 	apis []answered
 	// rest is the use of the processor after that, in per cent of one core.
 	rest float64
+	// peer is what a bare node of kwok cost just before and just after, in seconds; 0 without kwok.
+	peer float64
 }
+
+// peerNodes is the number of bare nodes that are measured beside each other size.
+const peerNodes = 1000
 
 // answered are the requests of an API server, by verb.
 type answered struct {
@@ -92,6 +97,10 @@ func (s scale) measure(bin, home string) error {
 		return err
 	}
 	var all []point
+	before, err := s.beside(bin, home)
+	if err != nil {
+		return err
+	}
 	for _, kind := range s.kinds {
 		for _, size := range s.sizes {
 			at := s
@@ -102,6 +111,13 @@ func (s scale) measure(bin, home string) error {
 			if err != nil {
 				return fmt.Errorf("%d nodes by %s: %w", size, kind, err)
 			}
+			if kind != kwok {
+				after, err := s.beside(bin, home)
+				if err != nil {
+					return err
+				}
+				measured.peer, before = (before+after)/2, after
+			}
 			measured.print()
 			all = append(all, measured)
 		}
@@ -109,11 +125,24 @@ func (s scale) measure(bin, home string) error {
 	for _, kind := range s.kinds {
 		fmt.Println(fit(kind, of(all, kind)))
 	}
-	fmt.Print(ratios(s.kinds, all))
 	if s.svg == "" {
 		return nil
 	}
 	return os.WriteFile(s.svg, plot(s.kinds, all), 0o644)
+}
+
+// beside returns what a bare node of kwok costs now, in seconds: the speed of a machine that others use too changes
+// within minutes. It is 0 where kwok is not measured, or nothing else is.
+func (s scale) beside(bin, home string) (float64, error) {
+	if !slices.Contains(s.kinds, kwok) || len(s.kinds) == 1 {
+		return 0, nil
+	}
+	s.rest, s.requests = 0, false
+	measured, err := s.bare(context.Background(), bin, filepath.Join(home, "peer"), peerNodes)
+	if err != nil {
+		return 0, fmt.Errorf("%d bare nodes of kwok: %w", peerNodes, err)
+	}
+	return measured.total() / peerNodes, os.RemoveAll(filepath.Join(home, "peer"))
 }
 
 // one measures a number of nodes of a kind on a new plane.
@@ -284,6 +313,9 @@ func (p point) print() {
 	n := float64(p.nodes)
 	fmt.Printf("%d nodes by %s%s: %.2f s of a processor, %.3g a node; %.0f MiB", p.nodes, p.kind, limitOf[p.kind],
 		p.total(), p.total()/n, sum(p.memory))
+	if p.peer > 0 {
+		fmt.Printf("; a node costs %.0f bare nodes of kwok (%.2g s each, measured before and after)", p.total()/n/p.peer, p.peer)
+	}
 	if p.rest > 0 {
 		fmt.Printf("; idle %.1f %% of a core", p.rest)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,10 +16,10 @@ type line struct {
 }
 
 // nearest returns the line with the least squares of distances.
-func nearest(points []point) line {
+func nearest(points []point, of func(point) float64) line {
 	var n, x, y, xx, xy, yy float64
 	for _, p := range points {
-		a, b := float64(p.nodes), p.total()
+		a, b := float64(p.nodes), of(p)
 		n, x, y, xx, xy, yy = n+1, x+a, y+b, xx+a*a, xy+a*b, yy+b*b
 	}
 	spread := n*xx - x*x
@@ -33,40 +34,29 @@ func nearest(points []point) line {
 	return l
 }
 
-// fit describes how the cost grows with the number of nodes.
+// fit describes how the cost grows with the number of nodes, in seconds and, where kwok was measured beside, in bare
+// nodes of kwok: seconds depend on the machine by far more.
 func fit(kind string, points []point) string {
 	if len(points) < 2 {
 		return fmt.Sprintf("%s%s: one size has no slope", kind, limitOf[kind])
 	}
-	l := nearest(points)
+	out := fmt.Sprintf("%s%s: %s", kind, limitOf[kind], fitIn("s", points, point.total))
+	if !slices.ContainsFunc(points, func(p point) bool { return p.peer == 0 }) {
+		out += "\n  " + fitIn("bare nodes", points, func(p point) float64 { return p.total() / p.peer })
+	}
+	return out
+}
+
+// fitIn describes the growth in one unit.
+func fitIn(unit string, points []point, of func(point) float64) string {
+	l := nearest(points, of)
 	var steps []string
 	for i, p := range points[1:] {
 		if q := points[i]; p.nodes != q.nodes {
-			steps = append(steps, fmt.Sprintf("%.3g from %d to %d", (p.total()-q.total())/float64(p.nodes-q.nodes), q.nodes, p.nodes))
+			steps = append(steps, fmt.Sprintf("%.3g from %d to %d", (of(p)-of(q))/float64(p.nodes-q.nodes), q.nodes, p.nodes))
 		}
 	}
-	return fmt.Sprintf("%s%s: %.1f s and %.3g s a node (r² %.3f); %s", kind, limitOf[kind], l.fixed, l.slope, l.r2,
-		strings.Join(steps, ", "))
-}
-
-// ratios compares what a node of each kind costs with what a bare node of kwok does, on the same machine: seconds
-// depend on it by far more. It is empty without kwok.
-func ratios(kinds []string, all []point) string {
-	bare := of(all, kwok)
-	if len(bare) == 0 {
-		return ""
-	}
-	var out strings.Builder
-	for _, kind := range kinds {
-		points := of(all, kind)
-		if kind == kwok || len(points) == 0 {
-			continue
-		}
-		last, peer := points[len(points)-1], bare[len(bare)-1]
-		each, peers := last.total()/float64(last.nodes), peer.total()/float64(peer.nodes)
-		fmt.Fprintf(&out, "A node of %d by %s costs %.0f times a bare node of %d by kwok\n", last.nodes, kind, each/peers, peer.nodes)
-	}
-	return out.String()
+	return fmt.Sprintf("%.1f %s and %.3g %s a node (r² %.3f); %s", l.fixed, unit, l.slope, unit, l.r2, strings.Join(steps, ", "))
 }
 
 // The plot's size and margins, and the colours of the kinds.
@@ -101,7 +91,7 @@ func plot(kinds []string, all []point) []byte {
 	fmt.Fprintf(&out, `<text x="%d" y="18">seconds of a processor until all are ready</text>`+"\n", left)
 	for i, kind := range kinds {
 		points, colour := of(all, kind), colours[i%len(colours)]
-		l := nearest(points)
+		l := nearest(points, point.total)
 		fmt.Fprintf(&out, `<path d="M%.1f %.1fL%.1f %.1f" stroke="%s" stroke-dasharray="4"/>`+"\n", x(0),
 			y(l.fixed), x(most), y(l.fixed+l.slope*most), colour)
 		for _, p := range points {

@@ -32,7 +32,7 @@ func TestNearest(t *testing.T) {
 		"of no points": {nil, line{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := nearest(c.points)
+			got := nearest(c.points, point.total)
 			if math.Abs(got.slope-c.want.slope) > 1e-9 || math.Abs(got.fixed-c.want.fixed) > 1e-9 || math.Abs(got.r2-c.want.r2) > 1e-3 {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
@@ -78,16 +78,17 @@ func TestParseScale(t *testing.T) {
 	}
 }
 
-// TestRatios compares the largest sizes, by node.
-func TestRatios(t *testing.T) {
-	cost := func(seconds float64) map[string]float64 { return map[string]float64{"x": seconds} }
-	all := []point{
-		{kind: "pool", nodes: 10, cpu: cost(90)}, {kind: "pool", nodes: 100, cpu: cost(50)}, {kind: kwok, nodes: 200, cpu: cost(1)},
+// TestFitBesidePeer holds that a machine that becomes slower changes the seconds and not the bare nodes.
+func TestFitBesidePeer(t *testing.T) {
+	all := points(30, 120, 90)
+	for i, peer := range []float64{0.003, 0.006, 0.003} {
+		all[i].peer = peer
 	}
-	if got, want := ratios([]string{"pool", kwok}, all), "A node of 100 by pool costs 100 times a bare node of 200 by kwok\n"; got != want {
+	if got, want := fit("pool", all), "\n  0.0 bare nodes and 100 bare nodes a node (r² 1.000); 100 from 100 to 200, 100 from 200 to 300"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := ratios([]string{"pool"}, all[:2]); got != "" {
-		t.Errorf("without kwok: %q", got)
+	all[1].peer = 0
+	if got := fit("pool", all); strings.Contains(got, "bare nodes") {
+		t.Errorf("without a peer: %q", got)
 	}
 }
