@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,8 +21,11 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// api reaches the API server of the tests.
-var api client.Client
+// api reaches the API server of the tests, whose address is in reach.
+var (
+	api   client.Client
+	reach *rest.Config
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
@@ -33,7 +37,8 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		api, err = client.New(p.Config(), client.Options{Scheme: scheme})
+		reach = p.Config()
+		api, err = client.New(reach, client.Options{Scheme: scheme})
 		return err
 	}))
 }
