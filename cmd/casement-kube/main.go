@@ -25,6 +25,7 @@ import (
 
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/controlplane"
+	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/helm"
 )
 
@@ -41,6 +42,7 @@ var programs = map[string]func(){
 }
 
 func main() {
+	heap.FollowEnv()
 	if os.Getenv(confine.Marker) != "" {
 		if err := confine.NoPrograms(); err != nil && !errors.Is(err, confine.ErrUnsupported) {
 			fmt.Fprintln(os.Stderr, "error:", err)

@@ -123,27 +123,32 @@ func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
+// webhookTimeout is how many seconds an API server waits for an answer, the most that it allows: upstream's ten are
+// not enough for servers that share the processors of a busy machine with all else.
+const webhookTimeout int32 = 30
+
 // PointWebhooks replaces the service references of webhook configurations by
 // URLs below base. prefix makes the names unique, which are the same in all
 // providers.
 func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration,
 	validating []*admissionv1.ValidatingWebhookConfiguration) {
-	point := func(c *admissionv1.WebhookClientConfig) {
+	point := func(c *admissionv1.WebhookClientConfig, timeout **int32) {
 		if c.Service == nil || c.Service.Path == nil {
 			return
 		}
 		*c = admissionv1.WebhookClientConfig{URL: new(base + *c.Service.Path), CABundle: caBundle}
+		*timeout = new(webhookTimeout)
 	}
 	for _, w := range mutating {
 		w.Name = prefix + "-" + w.Name
 		for i := range w.Webhooks {
-			point(&w.Webhooks[i].ClientConfig)
+			point(&w.Webhooks[i].ClientConfig, &w.Webhooks[i].TimeoutSeconds)
 		}
 	}
 	for _, w := range validating {
 		w.Name = prefix + "-" + w.Name
 		for i := range w.Webhooks {
-			point(&w.Webhooks[i].ClientConfig)
+			point(&w.Webhooks[i].ClientConfig, &w.Webhooks[i].TimeoutSeconds)
 		}
 	}
 }

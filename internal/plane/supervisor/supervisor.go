@@ -29,7 +29,7 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
-	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
@@ -127,7 +127,7 @@ func Run(ctx context.Context, opts Options) error {
 	defer lock.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	kubeproc.CollectLess()
+	heap.Follow(heap.Roomy)
 	log, err := opts.logger()
 	if err != nil {
 		return err

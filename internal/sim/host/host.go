@@ -20,6 +20,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -104,7 +105,7 @@ func New(config Config) *Host {
 	return &Host{
 		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
-		seats: newSeats(),
+		seats: newSeats(runtime.NumCPU()),
 	}
 }
 
@@ -375,7 +376,7 @@ func (m *Host) List() []Guest {
 			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
 		}
 		if g.queued.Load() {
-			d.Message = fmt.Sprintf("it waits for its turn: %d guests join at the same time on this machine", cap(m.seats))
+			d.Message = m.seats.wait(g.vm)
 		}
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()

@@ -2,7 +2,7 @@ package host
 
 import (
 	"context"
-	"runtime"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -10,38 +10,64 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// Each processor of this machine serves seatsPerCore guests that boot and join at the same time. One
-// that is not ready after seatTime waits for something else, such as an API server that does not
-// answer, and gives its seat up.
+// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and beside them
+// controlPlanesPerCore machines of control planes, which the others wait for: such a machine starts etcd, an API
+// server, a controller manager and a scheduler. A guest that is not ready after its time waits for something else,
+// such as an API server that does not answer, and gives its seat up.
 const (
-	seatsPerCore = 16
-	seatTime     = 20 * time.Second
+	seatsPerCore         = 16
+	seatTime             = 20 * time.Second
+	controlPlanesPerCore = 2
+	controlPlaneTime     = time.Minute
 )
 
-// seats bounds the guests that boot and join their clusters at the same time. A thousand at
+// seats bound the guests that boot and join their clusters at the same time. A thousand at
 // once take the time of a thousand, but each is slow: requests run into their time limits and are
 // made again, and the cost of a node grows with the number of all.
-type seats chan struct{}
+type seats struct {
+	workers, controlPlanes chan struct{}
+}
 
-func newSeats() seats { return make(seats, seatsPerCore*runtime.NumCPU()) }
+func newSeats(cores int) seats {
+	return seats{make(chan struct{}, seatsPerCore*cores), make(chan struct{}, controlPlanesPerCore*cores)}
+}
 
-// take waits for a seat. The seat is given up by leave or after seatTime. A machine of a control plane
-// needs none, as the others wait for it.
+// of returns the seats for a VM, and for how long it may have one.
+func (s seats) of(vm host.VM) (chan struct{}, time.Duration) {
+	if ofControlPlane(vm) {
+		return s.controlPlanes, controlPlaneTime
+	}
+	return s.workers, seatTime
+}
+
+// wait describes why a VM waits for a seat.
+func (s seats) wait(vm host.VM) string {
+	what := "guests join"
+	if ofControlPlane(vm) {
+		what = "machines of control planes start"
+	}
+	all, _ := s.of(vm)
+	return fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", cap(all), what)
+}
+
+// take waits for a seat. The seat is given up by leave, or when its time is over. A machine of a control plane of an
+// earlier run needs none: those start a few at a time as it is, and may need each other.
 func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
-	if ofControlPlane(g.vm) {
+	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil
 	}
+	all, limit := s.of(g.vm)
 	g.queued.Store(true)
 	defer g.queued.Store(false)
 	select {
-	case s <- struct{}{}:
+	case all <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	free := sync.OnceFunc(func() { <-s })
-	limit := time.AfterFunc(seatTime, free)
+	free := sync.OnceFunc(func() { <-all })
+	over := time.AfterFunc(limit, free)
 	return func() {
-		limit.Stop()
+		over.Stop()
 		free()
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"casement.dev/casement/internal/confine"
+	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -92,7 +93,7 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 		return spec, err
 	}
 	spec.Dir, spec.OnlyEnv = root, true
-	spec.Env = slices.Concat(plainEnvironment(), kubeproc.Roomy(spec.Name), []string{confine.Marker + "=1"})
+	spec.Env = slices.Concat(plainEnvironment(), heap.Env(spec.Name), []string{confine.Marker + "=1"})
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),
 		Read:  slices.Concat(read, []string{filepath.Dir(program)}, confine.System),

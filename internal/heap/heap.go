@@ -1,0 +1,105 @@
+// Package heap decides by how much the heap of a process of the local plane grows between two collections of
+// garbage: by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
+// and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect
+// garbage all the time.
+//
+// It does not free memory that is in use. It imports nothing of the project; internal/kubeproc, internal/sim/host,
+// internal/plane/supervisor and cmd/casement-kube may import it.
+package heap
+
+import (
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// The growth in per cent. Go's default is 100.
+const (
+	// Roomy is the growth of a program of a plane on a machine with memory to spare.
+	Roomy = 200
+	// controllers is that of a controller manager: its passes over all nodes and pods leave much garbage, and its
+	// heap is small.
+	controllers = 400
+	// scarce is the growth of every program when memory is scarce.
+	scarce = 50
+)
+
+// Memory is to spare while less than spare of the machine's is taken, and scarce from scarceFrom on. Between them
+// the growth falls evenly.
+const (
+	spare      = 0.25
+	scarceFrom = 0.75
+)
+
+// period is how often a program looks at the machine's memory, and step the change in per cent below which it
+// keeps its growth.
+const (
+	period = 10 * time.Second
+	step   = 10
+)
+
+// variable is the environment variable with a program's growth on a machine with memory to spare.
+const variable = "CASEMENT_HEAP_GROWTH"
+
+// Env returns the environment that lets a program of Kubernetes follow the machine's memory; none if the
+// environment of this process sets how garbage is collected.
+func Env(program string) []string {
+	if set() {
+		return nil
+	}
+	growth := Roomy
+	if program == "kube-controller-manager" {
+		growth = controllers
+	}
+	return []string{variable + "=" + strconv.Itoa(growth)}
+}
+
+// set reports whether the user has decided how garbage is collected.
+func set() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
+
+// FollowEnv is Follow as Env says; without its variable it does nothing.
+func FollowEnv() {
+	if growth, err := strconv.Atoi(os.Getenv(variable)); err == nil && growth > 0 {
+		Follow(growth)
+	}
+}
+
+// Follow lets the heap of this process grow by a number of per cent while the machine has memory to spare, and by
+// less when it has not, from now on. It does nothing if the environment sets how garbage is collected.
+func Follow(growth int) {
+	if set() {
+		return
+	}
+	now := by(growth)
+	debug.SetGCPercent(now)
+	go func() {
+		for range time.Tick(period) {
+			if next := by(growth); next <= now-step || next >= now+step {
+				now = next
+				debug.SetGCPercent(now)
+			}
+		}
+	}()
+}
+
+// by returns the growth for the machine's memory as it is now; Go's default where it is not known.
+func by(growth int) int {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 100
+	}
+	memory, err := proc.Meminfo()
+	if err != nil || memory.MemTotal == nil || memory.MemAvailable == nil || *memory.MemTotal == 0 {
+		return 100
+	}
+	return forTaken(growth, 1-float64(*memory.MemAvailable)/float64(*memory.MemTotal))
+}
+
+// forTaken returns the growth where a part of the machine's memory is taken.
+func forTaken(growth int, taken float64) int {
+	left := min(max((scarceFrom-taken)/(scarceFrom-spare), 0), 1)
+	return scarce + int(left*float64(growth-scarce))
+}

@@ -1,0 +1,63 @@
+package heap
+
+import (
+	"runtime/debug"
+	"slices"
+	"testing"
+)
+
+func TestForTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		growth int
+		taken  float64
+		want   int
+	}{
+		"a free machine":               {Roomy, 0.05, 200},
+		"a quarter is taken":           {Roomy, 0.25, 200},
+		"half is taken":                {Roomy, 0.5, 125},
+		"half, a controller manager":   {controllers, 0.5, 225},
+		"three quarters are taken":     {Roomy, 0.75, scarce},
+		"nothing is left":              {controllers, 1, scarce},
+		"more is said to be available": {Roomy, -0.1, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := forTaken(c.growth, c.taken); got != c.want {
+				t.Errorf("%d %%, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestEnvironmentDecides holds that a program follows what Env says, and that what the user has set comes first.
+func TestEnvironmentDecides(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetGCPercent(77)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	percent := func() int {
+		now := debug.SetGCPercent(77)
+		debug.SetGCPercent(now)
+		return now
+	}
+	for program, want := range map[string]string{"kube-apiserver": "200", "etcd": "200", "kube-controller-manager": "400"} {
+		if got := Env(program); !slices.Equal(got, []string{variable + "=" + want}) {
+			t.Errorf("%s: %v, want %s", program, got, want)
+		}
+	}
+	t.Setenv(variable, "")
+	if FollowEnv(); percent() != 77 {
+		t.Errorf("without the variable the growth is %d %%", percent())
+	}
+	t.Setenv(variable, "200")
+	t.Setenv("GOGC", "33")
+	if got := Env("etcd"); got != nil {
+		t.Errorf("GOGC is set, and the environment is %v", got)
+	}
+	if FollowEnv(); percent() != 77 {
+		t.Errorf("GOGC is set, and the growth is %d %%", percent())
+	}
+	t.Setenv("GOGC", "")
+	if FollowEnv(); percent() < scarce || percent() > Roomy || percent() == 77 {
+		t.Errorf("the growth is %d %%", percent())
+	}
+}
