@@ -84,7 +84,8 @@ func TestFitBesidePeer(t *testing.T) {
 	for i, peer := range []float64{0.003, 0.006, 0.003} {
 		all[i].peer = peer
 	}
-	if got, want := fit("pool", all), "\n  0.0 bare nodes and 100 bare nodes a node (r² 1.000); 100 from 100 to 200, 100 from 200 to 300"; !strings.HasSuffix(got, want) {
+	want := "\n  0.0 bare nodes and 100 bare nodes a node (r² 1.000); 100 from 100 to 200, 100 from 200 to 300"
+	if got := fit("pool", all); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	all[1].peer = 0
