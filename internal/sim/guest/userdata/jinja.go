@@ -1,11 +1,9 @@
 package userdata
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"strconv"
@@ -129,37 +127,15 @@ func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	if err != nil {
 		return nil, templateError(err, text, true)
 	}
-	var rendered bounded
-	err = tpl.Execute(&rendered, exec.NewContext(maps.Clone(vars)))
+	rendered := &limited{left: maxRendered, refuses: true}
+	err = tpl.Execute(rendered, exec.NewContext(maps.Clone(vars)))
 	switch {
 	case rendered.over:
 		return nil, &LimitError{fmt.Sprintf("renders to more than %d bytes", maxRendered)}
 	case err != nil:
 		return nil, templateError(err, text, false)
 	}
-	return rendered.Bytes(), nil
-}
-
-// bounded is a writer that refuses what exceeds maxRendered, so that the template ends there.
-type bounded struct {
-	bytes.Buffer
-	over bool
-}
-
-// Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.over = b.over || b.Len()+len(p) > maxRendered; b.over {
-		return 0, io.ErrShortWrite
-	}
-	return b.Buffer.Write(p)
-}
-
-// WriteString implements io.StringWriter.
-func (b *bounded) WriteString(s string) (int, error) {
-	if b.over = b.over || b.Len()+len(s) > maxRendered; b.over {
-		return 0, io.ErrShortWrite
-	}
-	return b.Buffer.WriteString(s)
+	return rendered.kept.Bytes(), nil
 }
 
 func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Value {

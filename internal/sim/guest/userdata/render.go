@@ -137,10 +137,10 @@ func renderApart(ctx context.Context, source []byte, vars map[string]any) ([]byt
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, ended(cmd, complaint.String(), wall.Err() != nil, err)
+		return nil, ended(cmd, complaint.kept.String(), wall.Err() != nil, err)
 	}
 	var r reply
-	if err := json.Unmarshal(answer.Bytes(), &r); err != nil {
+	if err := json.Unmarshal(answer.kept.Bytes(), &r); err != nil {
 		return nil, errors.New("render a template: the answer is not as expected")
 	}
 	switch {
@@ -175,16 +175,25 @@ func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	return fmt.Errorf("render a template: %w", err)
 }
 
-// limited is a writer that keeps only the beginning of the written data.
+// limited is a writer that keeps only the beginning of the written data. Its buffer is not embedded, whose other
+// methods, such as ReadFrom, would pass the limit.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	left int
+	// refuses makes a write beyond the limit an error, which ends what writes; else the data is dropped.
+	refuses bool
+	// over is set when there was data beyond the limit.
+	over bool
 }
 
-// Write implements io.Writer; data beyond the limit is dropped.
+// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	n := min(len(p), l.left)
+	l.over = l.over || n < len(p)
 	l.left -= n
-	l.Buffer.Write(p[:n])
+	l.kept.Write(p[:n])
+	if l.over && l.refuses {
+		return n, io.ErrShortWrite
+	}
 	return len(p), nil
 }
