@@ -376,7 +376,7 @@ func (m *Host) List() []Guest {
 			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
 		}
 		if g.queued.Load() {
-			d.Message = m.seats.wait(g.vm)
+			d.Message = m.seats.of(g.vm).wait()
 		}
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()

@@ -25,29 +25,36 @@ const (
 // once take the time of a thousand, but each is slow: requests run into their time limits and are
 // made again, and the cost of a node grows with the number of all.
 type seats struct {
-	workers, controlPlanes chan struct{}
+	workers, controlPlanes row
+}
+
+// row are the seats of one kind of guests.
+type row struct {
+	taken chan struct{}
+	// limit is for how long a guest may have one.
+	limit time.Duration
+	// what says what the guests do that have one.
+	what string
 }
 
 func newSeats(cores int) seats {
-	return seats{make(chan struct{}, seatsPerCore*cores), make(chan struct{}, controlPlanesPerCore*cores)}
+	return seats{
+		workers:       row{make(chan struct{}, seatsPerCore*cores), seatTime, "guests join"},
+		controlPlanes: row{make(chan struct{}, controlPlanesPerCore*cores), controlPlaneTime, "machines of control planes start"},
+	}
 }
 
-// of returns the seats for a VM, and for how long it may have one.
-func (s seats) of(vm host.VM) (chan struct{}, time.Duration) {
+// of returns the seats for a VM.
+func (s seats) of(vm host.VM) row {
 	if ofControlPlane(vm) {
-		return s.controlPlanes, controlPlaneTime
+		return s.controlPlanes
 	}
-	return s.workers, seatTime
+	return s.workers
 }
 
-// wait describes why a VM waits for a seat.
-func (s seats) wait(vm host.VM) string {
-	what := "guests join"
-	if ofControlPlane(vm) {
-		what = "machines of control planes start"
-	}
-	all, _ := s.of(vm)
-	return fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", cap(all), what)
+// wait describes why a guest waits for a seat.
+func (r row) wait() string {
+	return fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", cap(r.taken), r.what)
 }
 
 // take waits for a seat. The seat is given up by leave, or when its time is over. A machine of a control plane of an
@@ -56,18 +63,18 @@ func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil
 	}
-	all, limit := s.of(g.vm)
+	r := s.of(g.vm)
 	g.queued.Store(true)
 	defer g.queued.Store(false)
 	select {
-	case all <- struct{}{}:
+	case r.taken <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	free := sync.OnceFunc(func() { <-all })
-	over := time.AfterFunc(limit, free)
+	free := sync.OnceFunc(func() { <-r.taken })
+	limit := time.AfterFunc(r.limit, free)
 	return func() {
-		over.Stop()
+		limit.Stop()
 		free()
 	}, nil
 }

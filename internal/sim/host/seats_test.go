@@ -22,7 +22,7 @@ func TestSeats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSeats(1)
-			all, _ := s.of(c.one.vm)
+			all := s.of(c.one.vm).taken
 			var leaves []func()
 			for range cap(all) {
 				leave, err := s.take(t.Context(), c.one)
@@ -49,7 +49,7 @@ func TestSeats(t *testing.T) {
 			if len(all) != cap(all) {
 				t.Errorf("%d seats are taken, want %d", len(all), cap(all))
 			}
-			if got := s.wait(c.one.vm); got != c.waits {
+			if got := s.of(c.one.vm).wait(); got != c.waits {
 				t.Errorf("%q, want %q", got, c.waits)
 			}
 		})
