@@ -128,8 +128,8 @@ func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
 const webhookTimeout int32 = 30
 
 // PointWebhooks replaces the service references of webhook configurations by
-// URLs below base. prefix makes the names unique, which are the same in all
-// providers.
+// URLs below base, and their timeouts by webhookTimeout. prefix makes the names
+// unique, which are the same in all providers.
 func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration,
 	validating []*admissionv1.ValidatingWebhookConfiguration) {
 	point := func(c *admissionv1.WebhookClientConfig, timeout **int32) {

@@ -9,6 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// documentEnd is the line between two YAML documents.
+var documentEnd = regexp.MustCompile(`(?m)^---[ \t]*$`)
+
 // versionLine is the asked-for version in a ClusterConfiguration.
 var versionLine = regexp.MustCompile(`(?m)^kubernetesVersion:[ \t]*"?([^\s"]+)"?[ \t]*$`)
 
@@ -29,7 +32,7 @@ func replaceVersion(data []byte, builtIn string) (asked string, out []byte) {
 func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) {
 	var out [][]byte
 	found := false
-	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(data), -1) {
+	for _, doc := range documentEnd.Split(string(data), -1) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
 			return nil, fmt.Errorf("read the kubeadm configuration: %w", err)
@@ -63,7 +66,7 @@ var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv
 // names that it removed. Any other unknown gate fails, as it would in a real cluster.
 func dropLostGates(data []byte) (out []byte, dropped []string, err error) {
 	var docs [][]byte
-	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(data), -1) {
+	for _, doc := range documentEnd.Split(string(data), -1) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
 			return nil, nil, fmt.Errorf("read the kubeadm configuration: %w", err)
@@ -99,7 +102,7 @@ func fill(object map[string]any, part, key, value string) {
 // initConfiguration makes an InitConfiguration of what a JoinConfiguration says of
 // the machine.
 func initConfiguration(join []byte) ([]byte, error) {
-	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(join), -1) {
+	for _, doc := range documentEnd.Split(string(join), -1) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
 			return nil, errors.New("read the JoinConfiguration: it is no YAML") // the error would quote the token
