@@ -131,7 +131,10 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 				progress.Clear()
 				return err
 			}
-			waits := "the management API server does not answer: " + err.Error()
+			waits := err.Error()
+			if !errors.Is(err, plane.ErrNoAnswer) {
+				waits = "the management API server does not answer: " + waits
+			}
 			w.missing = cmp.Or(w.missing, waits)
 			view = w.view
 			view.Title, view.Elapsed, view.Waits = w.title(), time.Since(w.start), sentence(waits)
@@ -229,15 +232,15 @@ func (w *waited) cut(ctx context.Context) error {
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }
 
-// unanswered reports whether err says only that the management API server did not answer in time or is overloaded, so
-// that the wait goes on. A server that refuses connections counts once it has answered: before, its address may be wrong.
+// unanswered reports whether err says only that the management API server or the local plane did not answer in time or
+// is overloaded, so that the wait goes on. A server that refuses connections counts once it has answered: before, its address may be wrong.
 func (w *waited) unanswered(ctx context.Context, err error) bool {
 	if w.plane != nil {
 		if _, stopped := w.plane.Status(ctx); errors.Is(stopped, plane.ErrNotRunning) {
 			return false
 		}
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, plane.ErrNoAnswer) {
 		return true
 	}
 	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {

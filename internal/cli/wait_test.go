@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -91,6 +92,8 @@ func TestUnanswered(t *testing.T) {
 		"a connection that is closed":          {get(t, func(conn net.Conn) { _ = conn.Close() }), false, true},
 		"too many requests":                    {apierrors.NewTooManyRequests("busy", 1), true, true},
 		"a timeout of the server":              {apierrors.NewTimeoutError("etcd", 1), true, true},
+		"a plane with other things to do":      {fmt.Errorf("%w (deadline)", plane.ErrNoAnswer), true, true},
+		"a plane that has ended":               {plane.ErrNotRunning, false, false},
 		"a wrong token":                        {apierrors.NewUnauthorized("token"), false, false},
 		"a bad object":                         {apierrors.NewBadRequest("name"), false, false},
 	} {
