@@ -176,7 +176,7 @@ func (p *plane) observe(show func(row), namespace, cluster string) error {
 		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"wait", cluster, "--timeout", "1s"}, {"why", cluster},
 		{"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
 		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"},
-		{"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.files, "support.tgz")},
+		{"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.files, cluster+".tgz")},
 	} {
 		what := strings.ReplaceAll(strings.Join(args[:min(2, len(args))], " "), machine, "MACHINE")
 		if slices.Contains(args, cluster) || slices.Contains(args, machine) {
