@@ -233,14 +233,18 @@ func (w *waited) cut(ctx context.Context) error {
 }
 
 // unanswered reports whether err says only that the management API server or the local plane did not answer in time or
-// is overloaded, so that the wait goes on. A server that refuses connections counts once it has answered: before, its address may be wrong.
+// is overloaded, so that the wait goes on. A server that refuses connections counts once it has answered: before, its
+// address may be wrong.
 func (w *waited) unanswered(ctx context.Context, err error) bool {
+	if errors.Is(err, plane.ErrNoAnswer) {
+		return true // the plane runs: it would not answer a second question sooner
+	}
 	if w.plane != nil {
 		if _, stopped := w.plane.Status(ctx); errors.Is(stopped, plane.ErrNotRunning) {
 			return false
 		}
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, plane.ErrNoAnswer) {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return true
 	}
 	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {

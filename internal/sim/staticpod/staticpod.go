@@ -264,7 +264,7 @@ func (t *translation) additions(has map[string]bool) []flag {
 			{name: "data-dir", value: t.inside("/default.etcd")}}
 		if has["cert-file"] && has["key-file"] {
 			// With TLS, etcd serves gRPC by the HTTP server that also serves its few pages, at a
-			// third more of a processor than by gRPC's own server, unless the pages have an address.
+			// sixth more of a processor than by gRPC's own server, unless the pages have an address.
 			add = append(add, flag{name: "listen-client-http-urls", value: "https://" + net.JoinHostPort(t.Loopback, etcdPages)})
 		}
 		return add

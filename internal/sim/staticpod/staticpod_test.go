@@ -113,6 +113,16 @@ func TestTranslate(t *testing.T) {
 				"--listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true " +
 				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
+		"etcd with TLS": {
+			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k",
+			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s --listen-client-http-urls=https://127.0.0.4:2378",
+		},
+		"etcd with an address of its own for its pages": {
+			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k --listen-client-http-urls=https://10.0.0.4:9",
+			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --listen-client-http-urls=https://127.0.0.4:9 " +
+				"--unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+		},
 		"an address that only begins like ours": {
 			command: "kube-apiserver --etcd-servers=https://10.0.0.40:2379",
 			want: "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 " +
