@@ -49,7 +49,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 		return nil, err
 	}
 	err = (&kubeadmcontrolplane.Reconciler{
-		Client:                      mgr.GetClient(),
+		Client:                      newFresh(mgr.GetClient()),
 		APIReader:                   mgr.GetAPIReader(),
 		SecretCachingClient:         secrets,
 		ClusterCache:                clusters,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,7 @@ const rememberedWrites = 1 << 13
 type fresh struct {
 	client.Client
 	written *lru.Cache // writtenKey to client.Object
+	unseen  unseen
 }
 
 // writtenKey is an object of a kind.
@@ -92,11 +94,29 @@ func (f *fresh) remember(obj client.Object) {
 	f.written.Add(k, object)
 }
 
+// created notes an object that a write may have created, if the cache does not have it.
+func (f *fresh) created(ctx context.Context, obj client.Object) {
+	k, ok := f.key(obj)
+	if !ok {
+		return
+	}
+	value, _ := f.written.Get(k)
+	written, ok := value.(client.Object)
+	if _, raw := written.(*unstructured.Unstructured); !ok || raw {
+		return
+	}
+	cached, _ := reflect.New(reflect.TypeOf(written).Elem()).Interface().(client.Object)
+	if apierrors.IsNotFound(f.Client.Get(ctx, k.name, cached)) {
+		f.unseen.add(k, written)
+	}
+}
+
 // Create implements client.Writer.
 func (f *fresh) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	err := f.Client.Create(ctx, obj, opts...)
 	if err == nil && len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) == 0 {
 		f.remember(obj)
+		f.created(ctx, obj)
 	}
 	return err
 }
@@ -123,7 +143,9 @@ func (f *fresh) Patch(ctx context.Context, obj client.Object, patch client.Patch
 func (f *fresh) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	err := f.Client.Apply(ctx, obj, opts...)
 	if o, ok := obj.(runtime.Unstructured); ok && err == nil && len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) == 0 {
-		f.remember(&unstructured.Unstructured{Object: o.UnstructuredContent()})
+		applied := &unstructured.Unstructured{Object: o.UnstructuredContent()}
+		f.remember(applied)
+		f.created(ctx, applied)
 	}
 	return err
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,6 +134,88 @@ func TestFresh(t *testing.T) {
 	}
 	if c.written.Len() != 0 {
 		t.Error("a write that the cache has passed is still remembered")
+	}
+}
+
+// behind is a client whose reads have no Lease before seen is set, as those of a cache whose watch is late.
+type behind struct {
+	client.Client
+	seen bool
+}
+
+func (b *behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if !b.seen {
+		return apierrors.NewNotFound(coordinationv1.Resource("leases"), key.Name)
+	}
+	return b.Client.Get(ctx, key, obj, opts...)
+}
+
+func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if !b.seen {
+		return nil
+	}
+	return b.Client.List(ctx, list, opts...)
+}
+
+// TestFreshList checks that a list has what was created, once, before and after the cache has it.
+func TestFreshList(t *testing.T) {
+	mine := client.MatchingLabels{"list": "fresh"}
+	lease := func(name string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: mine}}
+	}
+	cache := &behind{Client: api}
+	c := newFresh(cache)
+	if err := c.Create(t.Context(), lease("created")); err != nil {
+		t.Fatal(err)
+	}
+	applied := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+		"metadata": map[string]any{"namespace": "default", "name": "created-by-apply", "labels": map[string]any{"list": "fresh"}}}}
+	err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []string{"created", "created-by-apply"}
+	for _, step := range []struct {
+		name   string
+		before func() error
+		opts   []client.ListOption
+		want   []string
+	}{
+		{name: "before the cache has them", opts: []client.ListOption{mine, client.InNamespace("default")}, want: both},
+		{name: "in another namespace", opts: []client.ListOption{mine, client.InNamespace("kube-system")}},
+		{name: "with another label", opts: []client.ListOption{client.MatchingLabels{"list": "other"}}},
+		{name: "by an index", opts: []client.ListOption{client.MatchingFields{"spec.holderIdentity": "x"}}},
+		{name: "again", opts: []client.ListOption{mine}, want: both},
+		{name: "after one was deleted", opts: []client.ListOption{mine}, want: both[1:],
+			before: func() error { return c.Delete(t.Context(), lease("created")) }},
+		{name: "when the cache has them", opts: []client.ListOption{mine}, want: both[1:],
+			before: func() error { cache.seen = true; return nil }},
+		{name: "after another has deleted the other", opts: []client.ListOption{mine},
+			before: func() error { return api.Delete(t.Context(), lease("created-by-apply")) }},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			if step.before != nil {
+				if err := step.before(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var list coordinationv1.LeaseList
+			if err := c.List(t.Context(), &list, step.opts...); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, item.Name)
+			}
+			if slices.Sort(got); !slices.Equal(got, step.want) {
+				t.Errorf("the list has %q, want %q", got, step.want)
+			}
+			var kinds metav1.PartialObjectMetadataList
+			kinds.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("LeaseList"))
+			if err := c.List(t.Context(), &kinds, mine); err != nil {
+				t.Errorf("a list of metadata: %v", err)
+			}
+		})
 	}
 }
 

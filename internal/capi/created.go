@@ -1,0 +1,176 @@
+package capi
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// unseenTime is for how long an object is added to lists whose cache does not have it. An object that another
+// client deletes before the cache has it is in the lists until then.
+const unseenTime = time.Minute
+
+// unseen are the objects that a client created and that its cache may not have yet. A control plane whose list
+// lacks its first machine creates another first one, and a MachineSet one machine too many. Upstream
+// makes the next pass wait for the cache, by the gate ReconcilerRateLimiting, which is off here.
+type unseen struct {
+	mu      sync.Mutex
+	objects map[writtenKey]unseenObject
+}
+
+type unseenObject struct {
+	client.Object
+	until time.Time
+}
+
+// add notes that an object was created.
+func (u *unseen) add(k writtenKey, obj client.Object) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.objects == nil {
+		u.objects = map[writtenKey]unseenObject{}
+	}
+	u.objects[k] = unseenObject{obj, time.Now().Add(unseenTime)}
+}
+
+// remove notes that the cache has an object, or that the client deleted it.
+func (u *unseen) remove(k writtenKey) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.objects, k)
+}
+
+// of returns the objects of a kind in a fixed order, and forgets those whose time is over.
+func (u *unseen) of(kind string, group string) (keys []writtenKey) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	for k, o := range u.objects {
+		switch {
+		case now.After(o.until):
+			delete(u.objects, k)
+		case k.kind.Kind == kind && k.kind.Group == group:
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b writtenKey) int { return strings.Compare(a.name.String(), b.name.String()) })
+	return keys
+}
+
+// get returns an object.
+func (u *unseen) get(k writtenKey) (client.Object, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o, ok := u.objects[k]
+	return o.Object, ok
+}
+
+// List implements client.Reader: objects that this client created are in it before the cache has them.
+func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := f.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	kind, err := f.GroupVersionKindFor(list)
+	if err != nil {
+		return nil //nolint:nilerr // a list of no known kind has no object of this client
+	}
+	var missing []client.Object
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	for _, k := range f.unseen.of(strings.TrimSuffix(kind.Kind, "List"), kind.Group) {
+		obj, err := f.lacking(ctx, k)
+		if err != nil {
+			return err
+		}
+		if obj != nil && selected(obj, options) {
+			missing = append(missing, obj)
+		}
+	}
+	return appendMissing(list, missing)
+}
+
+// lacking returns an object that was created, as it was written last, or nil if nothing is known of it any more. An
+// object that the cache has by now may have come after the list, and is returned for the last time.
+func (f *fresh) lacking(ctx context.Context, k writtenKey) (client.Object, error) {
+	created, ok := f.unseen.get(k)
+	if !ok {
+		return nil, nil //nolint:nilnil // there is no such object, which is no error
+	}
+	cached, _ := reflect.New(reflect.TypeOf(created).Elem()).Interface().(client.Object)
+	err := f.Client.Get(ctx, k.name, cached)
+	if err == nil {
+		f.unseen.remove(k)
+		return cached, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if value, ok := f.written.Get(k); ok {
+		if last, ok := value.(client.Object); ok && last.GetUID() == created.GetUID() {
+			created = last
+		}
+	}
+	return created.DeepCopyObject().(client.Object), nil
+}
+
+// selected reports whether a list's options select an object. One with a field selector, which is an index of the
+// cache, selects none.
+func selected(obj client.Object, o *client.ListOptions) bool {
+	return (o.Namespace == "" || o.Namespace == obj.GetNamespace()) && (o.FieldSelector == nil || o.FieldSelector.Empty()) &&
+		(o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(obj.GetLabels())))
+}
+
+// appendMissing adds objects to a list of their type that has none of their names.
+func appendMissing(list client.ObjectList, missing []client.Object) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	has := map[client.ObjectKey]bool{}
+	for _, item := range items {
+		if o, ok := item.(client.Object); ok {
+			has[client.ObjectKeyFromObject(o)] = true
+		}
+	}
+	added := false
+	for _, o := range missing {
+		if has[client.ObjectKeyFromObject(o)] || !holds(list, o) {
+			continue
+		}
+		items, added = append(items, runtime.Object(o)), true
+	}
+	if !added {
+		return nil
+	}
+	return meta.SetList(list, items)
+}
+
+// holds reports whether a list's items are of an object's type.
+func holds(list client.ObjectList, obj client.Object) bool {
+	items, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return false
+	}
+	element := reflect.TypeOf(items).Elem().Elem()
+	return element == reflect.TypeOf(obj).Elem() || element == reflect.TypeOf(obj)
+}
+
+// Delete implements client.Writer.
+func (f *fresh) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	err := f.Client.Delete(ctx, obj, opts...)
+	if k, ok := f.key(obj); ok && client.IgnoreNotFound(err) == nil {
+		f.unseen.remove(k)
+	}
+	return err
+}
