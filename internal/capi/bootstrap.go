@@ -45,7 +45,7 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		return nil, err
 	}
 	configs := &kubeadmconfig.Reconciler{
-		Client:              newBatcher(newFresh(mgr.GetClient()), common.pace),
+		Client:              newBatcher(newFresh(mgr.GetClient(), mgr.GetAPIReader()), common.pace),
 		SecretCachingClient: secrets,
 		APIReader:           kindReader{mgr.GetAPIReader(), mgr.GetClient()},
 		ClusterCache:        clusters,

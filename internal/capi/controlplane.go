@@ -2,6 +2,7 @@ package capi
 
 import (
 	"context"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/logutil"
 	"go.uber.org/zap/zapcore"
@@ -48,8 +49,12 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
+	// As in Cluster API's own manager: a pass asks every etcd member. A pass that is over while it creates a machine
+	// leaves its owner in doubt whether there is one.
+	options := concurrency(workers)
+	options.ReconciliationTimeout = 3 * time.Minute
 	err = (&kubeadmcontrolplane.Reconciler{
-		Client:                      newFresh(mgr.GetClient()),
+		Client:                      newFresh(mgr.GetClient(), mgr.GetAPIReader()),
 		APIReader:                   mgr.GetAPIReader(),
 		SecretCachingClient:         secrets,
 		ClusterCache:                clusters,
@@ -57,7 +62,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 		EtcdCallTimeout:             etcd.DefaultCallTimeout,
 		EtcdLogger:                  etcdLog,
 		RemoteConditionsGracePeriod: conditionsGrace,
-	}).SetupWithManager(ctx, mgr, concurrency(workers))
+	}).SetupWithManager(ctx, mgr, options)
 	if err != nil {
 		return nil, err
 	}

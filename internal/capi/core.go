@@ -94,7 +94,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		return err
 	}
 	clusters = uncopiedNodes{clusters}
-	c, reader, opts := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient())), pace)), mgr.GetAPIReader(), pace.options(workers)
+	c, reader, opts := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient(), mgr.GetAPIReader())), pace)), mgr.GetAPIReader(), pace.options(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {

@@ -2,6 +2,7 @@ package capi
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +20,10 @@ import (
 // client deletes before the cache has it is in the lists until then.
 const unseenTime = time.Minute
 
+// doubtTime is for how long a creation that had no answer may still be under way: the API server gives a request up after
+// 34 seconds (requestTimeoutUpperBound of k8s.io/apiserver, as of Kubernetes 1.36).
+const doubtTime = 34 * time.Second
+
 // unseen are the objects that a client created and that its cache may not have yet. A control plane whose list
 // lacks its first machine creates another first one, and a MachineSet one machine too many. Upstream
 // makes the next pass wait for the cache, by the gate ReconcilerRateLimiting, which is off here.
@@ -30,16 +35,27 @@ type unseen struct {
 type unseenObject struct {
 	client.Object
 	until time.Time
+	// doubtful is set where it is not known whether the object was created.
+	doubtful bool
 }
 
 // add notes that an object was created.
 func (u *unseen) add(k writtenKey, obj client.Object) {
+	u.put(k, unseenObject{Object: obj, until: time.Now().Add(unseenTime)})
+}
+
+// doubt notes that an object may have been created.
+func (u *unseen) doubt(k writtenKey, obj client.Object) {
+	u.put(k, unseenObject{obj, time.Now().Add(doubtTime), true})
+}
+
+func (u *unseen) put(k writtenKey, o unseenObject) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.objects == nil {
 		u.objects = map[writtenKey]unseenObject{}
 	}
-	u.objects[k] = unseenObject{obj, time.Now().Add(unseenTime)}
+	u.objects[k] = o
 }
 
 // remove notes that the cache has an object, or that the client deleted it.
@@ -67,14 +83,15 @@ func (u *unseen) of(kind string, group string) (keys []writtenKey) {
 }
 
 // get returns an object.
-func (u *unseen) get(k writtenKey) (client.Object, bool) {
+func (u *unseen) get(k writtenKey) (unseenObject, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	o, ok := u.objects[k]
-	return o.Object, ok
+	return o, ok
 }
 
-// List implements client.Reader: objects that this client created are in it before the cache has them.
+// List implements client.Reader: objects that this client created are in it before the cache has them. While the API
+// server may still create one of them it is an error, and the caller asks again.
 func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if err := f.Client.List(ctx, list, opts...); err != nil {
 		return err
@@ -86,6 +103,9 @@ func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client
 	var missing []client.Object
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	for _, k := range f.unseen.of(strings.TrimSuffix(kind.Kind, "List"), kind.Group) {
+		if err := f.settle(ctx, k, options); err != nil {
+			return err
+		}
 		obj, err := f.lacking(ctx, k)
 		if err != nil {
 			return err
@@ -97,13 +117,33 @@ func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client
 	return appendMissing(list, missing)
 }
 
+// settle asks the API server whether there is an object whose creation had no answer, if a list's options select it.
+func (f *fresh) settle(ctx context.Context, k writtenKey, options *client.ListOptions) error {
+	o, ok := f.unseen.get(k)
+	if !ok || !o.doubtful || !selected(o.Object, options) {
+		return nil
+	}
+	live, _ := reflect.New(reflect.TypeOf(o.Object).Elem()).Interface().(client.Object)
+	err := f.live.Get(ctx, k.name, live)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the creation of %s %s had no answer, and may be under way until %s",
+			k.kind.Kind, k.name, o.until.Format(time.TimeOnly))
+	}
+	if err != nil {
+		return err
+	}
+	f.unseen.add(k, live)
+	return nil
+}
+
 // lacking returns an object that was created, as it was written last, or nil if nothing is known of it any more. An
 // object that the cache has by now may have come after the list, and is returned for the last time.
 func (f *fresh) lacking(ctx context.Context, k writtenKey) (client.Object, error) {
-	created, ok := f.unseen.get(k)
-	if !ok {
+	noted, ok := f.unseen.get(k)
+	if !ok || noted.doubtful {
 		return nil, nil //nolint:nilnil // there is no such object, which is no error
 	}
+	created := noted.Object
 	cached, _ := reflect.New(reflect.TypeOf(created).Elem()).Interface().(client.Object)
 	err := f.Client.Get(ctx, k.name, cached)
 	if err == nil {

@@ -2,6 +2,7 @@ package capi
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +25,7 @@ const rememberedWrites = 1 << 13
 // last write repeats that write, or meets a conflict and asks again.
 type fresh struct {
 	client.Client
+	live    client.Reader
 	written *lru.Cache // writtenKey to client.Object
 	unseen  unseen
 }
@@ -33,9 +36,10 @@ type writtenKey struct {
 	name types.NamespacedName
 }
 
-// newFresh returns a fresh client that writes by a client and reads from that client's cache.
-func newFresh(c client.Client) *fresh {
-	return &fresh{Client: c, written: lru.New(rememberedWrites)}
+// newFresh returns a fresh client that writes by a client and reads from that client's cache, and from the API server
+// itself where a write has had no answer.
+func newFresh(c client.Client, live client.Reader) *fresh {
+	return &fresh{Client: c, live: live, written: lru.New(rememberedWrites)}
 }
 
 // Get implements client.Reader.
@@ -81,17 +85,43 @@ func (f *fresh) remember(obj client.Object) {
 	if !ok || obj.GetResourceVersion() == "" {
 		return
 	}
-	object, _ := obj.DeepCopyObject().(client.Object)
+	if object := f.typed(obj); object != nil {
+		f.written.Add(k, object)
+	}
+}
+
+// typed returns a copy of an object in the type that readers use, or nil where it does not have its fields.
+func (f *fresh) typed(obj client.Object) client.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		if typed, err := f.Scheme().New(u.GroupVersionKind()); err == nil {
 			o, ok := typed.(client.Object)
 			if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o) != nil {
-				return
+				return nil
 			}
-			object = o
+			return o
 		}
 	}
-	f.written.Add(k, object)
+	object, _ := obj.DeepCopyObject().(client.Object)
+	return object
+}
+
+// doubt notes an object whose creation ended with an error that does not tell whether it was created.
+func (f *fresh) doubt(obj client.Object, err error) {
+	if k, ok := f.key(obj); ok && unanswered(err) {
+		object := f.typed(obj)
+		if _, raw := object.(*unstructured.Unstructured); object != nil && !raw {
+			f.unseen.doubt(k, object)
+		}
+	}
+}
+
+// unanswered reports whether a write with this error may have been carried out all the same.
+func unanswered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if errors.As(err, &status) {
+		return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+	}
+	return !utilnet.IsConnectionRefused(err)
 }
 
 // created notes an object that a write may have created, if the cache does not have it.
@@ -114,7 +144,11 @@ func (f *fresh) created(ctx context.Context, obj client.Object) {
 // Create implements client.Writer.
 func (f *fresh) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	err := f.Client.Create(ctx, obj, opts...)
-	if err == nil && len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) == 0 {
+	switch {
+	case len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) != 0:
+	case err != nil:
+		f.doubt(obj, err)
+	default:
 		f.remember(obj)
 		f.created(ctx, obj)
 	}
@@ -142,12 +176,18 @@ func (f *fresh) Patch(ctx context.Context, obj client.Object, patch client.Patch
 // Apply implements client.Writer.
 func (f *fresh) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	err := f.Client.Apply(ctx, obj, opts...)
-	if o, ok := obj.(runtime.Unstructured); ok && err == nil && len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) == 0 {
-		applied := &unstructured.Unstructured{Object: o.UnstructuredContent()}
-		f.remember(applied)
-		f.created(ctx, applied)
+	o, ok := obj.(runtime.Unstructured)
+	if !ok || len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) != 0 {
+		return err
 	}
-	return err
+	applied := &unstructured.Unstructured{Object: o.UnstructuredContent()}
+	if err != nil {
+		f.doubt(applied, err)
+		return err
+	}
+	f.remember(applied)
+	f.created(ctx, applied)
+	return nil
 }
 
 // Status implements client.StatusClient.

@@ -3,8 +3,11 @@ package capi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -100,7 +103,7 @@ func newLease(t *testing.T, name string) *coordinationv1.Lease {
 func TestFresh(t *testing.T) {
 	lease := newLease(t, "fresh")
 	cache := &late{Client: api, seen: lease.DeepCopy()}
-	c := newFresh(cache)
+	c := newFresh(cache, api)
 	holder := func() string {
 		t.Helper()
 		var read coordinationv1.Lease
@@ -164,7 +167,7 @@ func TestFreshList(t *testing.T) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: mine}}
 	}
 	cache := &behind{Client: api}
-	c := newFresh(cache)
+	c := newFresh(cache, api)
 	if err := c.Create(t.Context(), lease("created")); err != nil {
 		t.Fatal(err)
 	}
@@ -216,6 +219,83 @@ func TestFreshList(t *testing.T) {
 				t.Errorf("a list of metadata: %v", err)
 			}
 		})
+	}
+}
+
+// mute is a client whose creations end with an error, carried out or not.
+type mute struct {
+	*behind
+	carriesOut bool
+	err        error
+}
+
+func (m *mute) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if m.carriesOut {
+		if err := m.behind.Create(ctx, obj.DeepCopyObject().(client.Object), opts...); err != nil {
+			return err
+		}
+	}
+	return m.err
+}
+
+func (m *mute) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if m.carriesOut {
+		if err := m.behind.Apply(ctx, obj, opts...); err != nil {
+			return err
+		}
+	}
+	return m.err
+}
+
+// TestFreshListInDoubt checks that a list has an object whose creation had no answer, and that there is no list while it
+// may come.
+func TestFreshListInDoubt(t *testing.T) {
+	for name, c := range map[string]struct {
+		mute
+		refused bool
+		has     int
+	}{
+		"carried out, and the time of the pass is over": {mute: mute{carriesOut: true, err: context.DeadlineExceeded}, has: 1},
+		"carried out, and the API server is too slow": {
+			mute: mute{carriesOut: true, err: apierrors.NewTimeoutError("too slow", 0)}, has: 1},
+		"not carried out yet":        {mute: mute{err: context.DeadlineExceeded}, refused: true},
+		"nobody listens":             {mute: mute{err: syscall.ECONNREFUSED}},
+		"refused by the API server":  {mute: mute{err: apierrors.NewBadRequest("no")}},
+		"there is an object like it": {mute: mute{err: apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), "x")}},
+	} {
+		for _, how := range []string{"create", "apply"} {
+			t.Run(name+" by "+how, func(t *testing.T) {
+				label := strings.ToLower(strings.ReplaceAll(fmt.Sprintf("doubt-%s-%s", name, how), " ", "-"))
+				label = strings.ReplaceAll(label, ",", "")
+				mine := client.MatchingLabels{"list": label}
+				writer := c.mute
+				writer.behind = &behind{Client: api}
+				f := newFresh(&writer, api)
+				lease := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+					"metadata": map[string]any{"namespace": "default", "name": label, "labels": map[string]any{"list": label}}}}
+				var err error
+				if how == "apply" {
+					err = f.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(lease), client.FieldOwner("test"))
+				} else {
+					err = f.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+						Namespace: "default", Name: label, Labels: mine}})
+				}
+				if !errors.Is(err, c.err) {
+					t.Fatalf("error %v, want %v", err, c.err)
+				}
+				var list coordinationv1.LeaseList
+				if err := f.List(t.Context(), &list, client.MatchingLabels{"list": "other"}); err != nil || len(list.Items) != 0 {
+					t.Errorf("a list of others has %d objects: %v", len(list.Items), err)
+				}
+				err = f.List(t.Context(), &list, mine)
+				if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "Lease default/"+label+" had no answer") {
+					t.Errorf("list: %v", err)
+				}
+				if len(list.Items) != c.has {
+					t.Errorf("the list has %d objects, want %d", len(list.Items), c.has)
+				}
+			})
+		}
 	}
 }
 
