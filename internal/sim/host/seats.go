@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/allowance"
 )
 
 // Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and beside them
 // controlPlanesPerCore machines of control planes, which the others wait for: such a machine starts etcd, an API
 // server, a controller manager and a scheduler. A guest that is not ready after its time waits for something else,
-// such as an API server that does not answer, and gives its seat up.
+// such as an API server that does not answer, and gives its seat up. On a busy machine the time is longer: guests that
+// only take their time would be joined by more and more others until none becomes ready.
 const (
 	seatsPerCore         = 16
 	seatTime             = 20 * time.Second
@@ -31,7 +32,7 @@ type seats struct {
 // row are the seats of one kind of guests.
 type row struct {
 	taken chan struct{}
-	// limit is for how long a guest may have one.
+	// limit is for how long a guest may have one on an idle machine.
 	limit time.Duration
 	// what says what the guests do that have one.
 	what string
@@ -71,12 +72,14 @@ func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	free := sync.OnceFunc(func() { <-r.taken })
-	limit := time.AfterFunc(r.limit, free)
-	return func() {
-		limit.Stop()
-		free()
-	}, nil
+	held, leave := context.WithCancel(ctx)
+	go func() {
+		defer func() { <-r.taken }()
+		defer leave()
+		for limit := allowance.New(r.limit); limit.Wait(held, time.Second); {
+		}
+	}()
+	return leave, nil
 }
 
 // ofControlPlane reports whether a VM is a machine of a control plane, by the tag that its provider
