@@ -25,8 +25,8 @@ import (
 
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/controlplane"
-	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/helm"
+	"casement.dev/casement/internal/tuning"
 )
 
 // programs have the main functions of the programs; each runs with os.Args of a separate
@@ -42,7 +42,7 @@ var programs = map[string]func(){
 }
 
 func main() {
-	heap.FollowEnv()
+	tuning.FollowEnv()
 	if os.Getenv(confine.Marker) != "" {
 		if err := confine.NoPrograms(); err != nil && !errors.Is(err, confine.ErrUnsupported) {
 			fmt.Fprintln(os.Stderr, "error:", err)

@@ -25,8 +25,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"casement.dev/casement/internal/freeport"
-	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/tuning"
 )
 
 // Binary is the name of the multi-call program.
@@ -204,7 +204,7 @@ func (p *Plane) run(name string, flags ...string) error {
 	}
 	child, err := process.Start(process.Spec{
 		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...),
-		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true, Records: p.cfg.Records, Env: heap.Env(name),
+		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true, Records: p.cfg.Records, Env: tuning.Env(name),
 		Slack: process.Slack,
 	})
 	if err != nil {

@@ -29,10 +29,10 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
-	"casement.dev/casement/internal/heap"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
+	"casement.dev/casement/internal/tuning"
 )
 
 // Options are the options of a plane.
@@ -127,7 +127,7 @@ func Run(ctx context.Context, opts Options) error {
 	defer lock.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	heap.Follow(heap.Roomy)
+	tuning.Follow(tuning.Roomy)
 	log, err := opts.logger()
 	if err != nil {
 		return err

@@ -1,14 +1,17 @@
-// Package heap decides by how much the heap of a process of the local plane grows between two collections of
-// garbage: by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
-// and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect
-// garbage all the time.
+// Package tuning sets the Go runtime of the local plane's programs for a machine that they share: by how much a heap
+// grows between two collections of garbage, and how many processors a program uses.
 //
-// It does not free memory that is in use. It imports nothing of the project; internal/kubeproc, internal/sim/host,
-// internal/plane/supervisor and cmd/casement-kube may import it.
-package heap
+// A heap grows by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
+// and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect garbage all
+// the time. A program uses half the processors, because several are busy at the same time.
+//
+// It does not free memory that is in use, and what the user's environment sets comes first. It imports nothing of the
+// project; internal/kubeproc, internal/sim/host, internal/plane/supervisor and cmd/casement-kube may import it.
+package tuning
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -44,32 +47,52 @@ const (
 // variable is the environment variable with a program's growth on a machine with memory to spare.
 const variable = "CASEMENT_HEAP_GROWTH"
 
-// Env returns the environment that lets a program of Kubernetes follow the machine's memory; none if the
-// environment of this process sets how garbage is collected.
+// processors is how many processors each program of a plane uses: half of those that this process had at its start, and
+// at least one. With all of them the threads of one program wake each other to find nothing to do: on two
+// processors a cluster of three nodes costs a sixth more, and is ready later.
+var processors = max(1, runtime.GOMAXPROCS(0)/2)
+
+// Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
+// environment of this process sets.
 func Env(program string) []string {
-	if set() {
-		return nil
+	var env []string
+	if !set() {
+		growth := Roomy
+		if program == "kube-controller-manager" {
+			growth = controllers
+		}
+		env = append(env, variable+"="+strconv.Itoa(growth))
 	}
-	growth := Roomy
-	if program == "kube-controller-manager" {
-		growth = controllers
+	if !setProcessors() {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(processors))
 	}
-	return []string{variable + "=" + strconv.Itoa(growth)}
+	return env
 }
+
+// setProcessors reports whether the user has decided how many processors a program uses.
+func setProcessors() bool { return os.Getenv("GOMAXPROCS") != "" }
 
 // set reports whether the user has decided how garbage is collected.
 func set() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
 
-// FollowEnv is Follow as Env says; without its variable it does nothing.
+// FollowEnv follows the machine's memory as Env says; without its variable it does nothing. The runtime itself
+// follows GOMAXPROCS.
 func FollowEnv() {
 	if growth, err := strconv.Atoi(os.Getenv(variable)); err == nil && growth > 0 {
-		Follow(growth)
+		follow(growth)
 	}
 }
 
-// Follow lets the heap of this process grow by a number of per cent while the machine has memory to spare, and by
-// less when it has not, from now on. It does nothing if the environment sets how garbage is collected.
+// Follow lets this process use its share of the processors and, from now on, its heap grow by a number of per cent while
+// the machine has memory to spare, and by less when it has not. What the environment sets stays.
 func Follow(growth int) {
+	if !setProcessors() {
+		runtime.GOMAXPROCS(processors)
+	}
+	follow(growth)
+}
+
+func follow(growth int) {
 	if set() {
 		return
 	}

@@ -1,8 +1,10 @@
-package heap
+package tuning
 
 import (
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -32,6 +34,7 @@ func TestForTaken(t *testing.T) {
 func TestEnvironmentDecides(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
+	t.Setenv("GOMAXPROCS", "3")
 	before := debug.SetGCPercent(77)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	percent := func() int {
@@ -59,5 +62,32 @@ func TestEnvironmentDecides(t *testing.T) {
 	t.Setenv("GOGC", "")
 	if FollowEnv(); percent() < scarce || percent() > Roomy || percent() == 77 {
 		t.Errorf("the growth is %d %%", percent())
+	}
+}
+
+// TestProcessors holds that a program and its children use half the processors, at least one, and what the user has set.
+func TestProcessors(t *testing.T) {
+	t.Setenv("GOGC", "100")
+	all := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() { runtime.GOMAXPROCS(all) })
+	for name, c := range map[string]struct {
+		set  string
+		env  []string
+		uses int
+	}{
+		"nothing is set":   {"", []string{"GOMAXPROCS=" + strconv.Itoa(max(1, all/2))}, max(1, all/2)},
+		"the user has set": {"7", nil, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runtime.GOMAXPROCS(all)
+			t.Setenv("GOMAXPROCS", c.set)
+			Follow(Roomy)
+			if got := Env("etcd"); !slices.Equal(got, c.env) {
+				t.Errorf("the environment is %v, want %v", got, c.env)
+			}
+			if got := runtime.GOMAXPROCS(0); got != c.uses {
+				t.Errorf("%d processors are used, want %d", got, c.uses)
+			}
+		})
 	}
 }
