@@ -20,9 +20,9 @@ import (
 // client deletes before the cache has it is in the lists until then.
 const unseenTime = time.Minute
 
-// doubtTime is for how long a creation that had no answer may still be under way: the API server gives a request up after
-// 34 seconds (requestTimeoutUpperBound of k8s.io/apiserver, as of Kubernetes 1.36).
-const doubtTime = 34 * time.Second
+// doubtTime is for how long a creation that had no answer may still be under way. The API server hears at once that the
+// client has given its request up, and ends it; on a busy machine that takes a moment.
+const doubtTime = 5 * time.Second
 
 // unseen are the objects that a client created and that its cache may not have yet. A control plane whose list
 // lacks its first machine creates another first one, and a MachineSet one machine too many. Upstream

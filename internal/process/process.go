@@ -43,9 +43,6 @@ type Spec struct {
 	Before func() error
 	// Slack is the timer slack of the program; zero keeps that of the caller.
 	Slack time.Duration
-	// Nice is by how much the program is nicer than the caller: each step takes a fifth from its share of a busy
-	// processor (sched(7)). It is not negative.
-	Nice int
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
 	// Restart makes the process start again when it ends by itself, at first at
@@ -116,9 +113,6 @@ func (p *Process) supervise(started chan<- error) {
 	defer close(p.done)
 	if p.spec.Slack > 0 {
 		_ = setSlack(p.spec.Slack) // without it the program only rests less
-	}
-	if p.spec.Nice > 0 {
-		_ = addNice(p.spec.Nice) // without it the program only takes more of a busy processor
 	}
 	if p.spec.Before != nil {
 		if err := p.spec.Before(); err != nil {

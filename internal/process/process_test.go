@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // TestMain makes the test binary also act as the child process, because it exists on every
@@ -31,10 +29,6 @@ func TestMain(m *testing.M) {
 	case "slack":
 		slack, err := os.ReadFile("/proc/self/timerslack_ns")
 		fmt.Printf("slack %s%v\n", slack, err)
-		os.Exit(0)
-	case "nice":
-		raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-		fmt.Printf("nice %d %v\n", 20-raw, err)
 		os.Exit(0)
 	case "sleep":
 		os.Stdout.WriteString("ready\n")
@@ -125,34 +119,6 @@ func TestStartFails(t *testing.T) {
 	if _, err := Start(Spec{Name: "nothing", Argv: []string{"/nonexistent/program"}}); err == nil ||
 		!strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v does not name the program", err)
-	}
-}
-
-// A program is as nice as it is started, and its parent stays as it is.
-func TestNice(t *testing.T) {
-	nice := func() int {
-		raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return 20 - raw
-	}
-	own := nice()
-	for name, tc := range map[string]struct{ by, want int }{"as its parent": {0, own}, "nicer": {3, min(own+3, 19)}} {
-		t.Run(name, func(t *testing.T) {
-			spec, log := child(t, "nice", Spec{Nice: tc.by})
-			p, err := Start(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-p.Done()
-			if data, _ := os.ReadFile(log); string(data) != fmt.Sprintf("nice %d <nil>\n", tc.want) {
-				t.Errorf("the child says %q, want nice %d", data, tc.want)
-			}
-			if got := nice(); got != own {
-				t.Errorf("the parent's nice value is %d, and was %d", got, own)
-			}
-		})
 	}
 }
 

@@ -162,8 +162,24 @@ func (s scale) one(bin, home, kind string, size int) (point, error) {
 func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	at := point{kind: kind, nodes: size}
 	up := []string{"up", "--timeout", "10m"}
+	pools := 1
+	if kind == "pool" {
+		var err error
+		if pools, err = poolsFor(size); err != nil {
+			return at, err
+		}
+	}
 	if s.requests {
-		up, p.change = append(up, "--audit=all"), audited
+		up = append(up, "--audit=all")
+	}
+	p.change = func(manifest []byte) ([]byte, error) {
+		if s.requests {
+			var err error
+			if manifest, err = audited(manifest); err != nil {
+				return nil, err
+			}
+		}
+		return repeatPool(manifest, pools)
 	}
 	if err := p.all(up); err != nil {
 		return at, err
@@ -177,7 +193,7 @@ func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	if err := m.begin(); err != nil {
 		return at, err
 	}
-	if err := p.create("scale", flavorOf[kind], size, "120m"); err != nil {
+	if err := p.create("scale", flavorOf[kind], size/pools, "120m"); err != nil {
 		return at, err
 	}
 	if err := m.end(&at); err != nil {

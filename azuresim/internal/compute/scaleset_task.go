@@ -198,11 +198,12 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 	defer extensions.Wait()
 	results := make(chan *engine.Error, len(tasks))
 	running := 0
+	seen := revisions{}
 	for len(tasks) > 0 || running > 0 {
 		changed, began := s.Changed(), s.Clock.Now()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
-			done, e := outcome(s, k)
+			done, e := outcome(s, k, seen)
 			switch {
 			case e != nil:
 				complete(s, k, e)
@@ -298,16 +299,32 @@ func carryOut(s *engine.Server, ctx context.Context, k task) *engine.Error {
 	return nil
 }
 
-// outcome reports whether a task is done or how it failed. A task that another one replaced
-// counts as done.
-func outcome(s *engine.Server, k task) (done bool, e *engine.Error) {
-	current, name := false, ""
+// revisions are the revisions of members' documents, by ID, that were found to have the task of an operation.
+type revisions map[string]uint64
+
+// current reports whether a task is still that of its member. A document that has not changed since it was found to have
+// the task is not read again: to read those of a thousand members at each look was a third of what they cost.
+func (r revisions) current(s *engine.Server, k task) (current bool) {
 	s.Read(func(t *engine.Tx) {
-		if d := t.Find(k.id); d != nil {
-			current, name = value.Str(d.Hidden, "task") == k.key, instanceName(d)
+		record := t.Record(k.id)
+		if record == nil {
+			return
+		}
+		if rev, ok := r[k.id]; ok && rev == record.Rev {
+			current = true
+			return
+		}
+		if d := t.Find(k.id); d != nil && value.Str(d.Hidden, "task") == k.key {
+			r[k.id], current = record.Rev, true
 		}
 	})
-	if !current || hostOf(s) == nil || k.what != taskBoot && k.what != taskReimage {
+	return current
+}
+
+// outcome reports whether a task is done or how it failed. A task that another one replaced
+// counts as done.
+func outcome(s *engine.Server, k task, seen revisions) (done bool, e *engine.Error) {
+	if !seen.current(s, k) || hostOf(s) == nil || k.what != taskBoot && k.what != taskReimage {
 		return true, nil
 	}
 	if e := launchFailure(s, k); e != nil {
@@ -317,6 +334,12 @@ func outcome(s *engine.Server, k task) (done bool, e *engine.Error) {
 	case host.ProvisioningReady:
 		return true, nil
 	case host.ProvisioningFailed:
+		name := ""
+		s.Read(func(t *engine.Tx) {
+			if d := t.Find(k.id); d != nil {
+				name = instanceName(d)
+			}
+		})
 		return true, engine.Conflict("OSProvisioningClientError",
 			"OS Provisioning for VM '%s' failed. Error details: %s", name, view.Message)
 	}

@@ -105,7 +105,7 @@ func New(config Config) *Host {
 	return &Host{
 		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
-		seats: newSeats(runtime.NumCPU()),
+		seats: newSeats(runtime.NumCPU(), openFiles()),
 	}
 }
 
@@ -375,8 +375,8 @@ func (m *Host) List() []Guest {
 		if g.turn.waits() {
 			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
 		}
-		if g.queued.Load() {
-			d.Message = m.seats.of(g.vm).wait()
+		if why := g.waits.Load(); why != nil {
+			d.Message = *why
 		}
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()

@@ -31,8 +31,8 @@ type machine struct {
 	done     chan struct{}
 	err      error
 	turn     *turn // of a guest of an earlier run
-	// queued is set while the guest waits for a seat.
-	queued atomic.Bool
+	// waits says why the guest waits for a seat, while it does.
+	waits atomic.Pointer[string]
 	// injected holds the fault rules that have matched the guest.
 	injected map[string]bool
 }
@@ -42,6 +42,10 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
 		return err
 	}
+	if err := m.seats.running.wait(ctx, g); err != nil {
+		return err
+	}
+	defer m.seats.running.free()
 	leave, err := m.seats.take(ctx, g)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"casement.dev/casement/azuresim/host"
@@ -27,22 +28,49 @@ const (
 // made again, and the cost of a node grows with the number of all.
 type seats struct {
 	workers, controlPlanes row
+	// running has a seat for each guest that runs, for as long as it does.
+	running row
 }
 
 // row are the seats of one kind of guests.
 type row struct {
 	taken chan struct{}
-	// limit is for how long a guest may have one on an idle machine.
+	// limit is for how long a guest may have one on an idle machine, where it is bounded.
 	limit time.Duration
-	// what says what the guests do that have one.
-	what string
+	// why describes why a guest waits for one.
+	why string
 }
 
-func newSeats(cores int) seats {
-	return seats{
-		workers:       row{make(chan struct{}, seatsPerCore*cores), seatTime, "guests join"},
-		controlPlanes: row{make(chan struct{}, controlPlanesPerCore*cores), controlPlaneTime, "machines of control planes start"},
+// A guest has filesPerGuest files open at most: its disks and logs, its servers and their connections (a Windows node
+// has 19). What else this process does has ownFiles.
+const (
+	filesPerGuest = 20
+	ownFiles      = 1000
+	leastGuests   = 16
+)
+
+// newSeats returns the seats of a machine with a number of processors, where this process may open a number of files.
+func newSeats(cores int, files uint64) seats {
+	guests := int(min(max(files, ownFiles)-ownFiles, 1<<24)) / filesPerGuest
+	running := max(guests, leastGuests)
+	joining := func(n int, limit time.Duration, what string) row {
+		return row{make(chan struct{}, n), limit, fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", n, what)}
 	}
+	return seats{
+		workers:       joining(seatsPerCore*cores, seatTime, "guests join"),
+		controlPlanes: joining(controlPlanesPerCore*cores, controlPlaneTime, "machines of control planes start"),
+		running: row{taken: make(chan struct{}, running), why: fmt.Sprintf("it waits for another guest to end: the local plane may "+
+			"open %d files, enough for %d guests; raise the limit (ulimit -n) and start the plane again for more", files, running)},
+	}
+}
+
+// openFiles returns how many files this process may open; the usual 1024 where it is not known.
+func openFiles() uint64 {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 1024
+	}
+	return files.Cur
 }
 
 // of returns the seats for a VM.
@@ -53,28 +81,33 @@ func (s seats) of(vm host.VM) row {
 	return s.workers
 }
 
-// wait describes why a guest waits for a seat.
-func (r row) wait() string {
-	return fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", cap(r.taken), r.what)
+// wait waits for a seat, which free gives up.
+func (r row) wait(ctx context.Context, g *machine) error {
+	g.waits.Store(&r.why)
+	defer g.waits.Store(nil)
+	select {
+	case r.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// take waits for a seat. The seat is given up by leave, or when its time is over. A machine of a control plane of an
-// earlier run needs none: those start a few at a time as it is, and may need each other.
+func (r row) free() { <-r.taken }
+
+// take waits for a seat to boot and join. The seat is given up by leave, or when its time is over. A machine of a control
+// plane of an earlier run needs none: those start a few at a time as it is, and may need each other.
 func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil
 	}
 	r := s.of(g.vm)
-	g.queued.Store(true)
-	defer g.queued.Store(false)
-	select {
-	case r.taken <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := r.wait(ctx, g); err != nil {
+		return nil, err
 	}
 	held, leave := context.WithCancel(ctx)
 	go func() {
-		defer func() { <-r.taken }()
+		defer r.free()
 		defer leave()
 		for limit := allowance.New(r.limit); limit.Wait(held, time.Second); {
 		}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"casement.dev/casement/azuresim/host"
@@ -21,7 +22,7 @@ func TestSeats(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSeats(1)
+			s := newSeats(1, 20000)
 			all := s.of(c.one.vm).taken
 			var leaves []func()
 			for range cap(all) {
@@ -49,8 +50,55 @@ func TestSeats(t *testing.T) {
 			if len(all) != cap(all) {
 				t.Errorf("%d seats are taken, want %d", len(all), cap(all))
 			}
-			if got := s.of(c.one.vm).wait(); got != c.waits {
+			if got := s.of(c.one.vm).why; got != c.waits {
 				t.Errorf("%q, want %q", got, c.waits)
+			}
+		})
+	}
+}
+
+// TestRunningSeats checks that guests which run do not open more files than this process may.
+func TestRunningSeats(t *testing.T) {
+	for name, c := range map[string]struct {
+		files  uint64
+		guests int
+		why    string
+	}{
+		"few files": {files: 1024, guests: 16},
+		"none":      {files: 0, guests: 16},
+		"unlimited": {files: 1<<64 - 1, guests: 1 << 24 / 20},
+		"a thousand nodes": {files: 21000, guests: 1000, why: "it waits for another guest to end: the local plane may open 21000 files, " +
+			"enough for 1000 guests; raise the limit (ulimit -n) and start the plane again for more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSeats(1, c.files)
+			if got := cap(s.running.taken); got != c.guests {
+				t.Errorf("%d guests, want %d", got, c.guests)
+			}
+			if c.why == "" {
+				return
+			}
+			for range c.guests {
+				if err := s.running.wait(t.Context(), &machine{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			g, ended := &machine{}, make(chan error)
+			go func() { ended <- s.running.wait(ctx, g) }()
+			for g.waits.Load() == nil {
+				runtime.Gosched()
+			}
+			if got := *g.waits.Load(); got != c.why {
+				t.Errorf("%q, want %q", got, c.why)
+			}
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("a guest that was stopped got a seat: %v", err)
+			}
+			s.running.free()
+			if err := s.running.wait(t.Context(), g); err != nil || g.waits.Load() != nil {
+				t.Errorf("a guest got no seat: %v", err)
 			}
 		})
 	}

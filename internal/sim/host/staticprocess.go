@@ -79,10 +79,6 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// guestNice leaves twice as much of a busy machine to a program of the management plane as to one of a guest: while
-// fifty control planes start, the API server that all their clusters wait for has to answer.
-const guestNice = 3
-
 // walled puts walls around a program that works for the guest: it writes in the
 // guest's root and the folders named, reads there and what every program reads,
 // starts no program and knows nothing of the environment of this process.
@@ -96,7 +92,7 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 	if err != nil {
 		return spec, err
 	}
-	spec.Dir, spec.OnlyEnv, spec.Nice = root, true, guestNice
+	spec.Dir, spec.OnlyEnv = root, true
 	spec.Env = slices.Concat(plainEnvironment(), tuning.Env(spec.Name), []string{confine.Marker + "=1"})
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),

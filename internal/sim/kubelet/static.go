@@ -33,7 +33,10 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	seen := map[string]*worker{}
 	for {
 		changed, leave := k.watchManifests()
-		found := k.manifests()
+		found, err := k.manifests()
+		if err != nil {
+			k.log.Error("Could not read the static pods, which stay as they are", "err", err)
+		}
 		for key, pod := range found {
 			if seen[key] != nil {
 				continue
@@ -47,7 +50,7 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 			k.pods.mu.Unlock()
 		}
 		for key, w := range seen {
-			if found[key] == nil {
+			if err == nil && found[key] == nil {
 				w.remove()
 				delete(seen, key)
 			}
@@ -76,22 +79,25 @@ func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
 	return k.folders.watch(dir)
 }
 
-// manifests reads the static pods, by name and content.
-func (k *Kubelet) manifests() map[string]*corev1.Pod {
+// manifests reads the static pods, by name and content. With an error there may be more of them.
+func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 	found := map[string]*corev1.Pod{}
 	dir, err := k.c.Path(k.settings.StaticPodPath)
 	if err != nil {
-		return found
+		return found, nil //nolint:nilerr // there is no such folder in the guest
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return found
+		return found, ignoreMissing(err)
 	}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".yaml") || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if ignoreMissing(err) != nil {
+			return found, err
+		}
 		if err != nil {
 			continue
 		}
@@ -111,7 +117,15 @@ func (k *Kubelet) manifests() map[string]*corev1.Pod {
 		k.completeStatic(pod, hash)
 		found[pod.Namespace+"/"+pod.Name+"/"+hash] = pod
 	}
-	return found
+	return found, nil
+}
+
+// ignoreMissing returns the error of a read of a file unless there is no such file.
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // checkNames refuses names that the API server would refuse: no API server has seen

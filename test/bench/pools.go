@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// poolSize is how many machines a scale set has at most.
+// Source: learn.microsoft.com, Azure subscription and service limits, Virtual Machine Scale Sets.
+const poolSize = 1000
+
+// poolName ends the names of the objects of the flavor's Windows pool.
+const poolName = "-mp-win"
+
+// poolsFor returns how many pools of the same size have a number of machines.
+func poolsFor(machines int) (int, error) {
+	pools := (machines + poolSize - 1) / poolSize
+	if pools > 1 && machines%pools != 0 {
+		return 0, fmt.Errorf("%d machines make no %d pools of the same size", machines, pools)
+	}
+	return max(pools, 1), nil
+}
+
+// repeatPool returns a cluster's manifest with its Windows pool a number of times.
+func repeatPool(manifest []byte, pools int) ([]byte, error) {
+	separator := []byte("\n---\n")
+	documents := bytes.Split(manifest, separator)
+	for _, document := range documents {
+		var o struct {
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal(document, &o); err != nil {
+			return nil, err
+		}
+		if !bytes.HasSuffix([]byte(o.Metadata.Name), []byte(poolName)) {
+			continue
+		}
+		for i := range pools - 1 {
+			documents = append(documents, bytes.ReplaceAll(document, []byte(poolName), fmt.Appendf(nil, "%s-%d", poolName, i+2)))
+		}
+	}
+	return bytes.Join(documents, separator), nil
+}
