@@ -94,7 +94,8 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		return err
 	}
 	clusters = uncopiedNodes{clusters}
-	c, reader, opts := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient(), mgr.GetAPIReader())), pace)), mgr.GetAPIReader(), pace.options(workers)
+	reader, opts := mgr.GetAPIReader(), pace.options(workers)
+	c := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient(), reader)), pace))
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {

@@ -105,7 +105,7 @@ func (f *fresh) typed(obj client.Object) client.Object {
 	return object
 }
 
-// doubt notes an object whose creation ended with an error that does not tell whether it was created.
+// doubt notes an object whose creation ended with an error that leaves open whether it was created.
 func (f *fresh) doubt(obj client.Object, err error) {
 	if k, ok := f.key(obj); ok && unanswered(err) {
 		object := f.typed(obj)

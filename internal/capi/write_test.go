@@ -259,7 +259,7 @@ func TestFreshListInDoubt(t *testing.T) {
 		"carried out, and the API server is too slow": {
 			mute: mute{carriesOut: true, err: apierrors.NewTimeoutError("too slow", 0)}, has: 1},
 		"not carried out yet":        {mute: mute{err: context.DeadlineExceeded}, refused: true},
-		"nobody listens":             {mute: mute{err: syscall.ECONNREFUSED}},
+		"the connection is refused":  {mute: mute{err: syscall.ECONNREFUSED}},
 		"refused by the API server":  {mute: mute{err: apierrors.NewBadRequest("no")}},
 		"there is an object like it": {mute: mute{err: apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), "x")}},
 	} {

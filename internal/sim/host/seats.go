@@ -105,11 +105,11 @@ func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if err := r.wait(ctx, g); err != nil {
 		return nil, err
 	}
-	held, leave := context.WithCancel(ctx)
+	seated, leave := context.WithCancel(ctx)
 	go func() {
 		defer r.free()
 		defer leave()
-		for limit := allowance.New(r.limit); limit.Wait(held, time.Second); {
+		for limit := allowance.New(r.limit); limit.Wait(seated, time.Second); {
 		}
 	}()
 	return leave, nil

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/utils/clock"
 )
 
-// TestManifests checks that static pods which cannot be read are told from those that are gone: a kubelet that may open no
+// TestManifests checks that static pods which cannot be read do not count as gone: a kubelet that may open no
 // further file ended its own API server.
 func TestManifests(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: etcd, namespace: kube-system}\n"
@@ -32,7 +34,9 @@ func TestManifests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			k := &Kubelet{nodeName: "node", c: Config{Path: func(guest string) (string, error) { return filepath.Join(root, guest), nil }}}
+			k := &Kubelet{nodeName: "node", c: Config{Clock: clock.RealClock{}, Path: func(guest string) (string, error) {
+				return filepath.Join(root, guest), nil
+			}}}
 			k.settings.StaticPodPath = "/manifests"
 			if err := c.prepare(filepath.Join(root, "manifests")); err != nil {
 				t.Fatal(err)
