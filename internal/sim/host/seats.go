@@ -42,9 +42,9 @@ type row struct {
 }
 
 // A guest has filesPerGuest files open at most: its disks and logs, its servers and their connections (a Windows node
-// has 19). What else this process does has ownFiles.
+// that is ready has 16). What else this process does, and guests that join, have ownFiles.
 const (
-	filesPerGuest = 20
+	filesPerGuest = 18
 	ownFiles      = 1000
 	leastGuests   = 16
 )
