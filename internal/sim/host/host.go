@@ -34,6 +34,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
@@ -105,7 +106,7 @@ func New(config Config) *Host {
 	return &Host{
 		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
-		seats: newSeats(runtime.NumCPU(), openFiles()),
+		seats: newSeats(runtime.NumCPU(), limit.Files()),
 	}
 }
 

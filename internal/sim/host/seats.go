@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"casement.dev/casement/azuresim/host"
@@ -62,15 +61,6 @@ func newSeats(cores int, files uint64) seats {
 		running: row{taken: make(chan struct{}, running), why: fmt.Sprintf("it waits for another guest to end: the local plane may "+
 			"open %d files, enough for %d guests; raise the limit (ulimit -n) and start the plane again for more", files, running)},
 	}
-}
-
-// openFiles returns how many files this process may open; the usual 1024 where it is not known.
-func openFiles() uint64 {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return 1024
-	}
-	return files.Cur
 }
 
 // of returns the seats for a VM.

@@ -39,12 +39,15 @@ const maxConnections = 4096
 
 // quarter returns a quarter of the files that the process may open, so that no listener
 // takes all of them.
-func quarter() int {
+func quarter() int { return int(min(max(Files()/4, 16), maxConnections)) }
+
+// Files returns how many files this process may open; the usual 1024 where it is not known.
+func Files() uint64 {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return 256 // of the usual 1024
+		return 1024
 	}
-	return int(min(max(files.Cur/4, 16), maxConnections))
+	return files.Cur
 }
 
 // Server serves h within the limits.
