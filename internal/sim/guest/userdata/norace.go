@@ -4,3 +4,6 @@ package userdata
 
 // memoryFactor is 1 without the race detector.
 const memoryFactor = 1
+
+// cpuFactor is 1 without the race detector.
+const cpuFactor = 1

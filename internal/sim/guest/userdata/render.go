@@ -27,7 +27,7 @@ import (
 const (
 	maxRendered  = maxSize
 	renderMemory = memoryFactor * 512 << 20
-	renderCPU    = 3 // seconds
+	renderCPU    = cpuFactor * 3 // seconds
 	renderStack  = 64 << 20
 	renderWall   = 2 * time.Minute
 )
@@ -71,6 +71,9 @@ func init() {
 // renderAlone is the main function of the process that renders one template.
 func renderAlone(in io.Reader, out io.Writer) int {
 	debug.SetMaxStack(renderStack)
+	// The limit of memory alone triggers a collection, and one thread runs it: the bound of the processor is the template's.
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(1)
 	debug.SetMemoryLimit(renderMemory / 2)
 	for _, l := range []struct {
 		what  int
