@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,8 +116,15 @@ func (f *fresh) doubt(obj client.Object, err error) {
 	}
 }
 
+// unsent is in the error of a request that the client's own rate limit kept until its context was over (client-go's
+// rest.Request).
+const unsent = "client rate limiter Wait returned an error"
+
 // unanswered reports whether a write with this error may have been carried out all the same.
 func unanswered(err error) bool {
+	if strings.Contains(err.Error(), unsent) {
+		return false
+	}
 	status := apierrors.APIStatus(nil)
 	if errors.As(err, &status) {
 		return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)

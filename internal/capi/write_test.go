@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -247,6 +250,19 @@ func (m *mute) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts .
 	return m.err
 }
 
+// notSent returns the error of a request that its client's rate limit keeps until its context is over.
+func notSent(t *testing.T) error {
+	limit := flowcontrol.NewTokenBucketRateLimiter(1e-6, 1)
+	limit.Accept()
+	c, err := rest.NewRESTClient(&url.URL{Scheme: "https", Host: "127.0.0.1:1"}, "", rest.ClientContentConfig{}, limit, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	return c.Get().AbsPath("/version").Do(ctx).Error()
+}
+
 // TestFreshListInDoubt checks that a list has an object whose creation had no answer, and that there is no list while it
 // may come.
 func TestFreshListInDoubt(t *testing.T) {
@@ -260,6 +276,7 @@ func TestFreshListInDoubt(t *testing.T) {
 			mute: mute{carriesOut: true, err: apierrors.NewTimeoutError("too slow", 0)}, has: 1},
 		"not carried out yet":        {mute: mute{err: context.DeadlineExceeded}, refused: true},
 		"the connection is refused":  {mute: mute{err: syscall.ECONNREFUSED}},
+		"not sent":                   {mute: mute{err: notSent(t)}},
 		"refused by the API server":  {mute: mute{err: apierrors.NewBadRequest("no")}},
 		"there is an object like it": {mute: mute{err: apierrors.NewAlreadyExists(coordinationv1.Resource("leases"), "x")}},
 	} {

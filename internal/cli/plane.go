@@ -145,7 +145,7 @@ func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 		if i == more {
 			fmt.Fprintln(w, "\nLISTENER\tADDRESS\tHEALTHY BACKENDS\tNOTE")
 		}
-		backends, note := "-", ""
+		backends, note := "-", l.Note
 		if l.Backends > 0 {
 			backends = fmt.Sprintf("%d of %d", l.Healthy, l.Backends)
 		}
@@ -155,7 +155,7 @@ func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Owner, l.Address, backends, note)
 	}
 	if more > 0 {
-		fmt.Fprintf(w, "… %d more, for SSH, RDP and node ports; -o wide shows them\n", more)
+		fmt.Fprintf(w, "… %d more, for SSH, RDP, kubelets and node ports; -o wide shows them\n", more)
 	}
 }
 

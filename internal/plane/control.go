@@ -145,6 +145,8 @@ type Listener struct {
 	Address string `json:"address"`
 	// Instead is the requested address, if it could not be bound.
 	Instead string `json:"instead,omitempty"`
+	// Note says why programs of this machine do not reach it.
+	Note string `json:"note,omitempty"`
 	// Backends is the number of machines behind a load balancer's port, 0 for other listeners; Healthy is the number of
 	// those that answer.
 	Backends int `json:"backends,omitempty"`

@@ -22,6 +22,7 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
+	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -59,7 +60,7 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	})
 	network, err := fabric.New(fabric.Config{
 		Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))),
-		External: guests.External, Settle: probeSettle,
+		External: guests.External, Settle: probeSettle, Sockets: limit.Sockets(),
 	})
 	if err != nil {
 		return nil, err
@@ -198,6 +199,9 @@ func describeListener(l fabric.Listener) plane.Listener {
 	d := plane.Listener{Owner: l.What, Address: l.Address, Backends: l.Backends, Healthy: l.Healthy}
 	if l.Actual != "" && l.Actual != l.Address {
 		d.Address, d.Instead = l.Actual, l.Address
+	}
+	if l.Actual == "" && l.Backends == 0 {
+		d.Note = l.Reason
 	}
 	return d
 }

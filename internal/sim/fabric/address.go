@@ -18,6 +18,21 @@ import (
 // the range that Linux gives out by itself (32768-60999). Nothing is served there.
 const claimPort = 61999
 
+// block is a claim of 256 neighbouring addresses. One socket for all of them leaves a process that has thousands of
+// addresses its files.
+type block struct {
+	claim net.Listener
+	// used are the addresses that are given out.
+	used map[netip.Addr]struct{}
+}
+
+// blockOf returns the address whose claimPort claims the block of addr.
+func blockOf(addr netip.Addr) netip.Addr {
+	b := addr.As4()
+	b[3] = 1
+	return netip.AddrFrom4(b)
+}
+
 // publicRange is where public addresses come from.
 var publicRange = netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 20, 0, 0}), 16)
 
@@ -33,7 +48,7 @@ func reserved(a netip.Addr) bool {
 	return false
 }
 
-// addresses maps keys to loopback addresses. An address is held by a listener on
+// addresses maps keys to loopback addresses. A block of addresses is held by a listener on
 // claimPort, which the kernel gives to one process on the host only.
 type addresses struct {
 	file string
@@ -43,7 +58,7 @@ type addresses struct {
 	closed bool
 	byKey  map[string]netip.Addr
 	byAddr map[netip.Addr]string
-	claims map[netip.Addr]net.Listener
+	blocks map[netip.Addr]*block
 	// synced are the keys of the last model; before the first one, the keys that an earlier run
 	// has stored.
 	synced map[string]bool
@@ -59,7 +74,7 @@ func openAddresses(dir string, log *slog.Logger) (*addresses, error) {
 	a := &addresses{
 		file: filepath.Join(dir, "addresses.json"), log: log,
 		byKey: map[string]netip.Addr{}, byAddr: map[netip.Addr]string{},
-		claims: map[netip.Addr]net.Listener{}, synced: map[string]bool{},
+		blocks: map[netip.Addr]*block{}, synced: map[string]bool{},
 	}
 	data, err := os.ReadFile(a.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,14 +102,17 @@ func openAddresses(dir string, log *slog.Logger) (*addresses, error) {
 
 // claim tries to hold addr; a.mu is held or not yet shared.
 func (a *addresses) claim(addr netip.Addr) bool {
-	if a.claims[addr] != nil {
-		return true
+	at := blockOf(addr)
+	b := a.blocks[at]
+	if b == nil {
+		l, err := net.Listen("tcp4", netip.AddrPortFrom(at, claimPort).String())
+		if err != nil {
+			return false
+		}
+		b = &block{l, map[netip.Addr]struct{}{}}
+		a.blocks[at] = b
 	}
-	l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, claimPort).String())
-	if err != nil {
-		return false
-	}
-	a.claims[addr] = l
+	b.used[addr] = struct{}{}
 	return true
 }
 
@@ -132,8 +150,8 @@ func (a *addresses) vnet(vnetID string, ip netip.Addr) (netip.Addr, error) {
 		}
 	}
 	return netip.Addr{}, fmt.Errorf("no free loopback address for %s of %s: port %d is taken on all of "+
-		"127.*.%d.%d; see `ss -ltn sport = %d`",
-		ip, vnetID, claimPort, d[2], d[3], claimPort)
+		"127.*.%d.1; see `ss -ltn sport = %d`",
+		ip, vnetID, claimPort, d[2], claimPort)
 }
 
 func (a *addresses) public(id string) (netip.Addr, error) {
@@ -199,9 +217,15 @@ func (a *addresses) forget(key string) {
 	addr := a.byKey[key]
 	delete(a.byKey, key)
 	delete(a.byAddr, addr)
-	if l := a.claims[addr]; l != nil {
-		l.Close()
-		delete(a.claims, addr)
+	at := blockOf(addr)
+	b := a.blocks[at]
+	if b == nil {
+		return
+	}
+	delete(b.used, addr)
+	if len(b.used) == 0 {
+		b.claim.Close()
+		delete(a.blocks, at)
 	}
 }
 
@@ -243,9 +267,9 @@ func (a *addresses) close() error {
 	defer a.mu.Unlock()
 	a.closed = true
 	var errs []error
-	for addr, l := range a.claims {
-		errs = append(errs, l.Close())
-		delete(a.claims, addr)
+	for at, b := range a.blocks {
+		errs = append(errs, b.claim.Close())
+		delete(a.blocks, at)
 	}
 	return errors.Join(errs...)
 }

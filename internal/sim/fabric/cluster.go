@@ -199,7 +199,7 @@ func socketPair() (a, b *net.UnixConn, err error) {
 	}
 	conns := [2]*net.UnixConn{}
 	for i, fd := range fds {
-		file := os.NewFile(uintptr(fd), "pod")
+		file := os.NewFile(uintptr(fd), "pair")
 		c, err := net.FileConn(file)
 		file.Close()
 		if err != nil {

@@ -176,22 +176,27 @@ func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, n
 	}
 	f.mu.Lock()
 	closed := f.closed
-	real, ok := f.ports[netip.AddrPortFrom(lo, port)]
+	open := f.ports[netip.AddrPortFrom(lo, port)]
 	f.mu.Unlock()
 	if closed {
 		return nil, errClosed
 	}
-	if !ok {
-		real = port
-	}
-	var d net.Dialer
-	if source.IsValid() && strings.HasPrefix(network, "tcp") {
+	tcp := strings.HasPrefix(network, "tcp")
+	var own netip.Addr
+	if source.IsValid() && tcp {
 		// The peer sees the machine that calls, as it would in the virtual network.
-		if own, ok := f.addr.lookup(vnetKey(at.vnet, source)); ok {
+		own, _ = f.addr.lookup(vnetKey(at.vnet, source))
+	}
+	var c net.Conn
+	if in := open.inside(); in != nil && tcp {
+		c, err = in.dial(ctx, own)
+	} else {
+		var d net.Dialer
+		if own.IsValid() {
 			d.LocalAddr = &net.TCPAddr{IP: own.AsSlice()}
 		}
+		c, err = d.DialContext(ctx, network, netip.AddrPortFrom(lo, open.port(port)).String())
 	}
-	c, err := d.DialContext(ctx, network, netip.AddrPortFrom(lo, real).String())
 	if err != nil {
 		return nil, fmt.Errorf("dial %s port %d: %w", at.ip, port, err)
 	}

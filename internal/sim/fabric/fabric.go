@@ -31,6 +31,9 @@ type Config struct {
 	// External dials addresses that are no machine, frontend, pod or service: the metadata
 	// service, the cloud's API. Nil refuses all of them.
 	External func(ctx context.Context, from Origin, network, address string) (net.Conn, error)
+	// Sockets is how many ports of machines are sockets of the host, to which its programs can connect; 0 is without
+	// a bound. The fabric reaches the others by itself.
+	Sockets int
 	// Listen opens a TCP listener; nil is net.Listen. A test denies ports with it.
 	Listen func(address string) (net.Listener, error)
 }
@@ -64,7 +67,8 @@ type Fabric struct {
 	bindings map[string]*binding // by rule ID and address
 	probes   map[probeKey]*prober
 	owned    map[*openListener]struct{}
-	ports    map[netip.AddrPort]uint16 // asked-for address and port to the one that listens
+	ports    map[netip.AddrPort]*openListener // by the requested address and port
+	sockets  int                              // of owned, those of machines
 	clusters map[string]*Cluster
 	conns    map[net.Conn]struct{}
 }
@@ -95,7 +99,7 @@ func New(c Config) (*Fabric, error) {
 		bindings: map[string]*binding{},
 		probes:   map[probeKey]*prober{},
 		owned:    map[*openListener]struct{}{},
-		ports:    map[netip.AddrPort]uint16{},
+		ports:    map[netip.AddrPort]*openListener{},
 		clusters: map[string]*Cluster{},
 		conns:    map[net.Conn]struct{}{},
 	}, nil

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -155,7 +157,7 @@ func TestAddressesKeepTheirDigitsAndPersist(t *testing.T) {
 	if err := f.Release(peerID, ip("10.213.1.4")); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", other, claimPort)); err != nil {
+	if l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", blockOf(other), claimPort)); err != nil {
 		t.Errorf("the claim outlives Release: %v", err)
 	} else {
 		l.Close()
@@ -202,7 +204,7 @@ func TestAddressTakenWhileDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", was, claimPort))
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", blockOf(was), claimPort))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,10 +222,11 @@ func TestSyncReleasesWhatIsGone(t *testing.T) {
 	m := network()
 	m.Interfaces = m.Interfaces[:1]
 	f.Sync(m)
-	if l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", at, claimPort)); err != nil {
-		t.Errorf("still claimed: %v", err)
-	} else {
-		l.Close()
+	if got, ok := f.addr.lookup(vnetKey(vnetID, ip("10.213.0.5"))); ok {
+		t.Errorf("%s is still given out", got)
+	}
+	if used := f.addr.blocks[blockOf(at)].used; len(used) != 1 {
+		t.Errorf("%d addresses of the block are used, want the other machine's", len(used))
 	}
 	if _, ok := f.addr.lookup(vnetKey(vnetID, ip("10.213.0.4"))); !ok {
 		t.Error("the other machine lost its address")
@@ -299,6 +302,73 @@ func TestExternal(t *testing.T) {
 			err.Error() != "external "+to+" from 10.213.0.4" {
 			t.Errorf("%s: %v", to, err)
 		}
+	}
+}
+
+// TestPortsWithoutSockets checks that a port beyond the bound of sockets is reached by the fabric and by nothing else, and
+// that a socket that is given back serves another port.
+func TestPortsWithoutSockets(t *testing.T) {
+	f, err := New(Config{Dir: t.TempDir(), Sockets: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Sync(network())
+	machine, other := ip("10.213.0.5"), Origin{VNetID: vnetID, IP: ip("10.213.0.4")}
+	first, err := f.Listen(vnetID, machine, 22, "ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := f.Listen(vnetID, machine, 10250, "kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Listen(vnetID, machine, 10250, "another"); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("a port was opened twice: %v", err)
+	}
+	at := second.Addr().String()
+	if c, err := net.Dial("tcp", at); err == nil {
+		c.Close()
+		t.Error("the host reaches a port without a socket")
+	}
+	var got []string
+	for _, l := range f.Listeners() {
+		got = append(got, fmt.Sprintf("%s %v %v", l.What, l.Actual != "", l.Reason != ""))
+	}
+	if want := []string{"kubelet false true", "ssh true false"}; !slices.Equal(got, want) {
+		t.Errorf("Listeners: %q, want %q", got, want)
+	}
+	go func() {
+		c, err := second.Accept()
+		if err == nil {
+			fmt.Fprintf(c, "%s from %s", c.LocalAddr(), c.RemoteAddr().(*net.TCPAddr).IP)
+			c.Close()
+		}
+	}()
+	caller, err := f.Loopback(vnetID, other.IP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := read(f.Dial(t.Context(), other, "tcp", "10.213.0.5:10250")), at+" from "+caller.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Dial(ctx, other, "tcp", "10.213.0.5:10250"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a connection that is not accepted: %v", err)
+	}
+	second.Close()
+	if _, err := f.Dial(t.Context(), other, "tcp", "10.213.0.5:10250"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a closed port: %v", err)
+	}
+	first.Close()
+	third, err := f.Listen(vnetID, machine, 10250, "kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, third, "a socket again")
+	if got := read(net.Dial("tcp", third.Addr().String())); got != "a socket again" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"syscall"
 )
 
 // Listener is a place where the fabric listens, or would if it could.
@@ -13,7 +14,7 @@ type Listener struct {
 	// What describes the service for people.
 	What string
 	// Address is the requested address, Actual the socket's. They differ if the operating
-	// system denies a port below 1024 (see fallbackPort). If nothing listens, Actual is
+	// system denies a port below 1024 (see fallbackPort). If there is no socket, Actual is
 	// empty and Reason has the cause.
 	Address, Actual, Reason string
 	// Backends and Healthy count the machines behind a load balancer's port.
@@ -38,6 +39,23 @@ type openListener struct {
 	node  bool // listed by Listeners by itself, not as part of a binding
 }
 
+// inside returns the listener if it is one without a socket, else nil; l may be nil.
+func (l *openListener) inside() *inside {
+	if l == nil {
+		return nil
+	}
+	in, _ := l.Listener.(*inside)
+	return in
+}
+
+// port returns the port of the socket for the requested one; l may be nil.
+func (l *openListener) port(requested uint16) uint16 {
+	if l == nil {
+		return requested
+	}
+	return actual(l.Listener).Port()
+}
+
 // Close ends the listener and forgets it.
 func (l *openListener) Close() error {
 	l.f.mu.Lock()
@@ -47,15 +65,18 @@ func (l *openListener) Close() error {
 
 func (l *openListener) closeLocked() error {
 	delete(l.f.owned, l)
-	if l.f.ports[l.asked] == actual(l.Listener).Port() {
+	if l.f.ports[l.asked] == l {
 		delete(l.f.ports, l.asked)
+	}
+	if l.node && l.inside() == nil {
+		l.f.sockets--
 	}
 	return l.Listener.Close()
 }
 
 // Listen opens a port of a machine. A port below 1024 that the system denies moves
-// to its fallbackPort, where Dial and Listeners find it. The listener ends with
-// the fabric at the latest.
+// to its fallbackPort, where Dial and Listeners find it. From Config.Sockets ports on, one has no
+// socket: Dial reaches it, and programs of the host do not. The listener ends with the fabric at the latest.
 func (f *Fabric) Listen(vnetID string, ip netip.Addr, port uint16, what string) (net.Listener, error) {
 	at, err := f.Loopback(vnetID, ip)
 	if err != nil {
@@ -70,18 +91,29 @@ func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openLis
 	if f.closed {
 		return nil, errClosed
 	}
-	l, err := f.c.Listen(at.String())
-	if err != nil && at.Port() < 1024 {
-		var again error
-		if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), fallbackPort(at.Port())).String()); again != nil {
-			return nil, fmt.Errorf("%s: %w; and on the fallback port: %w", what, err, again)
+	open := &openListener{f: f, asked: at, what: what, node: node}
+	if node && f.c.Sockets > 0 && f.sockets >= f.c.Sockets {
+		if f.ports[at] != nil {
+			return nil, fmt.Errorf("%s: listen on %s: %w", what, at, syscall.EADDRINUSE)
 		}
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		open.Listener = newInside(at)
+	} else {
+		l, err := f.c.Listen(at.String())
+		if err != nil && at.Port() < 1024 {
+			var again error
+			if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), fallbackPort(at.Port())).String()); again != nil {
+				return nil, fmt.Errorf("%s: %w; and on the fallback port: %w", what, err, again)
+			}
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		open.Listener = l
+		if node {
+			f.sockets++
+		}
 	}
-	open := &openListener{Listener: l, f: f, asked: at, what: what, node: node}
 	f.owned[open] = struct{}{}
-	f.ports[at] = actual(l).Port()
+	f.ports[at] = open
 	return open, nil
 }
 
@@ -99,9 +131,15 @@ func (f *Fabric) Listeners() []Listener {
 	defer f.mu.Unlock()
 	var out []Listener
 	for l := range f.owned {
-		if l.node {
-			out = append(out, Listener{What: l.what, Address: l.asked.String(), Actual: l.Listener.Addr().String()})
+		if !l.node {
+			continue
 		}
+		if l.inside() != nil {
+			out = append(out, Listener{What: l.what, Address: l.asked.String(), Reason: fmt.Sprintf("machines of the plane alone "+
+				"reach it: %d ports of machines have sockets, as the limit of open files has it", f.c.Sockets)})
+			continue
+		}
+		out = append(out, Listener{What: l.what, Address: l.asked.String(), Actual: l.Listener.Addr().String()})
 	}
 	for _, b := range f.bindings {
 		s := Listener{What: b.what, Address: b.at.String(), Reason: b.reason, Backends: len(b.backends), Healthy: b.healthy}

@@ -106,7 +106,7 @@ func New(config Config) *Host {
 	return &Host{
 		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
-		seats: newSeats(runtime.NumCPU(), limit.Files()),
+		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
 }
 

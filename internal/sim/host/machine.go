@@ -19,6 +19,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/logfile"
 )
 
 // machine is one VM that has a guest.
@@ -70,7 +71,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
 	}
-	console, err := os.OpenFile(filepath.Join(m.home(g.vm.ID), "console.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	console, err := logfile.Open(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	return nil
 }
 
-// serve starts a machine's servers: SSH, Remote Desktop on Windows, and the egress socket that its
+// serve starts a machine's servers: SSH, Remote Desktop on Windows, and on Linux the egress socket that its
 // API server dials through. All of them end with ctx.
 func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
@@ -142,13 +143,14 @@ func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) err
 			return err
 		}
 		begin("Remote Desktop", func() error { return n.body.ServeRDP(ctx, desktop) })
+	} else {
+		begin("the egress socket", func() error { return n.serveEgress(ctx) })
 	}
 	begin("sshd", func() error {
 		return n.body.ServeSSH(ctx, shell, func(ctx context.Context, address string) (net.Conn, error) {
 			return m.azure.Network.Dial(ctx, n.origin, "tcp", address)
 		})
 	})
-	begin("the egress socket", func() error { return n.serveEgress(ctx) })
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/logfile"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
@@ -140,7 +141,7 @@ func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet
 }
 
 // kubeletLog opens the file where the guest's own tools look for the kubelet's log.
-func (n *node) kubeletLog() (*os.File, error) {
+func (n *node) kubeletLog() (*logfile.File, error) {
 	path, err := n.body.Path(n.body.Machine().UnitLog("kubelet"))
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (n *node) kubeletLog() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	return logfile.Open(path, 0o644)
 }
 
 func (n *node) stopKubelet() {
@@ -192,7 +193,10 @@ func (n *node) kubeletConfig() kubelet.Config {
 	return kubelet.Config{
 		Path: n.body.Path, OS: strings.ToLower(n.vm.OS),
 		Release:  kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
-		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP, Listen: net.JoinHostPort(n.loopback.String(), "10250"),
+		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP,
+		Listen: func() (net.Listener, error) {
+			return n.net.Listen(n.origin.VNetID, n.origin.IP, 10250, "kubelet "+n.vm.Name)
+		},
 		Version: m.Image.KubernetesVersion, RuntimeVersion: m.Image.Runtime + "://" + m.Image.RuntimeVersion, Args: args,
 		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
 		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,

@@ -40,17 +40,19 @@ type row struct {
 	why string
 }
 
-// A guest has filesPerGuest files open at most: its disks and logs, its servers and their connections (a Windows node
-// that is ready has 16). What else this process does, and guests that join, have ownFiles.
+// A guest has filesPerGuest files open when it is ready: its disk and its kubelet's connection, and at times a log. Its
+// ports have sockets of their own (limit.Sockets). What else this process does, and guests that join, have ownFiles.
 const (
-	filesPerGuest = 18
+	filesPerGuest = 3
 	ownFiles      = 1000
 	leastGuests   = 16
 )
 
-// newSeats returns the seats of a machine with a number of processors, where this process may open a number of files.
-func newSeats(cores int, files uint64) seats {
-	guests := int(min(max(files, ownFiles)-ownFiles, 1<<24)) / filesPerGuest
+// newSeats returns the seats of a machine with a number of processors, where this process may open a number of files,
+// sockets of them for the ports of guests.
+func newSeats(cores int, files uint64, sockets int) seats {
+	own := uint64(ownFiles + sockets)
+	guests := int(min(max(files, own)-own, 1<<24)) / filesPerGuest
 	running := max(guests, leastGuests)
 	joining := func(n int, limit time.Duration, what string) row {
 		return row{make(chan struct{}, n), limit, fmt.Sprintf("it waits for its turn: %d %s at the same time on this machine", n, what)}

@@ -22,7 +22,7 @@ func TestSeats(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSeats(1, 20000)
+			s := newSeats(1, 20000, 2500)
 			all := s.of(c.one.vm).taken
 			var leaves []func()
 			for range cap(all) {
@@ -60,18 +60,19 @@ func TestSeats(t *testing.T) {
 // TestRunningSeats checks that guests which run do not open more files than this process may.
 func TestRunningSeats(t *testing.T) {
 	for name, c := range map[string]struct {
-		files  uint64
-		guests int
-		why    string
+		files   uint64
+		sockets int
+		guests  int
+		why     string
 	}{
-		"few files": {files: 1024, guests: 16},
+		"few files": {files: 1024, sockets: 128, guests: 16},
 		"none":      {files: 0, guests: 16},
-		"unlimited": {files: 1<<64 - 1, guests: 1 << 24 / 18},
-		"a thousand nodes": {files: 19000, guests: 1000, why: "it waits for another guest to end: the local plane may open 19000 files, " +
+		"unlimited": {files: 1<<64 - 1, guests: 1 << 24 / 3},
+		"a thousand nodes": {files: 4500, sockets: 500, guests: 1000, why: "it waits for another guest to end: the local plane may open 4500 files, " +
 			"enough for 1000 guests; raise the limit (ulimit -n) and start the plane again for more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSeats(1, c.files)
+			s := newSeats(1, c.files, c.sockets)
 			if got := cap(s.running.taken); got != c.guests {
 				t.Errorf("%d guests, want %d", got, c.guests)
 			}

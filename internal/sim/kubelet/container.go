@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/sim/logfile"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -310,7 +311,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	if w.static {
 		return w.executeProcess(ctx, pod, c, id, log)
 	}
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	out, err := logfile.Open(log, 0o600)
 	if err != nil {
 		return nil, err
 	}

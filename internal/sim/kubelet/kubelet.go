@@ -11,7 +11,7 @@
 // stubs for the cluster's own programs come from callbacks.
 //
 // The simulator and internal/plane may import it, the provider may not. It never
-// opens a socket but its listener and what Dial gives it.
+// opens a socket but what Listen and Dial give it.
 package kubelet
 
 import (
@@ -49,9 +49,8 @@ type Config struct {
 	NodeName string
 	// InternalIP is the machine's address in its virtual network.
 	InternalIP netip.Addr
-	// Listen is where the HTTPS API listens, "127.a.b.c:10250". The simulated
-	// ports of hostNetwork pods open on the same address.
-	Listen string
+	// Listen opens the machine's port 10250 for the HTTPS API.
+	Listen func() (net.Listener, error)
 	// Version is the kubelet's ("v1.34.2"); RuntimeVersion the runtime's
 	// ("containerd://2.1.4", "docker://20.10.14").
 	Version        string
@@ -256,9 +255,9 @@ func (k *Kubelet) Registered() <-chan struct{} { return k.ready }
 func (k *Kubelet) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	listener, err := net.Listen("tcp", k.c.Listen)
+	listener, err := k.c.Listen()
 	if err != nil {
-		return fmt.Errorf("kubelet %s: listen on %s: %w", k.nodeName, k.c.Listen, err)
+		return fmt.Errorf("kubelet %s: listen: %w", k.nodeName, err)
 	}
 	k.log.Info("Starting simulated kubelet", "node", k.nodeName, "version", k.c.Version, "os", k.c.OS)
 	var loops sync.WaitGroup

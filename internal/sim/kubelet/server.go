@@ -196,22 +196,15 @@ type forwarder struct {
 
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	defer stream.Close()
-	var conn net.Conn
-	var err error
-	if f.w.static {
-		host, _, splitErr := net.SplitHostPort(f.k.c.Listen)
-		if splitErr != nil {
-			return splitErr
-		}
-		var d net.Dialer
-		conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
-	} else {
+	host := "127.0.0.1"
+	if !f.w.static {
 		s := f.w.shown.Load()
 		if s == nil || s.status.PodIP == "" {
 			return fmt.Errorf("pod %s has no address yet", f.w.name)
 		}
-		conn, err = f.k.c.Dial(ctx, "tcp", net.JoinHostPort(s.status.PodIP, strconv.Itoa(int(port))))
+		host = s.status.PodIP
 	}
+	conn, err := f.k.c.Dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("forward port %d: %w", port, err)
 	}

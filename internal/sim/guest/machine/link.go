@@ -174,16 +174,27 @@ func climbs(target string) int {
 // dropEscapes removes links that lead out, which a tree of an earlier version may
 // have.
 func (r *Root) dropEscapes() error {
-	for _, root := range r.drives {
-		for {
-			link := escaping(root, ".", ".")
-			if link == "" {
-				break
-			}
-			if err := root.Remove(link); err != nil {
-				return fmt.Errorf("remove the link %s, which leads out of the guest: %w", link, err)
-			}
+	for _, d := range r.drives {
+		if err := d.dropEscapes(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (d *drive) dropEscapes() error {
+	root, err := os.OpenRoot(d.dir) // not the drive's own, which nobody may use
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for {
+		link := escaping(root, ".", ".")
+		if link == "" {
+			return nil
+		}
+		if err := root.Remove(link); err != nil {
+			return fmt.Errorf("remove the link %s, which leads out of the guest: %w", link, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,12 +32,34 @@ var (
 type Root struct {
 	windows bool
 	dir     string
-	drives  map[byte]*os.Root
+	drives  map[byte]*drive
 	written atomic.Int64
 }
 
+// drive is a directory of the host that is opened when it is first used, since few programs use D:.
+type drive struct {
+	dir  string
+	once sync.Once
+	root *os.Root
+	err  error
+}
+
+func (d *drive) open() (*os.Root, error) {
+	d.once.Do(func() { d.root, d.err = os.OpenRoot(d.dir) })
+	return d.root, d.err
+}
+
+// close ends the drive, which cannot be opened any more.
+func (d *drive) close() error {
+	d.once.Do(func() { d.err = fs.ErrClosed })
+	if d.root == nil {
+		return nil
+	}
+	return d.root.Close()
+}
+
 func openRoot(dir, osType string) (*Root, error) {
-	r := &Root{windows: osType == Windows, dir: dir, drives: map[byte]*os.Root{}}
+	r := &Root{windows: osType == Windows, dir: dir, drives: map[byte]*drive{}}
 	names := map[byte]string{0: "rootfs"}
 	if r.windows {
 		names = map[byte]string{'C': "C", 'D': "D"} // D: is Azure's temporary disk
@@ -46,11 +69,7 @@ func openRoot(dir, osType string) (*Root, error) {
 		if err := os.MkdirAll(p, 0o755); err != nil {
 			return nil, err
 		}
-		root, err := os.OpenRoot(p)
-		if err != nil {
-			return nil, err
-		}
-		r.drives[letter] = root
+		r.drives[letter] = &drive{dir: p}
 	}
 	return r, nil
 }
@@ -59,7 +78,7 @@ func openRoot(dir, osType string) (*Root, error) {
 func (r *Root) Close() error {
 	var errs []error
 	for _, d := range r.drives {
-		errs = append(errs, d.Close())
+		errs = append(errs, d.close())
 	}
 	return errors.Join(errs...)
 }
@@ -98,17 +117,21 @@ func splitDrive(p string) (byte, string) {
 
 // locate finds the drive and the path on it that p means.
 func (r *Root) locate(p string) (*os.Root, string, error) {
-	var drive byte
+	var letter byte
 	rest := p
 	if r.windows {
-		drive, rest = splitDrive(p)
-		if drive == 0 {
-			drive = 'C'
+		letter, rest = splitDrive(p)
+		if letter == 0 {
+			letter = 'C'
 		}
 	}
-	root := r.drives[drive]
-	if root == nil {
+	d := r.drives[letter]
+	if d == nil {
 		return nil, "", &fs.PathError{Op: "open", Path: p, Err: ErrDrive}
+	}
+	root, err := d.open()
+	if err != nil {
+		return nil, "", err
 	}
 	rel, err := r.clean(rest)
 	if err != nil {

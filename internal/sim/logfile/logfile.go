@@ -1,0 +1,83 @@
+// Package logfile writes logs that rest most of the time: a file is open while it is written to, because a process with
+// thousands of guests cannot keep each of their logs open.
+//
+// It rotates nothing and reads nothing. It imports nothing of the module; packages of the simulator may import it.
+package logfile
+
+import (
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// idle is how long a file stays open after a write.
+const idle = time.Second
+
+// File is a log that is appended to. Its methods may be called concurrently.
+type File struct {
+	path string
+	perm fs.FileMode
+
+	mu   sync.Mutex
+	file *os.File // nil while nothing is written
+	// used is set when something was written since the last look.
+	used   bool
+	closed bool
+}
+
+// Open makes the file if it is missing. The error is one of the file system.
+func Open(path string, perm fs.FileMode) (*File, error) {
+	f := &File{path: path, perm: perm}
+	if _, err := f.Write(nil); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Write implements io.Writer: it appends to the file.
+func (f *File) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return 0, os.ErrClosed
+	}
+	if f.file == nil {
+		file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, f.perm)
+		if err != nil {
+			return 0, err
+		}
+		f.file = file
+		time.AfterFunc(idle, func() { f.rest(file) })
+	}
+	f.used = true
+	return f.file.Write(p)
+}
+
+// rest closes a file that has not been written to since the last look, or looks again later.
+func (f *File) rest(file *os.File) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file != file {
+		return
+	}
+	if f.used {
+		f.used = false
+		time.AfterFunc(idle, func() { f.rest(file) })
+		return
+	}
+	f.file = nil
+	_ = file.Close() // what was written was not buffered
+}
+
+// Close ends the log; a later write fails.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.file == nil {
+		return nil
+	}
+	defer func() { f.file = nil }()
+	return f.file.Close()
+}
