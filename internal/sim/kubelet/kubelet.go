@@ -185,6 +185,7 @@ type Kubelet struct {
 	folders       *Folders
 	podConnection podConnection
 	node          *nodeState
+	cni           cniFile // belongs to runNode
 	pods          *podManager
 	ready         chan struct{}     // closed when the node is registered
 	poke          chan struct{}     // the node's files may have changed

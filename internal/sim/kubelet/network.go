@@ -26,9 +26,29 @@ func (k *Kubelet) checkNetwork() bool {
 	return changed
 }
 
+// cniFile is a CNI configuration as it was found.
+type cniFile struct {
+	path string
+	info os.FileInfo
+}
+
+// unchanged reports whether the file is as it was.
+func (c cniFile) unchanged() bool {
+	if c.info == nil {
+		return false
+	}
+	now, err := os.Stat(c.path)
+	return err == nil && os.SameFile(now, c.info) && now.ModTime().Equal(c.info.ModTime()) && now.Size() == c.info.Size()
+}
+
 // cniConfigured reports whether /etc/cni/net.d has a valid configuration. Docker with
 // kubenet or its own NAT would not need one, but every template with Docker installs a CNI.
+// A configuration that was found is read again when its file changes: every node looks each statusPeriod.
 func (k *Kubelet) cniConfigured() bool {
+	if k.cni.unchanged() {
+		return true
+	}
+	k.cni = cniFile{}
 	dir, err := k.c.Path(cniFolder)
 	if err != nil {
 		return false
@@ -38,8 +58,17 @@ func (k *Kubelet) cniConfigured() bool {
 		return false
 	}
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		return err == nil && validCNI(e.Name(), data)
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			return false
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !validCNI(e.Name(), data) {
+			return false
+		}
+		k.cni = cniFile{path, info}
+		return true
 	})
 }
 
