@@ -362,11 +362,18 @@ func TestPortsWithoutSockets(t *testing.T) {
 		t.Errorf("a closed port: %v", err)
 	}
 	first.Close()
+	first.Close() // twice is once
 	third, err := f.Listen(vnetID, machine, 10250, "kubelet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	serve(t, third, "a socket again")
+	if _, err := f.Listen(vnetID, machine, 22, "ssh"); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Listeners(); len(got) != 2 || got[0].Actual == "" || got[1].Actual != "" {
+		t.Errorf("Listeners with one socket again: %+v", got)
+	}
 	if got := read(net.Dial("tcp", third.Addr().String())); got != "a socket again" {
 		t.Errorf("%q", got)
 	}

@@ -64,12 +64,12 @@ func (l *openListener) Close() error {
 }
 
 func (l *openListener) closeLocked() error {
+	if _, open := l.f.owned[l]; open && l.node && l.inside() == nil {
+		l.f.sockets--
+	}
 	delete(l.f.owned, l)
 	if l.f.ports[l.asked] == l {
 		delete(l.f.ports, l.asked)
-	}
-	if l.node && l.inside() == nil {
-		l.f.sockets--
 	}
 	return l.Listener.Close()
 }
@@ -98,13 +98,8 @@ func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openLis
 		}
 		open.Listener = newInside(at)
 	} else {
-		l, err := f.c.Listen(at.String())
-		if err != nil && at.Port() < 1024 {
-			var again error
-			if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), fallbackPort(at.Port())).String()); again != nil {
-				return nil, fmt.Errorf("%s: %w; and on the fallback port: %w", what, err, again)
-			}
-		} else if err != nil {
+		l, err := f.socket(at)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 		open.Listener = l
@@ -115,6 +110,19 @@ func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openLis
 	f.owned[open] = struct{}{}
 	f.ports[at] = open
 	return open, nil
+}
+
+// socket listens at an address, or at the fallbackPort of a port that the system denies.
+func (f *Fabric) socket(at netip.AddrPort) (net.Listener, error) {
+	l, err := f.c.Listen(at.String())
+	if err == nil || at.Port() >= 1024 {
+		return l, err
+	}
+	l, again := f.c.Listen(netip.AddrPortFrom(at.Addr(), fallbackPort(at.Port())).String())
+	if again != nil {
+		return nil, fmt.Errorf("%w; and on the fallback port: %w", err, again)
+	}
+	return l, nil
 }
 
 func actual(l net.Listener) netip.AddrPort {
