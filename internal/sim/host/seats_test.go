@@ -68,8 +68,8 @@ func TestRunningSeats(t *testing.T) {
 		"few files": {files: 1024, sockets: 128, guests: 16},
 		"none":      {files: 0, guests: 16},
 		"unlimited": {files: 1<<64 - 1, guests: 1 << 24 / 3},
-		"a thousand nodes": {files: 4500, sockets: 500, guests: 1000, why: "it waits for another guest to end: the local plane may open 4500 files, " +
-			"enough for 1000 guests; raise the limit (ulimit -n) and start the plane again for more"},
+		"a thousand nodes": {files: 4500, sockets: 500, guests: 1000, why: "it waits for another guest to end: the local plane " +
+			"may open 4500 files, enough for 1000 guests; raise the limit (ulimit -n) and start the plane again for more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSeats(1, c.files, c.sockets)

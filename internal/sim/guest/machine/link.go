@@ -183,7 +183,7 @@ func (r *Root) dropEscapes() error {
 }
 
 func (d *drive) dropEscapes() error {
-	root, err := os.OpenRoot(d.dir) // not the drive's own, which nobody may use
+	root, err := os.OpenRoot(d.dir) // not the drive's own, which may never be used
 	if err != nil {
 		return err
 	}
