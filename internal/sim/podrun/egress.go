@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"casement.dev/casement/internal/sim/connqueue"
 )
 
 // ServeEgress answers HTTP CONNECT on a unix socket until ctx ends: what the API
@@ -30,10 +32,11 @@ func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 	if err := os.Chmod(socketPath, 0o600); err != nil {
 		return fmt.Errorf("egress socket: %w", err)
 	}
-	kubelet := newPipe()
+	// Only this egress reaches the kubelet, which has no socket.
+	kubelet := connqueue.New(&net.UnixAddr{Name: "kubelet", Net: "unix"})
 	api := &http.Server{Handler: r.kubeletAPI(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{r.cert}},
 		ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.cfg.Log.Handler(), slog.LevelDebug)}
-	go func() { _ = api.ServeTLS(kubelet, "", "") }() // ends with the pipe
+	go func() { _ = api.ServeTLS(kubelet, "", "") }() // ends with api
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodConnect {
 			http.Error(w, "this socket takes CONNECT alone", http.StatusMethodNotAllowed)
@@ -54,13 +57,17 @@ func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 	return nil
 }
 
-func (r *Runner) dial(ctx context.Context, kubelet *pipe, address string) (net.Conn, error) {
+func (r *Runner) dial(ctx context.Context, kubelet *connqueue.Listener, address string) (net.Conn, error) {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address of this node", address)
 	}
 	if to.Addr() == nodeIP && to.Port() == kubeletPort {
-		return kubelet.dial(ctx)
+		ours, theirs := net.Pipe()
+		if err := kubelet.Give(ctx, theirs); err != nil {
+			return nil, err
+		}
+		return ours, nil
 	}
 	r.mu.Lock()
 	var port uint16
@@ -93,43 +100,3 @@ func join(w http.ResponseWriter, to net.Conn) {
 	both.Go(func() { _, _ = io.Copy(from, to); from.Close() })
 	both.Wait()
 }
-
-// pipe is a listener without a socket, so that only the egress reaches it.
-type pipe struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipe() *pipe { return &pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipe) dial(ctx context.Context) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (p *pipe) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (p *pipe) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (p *pipe) Addr() net.Addr { return &net.UnixAddr{Name: "kubelet", Net: "unix"} }

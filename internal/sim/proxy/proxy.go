@@ -6,7 +6,7 @@
 // It is no proxy otherwise: it dials no server, but what its caller connects to on this
 // machine. A host that neither knows is refused, so that nothing leaves the machine.
 // It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
-// package limit alone.
+// packages limit and connqueue alone.
 package proxy
 
 import (
@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"time"
 
+	"casement.dev/casement/internal/sim/connqueue"
 	"casement.dev/casement/internal/sim/limit"
 )
 
@@ -46,7 +47,7 @@ type Config struct {
 
 // Serve answers on a listener until ctx ends, and ends its connections then.
 func Serve(ctx context.Context, l net.Listener, cfg Config) error {
-	tunnels := &queue{conns: make(chan net.Conn), closed: make(chan struct{}), addr: l.Addr()}
+	tunnels := connqueue.New(l.Addr())
 	bounds := limit.Default()
 	inner, outer := bounds.Server(cfg.Handler), bounds.Server(&front{cfg, tunnels})
 	inner.TLSConfig, l = cfg.TLS.Clone(), bounds.Listener(l)
@@ -69,7 +70,7 @@ func Serve(ctx context.Context, l net.Listener, cfg Config) error {
 // front answers the HTTP requests of the proxy's clients.
 type front struct {
 	Config
-	tunnels *queue
+	tunnels *connqueue.Listener
 }
 
 // ServeHTTP implements http.Handler.
@@ -83,7 +84,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		host, port, err := net.SplitHostPort(r.Host)
 		switch {
 		case err == nil && port == "443" && f.Serves(host):
-			f.tunnel(w, func(c net.Conn) bool { return f.tunnels.give(c) })
+			f.tunnel(w, func(c net.Conn) bool { return f.tunnels.Give(context.Background(), c) == nil })
 		case err == nil && f.Dial != nil:
 			f.connect(w, r)
 		default:
