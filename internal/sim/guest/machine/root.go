@@ -38,20 +38,31 @@ type Root struct {
 
 // drive is a directory of the host that is opened when it is first used, since few programs use D:.
 type drive struct {
-	dir  string
-	once sync.Once
-	root *os.Root
-	err  error
+	dir string
+
+	mu     sync.Mutex
+	root   *os.Root // nil until it is used
+	closed bool
 }
 
-func (d *drive) open() (*os.Root, error) {
-	d.once.Do(func() { d.root, d.err = os.OpenRoot(d.dir) })
-	return d.root, d.err
+// open opens the drive. One that could not be opened, such as without a free file, is tried again.
+func (d *drive) open() (root *os.Root, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, fs.ErrClosed
+	}
+	if d.root == nil {
+		d.root, err = os.OpenRoot(d.dir)
+	}
+	return d.root, err
 }
 
 // close ends the drive, which cannot be opened any more.
 func (d *drive) close() error {
-	d.once.Do(func() { d.err = fs.ErrClosed })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
 	if d.root == nil {
 		return nil
 	}
@@ -131,7 +142,7 @@ func (r *Root) locate(p string) (*os.Root, string, error) {
 	}
 	root, err := d.open()
 	if err != nil {
-		return nil, "", err
+		return nil, "", rename(err, p)
 	}
 	rel, err := r.clean(rest)
 	if err != nil {
