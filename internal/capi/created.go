@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,21 +66,20 @@ func (u *unseen) remove(k writtenKey) {
 	delete(u.objects, k)
 }
 
-// of returns the objects of a kind in a fixed order, and forgets those whose time is over.
-func (u *unseen) of(kind string, group string) (keys []writtenKey) {
+// of returns the objects of a kind, and forgets those whose time is over.
+func (u *unseen) of(kind string, group string) map[writtenKey]unseenObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := time.Now()
+	objects, now := map[writtenKey]unseenObject{}, time.Now()
 	for k, o := range u.objects {
 		switch {
 		case now.After(o.until):
 			delete(u.objects, k)
 		case k.kind.Kind == kind && k.kind.Group == group:
-			keys = append(keys, k)
+			objects[k] = o
 		}
 	}
-	slices.SortFunc(keys, func(a, b writtenKey) int { return strings.Compare(a.name.String(), b.name.String()) })
-	return keys
+	return objects
 }
 
 // get returns an object.
@@ -93,20 +93,24 @@ func (u *unseen) get(k writtenKey) (unseenObject, bool) {
 // List implements client.Reader: objects that this client created are in it before the cache has them. While the API
 // server may still create one of them it is an error, and the caller asks again.
 func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	kind, err := f.GroupVersionKindFor(list)
+	if err != nil {
+		return f.Client.List(ctx, list, opts...) // of no known kind, so without objects of this client
+	}
+	// The objects are looked up before the cache is: a list that begins later may see that the cache has one of them,
+	// which is unseen no more, and this list was made without it.
+	noted := f.unseen.of(strings.TrimSuffix(kind.Kind, "List"), kind.Group)
 	if err := f.Client.List(ctx, list, opts...); err != nil {
 		return err
 	}
-	kind, err := f.GroupVersionKindFor(list)
-	if err != nil {
-		return nil //nolint:nilerr // a list of no known kind has no object of this client
-	}
 	var missing []client.Object
 	options := (&client.ListOptions{}).ApplyOptions(opts)
-	for _, k := range f.unseen.of(strings.TrimSuffix(kind.Kind, "List"), kind.Group) {
+	keys := slices.SortedFunc(maps.Keys(noted), func(a, b writtenKey) int { return strings.Compare(a.name.String(), b.name.String()) })
+	for _, k := range keys {
 		if err := f.settle(ctx, k, options); err != nil {
 			return err
 		}
-		obj, err := f.lacking(ctx, k)
+		obj, err := f.lacking(ctx, k, noted[k].Object)
 		if err != nil {
 			return err
 		}
@@ -137,14 +141,14 @@ func (f *fresh) settle(ctx context.Context, k writtenKey, options *client.ListOp
 }
 
 // lacking returns an object that was created, as it was written last, or nil if nothing is known of it any more. An
-// object that the cache has by now may have come after the list, and is returned for the last time.
-func (f *fresh) lacking(ctx context.Context, k writtenKey) (client.Object, error) {
-	noted, ok := f.unseen.get(k)
-	if !ok || noted.doubtful {
+// object that the cache has by now may have come after the list, and is returned once more. of is the object as it was
+// noted before the list.
+func (f *fresh) lacking(ctx context.Context, k writtenKey, of client.Object) (client.Object, error) {
+	noted, still := f.unseen.get(k)
+	if still && noted.doubtful {
 		return nil, nil //nolint:nilnil // there is no such object, which is no error
 	}
-	created := noted.Object
-	cached, _ := reflect.New(reflect.TypeOf(created).Elem()).Interface().(client.Object)
+	cached, _ := reflect.New(reflect.TypeOf(of).Elem()).Interface().(client.Object)
 	err := f.Client.Get(ctx, k.name, cached)
 	if err == nil {
 		f.unseen.remove(k)
@@ -153,6 +157,10 @@ func (f *fresh) lacking(ctx context.Context, k writtenKey) (client.Object, error
 	if !apierrors.IsNotFound(err) {
 		return nil, err
 	}
+	if !still {
+		return nil, nil //nolint:nilnil // it was deleted
+	}
+	created := noted.Object
 	if value, ok := f.written.Get(k); ok {
 		if last, ok := value.(client.Object); ok && last.GetUID() == created.GetUID() {
 			created = last

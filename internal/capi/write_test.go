@@ -225,6 +225,46 @@ func TestFreshList(t *testing.T) {
 	}
 }
 
+// overtaken is a client whose cache gets what is missing, and serves another list, after it has made a list without it.
+type overtaken struct {
+	*behind
+	meanwhile func()
+}
+
+func (o *overtaken) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := o.behind.List(ctx, list, opts...)
+	if meanwhile := o.meanwhile; meanwhile != nil {
+		o.meanwhile = nil
+		o.seen = true
+		meanwhile()
+	}
+	return err
+}
+
+// TestFreshListOvertaken checks that a list has what was created although a later list has seen meanwhile that the cache
+// has it: a MachineSet deletes the infrastructure of a machine that its list lacks.
+func TestFreshListOvertaken(t *testing.T) {
+	mine := client.MatchingLabels{"list": "overtaken"}
+	cache := &overtaken{behind: &behind{Client: api}}
+	c := newFresh(cache, api)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "overtaken", Labels: mine}}
+	if err := c.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	count := func() int {
+		var list coordinationv1.LeaseList
+		if err := c.List(t.Context(), &list, mine); err != nil {
+			t.Error(err)
+		}
+		return len(list.Items)
+	}
+	later := 0
+	cache.meanwhile = func() { later = count() }
+	if earlier := count(); earlier != 1 || later != 1 {
+		t.Errorf("the list has %d objects, and the one that overtook it %d, want 1 in each", earlier, later)
+	}
+}
+
 // mute is a client whose creations end with an error, carried out or not.
 type mute struct {
 	*behind
