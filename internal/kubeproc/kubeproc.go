@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -73,6 +74,8 @@ type Config struct {
 	// the API server reaches pods. The controller manager runs the controllers of
 	// Deployments and Services then as well.
 	EgressConfig string
+	// CRDs, when set, returns the kinds that the API server serves once Start returns, for the CA (PEM) of the plane.
+	CRDs func(ca []byte) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
 	// with neither bodies nor answers, or Everyone.
 	AuditOf string
@@ -126,13 +129,16 @@ func (p *Plane) path(elem ...string) string {
 func (p *Plane) start(ctx context.Context) error {
 	// etcd wants a socket path relative to its working directory, which keeps it
 	// below the length that the kernel allows. Its log has what its database gets once a
-	// second instead of ten times.
-	socket := "unix://etcd:1"
+	// second instead of ten times. A lone member waits for up to an election's time before it
+	// leads, so that is short.
+	socket := "unix://" + etcdSocket
+	_, err := os.Stat(p.path("etcd"))
+	fresh := errors.Is(err, os.ErrNotExist)
 	if err := p.run("etcd",
 		"--name=management", "--data-dir="+p.path("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+socket, "--advertise-client-urls="+socket,
 		"--listen-peer-urls=unix://peer:1", "--initial-advertise-peer-urls=unix://peer:1", "--initial-cluster=management=unix://peer:1",
-		"--logger=zap", "--log-level=warn", "--backend-batch-interval=1s"); err != nil {
+		"--logger=zap", "--log-level=warn", "--backend-batch-interval=1s", "--heartbeat-interval=100", "--election-timeout=500"); err != nil {
 		return err
 	}
 	if err := p.writeAuditPolicy(); err != nil {
@@ -144,7 +150,29 @@ func (p *Plane) start(ctx context.Context) error {
 	if err := os.WriteFile(p.path("kubeconfig"), p.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
-	return p.await(ctx, roleHook, priorityHook)
+	if p.cfg.CRDs == nil {
+		return p.await(ctx, roleHook, priorityHook)
+	}
+	crds, err := p.cfg.CRDs(p.keys.caCert)
+	if err != nil {
+		return err
+	}
+	if fresh {
+		if err := p.seed(ctx, crds); err != nil {
+			return err
+		}
+	}
+	if err := p.await(ctx, roleHook, priorityHook); err != nil {
+		return err
+	}
+	if !fresh {
+		return InstallCRDs(ctx, p.Config(), crds)
+	}
+	client, err := crdClient(p.Config())
+	if err != nil {
+		return err
+	}
+	return awaitServed(ctx, client, crds)
 }
 
 // StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service accounts. It

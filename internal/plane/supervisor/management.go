@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/plane"
@@ -20,6 +22,8 @@ const planeHost = "127.0.0.1"
 type management struct {
 	plane *kubeproc.Plane
 	dir   plane.Dir
+	// kinds are those that the API server began with, until the managers serve them.
+	kinds *kinds
 }
 
 func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
@@ -27,10 +31,18 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName},
 		AuditOf: c.opts.AuditOf, Records: c.opts.Dir.Records(), OnWait: c.wait,
 	}
+	var began *kinds
 	if c.opts.Bare {
 		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")
 		if err := c.writeEgress(cfg.EgressConfig); err != nil {
 			return nil, err
+		}
+	} else {
+		cfg.CRDs = func(ca []byte) (_ []*apiextensionsv1.CustomResourceDefinition, err error) {
+			if began, err = newKinds(ca); err != nil {
+				return nil, err
+			}
+			return began.crds, nil
 		}
 	}
 	plane, err := kubeproc.Start(ctx, cfg)
@@ -38,7 +50,7 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 		return nil, err
 	}
 	c.mu.Lock()
-	c.management = &management{plane: plane, dir: c.opts.Dir}
+	c.management = &management{plane: plane, dir: c.opts.Dir, kinds: began}
 	c.mu.Unlock()
 	if err := os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600); err != nil {
 		return plane.Stop, err

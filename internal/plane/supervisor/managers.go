@@ -1,13 +1,11 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,33 +14,23 @@ import (
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
-	"casement.dev/casement/internal/freeport"
-	"casement.dev/casement/internal/helm/crds"
 	"casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/proxy"
 )
-
-// webhookPorts are the ports of the four webhook servers.
-type webhookPorts struct {
-	capi.Ports
-	casement int
-}
 
 // startManagers runs Cluster API and casement, restarts them when they end, and returns when they serve.
 func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
@@ -71,25 +59,27 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	return end, c.management.plane.StartControllerManager(ctx)
 }
 
-// runManagers installs the CRDs, runs the managers, installs the webhook configurations once the managers answer, and
-// calls serving. It returns when a manager or ctx ends, after all managers have ended.
+// runManagers installs the CRDs unless the API server began with them, runs the managers, installs the webhook
+// configurations once the managers answer, and calls serving. It returns when a manager or ctx ends, after all managers
+// have ended.
 func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	plane := c.management.plane
-	ports, err := chooseWebhookPorts()
-	if err != nil {
-		return err
-	}
 	caCert, caKey := plane.CA()
+	kinds := c.management.kinds
+	c.management.kinds = nil
+	if kinds == nil {
+		var err error
+		if kinds, err = newKinds(caCert); err != nil {
+			return err
+		}
+		if err := kubeproc.InstallCRDs(ctx, plane.Config(), kinds.crds); err != nil {
+			return err
+		}
+	}
+	ports := kinds.ports
 	certs := c.opts.Dir.Path("webhook")
 	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
 		return fmt.Errorf("make the webhooks' certificate: %w", err)
-	}
-	providers, err := capi.Manifests(planeHost, ports.Ports, caCert)
-	if err != nil {
-		return err
-	}
-	if err := c.installKinds(ctx, providers); err != nil {
-		return err
 	}
 	if err := c.bindRights(ctx); err != nil {
 		return err
@@ -129,62 +119,13 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 				return err
 			}
 		}
-		if err := c.installRequests(run, providers, ports, caCert); err != nil {
+		if err := c.installRequests(run, kinds.providers, ports, caCert); err != nil {
 			return err
 		}
 		serving()
 		return nil
 	})
 	return group.Wait()
-}
-
-// installKinds installs the CRDs of casement, of Cluster API, and of its addon provider for Helm.
-func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider) error {
-	kinds, err := config.CRDs()
-	if err != nil {
-		return err
-	}
-	for _, p := range providers {
-		kinds = append(kinds, p.CRDs...)
-	}
-	charts, err := crds.All()
-	if err != nil {
-		return err
-	}
-	kinds = append(kinds, charts...)
-	labelForClusterctl(kinds)
-	slices.SortStableFunc(kinds, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return cmp.Compare(rank(a), rank(b)) })
-	return kubeproc.InstallCRDs(ctx, c.management.plane.Config(), kinds)
-}
-
-// templateKinds are the kinds that a cluster's manifest contains, those with large schemas first. They are
-// installed before all others: an API server delays the creation of an object by two seconds while its kind is
-// younger than that (serveResource of apiextensions-apiserver, as of Kubernetes 1.36).
-var templateKinds = []string{
-	"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", "kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io",
-	"clusters.cluster.x-k8s.io", "azureclusters.infrastructure.cluster.x-k8s.io",
-	"azuremachinetemplates.infrastructure.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io",
-	"machinehealthchecks.cluster.x-k8s.io", "azureclusteridentities.infrastructure.cluster.x-k8s.io",
-	"machinepools.cluster.x-k8s.io", "azuremachinepools.infrastructure.cluster.x-k8s.io",
-	"kubeadmconfigs.bootstrap.cluster.x-k8s.io", "clusterresourcesets.addons.cluster.x-k8s.io",
-}
-
-// rank returns the place of a kind in the order of installation.
-func rank(crd *apiextensionsv1.CustomResourceDefinition) int {
-	if i := slices.Index(templateKinds, crd.Name); i >= 0 {
-		return i
-	}
-	return len(templateKinds)
-}
-
-// chooseWebhookPorts chooses the ports at each start, as the webhook configurations are written at each start too. If
-// another program takes a port in between, only that start fails.
-func chooseWebhookPorts() (webhookPorts, error) {
-	ports, err := freeport.Choose(planeHost, 4)
-	if err != nil {
-		return webhookPorts{}, err
-	}
-	return webhookPorts{Ports: capi.Ports{Core: ports[0], Bootstrap: ports[1], ControlPlane: ports[2]}, casement: ports[3]}, nil
 }
 
 // managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
@@ -363,18 +304,3 @@ func planeIdentity(clientSecret string) *corev1.Secret {
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }
-
-// labelForClusterctl marks the kinds of Cluster API's providers as clusterctl does when
-// it installs them: its commands, and the graph of owners that move follows, look for
-// kinds by this label.
-func labelForClusterctl(crds []*apiextensionsv1.CustomResourceDefinition) {
-	for _, crd := range crds {
-		if crd.Labels[clusterv1.ProviderNameLabel] != "" {
-			crd.Labels[clusterctlLabel] = ""
-		}
-	}
-}
-
-// clusterctlLabel is on everything that clusterctl installs.
-// Source: cluster-api.sigs.k8s.io/developer/providers/contracts/clusterctl.
-const clusterctlLabel = "clusterctl.cluster.x-k8s.io"

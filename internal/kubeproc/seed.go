@@ -1,0 +1,127 @@
+package kubeproc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// etcdSocket is the socket of etcd in Config.Dir.
+const etcdSocket = "etcd:1"
+
+// crdPrefix is the prefix of the keys below which an API server stores CRDs.
+const crdPrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+
+// seed writes the CRDs into a new etcd as an API server stores them once it serves them. An API server that creates
+// them is busy with them for some two seconds, as its controllers write the status of each one.
+func (p *Plane) seed(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	dir, err := os.Open(p.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	// The path by way of the directory is short enough for the address of a socket, however long the directory's is.
+	socket := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), etcdSocket)
+	var dialer net.Dialer
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	now := metav1.Now()
+	group, putting := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for _, crd := range crds {
+		group.Go(func() error {
+			value, err := json.Marshal(established(crd, now))
+			if err != nil {
+				return err
+			}
+			if err := p.put(putting, client, crdPrefix+crd.Name, value); err != nil {
+				return fmt.Errorf("write CRD %s to etcd: %w", crd.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// established returns a CRD as the API server leaves it when it serves it.
+// Source: the defaults, the strategy and the controllers of apiextensions-apiserver.
+func established(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) *apiextensionsv1.CustomResourceDefinition {
+	crd = crd.DeepCopy()
+	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
+	crd.UID, crd.Generation, crd.CreationTimestamp = types.UID(uuid.NewString()), 1, now
+	crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	crd.Status.AcceptedNames = crd.Spec.Names
+	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: now,
+			Reason: "NoConflicts", Message: "no conflicts found"},
+		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: now,
+			Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
+	}
+	return crd
+}
+
+// put writes a key by the JSON gateway of etcd's API, and waits until etcd serves, with await's limits.
+func (p *Plane) put(ctx context.Context, client *http.Client, key string, value []byte) error {
+	body, err := json.Marshal(struct {
+		Key   []byte `json:"key"`
+		Value []byte `json:"value"`
+	}{[]byte(key), value})
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://etcd/v3/kv/put", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		err = send(client, request)
+		if !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		if stuck := p.stuck(); stuck != nil {
+			return stuck
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("etcd does not answer: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// send sends a request and returns an error unless it was carried out.
+func send(client *http.Client, r *http.Request) error {
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd answers %s: %.300s", resp.Status, answer)
+	}
+	return nil
+}
