@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/tuning"
 )
 
 // lookPeriod is the interval at which a command reads the status of a starting plane.
@@ -30,6 +31,7 @@ func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	defer log.Close()
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), tuning.Starting(tuning.Roomy)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := process.WithSlack(cmd.Start); err != nil {
 		return 0, nil, fmt.Errorf("start the local plane: %w", err)

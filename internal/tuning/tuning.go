@@ -6,7 +6,7 @@
 // the time. A program uses half the processors, because several are busy at the same time.
 //
 // It does not free memory that is in use, and what the user's environment sets comes first. It imports nothing of the
-// project; internal/kubeproc, internal/sim/host, internal/plane/supervisor and cmd/casement-kube may import it.
+// project; internal/kubeproc, internal/sim/host, internal/plane, its supervisor and cmd/casement-kube may import it.
 package tuning
 
 import (
@@ -26,6 +26,9 @@ const (
 	// controllers is that of a controller manager: its passes over all nodes and pods leave much garbage, and its
 	// heap is small.
 	controllers = 400
+	// starting is that of every program while its packages are initialised: a collection of a small heap is a wait for
+	// threads rather than work.
+	starting = 800
 	// scarce is the growth of every program when memory is scarce.
 	scarce = 50
 )
@@ -44,7 +47,8 @@ const (
 	step   = 10
 )
 
-// variable is the environment variable with a program's growth on a machine with memory to spare.
+// variable is the environment variable with a program's growth on a machine with memory to spare. Where it is set,
+// GOGC is the growth at the start and not the user's.
 const variable = "CASEMENT_HEAP_GROWTH"
 
 // processors is how many processors each program of a plane uses: half of those that this process had at its start, and
@@ -55,25 +59,33 @@ var processors = max(1, runtime.GOMAXPROCS(0)/2)
 // Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
 // environment of this process sets.
 func Env(program string) []string {
-	var env []string
-	if !set() {
-		growth := Roomy
-		if program == "kube-controller-manager" {
-			growth = controllers
-		}
-		env = append(env, variable+"="+strconv.Itoa(growth))
+	growth := Roomy
+	if program == "kube-controller-manager" {
+		growth = controllers
 	}
+	env := Starting(growth)
 	if !setProcessors() {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(processors))
 	}
 	return env
 }
 
+// Starting returns the environment of a program that calls Follow or FollowEnv and is to collect little garbage until
+// then; nothing where the user has decided.
+func Starting(growth int) []string {
+	if set() {
+		return nil
+	}
+	return []string{variable + "=" + strconv.Itoa(growth), "GOGC=" + strconv.Itoa(by(starting))}
+}
+
 // setProcessors reports whether the user has decided how many processors a program uses.
 func setProcessors() bool { return os.Getenv("GOMAXPROCS") != "" }
 
 // set reports whether the user has decided how garbage is collected.
-func set() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
+func set() bool {
+	return os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" && os.Getenv(variable) == ""
+}
 
 // FollowEnv follows the machine's memory as Env says; without its variable it does nothing. The runtime itself
 // follows GOMAXPROCS.
@@ -96,6 +108,9 @@ func follow(growth int) {
 	if set() {
 		return
 	}
+	// What this process starts is given a growth of its own.
+	os.Unsetenv("GOGC")
+	os.Unsetenv(variable)
 	now := by(growth)
 	debug.SetGCPercent(now)
 	go func() {
