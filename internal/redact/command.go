@@ -102,11 +102,11 @@ func command(pattern string, parts ...string) rule {
 // with ^ is at their beginning.
 func (r rule) and(parts ...string) rule {
 	may := r.may
-	r.may = func(s, lower string) bool {
+	r.may = func(t *subject) bool {
 		return slices.ContainsFunc(parts, func(part string) bool {
 			begin, at := strings.CutPrefix(part, "^")
-			return at && strings.HasPrefix(lower, begin) || !at && strings.Contains(lower, part)
-		}) && may(s, lower)
+			return at && strings.HasPrefix(t.lower, begin) || !at && t.has(part)
+		}) && may(t)
 	}
 	return r
 }

@@ -18,7 +18,7 @@ const maxDepth = 3
 
 // encoded takes out the base64 of texts with secrets.
 func encoded(s string, depth int) string {
-	if depth >= maxDepth || !longWord(s, "") {
+	if depth >= maxDepth || !longWord(s) {
 		return s
 	}
 	return base64Run.ReplaceAllStringFunc(s, func(run string) string {

@@ -21,7 +21,7 @@ var (
 // beginsEncoded reports whether a private key begins in the base64 on a line, which may go
 // on in the next ones.
 func beginsEncoded(line string) bool {
-	if !longWord(line, "") {
+	if !longWord(line) {
 		return false
 	}
 	for _, run := range base64Run.FindAllString(line, -1) {

@@ -20,15 +20,16 @@ func Text(s string) string {
 
 // redacted is s without secrets, which was encoded depth times.
 func redacted(s string, depth int) string {
-	lower := strings.ToLower(s)
+	t := newSubject(s)
 	if strings.ContainsAny(s, ".:=,$<~ \t\r\n\f\v") { // else it is a word alone
-		s = apply(texts, s, lower)
+		t.apply(texts)
 	}
-	s = encoded(apply(tokens, s, lower), depth)
-	if commandLike(s) {
-		s = apply(commands, s, lower)
+	t.apply(tokens)
+	t.text = encoded(t.text, depth)
+	if commandLike(t.text) {
+		t.apply(commands)
 	}
-	return s
+	return t.text
 }
 
 // Object takes the secrets out of decoded JSON or YAML, in place where it can, and

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// rule replaces what matches with its own replacement text. may says of a text and
-// its lower case whether there can be a match; it is much faster than the search. when,
-// where there is one, decides about a match by the match and its groups.
+// rule replaces what matches with its own replacement text. may says of a text whether there
+// can be a match; it is much faster than the search. when, where there is one, decides about a
+// match by the match and its groups.
 type rule struct {
 	find *regexp.Regexp
 	with string
-	may  func(s, lower string) bool
+	may  func(*subject) bool
 	when func(groups []string) bool
 }
 
@@ -38,28 +38,24 @@ func (r rule) replace(s string) string {
 	return string(append(out, s[end:]...))
 }
 
-// apply replaces what the rules find. lower is the lower case of s, of which earlier
-// rules may have taken something.
-func apply(rules []rule, s, lower string) string {
+// apply replaces what the rules find.
+func (t *subject) apply(rules []rule) {
 	for _, r := range rules {
-		if r.may(s, lower) {
-			s = r.replace(s)
+		if r.may(t) {
+			t.text = r.replace(t.text)
 		}
 	}
-	return s
 }
 
 // holds and holdsLower are texts of which a match has one.
-func holds(parts ...string) func(string, string) bool {
-	return func(s, _ string) bool { return hasAny(s, parts) }
+func holds(parts ...string) func(*subject) bool {
+	return func(t *subject) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(t.text, part) })
+	}
 }
 
-func holdsLower(parts ...string) func(string, string) bool {
-	return func(_, lower string) bool { return hasAny(lower, parts) }
-}
-
-func hasAny(s string, parts []string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
+func holdsLower(parts ...string) func(*subject) bool {
+	return func(t *subject) bool { return t.hasAny(parts) }
 }
 
 // secretNames end the name of a field whose value is a secret. A name is also written
@@ -73,9 +69,6 @@ var secretNames = []string{
 	"host-key-secret", "credentials", "credential", "secret-key", "custom-data", "user-data", "sas-token",
 	"token-secret", "connection-string", "protected-settings", "protected-parameters", "api-key",
 }
-
-// stems are what secretNames have in them, one each at least.
-var stems = []string{"passw", "passphrase", "secret", "data", "token", "key", "connection", "protected"}
 
 // secretWords matches the secretNames.
 var secretWords = strings.ReplaceAll(strings.Join(secretNames, "|"), "-", "[-_]?")
@@ -109,16 +102,47 @@ func password(groups []string) bool {
 	}, func(word string) bool { return strings.HasSuffix(name, word) })
 }
 
-func named(s, lower string) bool { return strings.ContainsAny(s, ":=") && hasAny(lower, stems) }
-
-// dotted reports whether a dot has room for a bootstrap token around it.
-func dotted(s, _ string) bool {
-	for i := 6; i+16 < len(s); i++ {
-		if s[i] == '.' && s[i-6] != '.' && s[i+16] != '.' {
+// named reports whether a text has one of the secretNames before what assigns to it.
+func named(t *subject) bool {
+	for i := range len(t.lower) {
+		if c := t.lower[i]; c != ':' && c != '=' {
+			continue
+		}
+		name := strings.TrimRight(t.lower[:i], " \t\r\n\f\v")
+		if len(name) > 0 && (name[len(name)-1] == '"' || name[len(name)-1] == '\'') {
+			name = name[:len(name)-1]
+		}
+		name = strings.TrimRight(name, `\`)
+		name = squeeze.Replace(name[max(0, len(name)-longestName):])
+		if slices.ContainsFunc(squeezed, func(end string) bool { return strings.HasSuffix(name, end) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// longestName is more than the length of each of the secretNames.
+const longestName = 40
+
+// bootstrapToken reports whether a text has a dot with the characters of a bootstrap token around it.
+func bootstrapToken(t *subject) bool {
+	for i := 6; i+16 < len(t.text); i++ {
+		if t.text[i] == '.' && allOf(t.text[i-6:i], lowerOrDigit) && allOf(t.text[i+1:i+17], lowerOrDigit) {
+			return true
+		}
+	}
+	return false
+}
+
+func lowerOrDigit(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+func allOf(s string, is func(byte) bool) bool {
+	for i := range len(s) {
+		if !is(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Values of fields: quoted, or up to what ends them in JSON, YAML, a connection string
@@ -146,7 +170,7 @@ var texts = []rule{
 		may: holdsLower("authorization")},
 	{find: regexp.MustCompile(`(?i)\bbearer\s+[^\s"']+`), with: "Bearer " + Mark, may: holdsLower("bearer")},
 	// A bootstrap token: six characters, a dot, sixteen. The ID is public.
-	{find: regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), with: "$1." + Mark, may: dotted},
+	{find: regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), with: "$1." + Mark, may: bootstrapToken},
 	// A password's hash as in /etc/shadow, and a client secret of Microsoft Entra ID.
 	{find: regexp.MustCompile(`\$(?:1|2[aby]|5|6|y)\$[./A-Za-z0-9$=,]{16,}`), with: Mark, may: holds("$")},
 	{find: regexp.MustCompile(`[A-Za-z0-9_.~-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}`), with: Mark, may: holds("Q~")},
@@ -165,7 +189,7 @@ var texts = []rule{
 		`connectionstring))>\s*(?:<value>\s*)?)` +
 		`[^<\s][^<]*`), with: "${1}" + Mark, may: holdsLower("password>", "secret>", "token>", "key>", "passphrase>", "string>")},
 	{find: regexp.MustCompile(`(?i)([?&](?:code|access_token)=)[^&\s"']+`), with: "${1}" + Mark,
-		may: func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
+		may: func(t *subject) bool { return strings.ContainsAny(t.text, "?&") }},
 	{find: regexp.MustCompile(`(?i)((?:^|[?&;\s"']|%26|signature=)sig(?:=|%3d))[^&\s"';%]+(?:%[0-9a-f]{2}[^&\s"';%]*)*`),
 		with: "${1}" + Mark, may: holdsLower("sig=", "sig%3d")},
 	// XML that names the field in one attribute, and has its value in the next.

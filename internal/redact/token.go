@@ -82,7 +82,7 @@ const assigned = `[ \t\w.-]{0,20}[\s'"]{0,3}(?:=>|=|>|:{1,3}=|\|\||:|\?=|,)[` + 
 var tokens = slices.Concat(shaped(), []rule{
 	{find: regexp.MustCompile(`(?i)(^|[^a-z0-9])` + anyOf(prefixes) + `([\w.~+/=-]{16,})`), with: "${1}" + Mark,
 		may: holdsLower(prefixes...), when: mixed},
-	{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/_.-])s\.([A-Za-z0-9]{24})\b`), with: "${1}" + Mark, may: holds("s."), when: mixed},
+	{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/_.-])s\.([A-Za-z0-9]{24})\b`), with: "${1}" + Mark, may: vaultToken, when: mixed},
 	{find: regexp.MustCompile(`(?i)(` + anyOf(services) + assigned + `)([\w=%:+/-]{14,})`), with: "${1}" + Mark,
 		may:  holdsLower(services...),
 		when: func(groups []string) bool { return mixed(groups) && !strings.Contains(groups[2], "://") }},
@@ -96,9 +96,27 @@ var tokens = slices.Concat(shaped(), []rule{
 			return groups[2] != "name" && groups[2] != "namespace" && groups[2] != "kind" && groups[2] != "resourceVersion"
 		}},
 	// A name with a word for a secret anywhere, and a value that only chance writes.
-	{find: regexp.MustCompile(`(?i)((?:access|auth|api|cred|key|passw|secret|token)[\w.-]{0,20}["']?\s*(?:=>|:=|` +
-		`[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: longWord, when: random},
+	{find: regexp.MustCompile(`(?i)(` + anyOf(secretParts) + `[\w.-]{0,20}["']?\s*(?:=>|:=|` +
+		`[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: func(t *subject) bool {
+		return strings.ContainsAny(t.text, ":=") && t.hasAny(secretParts) && longWord(t.text)
+	}, when: random},
 })
+
+// secretParts are in the names of fields that may have a secret.
+var secretParts = strings.Fields("access auth api cred key passw secret token")
+
+// vaultToken reports whether a text has what a token of HashiCorp Vault begins with, and characters for the rest.
+func vaultToken(t *subject) bool {
+	for rest := t.text; ; {
+		var found bool
+		if _, rest, found = strings.Cut(rest, "s."); !found {
+			return false
+		}
+		if len(rest) >= 24 && allOf(rest[:24], func(c byte) bool { return lowerOrDigit(c) || c >= 'A' && c <= 'Z' }) {
+			return true
+		}
+	}
+}
 
 // shaped returns the rules of the shapes.
 func shaped() (rules []rule) {
@@ -110,7 +128,7 @@ func shaped() (rules []rule) {
 }
 
 // longWord reports whether a text has 20 characters of base64's alphabets in a row.
-func longWord(s, _ string) bool {
+func longWord(s string) bool {
 	run := 0
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -1,0 +1,44 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// subject is a text from which secrets are taken.
+type subject struct {
+	// text is what the rules have left so far.
+	text string
+	// lower is the lower case of the whole text.
+	lower string
+	// pairs has a bit for each two bytes that follow each other in lower, which several pairs share: most rules look for
+	// words of which a text has not even the beginning.
+	pairs [64]uint64
+}
+
+func newSubject(s string) *subject {
+	t := &subject{text: s, lower: strings.ToLower(s)}
+	for i := 1; i < len(t.lower); i++ {
+		word, bit := pair(t.lower[i-1], t.lower[i])
+		t.pairs[word] |= bit
+	}
+	return t
+}
+
+// pair returns the place of a pair in the bits.
+func pair(a, b byte) (word int, bit uint64) {
+	n := (uint(a)*37 + uint(b)) % (64 * 64)
+	return int(n / 64), 1 << (n % 64)
+}
+
+// has reports whether the text has a part, which is in lower case.
+func (t *subject) has(part string) bool {
+	if len(part) > 1 {
+		if word, bit := pair(part[0], part[1]); t.pairs[word]&bit == 0 {
+			return false
+		}
+	}
+	return strings.Contains(t.lower, part)
+}
+
+func (t *subject) hasAny(parts []string) bool { return slices.ContainsFunc(parts, t.has) }
