@@ -35,11 +35,12 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 // readConsole reads the console of one instance and returns when to read it again, or 0 for
 // never.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now time.Time) (time.Duration, error) {
-	before, reported := m.shown.DeepCopy(), conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
+	reported := conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
 	if m.machine == nil || m.machine.Status.NodeRef.IsDefined() {
 		if reported == nil || m.machine == nil || conditions.IsTrue(m.shown, infrav1.BootstrapSucceededCondition) {
 			return 0, nil
 		}
+		before := m.shown.DeepCopy()
 		condition.True(m.shown, infrav1.BootstrapSucceededCondition, condition.Provisioned)
 		return 0, client.IgnoreNotFound(r.Client.Status().Patch(ctx, m.shown, client.MergeFrom(before)))
 	}
@@ -53,6 +54,7 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now t
 		return again, nil
 	}
 	if reason, message, failed := cloud.BootstrapFailure(text, m.machine.Name); failed {
+		before := m.shown.DeepCopy()
 		condition.False(m.shown, infrav1.BootstrapSucceededCondition, reason, message)
 		return again, client.IgnoreNotFound(r.Client.Status().Patch(ctx, m.shown, client.MergeFrom(before)))
 	}
