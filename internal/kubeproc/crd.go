@@ -21,6 +21,30 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
+// startWithCRDs waits until the API server serves administrators and Config.CRDs, which a new etcd is given before.
+func (p *Plane) startWithCRDs(ctx context.Context, fresh bool) error {
+	crds, err := p.cfg.CRDs(p.keys.caCert)
+	if err != nil {
+		return err
+	}
+	if fresh {
+		if err := p.seed(ctx, crds); err != nil {
+			return err
+		}
+	}
+	if err := p.await(ctx, roleHook, priorityHook); err != nil {
+		return err
+	}
+	if !fresh {
+		return InstallCRDs(ctx, p.Config(), crds)
+	}
+	client, err := crdClient(p.Config())
+	if err != nil {
+		return err
+	}
+	return awaitServed(ctx, client, crds)
+}
+
 // InstallCRDs creates the CRDs, or replaces the specs of those that there are, and then waits until the API
 // server serves all of them, or until ctx ends. Labels and annotations of others stay.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {

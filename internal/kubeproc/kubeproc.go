@@ -153,26 +153,7 @@ func (p *Plane) start(ctx context.Context) error {
 	if p.cfg.CRDs == nil {
 		return p.await(ctx, roleHook, priorityHook)
 	}
-	crds, err := p.cfg.CRDs(p.keys.caCert)
-	if err != nil {
-		return err
-	}
-	if fresh {
-		if err := p.seed(ctx, crds); err != nil {
-			return err
-		}
-	}
-	if err := p.await(ctx, roleHook, priorityHook); err != nil {
-		return err
-	}
-	if !fresh {
-		return InstallCRDs(ctx, p.Config(), crds)
-	}
-	client, err := crdClient(p.Config())
-	if err != nil {
-		return err
-	}
-	return awaitServed(ctx, client, crds)
+	return p.startWithCRDs(ctx, fresh)
 }
 
 // StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service accounts. It

@@ -95,19 +95,22 @@ func (p *Plane) put(ctx context.Context, client *http.Client, key string, value 
 			return err
 		}
 		err = send(client, request)
-		if !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) {
+		if !errors.Is(err, errNotServing) && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
 		if stuck := p.stuck(); stuck != nil {
-			return stuck
+			return fmt.Errorf("%w (%v)", stuck, err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("etcd does not answer: %w", ctx.Err())
+			return fmt.Errorf("%w (%v)", ctx.Err(), err)
 		case <-tick.C:
 		}
 	}
 }
+
+// errNotServing is in the error of a request that etcd could not carry out yet, as on a busy machine.
+var errNotServing = errors.New("etcd does not serve yet")
 
 // send sends a request and returns an error unless it was carried out.
 func send(client *http.Client, r *http.Request) error {
@@ -120,8 +123,11 @@ func send(client *http.Client, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("etcd answers %s: %.300s", resp.Status, answer)
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: it answers %s: %.300s", errNotServing, resp.Status, answer)
 	}
-	return nil
+	return fmt.Errorf("etcd answers %s: %.300s", resp.Status, answer)
 }
