@@ -52,20 +52,37 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.
 	if err != nil {
 		return err
 	}
+	err = each(ctx, crds, func(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+		return install(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), crd)
+	})
+	if err != nil {
+		return err
+	}
+	return awaitServed(ctx, client, crds)
+}
+
+// each installs the CRDs, four at a time.
+func each(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition,
+	install func(context.Context, *apiextensionsv1.CustomResourceDefinition) error) error {
 	group, installing := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for _, crd := range crds {
 		group.Go(func() error {
-			if err := install(installing, client.ApiextensionsV1().CustomResourceDefinitions(), crd); err != nil {
+			if err := install(installing, crd); err != nil {
 				return fmt.Errorf("install CRD %s: %w", crd.Name, err)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return awaitServed(ctx, client, crds)
+	return group.Wait()
+}
+
+// defaulted returns a CRD with the API server's defaults, and with the status of a new one.
+func defaulted(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	crd = crd.DeepCopy()
+	crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	return crd
 }
 
 // crdClient returns a client for CRDs, whose schemas are large: protobuf is decoded in a fraction of JSON's time.
@@ -78,9 +95,7 @@ func crdClient(cfg *rest.Config) (clientset.Interface, error) {
 // install creates a CRD, or changes the one that there is where it differs. An update and not a server-side apply
 // changes it, as the API server computes the owner of each field of a schema at an apply.
 func install(ctx context.Context, client crdclient.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition) error {
-	crd = crd.DeepCopy()
-	crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	crd = defaulted(crd)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := client.Get(ctx, crd.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -81,7 +81,7 @@ type Config struct {
 	AuditOf string
 	// Records is where the processes are recorded while they run.
 	Records process.Records
-	// OnWait, when set, hears how far a start is that takes its time.
+	// OnWait, when set, hears how far a start is that takes its time, from several goroutines.
 	OnWait func(string)
 }
 
@@ -138,7 +138,7 @@ func (p *Plane) start(ctx context.Context) error {
 		"--name=management", "--data-dir="+p.path("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+socket, "--advertise-client-urls="+socket,
 		"--listen-peer-urls=unix://peer:1", "--initial-advertise-peer-urls=unix://peer:1", "--initial-cluster=management=unix://peer:1",
-		"--logger=zap", "--log-level=warn", "--backend-batch-interval=1s", "--heartbeat-interval=100", "--election-timeout=500"); err != nil {
+		"--logger=zap", "--log-level=warn", "--backend-batch-interval=1s", "--election-timeout=500"); err != nil {
 		return err
 	}
 	if err := p.writeAuditPolicy(); err != nil {

@@ -41,26 +41,41 @@ func (p *Plane) await(ctx context.Context, exclude ...string) error {
 	if err != nil {
 		return err
 	}
-	tick, report := time.NewTicker(30*time.Millisecond), time.NewTicker(2*time.Second)
-	defer tick.Stop()
-	defer report.Stop()
-	for {
+	err = p.persist(ctx, 30*time.Millisecond, func() (bool, error) {
 		ask, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
 		request := client.Discovery().RESTClient().Get().AbsPath("/readyz")
 		for _, check := range exclude {
 			request.Param("exclude", check)
 		}
-		err := request.Do(ask).Error()
-		cancel()
-		if err == nil {
-			return nil
+		return true, request.Do(ask).Error()
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("the management API server is not ready: %w; its log is %s", err, p.log("kube-apiserver"))
+	}
+	return fmt.Errorf("the management API server is not ready: %w", err)
+}
+
+// persist tries something again after each pause, until it succeeds or says that another try is of no use. It gives up
+// as await says, and reports how far the start is.
+func (p *Plane) persist(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
+	tick, report := time.NewTicker(pause), time.NewTicker(2*time.Second)
+	defer tick.Stop()
+	defer report.Stop()
+	for {
+		again, err := try()
+		if err == nil || !again {
+			return err
 		}
 		if stuck := p.stuck(); stuck != nil {
-			return fmt.Errorf("the management API server is not ready: %w (%v)", stuck, err)
+			return fmt.Errorf("%w (%v)", stuck, err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the management API server is not ready: %w; its log is %s", err, p.log("kube-apiserver"))
+			return fmt.Errorf("%w (%v)", ctx.Err(), err)
 		case <-report.C:
 			if p.cfg.OnWait != nil {
 				p.cfg.OnWait(p.progress())

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,31 +42,21 @@ func (p *Plane) seed(ctx context.Context, crds []*apiextensionsv1.CustomResource
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	now := metav1.Now()
-	group, putting := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for _, crd := range crds {
-		group.Go(func() error {
-			value, err := json.Marshal(established(crd, now))
-			if err != nil {
-				return err
-			}
-			if err := p.put(putting, client, crdPrefix+crd.Name, value); err != nil {
-				return fmt.Errorf("write CRD %s to etcd: %w", crd.Name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return each(ctx, crds, func(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+		value, err := json.Marshal(established(crd, now))
+		if err != nil {
+			return err
+		}
+		return p.put(ctx, client, crdPrefix+crd.Name, value)
+	})
 }
 
 // established returns a CRD as the API server leaves it when it serves it.
 // Source: the defaults, the strategy and the controllers of apiextensions-apiserver.
 func established(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) *apiextensionsv1.CustomResourceDefinition {
-	crd = crd.DeepCopy()
+	crd = defaulted(crd)
 	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
 	crd.UID, crd.Generation, crd.CreationTimestamp = types.UID(uuid.NewString()), 1, now
-	crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
 	crd.Status.AcceptedNames = crd.Spec.Names
 	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
 		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, LastTransitionTime: now,
@@ -87,26 +76,14 @@ func (p *Plane) put(ctx context.Context, client *http.Client, key string, value 
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return p.persist(ctx, 10*time.Millisecond, func() (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://etcd/v3/kv/put", bytes.NewReader(body))
 		if err != nil {
-			return err
+			return false, err
 		}
 		err = send(client, request)
-		if !errors.Is(err, errNotServing) && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) {
-			return err
-		}
-		if stuck := p.stuck(); stuck != nil {
-			return fmt.Errorf("%w (%v)", stuck, err)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%v)", ctx.Err(), err)
-		case <-tick.C:
-		}
-	}
+		return errors.Is(err, errNotServing) || errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED), err
+	})
 }
 
 // errNotServing is in the error of a request that etcd could not carry out yet, as on a busy machine.

@@ -38,15 +38,6 @@ func (r rule) replace(s string) string {
 	return string(append(out, s[end:]...))
 }
 
-// apply replaces what the rules find.
-func (t *subject) apply(rules []rule) {
-	for _, r := range rules {
-		if r.may(t) {
-			t.text = r.replace(t.text)
-		}
-	}
-}
-
 // holds and holdsLower are texts of which a match has one.
 func holds(parts ...string) func(*subject) bool {
 	return func(t *subject) bool {

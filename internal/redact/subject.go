@@ -42,3 +42,12 @@ func (t *subject) has(part string) bool {
 }
 
 func (t *subject) hasAny(parts []string) bool { return slices.ContainsFunc(parts, t.has) }
+
+// apply replaces what the rules find.
+func (t *subject) apply(rules []rule) {
+	for _, r := range rules {
+		if r.may(t) {
+			t.text = r.replace(t.text)
+		}
+	}
+}
