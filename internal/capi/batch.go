@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -24,9 +26,10 @@ import (
 // It keeps a patch of conditions while the controller of that kind has a pass over the object, and
 // sends it at the next write of the object or when the pass ends; the pacer calls flush then. Where
 // many objects are reconciled it is kept for longer, for some seconds if a condition gets another status
-// and else for reasonsWait, and reads return the object with the conditions: most passes that change
-// conditions alone are followed by one that changes them again. If somebody else writes the object
-// meanwhile, the pass that this triggers computes them again, as the first one after a start does.
+// and else for reasonsWait, and so is what a machine says before it has a virtual machine. Reads return the
+// object with what is kept: most passes that change conditions alone are followed by one that changes them
+// again. If somebody else writes the object meanwhile, the pass that this triggers computes them again, as
+// the first one after a start does.
 //
 // A status says the generation that a write of the spec in the same pass made: Cluster API writes the status
 // once more for it.
@@ -101,7 +104,7 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 	defer cancel()
 	if turn > 0 && pending.object.GetDeletionTimestamp().IsZero() {
 		wait := reasonsWait
-		if b.turns(ctx, pending) {
+		if status, _ := pending.patch["status"].(map[string]any); !early(status) && b.turns(ctx, pending) {
 			wait = turn
 		}
 		if until := now.Add(wait); pending.until.IsZero() || until.Before(pending.until) {
@@ -417,8 +420,8 @@ func mergePatch(patch client.Patch, obj client.Object) (fields map[string]any, o
 	return fields, true
 }
 
-// onlyConditions reports whether a patch changes the conditions of a status, of whatever version, and
-// nothing else.
+// onlyConditions reports whether a patch changes the conditions of a status, of whatever version, or says that a
+// machine is early in its life, and nothing else.
 func onlyConditions(patch map[string]any) bool {
 	for name, value := range patch {
 		fields, ok := value.(map[string]any)
@@ -429,11 +432,26 @@ func onlyConditions(patch map[string]any) bool {
 			if _, version := fields["resourceVersion"]; !version || len(fields) != 1 {
 				return false
 			}
-		case name != "status" || !conditionsAlone(fields):
+		case name != "status" || !conditionsAlone(fields) && !early(fields):
 			return false
 		}
 	}
 	return patch["status"] != nil
+}
+
+// early reports whether a status says that a machine has no virtual machine yet, and no more. Nothing waits for that,
+// and of many machines that are created at once each has one within seconds.
+func early(status map[string]any) bool {
+	rest := maps.Clone(status)
+	phase, _ := rest["phase"].(string)
+	for _, name := range []string{"phase", "lastUpdated", "observedGeneration"} {
+		delete(rest, name)
+	}
+	if reflect.DeepEqual(rest["initialization"], map[string]any{"bootstrapDataSecretCreated": true}) {
+		delete(rest, "initialization")
+	}
+	return slices.Contains([]string{string(clusterv1.MachinePhasePending), string(clusterv1.MachinePhaseProvisioning)}, phase) &&
+		conditionsAlone(rest)
 }
 
 func conditionsAlone(status map[string]any) bool {
