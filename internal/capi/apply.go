@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,8 +31,8 @@ const rememberedIntents = 1 << 15
 type applier struct {
 	client.Client
 	intents *lru.Cache // intentKey to intent
-	// created are the UIDs of objects whose managed fields are to be handed over, migrations those that are held.
-	created, migrations *lru.Cache
+	// created are the UIDs of objects that a MachineSet has just created, givenUp of those whose labels are to be handed over.
+	created, givenUp *lru.Cache
 }
 
 // intentKey is an object and a field manager that applied to it.
@@ -48,7 +49,7 @@ type intent struct {
 
 // newApplier returns an applier that reads and writes by a client, whose cache keeps managed fields.
 func newApplier(c client.Client) *applier {
-	return &applier{Client: c, intents: lru.New(rememberedIntents), created: lru.New(rememberedWrites), migrations: lru.New(rememberedWrites)}
+	return &applier{Client: c, intents: lru.New(rememberedIntents), created: lru.New(rememberedWrites), givenUp: lru.New(rememberedWrites)}
 }
 
 // Patch implements client.Writer. A merge patch that changes nothing is not sent: the reconciler
@@ -61,6 +62,12 @@ func (a *applier) Patch(ctx context.Context, obj client.Object, patch client.Pat
 		}
 		if empty(data) || a.deferred(obj, data) {
 			return nil
+		}
+		if with := a.handOver(ctx, obj, data); with != nil {
+			err := a.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, with), opts...)
+			if !apierrors.IsConflict(err) {
+				return err
+			}
 		}
 	}
 	return a.Client.Patch(ctx, obj, patch, opts...)
@@ -97,14 +104,6 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 	}
 	next := intent{sum: sum}
 	if len(options.DryRun) == 0 {
-		now, err := a.handOver(ctx, wanted, options.FieldManager, next)
-		if err != nil {
-			return err
-		}
-		if now != nil {
-			o.SetUnstructuredContent(now)
-			return nil
-		}
 		if now := a.unchanged(ctx, wanted, options.FieldManager, next); now != nil {
 			o.SetUnstructuredContent(now)
 			return nil
@@ -139,11 +138,17 @@ func sumOf(wanted *unstructured.Unstructured) (sum [sha256.Size]byte, err error)
 func (a *applier) unchanged(ctx context.Context, wanted *unstructured.Unstructured, manager string, next intent) map[string]any {
 	kept, ok := a.intents.Get(intentKey{wanted.GetUID(), manager})
 	last, _ := kept.(intent)
-	if !ok || last.sum != next.sum || len(last.owned) == 0 {
+	same := func(o client.Object) bool { return bytes.Equal(owned(o.GetManagedFields(), manager), last.owned) }
+	switch {
+	case wanted.GetUID() == "":
+		return nil
+	case onlyLabels(wanted):
+		same = func(o client.Object) bool { return owns(o, manager, wanted) }
+	case !ok || last.sum != next.sum || len(last.owned) == 0:
 		return nil
 	}
 	object, err := a.read(ctx, wanted)
-	if err != nil || object.GetUID() != wanted.GetUID() || !bytes.Equal(owned(object.GetManagedFields(), manager), last.owned) {
+	if err != nil || object.GetUID() != wanted.GetUID() || !same(object) {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -170,19 +175,10 @@ func (a *applier) read(ctx context.Context, of *unstructured.Unstructured) (clie
 
 // owned returns the fields that a manager owns by applying, with sorted keys, or nil.
 func owned(fields []metav1.ManagedFieldsEntry, manager string) []byte {
-	for _, f := range fields {
-		if f.Manager != manager || f.Operation != metav1.ManagedFieldsOperationApply || f.Subresource != "" || f.FieldsV1 == nil {
-			continue
-		}
-		var set map[string]any
-		if json.Unmarshal(f.FieldsV1.GetRawBytes(), &set) != nil {
-			return nil
-		}
-		sorted, err := json.Marshal(set)
-		if err != nil {
-			return nil
-		}
-		return sorted
+	i, set := appliedBy(fields, manager)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	sorted, _ := json.Marshal(set) // maps of strings and maps always encode
+	return sorted
 }

@@ -93,6 +93,14 @@ func (u *unseen) get(k writtenKey) (unseenObject, bool) {
 // List implements client.Reader: objects that this client created are in it before the cache has them. While the API
 // server may still create one of them it is an error, and the caller asks again.
 func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := f.list(ctx, list, opts...)
+	if id := f.id(ctx); err != nil && id != "" {
+		f.blind.Add(id, true)
+	}
+	return err
+}
+
+func (f *fresh) list(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	kind, err := f.GroupVersionKindFor(list)
 	if err != nil {
 		return f.Client.List(ctx, list, opts...) // of no known kind, so without objects of this client
@@ -216,6 +224,9 @@ func holds(list client.ObjectList, obj client.Object) bool {
 
 // Delete implements client.Writer.
 func (f *fresh) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	if err := f.seeing(ctx); err != nil {
+		return err
+	}
 	err := f.Client.Delete(ctx, obj, opts...)
 	if k, ok := f.key(obj); ok && client.IgnoreNotFound(err) == nil {
 		f.unseen.remove(k)

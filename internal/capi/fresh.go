@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
 // rememberedWrites is the number of objects whose last write a fresh client remembers.
@@ -29,6 +30,9 @@ type fresh struct {
 	live    client.Reader
 	written *lru.Cache // writtenKey to client.Object
 	unseen  unseen
+	// blind are the passes in which a list failed, by the ID that the context of a pass has.
+	blind *lru.Cache
+	id    func(context.Context) types.UID
 }
 
 // writtenKey is an object of a kind.
@@ -40,7 +44,17 @@ type writtenKey struct {
 // newFresh returns a fresh client that writes by a client and reads from that client's cache, and from the API server
 // itself where a write has had no answer.
 func newFresh(c client.Client, live client.Reader) *fresh {
-	return &fresh{Client: c, live: live, written: lru.New(rememberedWrites)}
+	return &fresh{Client: c, live: live, written: lru.New(rememberedWrites), blind: lru.New(rememberedWrites),
+		id: controller.ReconcileIDFromContext}
+}
+
+// seeing returns an error in a pass in which a list failed. The reconciler of MachineSets goes on after that as if there
+// were no machines: it deletes the infrastructure of those that there are, and creates all of them once more.
+func (f *fresh) seeing(ctx context.Context) error {
+	if _, failed := f.blind.Get(f.id(ctx)); failed {
+		return errors.New("a list failed in this pass, which therefore creates and deletes nothing; the next one will")
+	}
+	return nil
 }
 
 // Get implements client.Reader.
@@ -151,6 +165,9 @@ func (f *fresh) created(ctx context.Context, obj client.Object) {
 
 // Create implements client.Writer.
 func (f *fresh) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if err := f.seeing(ctx); err != nil {
+		return err
+	}
 	err := f.Client.Create(ctx, obj, opts...)
 	switch {
 	case len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) != 0:
@@ -183,6 +200,9 @@ func (f *fresh) Patch(ctx context.Context, obj client.Object, patch client.Patch
 
 // Apply implements client.Writer.
 func (f *fresh) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if err := f.seeing(ctx); err != nil {
+		return err
+	}
 	err := f.Client.Apply(ctx, obj, opts...)
 	o, ok := obj.(runtime.Unstructured)
 	if !ok || len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) != 0 {

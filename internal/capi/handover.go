@@ -3,143 +3,161 @@ package capi
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A MachineSet creates an infrastructure machine and a bootstrap config with one field manager, gives their labels and
 // annotations up in a second write, and takes them with another manager in a third, so that a label that it drops
-// later is removed. The applier leaves the second write out. Cluster API then sees an object as its versions before
-// v1.12 made them and migrates it right before the third write; those two are sent as one, with the same result.
+// later is removed. The applier leaves the second write out. It hands the labels over with the write that makes the
+// machine the owner of the object, after which the third would change nothing and is left out too. Which labels those
+// are, the machine says: its MachineSet applies the same labels to all three. Where the MachineSet comes before the
+// machine, it migrates the object as it does those of Cluster API before v1.12.
 // Source: sigs.k8s.io/cluster-api/internal/util/ssa, RemoveManagedFieldsForLabelsAndAnnotations and MigrateManagedFields.
 
-// machineSetManager is the manager that creates the objects.
-const machineSetManager = "capi-machineset"
+// The field managers of a MachineSet: the one that creates the objects, and that of their labels and annotations.
+const (
+	machineSetManager = "capi-machineset"
+	metadataManager   = "capi-machineset-metadata"
+)
 
-// seed is what the manager of labels and annotations owns after the migration and before its first apply.
-const seed = `{"f:metadata":{"f:name":{}}}`
-
-// migration is a migration of managed fields that is sent with the apply that follows.
-type migration struct {
-	to      string // the manager of labels and annotations
-	version string // of the object that was migrated
-	fields  []metav1.ManagedFieldsEntry
-}
-
-// deferred reports whether a merge patch gives fields up or migrates them, which a later apply does.
+// deferred reports whether a merge patch gives up fields of an object that was just created, which a later write does.
 func (a *applier) deferred(obj client.Object, patch []byte) bool {
-	fields, ok := onlyManagedFields(patch)
-	if !ok {
+	_, created := a.created.Get(obj.GetUID())
+	if !created || !onlyManagedFields(patch) {
 		return false
 	}
-	i := slices.IndexFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.FieldsV1 != nil && string(f.FieldsV1.GetRawBytes()) == seed
-	})
-	if i >= 0 {
-		a.migrations.Add(obj.GetUID(), migration{fields[i].Manager, obj.GetResourceVersion(), fields})
-		return true
-	}
-	_, created := a.created.Get(obj.GetUID())
 	a.created.Remove(obj.GetUID())
-	return created
+	a.givenUp.Add(obj.GetUID(), true)
+	return true
 }
 
-// onlyManagedFields returns the managed fields that a merge patch writes; ok is false if it writes something else.
-func onlyManagedFields(patch []byte) (fields []metav1.ManagedFieldsEntry, ok bool) {
-	var object map[string]json.RawMessage
-	var metadata map[string]json.RawMessage
+// onlyManagedFields reports whether a merge patch writes managed fields and nothing else.
+func onlyManagedFields(patch []byte) bool {
+	var object, metadata map[string]json.RawMessage
 	if json.Unmarshal(patch, &object) != nil || len(object) != 1 || json.Unmarshal(object["metadata"], &metadata) != nil {
-		return nil, false
+		return false
 	}
 	list := metadata["managedFields"]
 	delete(metadata, "managedFields")
 	delete(metadata, "resourceVersion")
-	return fields, len(metadata) == 0 && len(list) > 0 && json.Unmarshal(list, &fields) == nil
+	return len(metadata) == 0 && len(list) > 0
 }
 
-// handOver sends a deferred migration and an apply of labels and annotations as one write, and returns the object; nil if
-// there is none, or if the apply has to follow because it changes the object.
-func (a *applier) handOver(ctx context.Context, wanted *unstructured.Unstructured, manager string, next intent) (map[string]any, error) {
-	value, ok := a.migrations.Get(wanted.GetUID())
-	m, _ := value.(migration)
-	if !ok || m.to != manager {
-		return nil, nil
+// handOver returns a merge patch with which an object's labels and annotations get their manager too, if it makes a
+// machine the owner of an object that a MachineSet has created; else nil.
+func (a *applier) handOver(ctx context.Context, obj client.Object, patch []byte) []byte {
+	owner := metav1.GetControllerOf(obj)
+	if _, ok := a.givenUp.Get(obj.GetUID()); !ok || owner == nil || onlyManagedFields(patch) {
+		return nil
 	}
-	a.migrations.Remove(wanted.GetUID())
-	object, err := a.read(ctx, wanted)
+	machine := &clusterv1.Machine{}
+	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: owner.Name}
+	if a.Get(ctx, key, machine) != nil || machine.UID != owner.UID {
+		return nil
+	}
+	a.givenUp.Remove(obj.GetUID())
+	fields := handedOver(obj.GetManagedFields(), machine.GetManagedFields())
+	var with map[string]any
+	if fields == nil || json.Unmarshal(patch, &with) != nil {
+		return nil
+	}
+	data, err := json.Marshal(joined(with, map[string]any{"metadata": map[string]any{
+		"managedFields": fields, "resourceVersion": obj.GetResourceVersion(),
+	}}))
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	has := object.GetResourceVersion() == m.version && contains(object.GetLabels(), wanted.GetLabels()) &&
-		contains(object.GetAnnotations(), wanted.GetAnnotations())
-	fields := m.fields
-	if has {
-		fields = m.handedOver(object, wanted)
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": fields, "resourceVersion": m.version}})
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil || !has {
-		return nil, err
-	}
-	next.owned = owned(object.GetManagedFields(), manager)
-	a.intents.Add(intentKey{object.GetUID(), manager}, next)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil, err
-	}
-	now := &unstructured.Unstructured{Object: content}
-	now.SetGroupVersionKind(wanted.GroupVersionKind())
-	return now.Object, nil
+	return data
 }
 
-// handedOver returns the managed fields after a migration and the apply that follows it: the creating manager keeps what
-// it owns beside labels and annotations.
-func (m migration) handedOver(object client.Object, wanted *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	fields := slices.Clone(m.fields)
-	for i, f := range fields {
-		if f.Manager == m.to && f.FieldsV1 != nil && string(f.FieldsV1.GetRawBytes()) == seed {
-			fields[i].FieldsV1 = fieldsOf(map[string]any{"f:metadata": map[string]any{
-				"f:labels": leaves(wanted.GetLabels()), "f:annotations": leaves(wanted.GetAnnotations()),
-			}})
-		}
+// handedOver returns an object's managed fields where the labels and annotations that a MachineSet applies to its
+// machine have their own manager; nil if the fields are not those of a new object.
+func handedOver(object, machine []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	created, all := appliedBy(object, machineSetManager)
+	_, ofMachine := appliedBy(machine, machineSetManager)
+	_, rest := split(all)
+	labels, _ := split(ofMachine)
+	if created < 0 || len(rest) == 0 || len(labels) == 0 {
+		return nil
 	}
-	for _, f := range object.GetManagedFields() {
-		var set map[string]any
-		if f.Manager != machineSetManager || f.Operation != metav1.ManagedFieldsOperationApply || f.Subresource != "" ||
-			f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &set) != nil {
-			continue
-		}
-		if metadata, ok := set["f:metadata"].(map[string]any); ok {
-			delete(metadata, "f:labels")
-			delete(metadata, "f:annotations")
-		}
-		f.FieldsV1 = fieldsOf(set)
-		fields = append(fields, f)
-	}
-	return fields
+	fields, taken := slices.Clone(object), object[created]
+	fields[created].FieldsV1 = fieldsOf(rest)
+	taken.Manager, taken.FieldsV1 = metadataManager, fieldsOf(labels)
+	return append(fields, taken)
 }
 
-// fieldsOf returns a set of fields without the parts that have none.
+// appliedBy returns which entry has the fields that a manager owns by applying, and the fields; -1 if none has.
+func appliedBy(entries []metav1.ManagedFieldsEntry, manager string) (i int, set map[string]any) {
+	i = slices.IndexFunc(entries, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == manager && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.FieldsV1 != nil
+	})
+	if i < 0 || json.Unmarshal(entries[i].FieldsV1.GetRawBytes(), &set) != nil {
+		return -1, nil
+	}
+	return i, set
+}
+
+// split returns a set's fields of labels and annotations, and the other ones, both without empty parts.
+func split(set map[string]any) (labels, rest map[string]any) {
+	rest = maps.Clone(set)
+	metadata, _ := set["f:metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	own := map[string]any{}
+	for _, name := range []string{"f:labels", "f:annotations"} {
+		if fields, ok := metadata[name].(map[string]any); ok && len(fields) > 0 {
+			own[name] = fields
+		}
+		delete(metadata, name)
+	}
+	delete(rest, "f:metadata")
+	if len(metadata) > 0 {
+		rest["f:metadata"] = metadata
+	}
+	if len(own) == 0 {
+		return nil, rest
+	}
+	return map[string]any{"f:metadata": own}, rest
+}
+
+// fieldsOf returns a set as an object has it.
 func fieldsOf(set map[string]any) *metav1.FieldsV1 {
-	if metadata, ok := set["f:metadata"].(map[string]any); ok {
-		for name, part := range metadata {
-			if fields, ok := part.(map[string]any); ok && len(fields) == 0 && (name == "f:labels" || name == "f:annotations") {
-				delete(metadata, name)
-			}
-		}
-		if len(metadata) == 0 {
-			delete(set, "f:metadata")
-		}
-	}
 	data, _ := json.Marshal(set) // maps of strings and maps always encode
 	return metav1.NewFieldsV1(string(data))
+}
+
+// owns reports whether a manager owns just the labels and annotations of an intent, which has nothing else, and they
+// have its values: then applying it changes nothing.
+func owns(object client.Object, manager string, wanted *unstructured.Unstructured) bool {
+	_, set := appliedBy(object.GetManagedFields(), manager)
+	labels, rest := split(set)
+	intended, _ := split(map[string]any{"f:metadata": map[string]any{
+		"f:labels": leaves(wanted.GetLabels()), "f:annotations": leaves(wanted.GetAnnotations()),
+	}})
+	return len(labels) > 0 && len(rest) == 0 && reflect.DeepEqual(labels, intended) &&
+		contains(object.GetLabels(), wanted.GetLabels()) && contains(object.GetAnnotations(), wanted.GetAnnotations())
+}
+
+// onlyLabels reports whether an intent has labels and annotations and nothing else.
+func onlyLabels(wanted *unstructured.Unstructured) bool {
+	for name := range wanted.Object {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			return false
+		}
+	}
+	metadata, _ := wanted.Object["metadata"].(map[string]any)
+	for name := range metadata {
+		if !slices.Contains([]string{"name", "namespace", "uid", "labels", "annotations"}, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // leaves returns the fields of the keys of a map.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -351,6 +352,20 @@ func TestFreshListInDoubt(t *testing.T) {
 				if len(list.Items) != c.has {
 					t.Errorf("the list has %d objects, want %d", len(list.Items), c.has)
 				}
+				if f.seeing(t.Context()) != nil {
+					t.Error("a list outside of a pass hinders writes")
+				}
+				f.id = func(context.Context) types.UID { return "pass" }
+				err = f.List(t.Context(), &list, mine)
+				object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: label}}
+				deleted := f.Delete(t.Context(), object, client.DryRunAll)
+				if (err != nil) != c.refused || c.refused && (f.Create(t.Context(), object) == nil || !strings.Contains(deleted.Error(), "a list failed")) {
+					t.Errorf("in a pass whose list has the error %v a deletion ends with %v", err, deleted)
+				}
+				f.id = func(context.Context) types.UID { return "next" }
+				if err := f.seeing(t.Context()); err != nil {
+					t.Errorf("in the next pass: %v", err)
+				}
 			})
 		}
 	}
@@ -409,66 +424,93 @@ func TestApplier(t *testing.T) {
 	}
 }
 
-// TestHandOver checks that the labels of an object that a MachineSet creates get another manager by one write, and that
-// a label that this manager drops is removed.
+// TestHandOver checks that the labels of an object that a MachineSet creates get another manager, and that a label which
+// this manager drops is removed, whoever looks at the object first.
 func TestHandOver(t *testing.T) {
-	const metadataManager = "capi-machineset-metadata"
-	sent := &late{Client: api}
-	c := newApplier(sent)
-	apply := func(uid types.UID, manager string, labels, spec map[string]any) *unstructured.Unstructured {
-		t.Helper()
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-			"metadata": map[string]any{"namespace": "default", "name": "handed-over", "labels": labels}}}
-		if uid != "" {
-			u.SetUID(uid)
-		}
-		if spec != nil {
-			u.Object["spec"] = spec
-		}
-		err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager), client.ForceOwnership)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
-	// fields replaces the managed fields of an object, as Cluster API does.
-	fields := func(u *unstructured.Unstructured, list []metav1.ManagedFieldsEntry) {
-		t.Helper()
-		base := u.DeepCopy()
-		u.SetManagedFields(list)
-		if err := c.Patch(t.Context(), u, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	entry := func(manager, set string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "coordination.k8s.io/v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(set)}
-	}
-	both, one := map[string]any{"a": "1", "b": "2"}, map[string]any{"a": "1"}
-	u := apply("", machineSetManager, both, map[string]any{"leaseDurationSeconds": int64(7)})
-	uid := u.GetUID()
-	fields(u.DeepCopy(), []metav1.ManagedFieldsEntry{entry(machineSetManager, `{"f:spec":{"f:leaseDurationSeconds":{}}}`)})
-	fields(u.DeepCopy(), []metav1.ManagedFieldsEntry{entry(metadataManager, seed)})
-	handed := apply(uid, metadataManager, both, nil)
-	if sent.writes != 2 {
-		t.Errorf("%d requests for the creation and the handing over, want 2", sent.writes)
-	}
-	owns := map[string]string{}
-	for _, f := range handed.GetManagedFields() {
-		owns[f.Manager] = string(f.FieldsV1.GetRawBytes())
-	}
-	if want := `{"f:spec":{"f:leaseDurationSeconds":{}}}`; owns[machineSetManager] != want {
-		t.Errorf("%s owns %s, want %s", machineSetManager, owns[machineSetManager], want)
-	}
-	if want := `{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}}}`; owns[metadataManager] != want {
-		t.Errorf("%s owns %s, want %s", metadataManager, owns[metadataManager], want)
-	}
-	apply(uid, metadataManager, both, nil)
-	if sent.writes != 2 {
-		t.Errorf("the same apply was sent again")
-	}
-	if labels := apply(uid, metadataManager, one, nil).GetLabels(); len(labels) != 1 {
-		t.Errorf("the label that was dropped is still there: %v", labels)
+	const seed = `{"f:metadata":{"f:name":{}}}`
+	both, one, spec := map[string]any{"a": "1", "b": "2"}, map[string]any{"a": "1"}, map[string]any{"leaseDurationSeconds": int64(7)}
+	for name, c := range map[string]struct {
+		machineFirst, conflict bool
+		writes                 int // until the labels have their manager: of the machine, the object, its owner, and the rest
+	}{
+		"the machine":                   {machineFirst: true, writes: 3},
+		"the machine, after a conflict": {machineFirst: true, conflict: true, writes: 6},
+		"the MachineSet":                {writes: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := &late{Client: api}
+			a := newApplier(sent)
+			apply := func(u *unstructured.Unstructured, uid types.UID, manager string, labels, spec map[string]any) *unstructured.Unstructured {
+				t.Helper()
+				u.Object["metadata"] = map[string]any{"namespace": "default", "name": "handed-over-" + strconv.Itoa(c.writes), "labels": labels}
+				u.SetUID(uid)
+				if spec != nil {
+					u.Object["spec"] = spec
+				}
+				err := a.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager), client.ForceOwnership)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return u
+			}
+			of := func(apiVersion, kind string) *unstructured.Unstructured {
+				return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+			}
+			const leases = "coordination.k8s.io/v1"
+			// change changes an object by a merge patch, as Cluster API does.
+			change := func(u *unstructured.Unstructured, change func(*unstructured.Unstructured)) {
+				t.Helper()
+				base := u.DeepCopy()
+				change(u)
+				if err := a.Patch(t.Context(), u, client.MergeFrom(base)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			entry := func(manager, set string) metav1.ManagedFieldsEntry {
+				return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: leases,
+					FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(set)}
+			}
+			u := apply(of(leases, "Lease"), "", machineSetManager, map[string]any{"a": "1", "b": "2", "of-template": "3"}, spec)
+			uid := u.GetUID()
+			change(u.DeepCopy(), func(u *unstructured.Unstructured) {
+				u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(machineSetManager, `{"f:spec":{"f:leaseDurationSeconds":{}}}`)})
+			})
+			m := apply(of(clusterv1.GroupVersion.String(), "Machine"), "", machineSetManager, both, map[string]any{"clusterName": "c"})
+			if c.conflict {
+				if err := api.Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"leaseTransitions":1}}`))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.machineFirst {
+				change(u, func(u *unstructured.Unstructured) {
+					u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(m, m.GroupVersionKind())})
+				})
+			}
+			if _, fields := appliedBy(u.GetManagedFields(), metadataManager); fields == nil {
+				change(u, func(u *unstructured.Unstructured) {
+					u.SetManagedFields([]metav1.ManagedFieldsEntry{entry(metadataManager, seed)})
+				})
+			}
+			handed := apply(of(leases, "Lease"), uid, metadataManager, both, nil)
+			if sent.writes != c.writes {
+				t.Errorf("%d writes until the labels have their manager, want %d", sent.writes, c.writes)
+			}
+			if _, set := appliedBy(handed.GetManagedFields(), metadataManager); string(fieldsOf(set).GetRawBytes()) !=
+				`{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}}}` {
+				t.Errorf("%s owns %v", metadataManager, set)
+			}
+			if _, set := appliedBy(handed.GetManagedFields(), machineSetManager); set != nil && string(fieldsOf(set).GetRawBytes()) !=
+				`{"f:spec":{"f:leaseDurationSeconds":{}}}` {
+				t.Errorf("%s owns %v", machineSetManager, set)
+			}
+			apply(of(leases, "Lease"), uid, metadataManager, both, nil)
+			if sent.writes != c.writes {
+				t.Errorf("the same apply was sent again")
+			}
+			if labels := apply(of(leases, "Lease"), uid, metadataManager, one, nil).GetLabels(); len(labels) != 2 || labels["of-template"] == "" {
+				t.Errorf("with one label dropped the object has %v", labels)
+			}
+		})
 	}
 }
 
