@@ -40,6 +40,10 @@ const (
 	cacheSyncTimeout = 5 * time.Minute
 )
 
+// longPass bounds passes that upstream's default of a minute would end too early on a busy machine. Its manager of
+// control planes has this bound for them.
+const longPass = 3 * time.Minute
+
 // connectRetry is how long the cluster cache waits after a failed connection to
 // a workload cluster. Upstream waits 30 s, which a control plane that boots in
 // seconds would mostly spend waiting.

@@ -2,7 +2,6 @@ package capi
 
 import (
 	"context"
-	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/logutil"
 	"go.uber.org/zap/zapcore"
@@ -52,7 +51,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	// As in Cluster API's own manager: a pass asks every etcd member. A pass that is over while it creates a machine
 	// leaves its owner in doubt whether there is one.
 	options := concurrency(workers)
-	options.ReconciliationTimeout = 3 * time.Minute
+	options.ReconciliationTimeout = longPass
 	err = (&kubeadmcontrolplane.Reconciler{
 		Client:                      newFresh(mgr.GetClient(), mgr.GetAPIReader()),
 		APIReader:                   mgr.GetAPIReader(),

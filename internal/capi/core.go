@@ -3,7 +3,6 @@ package capi
 import (
 	"context"
 	"fmt"
-	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -44,10 +43,6 @@ import (
 )
 
 const coreName = "cluster-api-controller-manager"
-
-// creationTime bounds a pass over a MachineSet, which creates all missing machines one after the other. Upstream's bound of
-// a minute ends it on a busy machine in the middle of one, which then has infrastructure and no answer for itself.
-const creationTime = 30 * time.Minute
 
 // coreKinds are the kinds of the core provider.
 func coreKinds() []func(*runtime.Scheme) error {
@@ -123,8 +118,9 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 			}).SetupWithManager(ctx, mgr, pace.options(4*workers))
 		},
 		func() error {
+			// It creates all missing machines one after the other, and is ended in the middle of one.
 			long := opts
-			long.ReconciliationTimeout = creationTime
+			long.ReconciliationTimeout = longPass
 			return (&machineset.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters}).SetupWithManager(ctx, mgr, long)
 		},
 		func() error {
