@@ -28,11 +28,11 @@ const rememberedIntents = 1 << 15
 // An apply changes nothing if its manager has applied the same intent before and still owns
 // the same fields: whoever changes the value of a field takes it from the managers that
 // applied it. Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
+// Of an intent that has labels and annotations alone the object itself says so, and nothing is remembered.
 type applier struct {
 	client.Client
 	intents *lru.Cache // intentKey to intent
-	// created are the UIDs of objects that a MachineSet has just created, givenUp of those whose labels are to be handed over.
-	created, givenUp *lru.Cache
+	created *lru.Cache // UIDs of the objects that a MachineSet has just created
 }
 
 // intentKey is an object and a field manager that applied to it.
@@ -49,7 +49,7 @@ type intent struct {
 
 // newApplier returns an applier that reads and writes by a client, whose cache keeps managed fields.
 func newApplier(c client.Client) *applier {
-	return &applier{Client: c, intents: lru.New(rememberedIntents), created: lru.New(rememberedWrites), givenUp: lru.New(rememberedWrites)}
+	return &applier{Client: c, intents: lru.New(rememberedIntents), created: lru.New(rememberedWrites)}
 }
 
 // Patch implements client.Writer. A merge patch that changes nothing is not sent: the reconciler
@@ -98,11 +98,14 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 	}
 	options := (&client.ApplyOptions{}).ApplyOptions(opts)
 	wanted := &unstructured.Unstructured{Object: o.UnstructuredContent()}
-	sum, err := sumOf(wanted)
-	if err != nil {
-		return err
+	labels := onlyLabels(wanted)
+	var next intent
+	if !labels {
+		var err error
+		if next.sum, err = sumOf(wanted); err != nil {
+			return err
+		}
 	}
-	next := intent{sum: sum}
 	if len(options.DryRun) == 0 {
 		if now := a.unchanged(ctx, wanted, options.FieldManager, next); now != nil {
 			o.SetUnstructuredContent(now)
@@ -114,8 +117,10 @@ func (a *applier) Apply(ctx context.Context, configuration runtime.ApplyConfigur
 		return err
 	}
 	applied := &unstructured.Unstructured{Object: o.UnstructuredContent()}
-	next.owned = owned(applied.GetManagedFields(), options.FieldManager)
-	a.intents.Add(intentKey{applied.GetUID(), options.FieldManager}, next)
+	if !labels {
+		next.owned = owned(applied.GetManagedFields(), options.FieldManager)
+		a.intents.Add(intentKey{applied.GetUID(), options.FieldManager}, next)
+	}
 	if creates {
 		a.created.Add(applied.GetUID(), true)
 	}

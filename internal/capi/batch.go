@@ -104,7 +104,7 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 	defer cancel()
 	if turn > 0 && pending.object.GetDeletionTimestamp().IsZero() {
 		wait := reasonsWait
-		if status, _ := pending.patch["status"].(map[string]any); !early(status) && b.turns(ctx, pending) {
+		if b.turns(ctx, pending) {
 			wait = turn
 		}
 		if until := now.Add(wait); pending.until.IsZero() || until.Before(pending.until) {
@@ -121,8 +121,12 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 	return 0, client.IgnoreNotFound(b.send(ctx, pending, changed))
 }
 
-// turns reports whether a patch gives a condition another status than the cached object has.
+// turns reports whether a patch gives a condition another status than the cached object has, and not early in its life.
 func (b *batcher) turns(ctx context.Context, pending pendingPatch) bool {
+	status, _ := pending.patch["status"].(map[string]any)
+	if early(status) {
+		return false
+	}
 	cached, ok := pending.object.DeepCopyObject().(conditions.Getter)
 	object, isObject := cached.(client.Object)
 	if !ok || !isObject || b.Client.Get(ctx, client.ObjectKeyFromObject(pending.object), object) != nil {
@@ -132,7 +136,6 @@ func (b *batcher) turns(ctx context.Context, pending pendingPatch) bool {
 	for _, c := range cached.GetConditions() {
 		was[c.Type] = c.Status
 	}
-	status, _ := pending.patch["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
 	return slices.ContainsFunc(list, func(c any) bool {
 		fields, _ := c.(map[string]any)
@@ -420,8 +423,8 @@ func mergePatch(patch client.Patch, obj client.Object) (fields map[string]any, o
 	return fields, true
 }
 
-// onlyConditions reports whether a patch changes the conditions of a status, of whatever version, or says that a
-// machine is early in its life, and nothing else.
+// onlyConditions reports whether a patch changes the conditions of a status, of whatever version, or says that an
+// object is early in its life, and nothing else.
 func onlyConditions(patch map[string]any) bool {
 	for name, value := range patch {
 		fields, ok := value.(map[string]any)
@@ -440,7 +443,8 @@ func onlyConditions(patch map[string]any) bool {
 }
 
 // early reports whether a status says that a machine has no virtual machine yet, and no more. Nothing waits for that,
-// and of many machines that are created at once each has one within seconds.
+// and of many machines that are created at once each has one within seconds. Clusters and MachinePools have these phases
+// too.
 func early(status map[string]any) bool {
 	rest := maps.Clone(status)
 	phase, _ := rest["phase"].(string)

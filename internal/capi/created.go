@@ -100,6 +100,7 @@ func (f *fresh) List(ctx context.Context, list client.ObjectList, opts ...client
 	return err
 }
 
+// list is List without a note of its failure.
 func (f *fresh) list(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	kind, err := f.GroupVersionKindFor(list)
 	if err != nil {

@@ -34,7 +34,6 @@ func (a *applier) deferred(obj client.Object, patch []byte) bool {
 		return false
 	}
 	a.created.Remove(obj.GetUID())
-	a.givenUp.Add(obj.GetUID(), true)
 	return true
 }
 
@@ -50,11 +49,16 @@ func onlyManagedFields(patch []byte) bool {
 	return len(metadata) == 0 && len(list) > 0
 }
 
-// handOver returns a merge patch with which an object's labels and annotations get their manager too, if it makes a
-// machine the owner of an object that a MachineSet has created; else nil.
+// handOver returns a merge patch with which an object's labels and annotations get their manager too, if the object is a
+// machine's and the manager that created it still owns them; else nil.
 func (a *applier) handOver(ctx context.Context, obj client.Object, patch []byte) []byte {
 	owner := metav1.GetControllerOf(obj)
-	if _, ok := a.givenUp.Get(obj.GetUID()); !ok || owner == nil || onlyManagedFields(patch) {
+	if owner == nil || owner.Kind != "Machine" || onlyManagedFields(patch) {
+		return nil
+	}
+	created, all := appliedBy(obj.GetManagedFields(), machineSetManager)
+	labels, rest := split(all)
+	if len(labels) == 0 || len(rest) == 0 {
 		return nil
 	}
 	machine := &clusterv1.Machine{}
@@ -62,12 +66,17 @@ func (a *applier) handOver(ctx context.Context, obj client.Object, patch []byte)
 	if a.Get(ctx, key, machine) != nil || machine.UID != owner.UID {
 		return nil
 	}
-	a.givenUp.Remove(obj.GetUID())
-	fields := handedOver(obj.GetManagedFields(), machine.GetManagedFields())
+	_, ofMachine := appliedBy(machine.GetManagedFields(), machineSetManager)
+	applied, _ := split(ofMachine)
 	var with map[string]any
-	if fields == nil || json.Unmarshal(patch, &with) != nil {
+	if len(applied) == 0 || json.Unmarshal(patch, &with) != nil {
 		return nil
 	}
+	fields := slices.Clone(obj.GetManagedFields())
+	taken := fields[created]
+	fields[created].FieldsV1 = fieldsOf(rest)
+	taken.Manager, taken.FieldsV1 = metadataManager, fieldsOf(applied)
+	fields = append(fields, taken)
 	data, err := json.Marshal(joined(with, map[string]any{"metadata": map[string]any{
 		"managedFields": fields, "resourceVersion": obj.GetResourceVersion(),
 	}}))
@@ -75,22 +84,6 @@ func (a *applier) handOver(ctx context.Context, obj client.Object, patch []byte)
 		return nil
 	}
 	return data
-}
-
-// handedOver returns an object's managed fields where the labels and annotations that a MachineSet applies to its
-// machine have their own manager; nil if the fields are not those of a new object.
-func handedOver(object, machine []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	created, all := appliedBy(object, machineSetManager)
-	_, ofMachine := appliedBy(machine, machineSetManager)
-	_, rest := split(all)
-	labels, _ := split(ofMachine)
-	if created < 0 || len(rest) == 0 || len(labels) == 0 {
-		return nil
-	}
-	fields, taken := slices.Clone(object), object[created]
-	fields[created].FieldsV1 = fieldsOf(rest)
-	taken.Manager, taken.FieldsV1 = metadataManager, fieldsOf(labels)
-	return append(fields, taken)
 }
 
 // appliedBy returns which entry has the fields that a manager owns by applying, and the fields; -1 if none has.
