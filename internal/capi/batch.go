@@ -103,8 +103,9 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	if turn > 0 && pending.object.GetDeletionTimestamp().IsZero() {
+		turns, first := b.compare(ctx, pending)
 		wait := reasonsWait
-		if b.turns(ctx, pending) {
+		if turns {
 			wait = turn
 		}
 		if until := now.Add(wait); pending.until.IsZero() || until.Before(pending.until) {
@@ -115,34 +116,43 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.pending[ended] = pending
+			if first {
+				again = min(again, turn)
+			}
 			return again, nil
 		}
 	}
 	return 0, client.IgnoreNotFound(b.send(ctx, pending, changed))
 }
 
-// turns reports whether a patch gives a condition another status than the cached object has, and not early in its life.
-func (b *batcher) turns(ctx context.Context, pending pendingPatch) bool {
+// compare compares a patch with the cached object. turns reports whether it gives a condition another status, and not early
+// in the object's life. first reports whether it says for the first time that the object is not paused, which counts as no
+// other status: Cluster API ends a pass with that, for the write to trigger the next one.
+func (b *batcher) compare(ctx context.Context, pending pendingPatch) (turns, first bool) {
 	status, _ := pending.patch["status"].(map[string]any)
-	if early(status) {
-		return false
-	}
 	cached, ok := pending.object.DeepCopyObject().(conditions.Getter)
 	object, isObject := cached.(client.Object)
 	if !ok || !isObject || b.Client.Get(ctx, client.ObjectKeyFromObject(pending.object), object) != nil {
-		return true
+		return !early(status), false
 	}
 	was := map[string]metav1.ConditionStatus{}
 	for _, c := range cached.GetConditions() {
 		was[c.Type] = c.Status
 	}
 	list, _ := status["conditions"].([]any)
-	return slices.ContainsFunc(list, func(c any) bool {
+	for _, c := range list {
 		fields, _ := c.(map[string]any)
 		conditionType, _ := fields["type"].(string)
 		is, _ := fields["status"].(string)
-		return was[conditionType] != metav1.ConditionStatus(is)
-	})
+		switch before := was[conditionType]; {
+		case before == metav1.ConditionStatus(is):
+		case conditionType == clusterv1.PausedCondition && before == "" && is == string(metav1.ConditionFalse):
+			first = true
+		default:
+			turns = true
+		}
+	}
+	return turns && !early(status), first
 }
 
 // Get implements client.Reader: what is held counts as written.

@@ -223,6 +223,42 @@ func TestHeldConditions(t *testing.T) {
 	}
 }
 
+// TestStatusOfNew checks which conditions of a new machine are written soon, and which need another pass.
+func TestStatusOfNew(t *testing.T) {
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-", Namespace: "default"}}
+	machine.Spec.ClusterName = "new"
+	machine.Spec.Bootstrap.DataSecretName = new("new")
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "new",
+		APIGroup: "infrastructure.cluster.x-k8s.io"}
+	if err := api.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	b := newBatcher(api, &pacer{})
+	for name, test := range map[string]struct {
+		status       string
+		turns, first bool
+	}{
+		"not paused":                  {`{"conditions":[{"type":"Paused","status":"False"}]}`, false, true},
+		"paused":                      {`{"conditions":[{"type":"Paused","status":"True"}]}`, true, false},
+		"not ready":                   {`{"conditions":[{"type":"Ready","status":"False"}]}`, true, false},
+		"not ready, and just created": {`{"phase":"Pending","conditions":[{"type":"Ready","status":"False"}]}`, false, false},
+		"not ready, and failed":       {`{"phase":"Failed","conditions":[{"type":"Ready","status":"False"}]}`, true, false},
+		"all of a first pass": {`{"conditions":[{"type":"Ready","status":"False"},{"type":"Paused","status":"False"}]}`,
+			true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := map[string]any{}
+			if err := json.Unmarshal([]byte(test.status), &status); err != nil {
+				t.Fatal(err)
+			}
+			turns, first := b.compare(t.Context(), pendingPatch{object: machine, patch: map[string]any{"status": status}})
+			if turns != test.turns || first != test.first {
+				t.Errorf("turns %v, first %v; want %v, %v", turns, first, test.turns, test.first)
+			}
+		})
+	}
+}
+
 // TestGenerations checks that a status says the generation that a write of the spec in the same pass made.
 func TestGenerations(t *testing.T) {
 	patch := func() map[string]any {

@@ -1,5 +1,5 @@
-// Package tuning sets the Go runtime of the local plane's programs for a machine that they share: by how much a heap
-// grows between two collections of garbage, and how many processors a program uses.
+// Package tuning sets the local plane's programs for a machine that they share: by how much a heap grows between two
+// collections of garbage, how many processors a program uses, and which program gives way to the others.
 //
 // A heap grows by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
 // and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect garbage all
@@ -59,13 +59,16 @@ var processors = max(1, runtime.GOMAXPROCS(0)/2)
 // Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
 // environment of this process sets.
 func Env(program string) []string {
-	growth := Roomy
-	if program == "kube-controller-manager" {
+	growth, manager := Roomy, program == "kube-controller-manager"
+	if manager {
 		growth = controllers
 	}
 	env := Starting(growth)
 	if !setProcessors() {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(processors))
+	}
+	if manager {
+		env = append(env, yields+"=1")
 	}
 	return env
 }
@@ -87,9 +90,10 @@ func set() bool {
 	return os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" && os.Getenv(variable) == ""
 }
 
-// FollowEnv follows the machine's memory as Env says; without its variable it does nothing. The runtime itself
-// follows GOMAXPROCS.
+// FollowEnv follows the machine's memory and this process's processor time as Env says; without its variables it does
+// nothing. The runtime itself follows GOMAXPROCS.
 func FollowEnv() {
+	followBusy()
 	if growth, err := strconv.Atoi(os.Getenv(variable)); err == nil && growth > 0 {
 		follow(growth)
 	}

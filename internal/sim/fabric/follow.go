@@ -39,7 +39,7 @@ func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 			start := time.Now()
 			w.readChanges()
 			f.Sync(w.model())
-			pause := time.NewTimer(4 * time.Since(start))
+			pause := time.NewTimer(9 * time.Since(start))
 			select {
 			case <-f.ctx.Done():
 			case <-pause.C:

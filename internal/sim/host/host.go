@@ -219,6 +219,18 @@ func (m *Host) pool(key string) *podPool {
 	return m.pools[key]
 }
 
+// nodes returns how many machines of a cluster have booted.
+func (m *Host) nodes(cluster string) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.byID {
+		if g.node != nil && g.node.origin.Cluster == cluster {
+			n++
+		}
+	}
+	return n
+}
+
 // cluster returns the programs of a cluster.
 func (m *Host) cluster(key, vnet string) *stub.Cluster {
 	m.mu.Lock()

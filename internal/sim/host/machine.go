@@ -86,6 +86,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
 		ready: leave,
 	}
+	n.nodes = func() int { return m.nodes(n.origin.Cluster) }
 	n.web = m.web(n.origin)
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},

@@ -26,6 +26,9 @@ const IdentityPath = "/metadata/identity/oauth2/token"
 // and what Config.Route declares reachable. Everything else is refused, so that nothing
 // leaves this machine.
 func (m *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
+	if address == metadataAddress {
+		return m.dialMetadata(from)
+	}
 	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.azure.Cloud.Endpoint, "https://"))
@@ -36,9 +39,11 @@ func (m *Host) External(ctx context.Context, from fabric.Origin, _, address stri
 			return d.DialContext(ctx, "tcp", to)
 		}
 	}
-	if address != metadataAddress {
-		return nil, fmt.Errorf("%s is not part of the local plane", address)
-	}
+	return nil, fmt.Errorf("%s is not part of the local plane", address)
+}
+
+// dialMetadata connects a machine with its metadata service.
+func (m *Host) dialMetadata(from fabric.Origin) (net.Conn, error) {
 	vm, ok := m.at(from)
 	if !ok {
 		return nil, fmt.Errorf("no VM has the address %s", from.IP)
@@ -52,15 +57,16 @@ func (m *Host) External(ctx context.Context, from fabric.Origin, _, address stri
 	return client, nil
 }
 
+// at returns the VM with an address in a virtual network.
 func (m *Host) at(from fabric.Origin) (host.VM, bool) {
+	ip := from.IP.String()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.byID {
-		if len(g.vm.NICs) == 0 || len(g.vm.NICs[0].PrivateIPs) == 0 {
+		if len(g.vm.NICs) == 0 || len(g.vm.NICs[0].PrivateIPs) == 0 || g.vm.NICs[0].PrivateIPs[0] != ip {
 			continue
 		}
-		vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
-		if strings.EqualFold(vnet, from.VNetID) && g.vm.NICs[0].PrivateIPs[0] == from.IP.String() {
+		if vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/"); strings.EqualFold(vnet, from.VNetID) {
 			return g.vm, true
 		}
 	}

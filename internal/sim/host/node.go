@@ -47,7 +47,8 @@ type node struct {
 	ctx      context.Context
 	web      *http.Transport // of the machine's programs
 	work     sync.WaitGroup
-	ready    func() // called when the node is ready for the first time
+	nodes    func() int // about how many nodes the cluster has
+	ready    func()     // called when the node is ready for the first time
 
 	mu        sync.Mutex
 	kubelet   *kubelet.Kubelet
@@ -212,6 +213,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Folders:   n.folders,
 		Health:    n.health,
 		Identity:  n.containerIdentity,
+		Nodes:     n.nodes,
 		OnReady:   n.ready,
 		Log:       n.console,
 	}

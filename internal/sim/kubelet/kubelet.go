@@ -91,6 +91,8 @@ type Config struct {
 	// Identity takes the identity that a container's credential spec names, on Windows, and
 	// returns it as DOMAIN\ACCOUNT$. Nil refuses every spec. Its error is the runtime's.
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
+	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
+	Nodes func() int
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
 	OnReady func()
@@ -207,6 +209,9 @@ func New(c Config) (*Kubelet, error) {
 	}
 	if c.OnReady == nil {
 		c.OnReady = func() {}
+	}
+	if c.Nodes == nil {
+		c.Nodes = func() int { return 1 }
 	}
 	if c.Health == nil {
 		c.Health = func() Health { return Health{} }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type nodeFacts struct {
 	// networkProblem is "" once the container network is ready.
 	networkProblem string
 	health         Health
+	nodes          int // of the cluster; for a registration alone
 	now            time.Time
 }
 
@@ -37,13 +39,30 @@ const (
 	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
 
+// ttlOf returns for how many seconds a kubelet may keep a secret or ConfigMap in a cluster with a number of nodes. The
+// controller manager writes it to each new Node a moment after it is created. A Node that has it already costs a write
+// less, which all that watch Nodes read. Source: k8s.io/kubernetes/pkg/controller/ttl, ttlBoundaries.
+func ttlOf(nodes int) int {
+	switch {
+	case nodes <= 100:
+		return 0
+	case nodes <= 500:
+		return 15
+	case nodes <= 1000:
+		return 30
+	case nodes <= 2000:
+		return 60
+	}
+	return 300
+}
+
 // newNode returns the Node as the kubelet creates it. Taints are set here and never again:
 // a kubelet that restarts with other taints does not add them.
 func newNode(f nodeFacts) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        f.name,
 		Labels:      nodeLabels(f),
-		Annotations: map[string]string{attachDetach: "true"},
+		Annotations: map[string]string{attachDetach: "true", corev1.ObjectTTLAnnotationKey: strconv.Itoa(ttlOf(f.nodes))},
 	}}
 	n.Spec.Taints = slices.Clone(f.settings.RegisterWithTaints)
 	if f.flags.CloudProvider == "external" {

@@ -39,3 +39,26 @@ func TestCloudTaint(t *testing.T) {
 		})
 	}
 }
+
+// TestTTL holds that a Node has the annotation that the controller manager would write to it.
+func TestTTL(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes int
+		want  string
+	}{
+		"the first":        {1, "0"},
+		"a hundred":        {100, "0"},
+		"one more":         {101, "15"},
+		"half a thousand":  {500, "15"},
+		"a thousand":       {1000, "30"},
+		"two thousand":     {2000, "60"},
+		"more than others": {2001, "300"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"}, settings: &settings{}, flags: &Flags{}, nodes: test.nodes}
+			if got := newNode(facts).Annotations[corev1.ObjectTTLAnnotationKey]; got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}

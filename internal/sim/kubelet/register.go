@@ -158,7 +158,9 @@ func (k *Kubelet) register(ctx context.Context) error {
 // tryRegister registers once, and reports whether it created the Node.
 func (k *Kubelet) tryRegister(ctx context.Context) (node *corev1.Node, created bool, err error) {
 	nodes := k.api.Load().core.Nodes()
-	node, err = nodes.Create(ctx, newNode(k.facts()), metav1.CreateOptions{})
+	f := k.facts()
+	f.nodes = k.c.Nodes()
+	node, err = nodes.Create(ctx, newNode(f), metav1.CreateOptions{})
 	if err == nil {
 		return node, true, nil
 	}
