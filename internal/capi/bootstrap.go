@@ -5,6 +5,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -51,13 +52,26 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, common.pace.options(4*workers)); err != nil {
+	if err := configs.SetupWithManager(ctx, mgr, common.pace.optionsBehind(4*workers, creation(mgr.GetClient()))); err != nil {
 		return nil, err
 	}
 	if err := joinPools(mgr, configs); err != nil {
 		return nil, err
 	}
 	return mgr, setUpWebhooks(mgr, &admission.KubeadmConfig{}, &admission.KubeadmConfigTemplate{})
+}
+
+// creation returns which pass creates the machine of a config together with others: that over its MachineSet. The configs of
+// a control plane have none.
+func creation(c client.Reader) func(types.NamespacedName) (of pass, ok bool) {
+	return func(config types.NamespacedName) (pass, bool) {
+		var o bootstrapv1.KubeadmConfig
+		if err := c.Get(context.Background(), config, &o); err != nil {
+			return pass{}, false // the pass finds out why
+		}
+		set := o.Labels[clusterv1.MachineSetNameLabel]
+		return pass{"machineset", types.NamespacedName{Namespace: config.Namespace, Name: set}}, set != ""
+	}
 }
 
 // kindReader reads objects from the API server and the metadata of kinds from a cache: the config of each

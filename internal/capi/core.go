@@ -115,7 +115,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		func() error {
 			return (&machine.Reconciler{
 				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace,
-			}).SetupWithManager(ctx, mgr, pace.options(4*workers))
+			}).SetupWithManager(ctx, quietManager{mgr}, pace.options(4*workers))
 		},
 		func() error {
 			// It creates all missing machines one after the other, and is ended in the middle of one.

@@ -90,3 +90,61 @@ func TestPaceForgets(t *testing.T) {
 		}
 	})
 }
+
+// TestBehind checks that objects wait while the pass that they are behind takes long, and until its end.
+func TestBehind(t *testing.T) {
+	set := types.NamespacedName{Name: "set"}
+	for name, test := range map[string]struct {
+		creating time.Duration // for how long the pass over the set has run
+		object   string
+		waits    bool
+	}{
+		"a short pass":               {shortPass, "config", false},
+		"a long pass":                {2 * shortPass, "config", true},
+		"an object of another owner": {2 * shortPass, "other", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &pacer{}
+				limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+				sets := p.options(1).NewQueue("machineset", limiter)
+				defer sets.ShutDown()
+				configs := p.optionsBehind(1, func(name types.NamespacedName) (pass, bool) {
+					return pass{"machineset", set}, name.Name == "config"
+				}).NewQueue("kubeadmconfig", limiter)
+				defer configs.ShutDown()
+				sets.Add(reconcile.Request{NamespacedName: set})
+				creation, _ := sets.Get()
+				time.Sleep(test.creating)
+
+				request := reconcile.Request{NamespacedName: types.NamespacedName{Name: test.object}}
+				configs.Add(request)
+				var began time.Time
+				go func() {
+					got, _ := configs.Get()
+					began = time.Now()
+					configs.Done(got)
+				}()
+				asked := time.Now()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if !test.waits {
+					if !began.Equal(asked) {
+						t.Errorf("the pass began at %v, want %v", began, asked)
+					}
+					sets.Done(creation)
+					return
+				}
+				if !began.IsZero() {
+					t.Errorf("a pass began at %v, during that over the set", began)
+				}
+				sets.Done(creation)
+				ended := time.Now()
+				synctest.Wait()
+				if !began.Equal(ended) {
+					t.Errorf("the pass began at %v, want %v", began, ended)
+				}
+			})
+		})
+	}
+}
