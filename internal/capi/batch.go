@@ -104,7 +104,7 @@ func (b *batcher) flush(ended pass) (again time.Duration, err error) {
 	defer cancel()
 	if turn > 0 && pending.object.GetDeletionTimestamp().IsZero() {
 		turns, first := b.compare(ctx, pending)
-		first = first && pending.until.IsZero()
+		first = first && pending.until.IsZero() // else the next pass has been made
 		wait := reasonsWait
 		if turns {
 			wait = turn

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -256,6 +257,37 @@ func TestStatusOfNew(t *testing.T) {
 				t.Errorf("turns %v, first %v; want %v, %v", turns, first, test.turns, test.first)
 			}
 		})
+	}
+}
+
+// TestFirstCondition checks that the pass that says that a new object is not paused is followed by another one soon, and that
+// one by none until the status is sent.
+func TestFirstCondition(t *testing.T) {
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "first-", Namespace: "default"}}
+	machine.Spec.ClusterName = "first"
+	machine.Spec.Bootstrap.DataSecretName = new("first")
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "first",
+		APIGroup: "infrastructure.cluster.x-k8s.io"}
+	if err := api.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	pace := &pacer{}
+	q := pace.options(1).NewQueue("machine", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	for i := range manyObjects { // the others
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+		r, _ := q.Get()
+		q.Done(r)
+	}
+	b := newBatcher(api, pace)
+	over := pass{"machine", client.ObjectKeyFromObject(machine)}
+	b.pending[over] = pendingPatch{object: machine, patch: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": clusterv1.PausedCondition, "status": "False"}}}}}
+	for i, want := range []struct{ least, most time.Duration }{{1, longestTurn}, {longestTurn, reasonsWait}} {
+		again, err := b.flush(over)
+		if err != nil || again < want.least || again > want.most {
+			t.Errorf("pass %d is followed by one after %v, %v, want %v to %v", i+1, again, err, want.least, want.most)
+		}
 	}
 }
 

@@ -295,7 +295,8 @@ func (q *pacedQueue) Done(r reconcile.Request) {
 
 // end records that a pass has ended, and returns the requests that arrived during it, what is to be called, and what
 // releases the objects that waited for it.
-func (q *pacedQueue) end(r reconcile.Request) (asked []priorityqueue.AddOpts, ended []func(pass) (time.Duration, error), released []func()) {
+func (q *pacedQueue) end(r reconcile.Request) (asked []priorityqueue.AddOpts, ended []func(pass) (time.Duration, error),
+	released []func()) {
 	q.pacer.mu.Lock()
 	defer q.pacer.mu.Unlock()
 	t := q.turns[r]

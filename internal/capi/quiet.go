@@ -55,7 +55,9 @@ func (i quietInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHand
 	return i.Informer.AddEventHandlerWithOptions(quietHandler{h}, options)
 }
 
-type quietHandler struct{ toolscache.ResourceEventHandler }
+type quietHandler struct {
+	toolscache.ResourceEventHandler
+}
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (h quietHandler) OnUpdate(before, after any) {

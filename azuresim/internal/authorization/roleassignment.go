@@ -16,7 +16,7 @@ const typeAssignment = "Microsoft.Authorization/roleAssignments"
 func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 	var out []string
 	for scope := range scopesOf(id.Key()) {
-		for _, d := range t.All(typeAssignment, scope+"/providers/"+value.Lower(typeAssignment)) {
+		for _, d := range assignedAt(t, scope) {
 			p := value.Sub(d.Body, "properties")
 			_, name, _ := strings.Cut(value.Lower(value.Str(p, "roleDefinitionId")), "/roledefinitions/")
 			if value.Str(p, "principalId") == principal {
@@ -25,6 +25,11 @@ func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 		}
 	}
 	return out
+}
+
+// assignedAt returns the role assignments at a scope, which is given by its key, and none of those below it.
+func assignedAt(t *engine.Tx, scope string) []*engine.Doc {
+	return t.All(typeAssignment, scope+"/providers/"+value.Lower(typeAssignment))
 }
 
 // scopesOf returns the key of a resource and the keys that it begins with: those of its parents, of its resource group
@@ -65,9 +70,8 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if d.Parsed.Scope != nil {
 		p["scope"] = d.Parsed.Scope.String()
 	}
-	for _, other := range t.All(typeAssignment, "") {
-		o := value.Sub(other.Body, "properties")
-		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "scope"), value.Str(p, "scope")) && sameGrant(o, p) {
+	for _, other := range assignedAt(t, value.Lower(value.Str(p, "scope"))) {
+		if other.Key() != d.Key() && sameGrant(value.Sub(other.Body, "properties"), p) {
 			return engine.Conflict("RoleAssignmentExists",
 				"The role assignment already exists. The ID of the existing role assignment is %s.",
 				strings.ReplaceAll(other.Parsed.Name(), "-", ""))
