@@ -92,10 +92,10 @@ func (p *pacer) takesLong(of pass) bool {
 // release returns functions that add the objects that wait for a pass to their queues again; p.mu is held.
 func (p *pacer) release(of pass) (add []func()) {
 	for _, q := range p.queues {
-		for r := range q.held[of] {
+		for r := range q.waiting[of] {
 			add = append(add, func() { q.Add(r) })
 		}
-		delete(q.held, of)
+		delete(q.waiting, of)
 	}
 	return add
 }
@@ -125,7 +125,7 @@ func (p *pacer) newQueue(name string, limiter workqueue.TypedRateLimiter[reconci
 		pacer:         p,
 		turns:         map[reconcile.Request]*turn{},
 		behind:        behind,
-		held:          map[pass]map[reconcile.Request]bool{},
+		waiting:       map[pass]map[reconcile.Request]bool{},
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +185,8 @@ type pacedQueue struct {
 	turns   map[reconcile.Request]*turn
 	// behind returns the pass that an object waits for while it takes long; nil returns none.
 	behind func(types.NamespacedName) (of pass, ok bool)
-	// held are the objects that wait, by the pass that they wait for.
-	held map[pass]map[reconcile.Request]bool
+	// waiting are the objects that wait, by the pass that they wait for.
+	waiting map[pass]map[reconcile.Request]bool
 }
 
 // turn is the last pass of one object.
@@ -255,10 +255,10 @@ func (q *pacedQueue) begin(r reconcile.Request) bool {
 		q.turns[r] = &turn{begun: time.Now()}
 		return true
 	}
-	if q.held[of] == nil {
-		q.held[of] = map[reconcile.Request]bool{}
+	if q.waiting[of] == nil {
+		q.waiting[of] = map[reconcile.Request]bool{}
 	}
-	q.held[of][r] = true
+	q.waiting[of][r] = true
 	return false
 }
 

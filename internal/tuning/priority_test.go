@@ -19,7 +19,7 @@ func TestIsBusy(t *testing.T) {
 		used time.Duration
 		want bool
 	}{
-		"at rest":                        {100 * time.Millisecond, false},
+		"idle":                           {100 * time.Millisecond, false},
 		"it starts":                      {1500 * time.Millisecond, false},
 		"as much as busy":                {period / 5, false},
 		"more":                           {period/5 + time.Millisecond, true},
