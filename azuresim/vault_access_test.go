@@ -20,12 +20,10 @@ func TestVaultAccess(t *testing.T) {
 	defer a.Close()
 	a.group()
 	const group = "resourceGroups/g/providers/"
-	vault := group + "Microsoft.KeyVault/vaults/kv1"
-	a.carried("PUT", vault, `{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+
-		`", "enableRbacAuthorization": true}}`)
+	a.carried("PUT", vaultPath, vaultBody(`, "enableRbacAuthorization": true`))
 	for _, name := range []string{"own", "other"} {
 		a.carried("PUT", group+"Microsoft.ManagedIdentity/userAssignedIdentities/"+name, `{"location": "westeurope"}`)
-		a.carried("PUT", vault+"/secrets/"+name, `{"properties": {"value": "v-`+name+`"}}`)
+		a.carried("PUT", vaultPath+"/secrets/"+name, `{"properties": {"value": "v-`+name+`"}}`)
 	}
 	id := "/subscriptions/" + engine.DefaultSubscription + "/" + group + "Microsoft.ManagedIdentity/userAssignedIdentities/own"
 	live, _ := a.Get(id)
@@ -37,7 +35,7 @@ func TestVaultAccess(t *testing.T) {
 	if err := json.Unmarshal(live, &body); err != nil {
 		t.Fatal(err)
 	}
-	a.carried("PUT", vault+"/secrets/own/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a",
+	a.carried("PUT", vaultPath+"/secrets/own/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a",
 		`{"properties": {"principalId": "`+body.Properties.PrincipalID+`", "roleDefinitionId": "/subscriptions/`+
 			engine.DefaultSubscription+
 			`/providers/Microsoft.Authorization/roleDefinitions/4633458b-17de-408a-b874-0445c86b69e6"}}`)

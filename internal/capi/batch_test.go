@@ -136,6 +136,29 @@ func TestBatcher(t *testing.T) {
 	}
 }
 
+// newMachine creates a Machine that has no infrastructure.
+func newMachine(t *testing.T, name string) *clusterv1.Machine {
+	t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-", Namespace: "default"}}
+	machine.Spec.ClusterName = name
+	machine.Spec.Bootstrap.DataSecretName = new(name)
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: name,
+		APIGroup: "infrastructure.cluster.x-k8s.io"}
+	if err := api.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	return machine
+}
+
+// addOthers has a pass over so many other objects that statuses wait.
+func addOthers(q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	for i := range manyObjects {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+		r, _ := q.Get()
+		q.Done(r)
+	}
+}
+
 // TestHeldConditions checks how long conditions wait where many objects are reconciled, and what reads return meanwhile.
 func TestHeldConditions(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -151,14 +174,7 @@ func TestHeldConditions(t *testing.T) {
 		"somebody else's write wins":             {corev1.ConditionFalse, corev1.ConditionTrue, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "held-", Namespace: "default"}}
-			machine.Spec.ClusterName = "held"
-			machine.Spec.Bootstrap.DataSecretName = new("held")
-			machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "held",
-				APIGroup: "infrastructure.cluster.x-k8s.io"}
-			if err := api.Create(t.Context(), machine); err != nil {
-				t.Fatal(err)
-			}
+			machine := newMachine(t, "held")
 			condition := func(status corev1.ConditionStatus, reason string) string {
 				return fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 					status, reason)
@@ -188,11 +204,7 @@ func TestHeldConditions(t *testing.T) {
 			q := pace.options(1).NewQueue("machine", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			c := newBatcher(api, pace)
-			for i := range manyObjects { // the others
-				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
-				r, _ := q.Get()
-				q.Done(r)
-			}
+			addOthers(q)
 			request := reconcile.Request{NamespacedName: key}
 			q.Add(request)
 			r, _ := q.Get()
@@ -226,14 +238,7 @@ func TestHeldConditions(t *testing.T) {
 
 // TestStatusOfNew checks which conditions of a new machine are written soon, and which need another pass.
 func TestStatusOfNew(t *testing.T) {
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-", Namespace: "default"}}
-	machine.Spec.ClusterName = "new"
-	machine.Spec.Bootstrap.DataSecretName = new("new")
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "new",
-		APIGroup: "infrastructure.cluster.x-k8s.io"}
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	machine := newMachine(t, "new")
 	b := newBatcher(api, &pacer{})
 	for name, test := range map[string]struct {
 		status       string
@@ -263,22 +268,11 @@ func TestStatusOfNew(t *testing.T) {
 // TestFirstCondition checks that the pass that says that a new object is not paused is followed by another one soon, and that
 // one by none until the status is sent.
 func TestFirstCondition(t *testing.T) {
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: "first-", Namespace: "default"}}
-	machine.Spec.ClusterName = "first"
-	machine.Spec.Bootstrap.DataSecretName = new("first")
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "first",
-		APIGroup: "infrastructure.cluster.x-k8s.io"}
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	machine := newMachine(t, "first")
 	pace := &pacer{}
 	q := pace.options(1).NewQueue("machine", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
-	for i := range manyObjects { // the others
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
-		r, _ := q.Get()
-		q.Done(r)
-	}
+	addOthers(q)
 	b := newBatcher(api, pace)
 	over := pass{"machine", client.ObjectKeyFromObject(machine)}
 	b.pending[over] = pendingPatch{object: machine, patch: map[string]any{"status": map[string]any{"conditions": []any{

@@ -23,7 +23,6 @@ type nodeFacts struct {
 	// networkProblem is "" once the container network is ready.
 	networkProblem string
 	health         Health
-	nodes          int // of the cluster; for a registration alone
 	now            time.Time
 }
 
@@ -56,13 +55,13 @@ func ttlOf(nodes int) int {
 	return 300
 }
 
-// newNode returns the Node as the kubelet creates it. Taints are set here and never again:
+// newNode returns the Node as the kubelet creates it in a cluster with a number of nodes. Taints are set here and never again:
 // a kubelet that restarts with other taints does not add them.
-func newNode(f nodeFacts) *corev1.Node {
+func newNode(f nodeFacts, nodes int) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        f.name,
 		Labels:      nodeLabels(f),
-		Annotations: map[string]string{attachDetach: "true", corev1.ObjectTTLAnnotationKey: strconv.Itoa(ttlOf(f.nodes))},
+		Annotations: map[string]string{attachDetach: "true", corev1.ObjectTTLAnnotationKey: strconv.Itoa(ttlOf(nodes))},
 	}}
 	n.Spec.Taints = slices.Clone(f.settings.RegisterWithTaints)
 	if f.flags.CloudProvider == "external" {

@@ -25,7 +25,7 @@ func TestCloudTaint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"},
 				settings: &settings{RegisterWithTaints: test.asked}, flags: &Flags{CloudProvider: test.provider}}
-			taints := newNode(facts).Spec.Taints
+			taints := newNode(facts, 1).Spec.Taints
 			if len(taints) != test.want {
 				t.Errorf("taints %v, want %d", taints, test.want)
 			}
@@ -55,8 +55,8 @@ func TestTTL(t *testing.T) {
 		"more than others": {2001, "300"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"}, settings: &settings{}, flags: &Flags{}, nodes: test.nodes}
-			if got := newNode(facts).Annotations[corev1.ObjectTTLAnnotationKey]; got != test.want {
+			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"}, settings: &settings{}, flags: &Flags{}}
+			if got := newNode(facts, test.nodes).Annotations[corev1.ObjectTTLAnnotationKey]; got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})

@@ -158,9 +158,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 // tryRegister registers once, and reports whether it created the Node.
 func (k *Kubelet) tryRegister(ctx context.Context) (node *corev1.Node, created bool, err error) {
 	nodes := k.api.Load().core.Nodes()
-	f := k.facts()
-	f.nodes = k.c.Nodes()
-	node, err = nodes.Create(ctx, newNode(f), metav1.CreateOptions{})
+	node, err = nodes.Create(ctx, newNode(k.facts(), k.c.Nodes()), metav1.CreateOptions{})
 	if err == nil {
 		return node, true, nil
 	}
