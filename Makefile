@@ -48,14 +48,18 @@ unit: ## The tests that need no built program, without the race detector
 	go test $$(hack/unit.sh)
 
 ifdef PKG
-test:
-	go test -race -timeout 30m $(PKG) -run '$(RUN)'
+test race: PACKAGES = $(PKG) -run '$(RUN)'
 else
-test: build ## Vet, lint, and every test with the race detector; PKG=./internal/x RUN=TestY for some
-	go vet $(OWN)
-	$(MAKE) lint
-	go test -race -timeout 30m $(OWN)
+test race: build
 endif
+PACKAGES = $(OWN)
+
+test: ## Vet, and every test; PKG=./internal/x/... RUN=TestY for some
+	go vet $(if $(PKG),$(PKG),$(OWN))
+	hack/test.sh -timeout 30m $(PACKAGES)
+
+race: ## The tests of 'make test' with the race detector; PKG= RUN= for some
+	hack/test.sh -race -timeout 45m $(PACKAGES)
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/e2e/matrix -full -templates "$(TEMPLATES)"
@@ -182,4 +186,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
