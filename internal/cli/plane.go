@@ -174,6 +174,9 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 		}
 	}
 	fmt.Fprintf(w, "Kubernetes\t%s\t%s\n", s.Kubernetes.Version, s.Kubernetes.Server)
+	if s.Kubernetes.ClusterAPI != "" {
+		fmt.Fprintf(w, "Cluster API\t%s\n", s.Kubernetes.ClusterAPI)
+	}
 	if s.Azure.Outside {
 		fmt.Fprintf(w, "Azure\tsubscription %s\t%s\n", s.Azure.SubscriptionID, s.Azure.Endpoint)
 	} else {

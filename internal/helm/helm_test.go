@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		apiServer = p.Config()
 		ca, _ := p.CA()
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{Core: 1, Bootstrap: 1, ControlPlane: 1}, ca)
+		providers, err := capi.Manifests("127.0.0.1", capi.Ports{Core: 1, Bootstrap: 1, ControlPlane: 1}, ca, false)
 		if err != nil {
 			return err
 		}

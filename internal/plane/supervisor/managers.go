@@ -34,7 +34,7 @@ import (
 
 // startManagers runs Cluster API and casement, restarts them when they end, and returns when they serve.
 func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	if err := capi.EnableFeatures(c.opts.FeatureGates); err != nil {
+	if err := capi.EnableFeatures(c.opts.FeatureGates, c.opts.Upstream); err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
@@ -69,7 +69,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	c.management.kinds = nil
 	if kinds == nil {
 		var err error
-		if kinds, err = newKinds(caCert); err != nil {
+		if kinds, err = newKinds(caCert, c.opts.Upstream); err != nil {
 			return err
 		}
 		if err := kubeproc.InstallCRDs(ctx, plane.Config(), kinds.crds); err != nil {
@@ -136,7 +136,7 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	if err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: admin, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports,
+	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: c.opts.Upstream, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports,
 		Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	if err != nil {
 		return err
 	}
-	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 	if err != nil {
 		return err
 	}

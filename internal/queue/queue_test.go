@@ -1,4 +1,4 @@
-package manager
+package queue
 
 import (
 	"testing"
@@ -10,10 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
+var briefly = Rest{Factor: 5, Longest: time.Second}
+
 // TestQueue checks that slow tickers delay no item: one that is added for later comes when
 // it is due.
 func TestQueue(t *testing.T) {
-	q := newQueue(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	q := New(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	item := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "b"}}
 	start := time.Now()
@@ -41,14 +43,14 @@ func TestRest(t *testing.T) {
 			during: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item); q.Add(item) }},
 		{name: "an event during the rest", took: 20 * time.Millisecond, waited: 100 * time.Millisecond,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item) }},
-		{name: "the rest is bounded", took: time.Minute, waited: briefly.longest,
+		{name: "the rest is bounded", took: time.Minute, waited: briefly.Longest,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.Add(item) }},
 		{name: "a later time stays", took: 20 * time.Millisecond, waited: time.Hour,
 			after: func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.AddAfter(item, time.Hour) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+				q := New(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 				defer q.ShutDown()
 				q.Add(item)
 				q.Get()
@@ -70,6 +72,28 @@ func TestRest(t *testing.T) {
 					t.Errorf("%d more passes are due", q.Len())
 				}
 			})
+		})
+	}
+}
+
+// TestRestAmongMany checks that an object rests longer among many others.
+func TestRestAmongMany(t *testing.T) {
+	rest := Rest{Factor: 5, Longest: time.Second, PerObject: 4 * time.Millisecond}
+	for _, test := range []struct {
+		name    string
+		took    time.Duration
+		objects int
+		want    time.Duration
+	}{
+		{"alone", 10 * time.Millisecond, 1, 50 * time.Millisecond},
+		{"among a hundred", 10 * time.Millisecond, 100, 400 * time.Millisecond},
+		{"a long pass among a hundred", time.Minute, 100, time.Second},
+		{"among too many", 10 * time.Millisecond, 10_000, longestTurn},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := rest.after(test.took, test.objects); got != test.want {
+				t.Errorf("rests %v, want %v", got, test.want)
+			}
 		})
 	}
 }

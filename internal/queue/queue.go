@@ -1,4 +1,9 @@
-package manager
+// Package queue has the work queues of the controllers that share a process with others: an object rests between two
+// passes over it, so that one pass serves several events.
+//
+// It knows no kind of object. Managers use it: internal/manager for casement's controllers, and internal/capi for those of
+// Cluster API on the local plane.
+package queue
 
 import (
 	"maps"
@@ -14,15 +19,32 @@ import (
 // and workqueue_longest_running_processor_seconds; they are scraped seldom more often.
 const sampleEvery = 15 * time.Second
 
-// queue is the interface of a controller's work queue.
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+// Queue is the interface of a controller's work queue.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// newQueue returns a function that makes the work queue of a controller. The queue is client-go's,
+// Rest is how long an object waits after a pass, the longer of two times.
+type Rest struct {
+	// Factor times as long as the pass took, but not longer than Longest.
+	Factor  time.Duration
+	Longest time.Duration
+	// PerObject for each object of the queue that is reconciled or rests, but not longer than longestTurn: what one of a
+	// thousand objects costs does not grow with their number.
+	PerObject time.Duration
+}
+
+// longestTurn bounds the rest that depends on the number of objects.
+const longestTurn = 10 * time.Second
+
+// after returns the rest after a pass that took a time, among a number of objects.
+func (r Rest) after(took time.Duration, objects int) time.Duration {
+	return max(min(r.Factor*took, r.Longest), min(r.PerObject*time.Duration(objects), longestTurn))
+}
+
+// New returns a function that makes the work queue of a controller. The queue is client-go's,
 // with slow tickers: the priority queue of controller-runtime samples twice a second, which
 // cannot be set, and with seven controllers that was two thirds of what an idle manager did.
-// An object rests between two passes that events trigger.
-func newQueue(rest pause) func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
+func New(rest Rest) func(string, workqueue.TypedRateLimiter[reconcile.Request]) Queue {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 		return &restingQueue{
 			TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 				workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),
@@ -32,26 +54,13 @@ func newQueue(rest pause) func(string, workqueue.TypedRateLimiter[reconcile.Requ
 	}
 }
 
-// pause is how long an object rests after a pass: factor times as long as the pass took, but not
-// longer than longest.
-type pause struct {
-	factor  time.Duration
-	longest time.Duration
-}
-
-// A pass over a pool of a thousand looks at each of its instances, and each triggers passes.
-var (
-	briefly = pause{factor: 5, longest: time.Second}
-	longer  = pause{factor: 20, longest: 5 * time.Second}
-)
-
 // restingQueue delays an object for which an event arrives during its pass or its rest, so that one
 // pass serves several events: a pass over a pool costs more with each of its instances, and
 // each instance triggers passes. What was asked for a later time comes then, and a retry
 // after its back-off.
 type restingQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
-	rest pause
+	rest Rest
 
 	mu    sync.Mutex
 	turns map[reconcile.Request]turn
@@ -98,13 +107,13 @@ func (q *restingQueue) Done(r reconcile.Request) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	t := q.turns[r]
-	rest := min(q.rest.factor*now.Sub(t.begun), q.rest.longest)
+	rest := q.rest.after(now.Sub(t.begun), len(q.turns))
 	q.turns[r] = turn{next: now.Add(rest)}
 	q.TypedRateLimitingInterface.Done(r)
 	if t.again {
 		q.TypedRateLimitingInterface.AddAfter(r, rest)
 	}
-	if now.Sub(q.swept) > q.rest.longest {
+	if now.Sub(q.swept) > max(q.rest.Longest, time.Second) {
 		q.swept = now
 		maps.DeleteFunc(q.turns, func(_ reconcile.Request, t turn) bool { return t.begun.IsZero() && t.next.Before(now) })
 	}
