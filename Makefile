@@ -110,8 +110,8 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name
-	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi
+e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
+	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi $(if $(UPSTREAM),-upstream)
 
 e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=
 	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(WORKERS),-workers $(WORKERS)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,7 +34,7 @@ var (
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		scheme := runtime.NewScheme()
-		if err := errors.Join(coordinationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		if err := errors.Join(admissionv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 			return err
 		}
 		var err error
