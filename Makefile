@@ -41,6 +41,9 @@ programs: bin/casement-manager ## Build what clusterctl and its images stand for
 demo: build ## From nothing to a Windows cluster that serves a page
 	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
+recording: build ## Run the demo and write docs/demo.svg, the recording that the README shows
+	PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
+
 down: ## End the local plane and delete its state
 	bin/casement down --purge
 
@@ -186,4 +189,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
