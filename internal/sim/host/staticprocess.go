@@ -66,7 +66,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err := n.keepPrivate(private, command.Made); err != nil {
 		return nil, err
 	}
-	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Log: spec.LogFile,
+	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
 		Slack: process.Slack},
 		nil, []string{private, n.home + "/egress.yaml"})
 	if err != nil {
