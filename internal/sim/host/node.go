@@ -223,11 +223,8 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	// The components of this machine name its own sockets by the loopback address.
-	if host, _, err := net.SplitHostPort(address); err == nil && host == n.loopback.String() {
-		var d net.Dialer
-		return d.DialContext(ctx, network, address)
-	}
-	if !n.body.Machine().Pulse.Get().Network {
+	host, _, err := net.SplitHostPort(address)
+	if own := err == nil && host == n.loopback.String(); !own && !n.body.Machine().Pulse.Get().Network {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
 	}
 	return n.net.Dial(ctx, n.origin, network, address)
@@ -235,7 +232,7 @@ func (n *node) dial(ctx context.Context, network, address string) (net.Conn, err
 
 // serveEgress lets the API server of this machine reach nodes, pods and services.
 func (n *node) serveEgress(ctx context.Context) error {
-	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket, true), 0o600); err != nil {
 		return err
 	}
 	if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {

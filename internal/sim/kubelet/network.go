@@ -3,8 +3,8 @@ package kubelet
 import (
 	"encoding/json"
 	"io/fs"
-	"path"
 	"os"
+	"path"
 	"slices"
 	"strings"
 

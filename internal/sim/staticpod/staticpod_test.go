@@ -13,7 +13,11 @@ import (
 )
 
 func mapping() Mapping {
-	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml"}
+	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml",
+		Peer: func(address string) (string, bool) {
+			peers := map[string]string{"127.0.0.9": "127.0.0.9", "10.0.0.40": "127.0.0.40"}
+			return peers[address], peers[address] != ""
+		}}
 }
 
 // tree are the files of a guest below /vm; paths below /out are outside of the guest.
@@ -62,19 +66,19 @@ func TestTranslate(t *testing.T) {
 		},
 		"dots cannot leave the root": {
 			command: "etcd --data-dir=/../../etc",
-			want:    "etcd --data-dir=/vm/etc --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want:    "etcd --data-dir=/vm/etc --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"a relative path is against the root": {
 			command: "etcd --data-dir=pub/X --wal-dir=../../w",
-			want:    "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want:    "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"one dash, and a value of its own": {
 			command: "etcd -data-dir /d --cert-file c",
-			want:    "etcd --data-dir=/vm/d --cert-file=/vm/c --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want:    "etcd --data-dir=/vm/d --cert-file=/vm/c --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"etcd without a directory": {
 			command: "etcd --name=x --data-dir=",
-			want:    "etcd --name=x --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd",
+			want:    "etcd --name=x --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"plugins of volumes": {
 			command: "kube-controller-manager --flex-volume-plugin-dir=/plugins -v=2",
@@ -111,22 +115,22 @@ func TestTranslate(t *testing.T) {
 				"--listen-client-urls=https://127.0.0.4:2379 " +
 				"--initial-cluster=o=https://127.0.0.9:2380,n=https://127.0.0.4:2380 " +
 				"--listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true " +
-				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+				"--quota-backend-bytes=8589934592 --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"etcd with TLS": {
 			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k",
-			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --unsafe-no-fsync --log-level=warn " +
+			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
 				"--backend-batch-interval=1s --listen-client-http-urls=https://127.0.0.4:2378",
 		},
 		"etcd with an address of its own for its pages": {
 			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k --listen-client-http-urls=https://10.0.0.4:9",
 			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --listen-client-http-urls=https://127.0.0.4:9 " +
-				"--unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+				"--enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
 		},
 		"an address that only begins like ours": {
-			command: "kube-apiserver --etcd-servers=https://10.0.0.40:2379",
-			want: "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 " +
-				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			command: "etcd --initial-cluster=a=https://10.0.0.40:2380",
+			want: "etcd --initial-cluster=a=https://127.0.0.40:2380 --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"flags of this machine": {
 			command: "kube-apiserver --b=guest", apiServer: []string{"a=1", "b=2"},
@@ -204,7 +208,7 @@ func TestEmulated(t *testing.T) {
 func TestTranslateRefuses(t *testing.T) {
 	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
-		"clusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {%s}}]"
+		"clusters: [{name: k, cluster: {server: 'https://10.0.0.4:6443'}}]\nusers: [{name: u, user: {%s}}]"
 	files := tree{
 		"/exec": strings.Replace(user, "%s",
 			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1),
@@ -277,7 +281,7 @@ func TestTranslateRemakes(t *testing.T) {
 	m.Files = tree{
 		"/k/conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 			"contexts: [{name: c, context: {cluster: k, user: u}}, {name: d, context: {cluster: k, user: evil}}]\n" +
-			"clusters: [{name: k, cluster: {server: 'https://x', certificate-authority: ca}}]\nusers: [{name: " +
+			"clusters: [{name: k, cluster: {server: 'https://10.0.0.4:6443', certificate-authority: ca}}]\nusers: [{name: " +
 			"u, user: {tokenFile: /k/token, client-key-data: a2V5}}, {name: evil, user: {exec: {command: " +
 			"sh, apiVersion: v1}}}]",
 		"/k/ca": "CA", "/k/token": "secret",
@@ -300,7 +304,7 @@ func TestTranslateRemakes(t *testing.T) {
 	}
 	for _, name := range []string{"/private/0-kubeconfig.conf", "/private/2-kubeconfig.conf"} {
 		text := string(got.Made[name])
-		for _, want := range []string{"server: https://x", "token: secret", "certificate-authority-data: Q0E=", "client-key-data: a2V5"} {
+		for _, want := range []string{"server: https://127.0.0.4:6443", "token: secret", "certificate-authority-data: Q0E=", "client-key-data: a2V5"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q:\n%s", name, want, text)
 			}
@@ -378,7 +382,7 @@ func TestLease(t *testing.T) {
 				"--leader-elect-renew-deadline=3s --leader-elect-retry-period=1s",
 		},
 		"elects no one": {"etcd --name=a", true,
-			"etcd --name=a --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd"},
+			"etcd --name=a --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := mapping()
