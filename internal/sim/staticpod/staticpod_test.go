@@ -215,6 +215,7 @@ func TestTranslateRefuses(t *testing.T) {
 		"/provider": strings.Replace(user, "%s", "auth-provider: {name: gcp}", 1),
 		"/key":      strings.Replace(user, "%s", "client-key: /out/key", 1),
 		"/proxy":    strings.Replace(strings.Replace(user, "%s", "", 1), "server:", "proxy-url: 'http://p', server:", 1),
+		"/socket":   strings.Replace(strings.Replace(user, "%s", "", 1), "https://10.0.0.4:6443", "unix:///run/x.sock", 1),
 		"/noconf":   "users: [",
 		"/sched":    "clientConnection: {kubeconfig: exec}",
 		"/cased":    "clientConnection: {kubeConfig: /exec}",
@@ -240,6 +241,13 @@ func TestTranslateRefuses(t *testing.T) {
 		"an authorizer": {
 			"kube-apiserver --authorization-config=/authz", "authorizers[0].webhook.connectionInfo.kubeConfigFile",
 		},
+		"a gateway":           {"etcd gateway start --endpoints=127.0.0.1:9", `argument "gateway"`},
+		"a proxy of etcd":     {"etcd grpc-proxy start --endpoints=127.0.0.1:9", `argument "grpc-proxy"`},
+		"a discovery":         {"etcd --discovery=http://127.0.0.1:9/x", "--discovery"},
+		"a discovery by DNS":  {"etcd -discovery-srv example.com", "--discovery-srv"},
+		"a discovery of v3":   {"etcd --discovery-endpoints=http://127.0.0.1:9", "--discovery-endpoints"},
+		"traces of etcd":      {"etcd --experimental-enable-distributed-tracing", "--experimental-enable-distributed-tracing"},
+		"a webhook's socket":  {"kube-apiserver --authentication-token-webhook-config-file=/socket", "only http and https"},
 		"an admission plugin": {"kube-apiserver --admission-control-config-file=/admit", "ImagePolicyWebhook"},
 		"a key service":       {"kube-apiserver --encryption-provider-config=/kms", "kms"},
 		"a signing service": {
@@ -270,6 +278,111 @@ func TestTranslateRefuses(t *testing.T) {
 				t.Errorf("error %q does not name %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestDialsItselfAlone holds what each program may dial by itself: its own machine, on its loopback address, however
+// that is spelled, and as a member of etcd other machines. All else is refused, and what leaves by the egress selector
+// keeps its address, which is of the guest there.
+func TestDialsItselfAlone(t *testing.T) {
+	const mine = "https://127.0.0.4:8443"
+	own := []string{"https://127.0.0.1:8443", "https://localhost:8443", "https://LOCALHOST.:8443", "https://[::1]:8443",
+		"https://[::ffff:127.0.0.1]:8443", "https://0.0.0.0:8443", "https://[::]:8443", "https://10.0.0.4:8443", "https://127.8.8.8:8443"}
+	foreign := []string{"https://10.0.0.5:8443", "https://192.168.1.1:8443", "https://169.254.169.254:8443", "https://example.com:8443",
+		"https://127.1:8443", "https://2130706433:8443", "https://0x7f000001:8443", "https://0177.0.0.1:8443", "https://[fe80::1%25eth0]:8443",
+		"https://metadata:8443", "https://127.0.0.1.nip.io:8443", "unix:///run/x.sock", "https+unix://x", "ftp://127.0.0.1:8443", "//127.0.0.1:8443",
+		"127.0.0.1:8443", "https://10.0.0.4@192.168.1.1:8443", "https:///x", "https://%zz"}
+	for _, place := range []struct {
+		name, command string
+		files         func(address string) tree
+		in            string // the file that has what became of it; none is the command line
+		etcd          bool   // of another plane's network too
+	}{
+		{name: "a controller manager", command: "kube-controller-manager --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
+		{name: "its authentication", command: "kube-controller-manager --authentication-kubeconfig=/k", files: kubeconfigOf,
+			in: "authentication-kubeconfig.conf"},
+		{name: "its authorization", command: "kube-controller-manager --authorization_kubeconfig /k", files: kubeconfigOf,
+			in: "authorization-kubeconfig.conf"},
+		{name: "a scheduler", command: "kube-scheduler --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
+		{name: "a scheduler's configuration", command: "kube-scheduler --config=/s", in: "kubeconfig.conf",
+			files: func(address string) tree {
+				files := kubeconfigOf(address)
+				files["/s"] = "clientConnection: {kubeconfig: /k}"
+				return files
+			}},
+		{name: "an extender", command: "kube-scheduler --config=/s", in: "config.yaml", files: func(address string) tree {
+			return tree{"/s": "extenders: [{urlPrefix: '" + address + "'}]"}
+		}},
+		{name: "a master", command: "kube-controller-manager --master=ADDRESS"},
+		{name: "a master, apart", command: "kube-scheduler --master ADDRESS"},
+		{name: "a data store", command: "kube-apiserver --etcd-servers=https://127.0.0.1:2379,ADDRESS"},
+		{name: "a data store, underscores", command: "kube-apiserver --etcd_servers=ADDRESS"},
+		{name: "an override", command: "kube-apiserver --etcd-servers-overrides=/events#https://127.0.0.1:2379;ADDRESS"},
+		{name: "where etcd listens", command: "etcd -listen-client-urls=ADDRESS"},
+		{name: "what etcd announces", command: "etcd --initial-advertise-peer-urls ADDRESS"},
+		{name: "members", command: "etcd --initial-cluster=a=ADDRESS"},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			run := func(address string) (Command, error) {
+				m := mapping()
+				m.Peer = nil
+				if place.files != nil {
+					m.Files = place.files(address)
+				}
+				return Translate(strings.Fields(strings.ReplaceAll(place.command, "ADDRESS", address)), m)
+			}
+			for _, address := range own {
+				got, err := run(address)
+				if err != nil {
+					t.Errorf("%s: %v", address, err)
+					continue
+				}
+				text := strings.Join(got.Argv, " ")
+				for name, data := range got.Made {
+					if place.in != "" && strings.HasSuffix(name, place.in) {
+						text = string(data)
+					}
+				}
+				if !strings.Contains(text, mine) || address != mine && strings.Contains(text, address) {
+					t.Errorf("%s became %s", address, text)
+				}
+				if got.Argv[0] != etcd && !slices.Contains(got.Dials, "127.0.0.4:8443") {
+					t.Errorf("%s: it dials %v", address, got.Dials)
+				}
+			}
+			for _, address := range foreign {
+				if got, err := run(address); err == nil {
+					t.Errorf("%s is taken: %q %s", address, got.Argv, got.Made)
+				}
+			}
+		})
+	}
+}
+
+// kubeconfigOf returns a guest with a kubeconfig of a server.
+func kubeconfigOf(server string) tree {
+	return tree{"/k": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+		"clusters: [{name: k, cluster: {server: '" + server + "'}}]\nusers: [{name: u, user: {}}]"}
+}
+
+// TestIssuers holds that the API server asks an issuer by its egress selector, or not at all.
+func TestIssuers(t *testing.T) {
+	m := mapping()
+	m.Files = tree{"/a": "jwt: [{issuer: {url: 'https://127.0.0.1:9'}}, {issuer: {url: 'https://x', egressSelectorType: cluster}}]"}
+	got, err := Translate([]string{"kube-apiserver", "--authentication-config=/a"}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made := string(got.Made["/private/0-authentication-config.yaml"]); strings.Count(made, "egressSelectorType: controlplane") != 2 {
+		t.Errorf("the configuration is %s", made)
+	}
+	got, err = Translate([]string{"kube-apiserver", "--oidc-issuer-url=https://127.0.0.1:9", "--oidc_client_id", "a"}, m)
+	if err != nil || strings.Contains(strings.Join(got.Argv, " "), "oidc") || len(got.Dropped) != 2 {
+		t.Errorf("it runs as %q without %q (%v)", got.Argv, got.Dropped, err)
+	}
+	m.Version = "v1.33.1"
+	if _, err := Translate([]string{"kube-apiserver", "--authentication-config=/a"}, m); err == nil || !strings.Contains(err.Error(), "jwt[0]") {
+		t.Errorf("a release that asks issuers on this computer's network: %v", err)
 	}
 }
 
