@@ -142,7 +142,7 @@ func (d Folder) Exists(name string) bool {
 	return d.do(func(root *os.Root) error { _, err := root.Stat(name); return err }) == nil
 }
 
-// replace writes a file beside the old one and moves it into its place, so that nobody sees half of it.
+// replace writes a file beside the old one and moves it into its place, so that a reader sees the old or the new one whole.
 func replace(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")
 	if err := writeAll(root, fresh, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm); err != nil {

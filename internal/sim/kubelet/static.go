@@ -75,7 +75,7 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 // watchManifests returns a channel that hears of the next change of the folder of static
 // pods until leave is called; of none where it cannot be watched.
 func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
-	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel tells that something changed there, and not what
+	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, and not what
 	if err != nil || k.settings.StaticPodPath == "" {
 		return nil, func() {}
 	}
