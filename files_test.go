@@ -45,8 +45,9 @@ var fileUsers = map[string]string{
 var fileless = map[string]bool{"ErrNotExist": true, "ErrExist": true, "ErrPermission": true, "ErrClosed": true, "ErrDeadlineExceeded": true,
 	"File": true, "FileMode": true, "FileInfo": true, "DirEntry": true, "PathError": true, "LinkError": true, "ModePerm": true, "Signal": true,
 	"O_RDONLY": true, "O_WRONLY": true, "O_RDWR": true, "O_CREATE": true, "O_TRUNC": true, "O_APPEND": true, "O_EXCL": true, "SameFile": true,
-	"Getpid": true, "Getuid": true, "Environ": true, "Getenv": true, "Getpagesize": true, "IsNotExist": true, "IsExist": true, "IsPermission": true,
-	"Exit": true, "NewFile": true, "Interrupt": true, "Kill": true, "Hostname": true}
+	"Getpid": true, "Getuid": true, "Environ": true, "Getenv": true, "Getpagesize": true, "IsNotExist": true, "IsExist": true,
+	"IsPermission": true,
+	"Exit":         true, "NewFile": true, "Interrupt": true, "Kill": true, "Hostname": true}
 
 // opening are functions beside those of package os that open files by a path.
 var opening = map[string]bool{"filepath.EvalSymlinks": true, "filepath.Walk": true, "filepath.WalkDir": true, "filepath.Glob": true,

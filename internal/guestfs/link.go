@@ -189,7 +189,8 @@ func place(root *os.Root, rel string) (folder, name string, err error) {
 
 // Escapes reports whether an error is that of a path which leads out of the guest.
 func Escapes(err error) bool {
-	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") // os.Root's, which has no name
+	const ofRoot = "path escapes from parent" // of os.Root, whose error has no name
+	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), ofRoot)
 }
 
 func depth(folder string) int {

@@ -53,9 +53,10 @@ func TestContainersStayInside(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			for _, command := range []string{"cat /etc/os-release", "cat /secret", "sh -c echo x > /written", "ls /"} {
-				_, err := n.exec(t.Context(), kubelet.ExecSpec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, Container: &corev1.Container{},
-					Folder: n.body.Machine().Root.Folder(folder), Command: append(strings.Fields(command)[:1:1], strings.SplitN(command, " ", 3)[1:]...), Stdout: &out, Stderr: &out})
+			for _, command := range []string{"cat /etc/os-release", "cat /secret", "sh -c echo>/written", "ls /"} {
+				_, err := n.exec(t.Context(), kubelet.ExecSpec{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}},
+					Container: &corev1.Container{}, Folder: n.body.Machine().Root.Folder(folder), Command: strings.SplitN(command, " ", 3),
+					Stdout: &out, Stderr: &out})
 				if err != nil {
 					out.WriteString(err.Error())
 				}

@@ -49,8 +49,10 @@ func TestManifests(t *testing.T) {
 		"a link to a device":           beside(pod, func(at string) error { return os.Symlink("/dev/zero", at) }),
 		"a link up to a device":        beside(pod, func(at string) error { return os.Symlink(strings.Repeat("../", 12)+"dev/zero", at) }),
 		"a link to itself":             beside(pod, func(at string) error { return os.Symlink("0.yaml", at) }),
-		"a file without an end":        beside(pod, func(at string) error { return errors.Join(os.WriteFile(at, nil, 0o600), os.Truncate(at, 1<<40)) }),
-		"a link of another user":       beside(pod, func(at string) error { return os.Symlink("/etc/passwd", at) }),
+		"a file without an end": beside(pod, func(at string) error {
+			return errors.Join(os.WriteFile(at, nil, 0o600), os.Truncate(at, 1<<40))
+		}),
+		"a link of another user": beside(pod, func(at string) error { return os.Symlink("/etc/passwd", at) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, root := guesttree.New(t)

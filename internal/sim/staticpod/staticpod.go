@@ -94,8 +94,8 @@ func Translate(command []string, m Mapping) (Command, error) {
 			"as processes of this machine",
 			command[0], etcd, apiServer, controllerManager, scheduler)
 	}
-	if len(command) > 1 && !strings.HasPrefix(command[1], "-") {
-		return Command{}, fmt.Errorf("%s of a static pod has the argument %q, and takes flags alone", program, command[1]) // etcd has other programs
+	if len(command) > 1 && !strings.HasPrefix(command[1], "-") { // etcd has other programs
+		return Command{}, fmt.Errorf("%s of a static pod has the argument %q, and takes flags alone", program, command[1])
 	}
 	t := &translation{Mapping: m, program: program, command: Command{Argv: []string{program}, Made: map[string][]byte{}}}
 	flags, err := t.parse(command[1:])
@@ -259,12 +259,10 @@ func (t *translation) members(value string) (string, error) {
 		if at, known := t.peer(u.Hostname()); known {
 			u.Host = hostPort(at, u.Port())
 			items[i] = name + "=" + u.String()
-			if at != t.Loopback {
-				t.note(u.String())
-			}
+			t.note(u.String())
 			continue
 		}
-		if peer, err = t.self(peer); err != nil {
+		if peer, err = t.dialled(peer); err != nil {
 			return "", err
 		}
 		items[i] = name + "=" + peer
