@@ -42,6 +42,19 @@ func open(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, err
 	return f, nil
 }
 
+// enter opens a directory below root as the root of what is below it. What is none is refused first: OpenRoot would wait
+// for the other end of a FIFO.
+func enter(root *os.Root, name string) (*os.Root, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	return root.OpenRoot(name)
+}
+
 // readAll returns what is left of a file, and an error if that is more than a bound.
 func readAll(f *os.File, name string, bound int64) ([]byte, error) {
 	info, err := f.Stat()
@@ -88,7 +101,7 @@ func (r *Root) Folder(dir string) Folder {
 		if err != nil {
 			return nil, err
 		}
-		below, err := root.OpenRoot(rel)
+		below, err := enter(root, rel)
 		return below, rename(err, dir)
 	}, func() error { return r.MkdirAll(dir) }}
 }

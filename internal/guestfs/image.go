@@ -32,7 +32,7 @@ func (d Folder) Pack(leftOut func(name string) bool, beside ...string) ([]byte, 
 		if _, err := root.Stat("rootfs"); err == nil {
 			disk = "rootfs"
 		}
-		err := fs.WalkDir(root.FS(), disk, p.add)
+		err := fs.WalkDir(&Tree{root}, disk, p.add)
 		for _, name := range beside {
 			if info, statErr := root.Lstat(name); statErr == nil && err == nil {
 				err = p.add(name, fs.FileInfoToDirEntry(info), nil)

@@ -214,7 +214,7 @@ func escaping(root *os.Root, at, moved string) string {
 		return ""
 	}
 	found := ""
-	_ = fs.WalkDir(root.FS(), at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
+	_ = fs.WalkDir(&Tree{root}, at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
 		if err == nil && e.Type()&fs.ModeSymlink != 0 && leads(p) {
 			found = p
 			return fs.SkipAll

@@ -69,7 +69,7 @@ func (d *drive) open() (root *os.Root, err error) {
 // below opens the tree once more.
 func (d *drive) below() (root *os.Root, err error) {
 	return root, d.folder.do(func(in *os.Root) (err error) {
-		root, err = in.OpenRoot(d.name)
+		root, err = enter(in, d.name)
 		return err
 	})
 }
@@ -208,7 +208,7 @@ func foldCase(root *os.Root, rel string) string {
 }
 
 func findFold(root *os.Root, dir, name string) (string, bool) {
-	entries, err := fs.ReadDir(root.FS(), dir)
+	entries, err := fs.ReadDir(&Tree{root}, dir)
 	if err != nil {
 		return "", false
 	}
@@ -393,7 +393,7 @@ func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(root.FS(), rel)
+	entries, err := fs.ReadDir(&Tree{root}, rel)
 	return entries, rename(err, p)
 }
 
@@ -447,7 +447,7 @@ func (r *Root) Tree(dir string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	below, err := root.OpenRoot(rel)
+	below, err := enter(root, rel)
 	if err != nil {
 		return nil, rename(err, dir)
 	}
