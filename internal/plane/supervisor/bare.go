@@ -62,7 +62,7 @@ func (c *supervisor) writeEgress(file string) error {
 			return err
 		}
 	}
-	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket()), 0o600)
+	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket(), false), 0o600)
 }
 
 // borrowAzure returns the local Azure of another plane, which has to run.

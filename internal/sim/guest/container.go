@@ -10,14 +10,15 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
 // ContainerSpec describes a simulated container for commands that are executed in it.
 type ContainerSpec struct {
-	// Dir is the host directory that holds the container's files.
-	Dir string
+	// Folder is the folder of the container's files in its machine's tree.
+	Folder guestfs.Folder
 	// OS is Linux or Windows; Build is the Windows build of the image.
 	OS, Build string
 	// Image is the reference as the pod has it.
@@ -39,7 +40,7 @@ type Container struct {
 // NewContainer creates the file tree, or keeps an existing one.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
-		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,
+		ID: spec.Folder.Name(), Folder: spec.Folder, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,
 		Image: machine.Image{Name: "container image " + spec.Image, Build: spec.Build, Container: true},
 	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})
 	if err != nil {

@@ -83,6 +83,7 @@ func (n *node) cloudController(ctx context.Context, command []string, file strin
 	if err != nil {
 		return err
 	}
+	kubernetes.Dial = n.dial // the guest wrote the file
 	cluster := ""
 	for _, arg := range command {
 		if v, ok := strings.CutPrefix(arg, "--cluster-name="); ok {

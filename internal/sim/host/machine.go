@@ -71,7 +71,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
 	}
-	console, err := logfile.Open(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600)
+	console, err := logfile.Open(logfile.At(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		return err
 	}
 	defer body.Close()
-	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Path)
+	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Machine().Root)
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()

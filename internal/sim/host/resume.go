@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // turn lets a guest of an earlier run start when it is its turn. A nil one is of a guest
@@ -107,8 +107,7 @@ func (m *Host) rank(g *machine) int {
 }
 
 func (m *Host) controlPlane(g *machine) bool {
-	_, err := os.Stat(filepath.Join(m.home(g.vm.ID), "rootfs", "etc", "kubernetes", "manifests", "kube-apiserver.yaml"))
-	return err == nil
+	return guestfs.At(m.home(g.vm.ID)).Exists("rootfs/etc/kubernetes/manifests/kube-apiserver.yaml")
 }
 
 // settlePeriod is how often settle looks for the API server.

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,15 +31,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
 // Config is a machine as its kubelet finds it.
 type Config struct {
-	// Path maps a guest path to a path on this host and refuses an escape.
-	// Guest paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
-	Path func(guest string) (string, error)
+	// Files are the machine's. Paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
+	Files *guestfs.Root
 	// OS is "linux" or "windows".
 	OS string
 	// Release is the operating system that the node's info shows.
@@ -142,8 +143,8 @@ type ProcessSpec struct {
 	Hash      string
 	Pod       *corev1.Pod
 	Container corev1.Container
-	// LogFile is where output goes, on the host, appended.
-	LogFile string
+	// Output is the container's log, open to append until StartProcess returns.
+	Output *os.File
 }
 
 // Process is a started container.
@@ -198,8 +199,8 @@ type Kubelet struct {
 // as the real program exits: on flags its version does not have, and on a
 // configuration it cannot read.
 func New(c Config) (*Kubelet, error) {
-	if c.Path == nil || c.Hostname == "" {
-		return nil, errors.New("kubelet: Path and Hostname are required")
+	if c.Files == nil || c.Hostname == "" {
+		return nil, errors.New("kubelet: Files and Hostname are required")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +17,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/domain"
 )
 
@@ -48,6 +47,8 @@ type Spec struct {
 	InstanceID string
 	// Dir is the host directory that holds all of the guest.
 	Dir string
+	// Folder is that directory through the door to a guest's files; a container has it alone.
+	Folder guestfs.Folder
 	// OS is Linux or Windows.
 	OS string
 	// ComputerName is osProfile.computerName, at most 15 characters on Windows.
@@ -110,7 +111,7 @@ func (s Spec) HasLUN(lun string) bool {
 // Machine is a guest's body.
 type Machine struct {
 	Spec
-	Root     *Root
+	Root     *guestfs.Root
 	Services *Services
 	Console  *Console
 	Journal  *Journal
@@ -129,37 +130,40 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
+	if spec.Dir != "" {
+		spec.Folder = guestfs.At(spec.Dir)
+	}
 	if spec.InstanceID == "" {
 		spec.InstanceID = spec.ID
 	}
 	if spec.Image.ServiceManager == "" {
 		spec.Image.ServiceManager = NSSM
 	}
-	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
+	if err := spec.Folder.Make(); err != nil {
 		return nil, fmt.Errorf("make the guest's directory: %w", err)
 	}
-	journal, err := openJournal(spec.Dir, spec.InstanceID)
+	journal, err := openJournal(spec.Folder, spec.InstanceID)
 	if err != nil {
 		return nil, err
 	}
-	root, err := openRoot(spec.Dir, spec.OS)
+	root, err := spec.Folder.Root(spec.OS == Windows)
 	if err != nil {
 		return nil, fmt.Errorf("make the guest's file tree: %w", err)
 	}
 	if !spec.Image.Container { // whose tree is a part of its machine's
-		if err := root.dropEscapes(); err != nil {
+		if err := root.DropEscapes(); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := root.unpack(spec.Dir, spec.Image.Captured)
+	fresh, err := unpack(spec, root)
 	if err != nil {
 		return nil, fmt.Errorf("lay the image that was captured: %w", err)
 	}
-	services, err := loadServices(filepath.Join(spec.Dir, servicesFile), imageServices(spec), onService)
+	services, err := loadServices(spec.Folder, imageServices(spec), onService)
 	if err != nil {
 		return nil, err
 	}
-	pulse, err := loadPulse(spec.Dir)
+	pulse, err := loadPulse(spec.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +184,7 @@ func (s Spec) check() error {
 	switch {
 	case s.OS != Linux && s.OS != Windows:
 		return fmt.Errorf("guest %s: OS is %q, want %s or %s", s.ID, s.OS, Linux, Windows)
-	case s.Dir == "":
+	case s.Dir == "" && !s.Image.Container:
 		return fmt.Errorf("guest %s: no directory", s.ID)
 	case s.ComputerName == "":
 		return fmt.Errorf("guest %s: no computer name", s.ID)
@@ -217,7 +221,7 @@ func (m *Machine) Hostname() string {
 
 func (m *Machine) readHostname() ([]byte, error) {
 	if m.OS == Windows {
-		return os.ReadFile(m.hostnameFile())
+		return m.Folder.ReadFile(hostnameFile)
 	}
 	return m.Root.ReadFile("/etc/hostname")
 }
@@ -225,13 +229,13 @@ func (m *Machine) readHostname() ([]byte, error) {
 // SetHostname renames the OS.
 func (m *Machine) SetHostname(name string) error {
 	if m.OS == Windows {
-		return os.WriteFile(m.hostnameFile(), []byte(name+"\n"), 0o600)
+		return m.Folder.WriteFile(hostnameFile, []byte(name+"\n"))
 	}
 	return m.Root.WriteFile("/etc/hostname", []byte(name+"\n"), 0o644)
 }
 
-// hostnameFile returns the path of the file that stores the registry's ComputerName.
-func (m *Machine) hostnameFile() string { return filepath.Join(m.Dir, "hostname") }
+// hostnameFile stores the registry's ComputerName, beside the file tree.
+const hostnameFile = "hostname"
 
 // RequestReboot asks that the guest restarts when what runs now has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }

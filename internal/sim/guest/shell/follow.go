@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/guestfs"
 )
 
 // followPeriod is how often a file that is followed is looked at.
@@ -56,7 +56,7 @@ func follow(ctx context.Context, p *Process, files []string, sizes []int64, head
 	}
 }
 
-func readFrom(root *machine.Root, name string, offset int64) ([]byte, error) {
+func readFrom(root *guestfs.Root, name string, offset int64) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package machine
+package guestfs
 
 import (
 	"errors"
@@ -13,8 +13,7 @@ import (
 // TestLinksStayInside holds that no link leads out of the tree, however it is made.
 func TestLinksStayInside(t *testing.T) {
 	dir := t.TempDir()
-	m := open(t, dir, Linux, nil)
-	r := m.Root
+	r := linux(t, dir)
 	for _, folder := range []string{"/a/b/c/d", "/etc/kubernetes"} {
 		if err := r.MkdirAll(folder); err != nil {
 			t.Fatal(err)
@@ -64,8 +63,7 @@ func TestLinksStayInside(t *testing.T) {
 // TestOldEscapes holds that a tree with a link that leads out loses it.
 func TestOldEscapes(t *testing.T) {
 	dir := t.TempDir()
-	m := open(t, dir, Linux, nil)
-	if err := m.Close(); err != nil {
+	if err := linux(t, dir).MkdirAll("/etc"); err != nil {
 		t.Fatal(err)
 	}
 	for name, target := range map[string]string{"etc/one": "../../..", "abs": "/etc", "good": "etc"} {
@@ -73,12 +71,29 @@ func TestOldEscapes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m = open(t, dir, Linux, nil)
-	defer m.Close()
+	r := linux(t, dir)
+	if err := r.DropEscapes(); err != nil {
+		t.Fatal(err)
+	}
 	inside(t, dir)
-	if !m.Root.IsDir("/good") {
+	if !r.IsDir("/good") {
 		t.Error("a link that stays inside is gone")
 	}
+}
+
+// linux opens the tree of a guest of Linux in a folder.
+func linux(t *testing.T, dir string) *Root {
+	t.Helper()
+	folder := At(dir)
+	if err := folder.Make(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := folder.Root(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
 }
 
 // inside fails for each link below a guest's directory that leads out of its root.
@@ -124,6 +139,7 @@ func FuzzLinks(f *testing.F) {
 	f.Add("m a/b/c\nl ../../.. a/b/c/x\nr a/b/c c\nw c/x/file")
 	f.Add("m a/b\nl a/b s\nl ../../.. s/y\nr s/y y\nw y/z")
 	f.Add("m a/b\nl b/../.. a/o\nr a/b q\nw a/o/z")
+	f.Add("m a/b/c\nl ../../.. a/b/c/x\nh a/b/c/x x\nw x/file")
 	f.Add("m d/e\nl .. d/e/p\nl p/p/p d/e/q\nr d/e e\nw e/q/f\nr e/q q\nw q/f")
 	for seed := range uint64(50) {
 		f.Add(randomLinks(rand.New(rand.NewPCG(seed, 0))))
@@ -131,11 +147,7 @@ func FuzzLinks(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string) {
 		outer := t.TempDir()
 		dir := filepath.Join(outer, "vms", "g", "vm")
-		root, err := openRoot(dir, Linux)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer root.Close()
+		root := linux(t, dir)
 		lines := strings.Split(script, "\n")
 		for _, line := range lines[:min(len(lines), 32)] {
 			words := strings.Fields(line)
@@ -150,6 +162,8 @@ func FuzzLinks(f *testing.F) {
 				_ = root.Symlink(words[1], last)
 			case "r":
 				_ = root.Rename(words[1], last)
+			case "h":
+				_ = root.Link(words[1], last)
 			case "w":
 				if host, err := root.Host(words[1]); err == nil {
 					_ = os.WriteFile(host, nil, 0o600) // as a program of the host does
@@ -177,7 +191,7 @@ func randomLinks(r *rand.Rand) string {
 	}
 	var b strings.Builder
 	for range 32 {
-		b.WriteString([]string{"m", "m", "l", "l", "l", "r", "r", "w"}[r.IntN(8)] + " " + name() + " " + name() + "\n")
+		b.WriteString([]string{"m", "m", "l", "l", "l", "r", "r", "h", "w"}[r.IntN(9)] + " " + name() + " " + name() + "\n")
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-package machine
+package guestfs
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // No link in a guest's tree leads out of it: the target of each is relative, climbs
 // first and descends then, and climbs no higher than the root. So a program of the
 // host that is given a path below the root stays below it, whatever the guest does
-// meanwhile. Symlink and Rename are all that could change this; they run one at a
-// time, as the tree of a container is a part of its machine's.
+// meanwhile. Symlink, Link, Rename and what lays an image are all that could change this; they
+// run one at a time, as the tree of a container is a part of its machine's.
 var linking sync.Mutex
 
 // maxLinks is how many links a path may lead through, as on Linux.
@@ -49,11 +49,19 @@ func (r *Root) Readlink(p string) (string, error) {
 		return "", err
 	}
 	target, err := root.Readlink(rel)
-	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
-		folder, err := physical(root, path.Dir(rel))
-		return path.Join("/", folder, inner), rename(err, p)
+	if !strings.HasPrefix(target, absoluteMark) {
+		return target, rename(err, p)
 	}
-	return target, rename(err, p)
+	folder, err := physical(root, path.Dir(rel))
+	return meant(folder, target), rename(err, p)
+}
+
+// meant returns the target of a link as it was given, for a link in a folder.
+func meant(folder, target string) string {
+	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
+		return path.Join("/", folder, inner)
+	}
+	return target
 }
 
 // confined returns a link's target as seen from its folder.
@@ -91,37 +99,98 @@ func physical(root *os.Root, rel string) (string, error) {
 	return at, nil
 }
 
+// Link gives a file a second name, on one drive. The second name of a link is a link of its own with
+// the same target: what is stored of it depends on its place.
+func (r *Root) Link(from, to string) error {
+	a, relA, relB, err := r.pair("link", from, to)
+	if err != nil {
+		return err
+	}
+	return rename(link(a, relA, relB), to)
+}
+
+func link(root *os.Root, from, to string) error {
+	linking.Lock()
+	defer linking.Unlock()
+	folderA, realA, err := place(root, from)
+	if err != nil {
+		return err
+	}
+	folderB, realB, err := place(root, to)
+	if err != nil {
+		return err
+	}
+	info, err := root.Lstat(realA)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return root.Link(realA, realB)
+	case info.Mode()&fs.ModeSymlink == 0:
+		return &fs.PathError{Op: "link", Path: from, Err: syscall.EPERM}
+	}
+	target, err := root.Readlink(realA)
+	if err != nil {
+		return err
+	}
+	if target, err = confined(folderB, meant(folderA, target)); err != nil {
+		return err
+	}
+	return root.Symlink(target, realB)
+}
+
 // Rename moves from to to, on one drive. It refuses a move after which a moved link would
 // lead out of the guest.
 func (r *Root) Rename(from, to string) error {
-	a, relA, err := r.locate(from)
+	a, relA, relB, err := r.pair("rename", from, to)
 	if err != nil {
 		return err
 	}
-	b, relB, err := r.locate(to)
-	if err != nil {
-		return err
-	}
-	if a != b {
-		return &fs.PathError{Op: "rename", Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
-	}
+	return rename(move(a, relA, relB), from)
+}
+
+func move(root *os.Root, from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	folderA, err := physical(a, path.Dir(relA))
+	folderA, realA, err := place(root, from)
 	if err != nil {
-		return rename(err, from)
+		return err
 	}
-	folderB, err := physical(a, path.Dir(relB))
+	folderB, realB, err := place(root, to)
 	if err != nil {
-		return rename(err, to)
+		return err
 	}
-	realA, realB := path.Join(folderA, path.Base(relA)), path.Join(folderB, path.Base(relB))
 	if depth(folderB) < depth(folderA) {
-		if link := escaping(a, realA, realB); link != "" {
+		if link := escaping(root, realA, realB); link != "" {
 			return &fs.PathError{Op: "rename", Path: from, Err: fmt.Errorf("%w by the link %s", ErrEscape, path.Base(link))}
 		}
 	}
-	return rename(a.Rename(realA, realB), from)
+	return root.Rename(realA, realB)
+}
+
+// pair locates two names on one drive.
+func (r *Root) pair(op, from, to string) (root *os.Root, relA, relB string, err error) {
+	a, relA, err := r.locate(from)
+	if err != nil {
+		return nil, "", "", err
+	}
+	b, relB, err := r.locate(to)
+	if err == nil && a != b {
+		err = &fs.PathError{Op: op, Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
+	}
+	return a, relA, relB, err
+}
+
+// place returns where a name is: its folder without links, and the name in it.
+func place(root *os.Root, rel string) (folder, name string, err error) {
+	folder, err = physical(root, path.Dir(rel))
+	return folder, path.Join(folder, path.Base(rel)), err
+}
+
+// Escapes reports whether an error is that of a path which leads out of the guest.
+func Escapes(err error) bool {
+	const ofRoot = "path escapes from parent" // of os.Root, whose error has no name
+	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), ofRoot)
 }
 
 func depth(folder string) int {
@@ -145,7 +214,7 @@ func escaping(root *os.Root, at, moved string) string {
 		return ""
 	}
 	found := ""
-	_ = fs.WalkDir(root.FS(), at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
+	_ = fs.WalkDir(&Tree{root}, at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
 		if err == nil && e.Type()&fs.ModeSymlink != 0 && leads(p) {
 			found = p
 			return fs.SkipAll
@@ -158,7 +227,7 @@ func escaping(root *os.Root, at, moved string) string {
 // climbs returns how many directories the target of a link begins with as ".."; for a
 // target that Symlink cannot have written, it returns more than any directory is deep.
 func climbs(target string) int {
-	parts := strings.Split(target, "/")
+	parts := strings.Split(strings.TrimPrefix(target, absoluteMark), "/")
 	up := 0
 	for up < len(parts) && parts[up] == ".." {
 		up++
@@ -171,9 +240,9 @@ func climbs(target string) int {
 	return up
 }
 
-// dropEscapes removes links that lead out, which a tree of an earlier version may
+// DropEscapes removes links that lead out, which a tree of an earlier version may
 // have.
-func (r *Root) dropEscapes() error {
+func (r *Root) DropEscapes() error {
 	for _, d := range r.drives {
 		if err := d.dropEscapes(); err != nil {
 			return err
@@ -183,7 +252,7 @@ func (r *Root) dropEscapes() error {
 }
 
 func (d *drive) dropEscapes() error {
-	root, err := os.OpenRoot(d.dir) // not the drive's own, which may never be used
+	root, err := d.below() // not the drive's own, which may never be used
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,9 @@
-package machine
+package guestfs
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -31,14 +30,23 @@ var (
 // No operation leaves the tree: os.Root sees to links.
 type Root struct {
 	windows bool
-	dir     string
 	drives  map[byte]*drive
 	written atomic.Int64
 }
 
-// drive is a directory of the host that is opened when it is first used, since few programs use D:.
+// drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
+// what Linux has.
+func drives(windows bool) map[byte]string {
+	if windows {
+		return map[byte]string{'C': "C", 'D': "D"}
+	}
+	return map[byte]string{0: "rootfs"}
+}
+
+// drive is a file tree that is opened when it is first used, since few programs use D:.
 type drive struct {
-	dir string
+	folder Folder
+	name   string
 
 	mu     sync.Mutex
 	root   *os.Root // nil until it is used
@@ -53,9 +61,17 @@ func (d *drive) open() (root *os.Root, err error) {
 		return nil, fs.ErrClosed
 	}
 	if d.root == nil {
-		d.root, err = os.OpenRoot(d.dir)
+		d.root, err = d.below()
 	}
 	return d.root, err
+}
+
+// below opens the tree once more.
+func (d *drive) below() (root *os.Root, err error) {
+	return root, d.folder.do(func(in *os.Root) (err error) {
+		root, err = enter(in, d.name)
+		return err
+	})
 }
 
 // close ends the drive, which cannot be opened any more.
@@ -69,18 +85,14 @@ func (d *drive) close() error {
 	return d.root.Close()
 }
 
-func openRoot(dir, osType string) (*Root, error) {
-	r := &Root{windows: osType == Windows, dir: dir, drives: map[byte]*drive{}}
-	names := map[byte]string{0: "rootfs"}
-	if r.windows {
-		names = map[byte]string{'C': "C", 'D': "D"} // D: is Azure's temporary disk
-	}
-	for letter, name := range names {
-		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(p, 0o755); err != nil {
+// Root opens the file trees of the guest, and makes those that are missing.
+func (d Folder) Root(windows bool) (*Root, error) {
+	r := &Root{windows: windows, drives: map[byte]*drive{}}
+	for letter, name := range drives(windows) {
+		if err := d.do(func(root *os.Root) error { return root.MkdirAll(name, 0o755) }); err != nil {
 			return nil, err
 		}
-		r.drives[letter] = &drive{dir: p}
+		r.drives[letter] = &drive{folder: d, name: name}
 	}
 	return r, nil
 }
@@ -196,7 +208,7 @@ func foldCase(root *os.Root, rel string) string {
 }
 
 func findFold(root *os.Root, dir, name string) (string, bool) {
-	entries, err := fs.ReadDir(root.FS(), dir)
+	entries, err := fs.ReadDir(&Tree{root}, dir)
 	if err != nil {
 		return "", false
 	}
@@ -233,13 +245,13 @@ func (r *Root) Host(p string) (string, error) {
 	return filepath.Join(root.Name(), filepath.FromSlash(rel)), nil
 }
 
-// OpenFile opens a file with os flags.
+// OpenFile opens a file with os flags, and no device, FIFO or socket.
 func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
 	root, rel, err := r.locate(p)
 	if err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(rel, flag, perm)
+	f, err := open(root, rel, flag, perm)
 	if errors.Is(err, fs.ErrPermission) && !r.windows {
 		f, err = openLocked(root, rel, flag, perm)
 	}
@@ -256,37 +268,26 @@ func openLocked(root *os.Root, rel string, flag int, perm fs.FileMode) (*os.File
 	if err := root.Chmod(rel, info.Mode().Perm()|0o600); err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(rel, flag, perm)
+	f, err := open(root, rel, flag, perm)
 	return f, errors.Join(err, root.Chmod(rel, info.Mode().Perm()))
 }
 
-// ReadFile returns a file's content.
-func (r *Root) ReadFile(p string) ([]byte, error) {
-	root, rel, err := r.locate(p)
+// ReadFile returns a file's content, of at most MaxRead bytes.
+func (r *Root) ReadFile(p string) ([]byte, error) { return r.ReadAtMost(p, MaxRead) }
+
+// ReadAtMost returns a file's content. One with more bytes than the bound is an error that names both.
+func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
+	f, err := r.OpenFile(p, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := root.Stat(rel); err == nil && info.Size() > maxRead {
-		return nil, &fs.PathError{Op: "read", Path: p, Err: syscall.EFBIG}
-	}
-	data, err := root.ReadFile(rel)
-	if errors.Is(err, fs.ErrPermission) && !r.windows {
-		f, err := openLocked(root, rel, os.O_RDONLY, 0)
-		if err != nil {
-			return nil, rename(err, p)
-		}
-		defer f.Close()
-		return io.ReadAll(io.LimitReader(f, maxRead))
-	}
+	defer f.Close()
+	data, err := readAll(f, p, bound)
 	return data, rename(err, p)
 }
 
-// maxRead bounds a file that is read whole, maxWritten what the guest's programs
-// write at all, in bytes: the disk is full then.
-const (
-	maxRead    = 64 << 20
-	maxWritten = 4 << 30
-)
+// maxWritten bounds what the guest's programs write at all, in bytes: the disk is full then.
+const maxWritten = 4 << 30
 
 // WriteFile replaces a file. The parent must exist.
 func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
@@ -299,8 +300,8 @@ func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
 }
 
 func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
-	if r.written.Add(int64(len(data))) > maxWritten {
-		return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
+	if err := r.charge(p, data); err != nil {
+		return err
 	}
 	f, err := r.OpenFile(p, flag, perm)
 	if err != nil {
@@ -308,6 +309,29 @@ func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
+}
+
+func (r *Root) charge(p string, data []byte) error {
+	if r.written.Add(int64(len(data))) > maxWritten {
+		return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+// Replace puts a file in another's place in one step, so that whoever looks sees the old or the new one whole. It
+// makes the directories above it.
+func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
+	if err := r.charge(p, data); err != nil {
+		return err
+	}
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
+		return rename(err, p)
+	}
+	return rename(replace(root, rel, data, perm), p)
 }
 
 // MkdirAll makes a directory and its parents.
@@ -339,6 +363,21 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
+// Appender returns a function that opens a file to write at its end, and makes it and the directories above it if need
+// be.
+func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
+	return func() (*os.File, error) {
+		root, rel, err := r.locate(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
+			return nil, rename(err, p)
+		}
+		return r.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+	}
+}
+
 // Exists reports whether p leads to something.
 func (r *Root) Exists(p string) bool { _, err := r.Stat(p); return err == nil }
 
@@ -354,7 +393,7 @@ func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(root.FS(), rel)
+	entries, err := fs.ReadDir(&Tree{root}, rel)
 	return entries, rename(err, p)
 }
 
@@ -399,18 +438,36 @@ func (r *Root) Chtimes(p string, at time.Time) error {
 	return rename(root.Chtimes(rel, at, at), p)
 }
 
-// Link gives a file a second name.
-func (r *Root) Link(from, to string) error {
-	root, rel, err := r.locate(from)
+// Tree is a directory of a guest with what is below it. A link does not lead out of it.
+type Tree struct{ root *os.Root }
+
+// Tree opens a directory.
+func (r *Root) Tree(dir string) (*Tree, error) {
+	root, rel, err := r.locate(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, relTo, err := r.locate(to)
+	below, err := enter(root, rel)
 	if err != nil {
-		return err
+		return nil, rename(err, dir)
 	}
-	return rename(root.Link(rel, relTo), to)
+	return &Tree{below}, nil
 }
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	f, err := open(t.root, name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err // a nil *os.File would be a file
+	}
+	return f, nil
+}
+
+// Close gives back the handle.
+func (t *Tree) Close() error { return t.root.Close() }
 
 // rename puts the guest's path for the host's into an error.
 func rename(err error, p string) error {
