@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"reflect"
 	"regexp"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
@@ -180,7 +182,8 @@ func validateExtensions(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 }
 
 func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	errs := immutable(path.Child("image"), old.Image, s.Image)
+	errs := sameProviderID(path.Child("providerID"), ptr.Deref(old.ProviderID, ""), ptr.Deref(s.ProviderID, ""))
+	errs = append(errs, immutable(path.Child("image"), old.Image, s.Image)...)
 	errs = append(errs, immutable(path.Child("identity"), old.Identity, s.Identity)...)
 	errs = append(errs, immutable(path.Child("systemAssignedIdentityRole"), old.SystemAssignedIdentityRole,
 		s.SystemAssignedIdentityRole)...)
@@ -207,6 +210,15 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 		errs = append(errs, immutable(path.Child("acceleratedNetworking"), old.AcceleratedNetworking, s.AcceleratedNetworking)...)
 	}
 	return append(errs, interfacesImmutable(old.NetworkInterfaces, s.NetworkInterfaces, path.Child("networkInterfaces"))...)
+}
+
+// sameProviderID refuses a change of a provider ID that is set: by it is known what belongs to
+// the object. Azure ignores case.
+func sameProviderID(path *field.Path, old, value string) field.ErrorList {
+	if old == "" || strings.EqualFold(old, value) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "cannot be changed: it names what casement made for this object")}
 }
 
 // interfacesImmutable lets an open subnet of the first interface be filled.

@@ -104,7 +104,7 @@ func newClusterBuilder(in ClusterInput) *clusterBuilder {
 	in.APIServerPort = cmp.Or(in.APIServerPort, 6443)
 	return &clusterBuilder{
 		ClusterInput: in,
-		tagger:       tagger{cluster: in.ClusterName, additional: spec.AdditionalTags},
+		tagger:       taggerOf(in.Cluster, in.ClusterName, ""),
 		spec:         spec,
 		group:        ClusterGroup(in.Cluster),
 		vnetGroup:    VNetGroup(in.Cluster),

@@ -92,7 +92,7 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID,
 				SecretReader: in.SecretReader,
 			},
-			tagger: tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
+			tagger: taggerOf(in.Cluster, in.ClusterName, ObjectMark("AzureMachinePool", in.Pool.Name)),
 			spec:   &spec,
 			group:  ClusterGroup(in.Cluster),
 		},

@@ -41,10 +41,11 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
 		return
 	}
-	if p.blocked(it, Put, hashOf(it.Body)) {
+	if p.blocked(it, Put, hashOf(it.Body)) || !p.mine(ctx, it, nil) {
 		return
 	}
-	p.begin(ctx, it, Put, it.Body)
+	// Another manager may have created it since the read.
+	p.begin(ctx, it, Put, it.Body, arm.IfNoneMatch())
 }
 
 // existing leaves alone, repairs or updates what is there.
@@ -77,6 +78,7 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 		it.done("Unmanaged")
 		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is used as it is", describe(it.ID),
 			it.owner.Key, it.owner.Value)
+	case !p.mine(ctx, it, have):
 	case strings.EqualFold(state, "Failed"):
 		p.repair(ctx, it, have, want)
 	case len(it.status.Diff) == 0:
@@ -124,8 +126,12 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 	if p.blocked(it, verb, hash) {
 		return
 	}
+	options, ok := p.claim(ctx, it, have)
+	if !ok {
+		return
+	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("Azure resource differs", "resource", it.ID, "differences", it.status.Diff)
-	p.begin(ctx, it, verb, body)
+	p.begin(ctx, it, verb, body, options...)
 }
 
 func mergedTags(have, want map[string]any) map[string]any {
@@ -200,7 +206,7 @@ func (p *Planner) remade(it *item, failure Token) {
 }
 
 // begin sends a write and takes in what came of it.
-func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
+func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, options ...arm.Option) {
 	hash := hashOf(it.Body)
 	if it.token.Hash != hash || it.token.Verb != verb {
 		it.token = it.token.carried(verb)
@@ -212,15 +218,19 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
 	var err error
 	switch verb {
 	case Put:
-		result, err = p.client.Put(ctx, it.ID, it.APIVersion, body)
+		result, err = p.client.Put(ctx, it.ID, it.APIVersion, body, options...)
 	case Patch:
-		result, err = p.client.Patch(ctx, it.ID, it.APIVersion, body)
+		result, err = p.client.Patch(ctx, it.ID, it.APIVersion, body, options...)
 	case Delete:
 		result, err = p.client.Delete(ctx, it.ID, it.APIVersion)
 	case Post:
 		result, err = p.client.Post(ctx, it.ID, it.APIVersion, body)
 	}
 	switch {
+	case err != nil && len(options) > 0 && arm.Raced(err):
+		it.token = Token{}
+		it.set(Waiting, "ChangedElsewhere", fmt.Sprintf("%s was written by another program meanwhile: it is read again", describe(it.ID)))
+		it.status.RetryAfter = shortestPoll
 	case err != nil:
 		p.failed(it, verb, hash, err)
 	case result.Operation != nil:

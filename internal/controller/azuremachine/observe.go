@@ -103,6 +103,11 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if s.vm, err = parseVM(live); err != nil {
 		return pass.Error(err)
 	}
+	if s.vm != nil {
+		if other := s.Azure.Other(ctx, s.vm.Tags, s.Cluster.Name, false); other != "" {
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "virtual machine "+s.vmName, other), r.Resync)
+		}
+	}
 	switch {
 	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id):
 		s.azureMachine.Status.VMState = new(infrav1.Deleted)

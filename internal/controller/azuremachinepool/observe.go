@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
@@ -42,6 +43,11 @@ func parseSet(live json.RawMessage) (*liveSet, error) {
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if result := s.readSet(ctx); result.Ends() {
 		return result
+	}
+	if s.live != nil {
+		if other := s.Azure.Other(ctx, s.live.Tags, s.Cluster.Name, false); other != "" {
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "scale set "+s.name, other), r.Resync)
+		}
 	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.Cluster.Name) {
 		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the "+

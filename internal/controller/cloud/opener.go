@@ -156,7 +156,7 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	if err != nil {
 		return nil, err
 	}
-	session := &Session{shared: o.share(c, armClient)}
+	session := &Session{shared: o.share(c, armClient), owner: o.owner(c)}
 	session.storage = transport
 	credential, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
 	if err != nil {

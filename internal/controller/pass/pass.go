@@ -160,7 +160,7 @@ func (k Kind[S]) settle(ctx context.Context, s S) (ctrl.Result, error) {
 	if k.Unwritten.resume(object) && isPaused != nil {
 		conditions.Set(object, *isPaused)
 	}
-	result, err := k.Opener.Settle(ctx, k.Client, s.Common().AzureCluster, before, object, s.Operations())
+	result, err := k.Opener.Settle(ctx, k.Client, s.Common().Cluster, s.Common().AzureCluster, before, object, s.Operations())
 	if err == nil {
 		k.Unwritten.written(object)
 	}
