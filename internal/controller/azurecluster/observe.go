@@ -15,7 +15,7 @@ import (
 
 // observe reads the facts that the desired resources depend on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
-	return pass.Each(ctx, s, r.others, r.zones, r.network)
+	return pass.Each(ctx, s, r.zones, r.others, r.network)
 }
 
 // others refuses a cluster whose resource group or network another cluster of its name made.
