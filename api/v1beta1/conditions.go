@@ -4,6 +4,7 @@ package v1beta1
 // summary.
 const (
 	AvailabilitySetReadyCondition       = "AvailabilitySetReady"
+	AzureJSONReadyCondition             = "AzureJSONReady"
 	BastionHostReadyCondition           = "BastionHostReady"
 	BootstrapSecretReadyCondition       = "BootstrapSecretReady"
 	BootstrapSucceededCondition         = "BootstrapSucceeded"
@@ -85,6 +86,11 @@ const (
 	// TakeOverAnnotation on an AzureCluster has the value of the tag casement_owner of the
 	// cluster whose Azure resources it takes over, such as after a restore from a backup.
 	TakeOverAnnotation = "infrastructure.cluster.x-k8s.io/take-over"
+
+	// ClientSecretNamespacesAnnotation on a Secret, or on the AzureClusterIdentity of the same
+	// namespace, names the other namespaces, by commas or * for all, in which the client
+	// secret may be written in clear: into the azure.json of machines without an identity.
+	ClientSecretNamespacesAnnotation = "infrastructure.cluster.x-k8s.io/client-secret-namespaces"
 
 	// WindowsServerVersionAnnotation chooses the Windows image of a machine or
 	// pool, such as windows-2025. It belongs into the metadata of a template's
