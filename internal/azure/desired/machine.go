@@ -88,6 +88,9 @@ func Machine(in MachineInput) ([]Resource, error) {
 		spec:         &in.Machine.Spec,
 		group:        ClusterGroup(in.Cluster),
 	}
+	if wrong := MachineNames(b.spec, "spec"); len(wrong) > 0 && !in.Exists {
+		return nil, wrong[0]
+	}
 	b.publicIP()
 	b.natRule()
 	if err := b.networkInterfaces(); err != nil {

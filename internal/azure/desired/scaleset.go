@@ -62,6 +62,9 @@ func ScaleSetID(c *infrav1.AzureCluster, name string) string {
 // any, is an *InvalidError.
 func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	b := newScaleSetBuilder(in)
+	if wrong := MachineNames(b.spec, "spec.template"); len(wrong) > 0 {
+		return nil, wrong[0]
+	}
 	if err := b.scaleSet(); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool 
 const OwnedByAnother = "OwnedByAnother"
 
 // claim prepares the write that marks what has no mark yet: Azure is asked once more, and
-// takes the write only if nobody else has written since, so that of two that claim one wins.
+// takes the write only if no other program has written since, so that of two that claim one wins.
 // It returns false where another was faster.
 func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) ([]arm.Option, bool) {
 	if it.owner.Mark.Value == "" || tagsOf(have) == nil || tagsOf(have)[it.owner.Mark.Key] != nil {

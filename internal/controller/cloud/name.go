@@ -104,8 +104,8 @@ func (n Naming[T]) kept(o T) string {
 
 // Choose chooses the name of an object that is its own. A provider ID that can be edited
 // proves nothing: it counts where it has the name that the object gets anyway, where owns
-// reports that the resource of that name has the object's mark, or where nobody else has a
-// better right to the name. refused is the provider ID that does not count, or "".
+// reports that the resource of that name has the object's mark, or where no other object has
+// a better right to the name. refused is the provider ID that does not count, or "".
 func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList, owns func(context.Context, string) (bool, error)) (name, refused string, err error) {
 	recorded := n.recorded(azureCluster, obj)
@@ -145,8 +145,8 @@ func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *Session, azureC
 	return name, refused, of(name), err
 }
 
-// Rightful reports whether nobody else has a better right to a name: no other object of the
-// resource group is called so, or had it before.
+// Rightful reports whether no other object of the resource group has a better right to a name:
+// is called so, or had it before.
 func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList, name string) (bool, error) {
 	if !n.Windows(obj) && strings.EqualFold(name, obj.GetName()) {

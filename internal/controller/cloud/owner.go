@@ -103,7 +103,7 @@ func (o *Opener) record(ctx context.Context, before client.Object, c *infrav1.Az
 	return nil
 }
 
-// newMark returns the owner's mark of a new cluster: a hash of what nobody else has, and for
+// newMark returns the owner's mark of a new cluster: a hash that no other cluster has, and for
 // people its namespace and name.
 func (o *Opener) newMark(ctx context.Context, c *infrav1.AzureCluster, clusterName, uid string) (string, error) {
 	management := &corev1.Namespace{}

@@ -34,7 +34,7 @@ func (b *bed) twin(prefix string) *bed {
 	return t
 }
 
-// restart makes the Cluster and its AzureCluster anew, as a backup, a move or a copy would, without creating the
+// restart makes the Cluster and its AzureCluster again, as a backup, a move or a copy would, without creating the
 // AzureCluster.
 func (b *bed) restart(spec infrav1.AzureClusterSpec, annotations map[string]string) {
 	b.t.Helper()
@@ -64,7 +64,7 @@ func (b *bed) othersSaid() string {
 	b.t.Helper()
 	b.eventually(b.azureC, func() string {
 		if conditions.GetReason(b.azureC, infrav1.NetworkInfrastructureReadyCondition) != infrav1.OwnedByAnotherReason {
-			return "nobody refuses it"
+			return "it is not refused"
 		}
 		return ""
 	})
@@ -155,7 +155,7 @@ func TestNamesake(t *testing.T) {
 }
 
 // TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move makes
-// anew go on with what there is. What is made anew from a backup says what to do first.
+// again go on with what there is. What is made again from a backup says what to do first.
 func TestMoved(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -208,7 +208,7 @@ func TestMoved(t *testing.T) {
 			if diff := cmp.Diff(map[string]int{}, b.azure.writes(mark, b.name)); diff != "" {
 				t.Errorf("Azure was asked to change (-want +got):\n%s", diff)
 			}
-			// Nobody takes over what is somebody's.
+			// What has an owner is not taken over.
 			second := b.twin("twin-of")
 			second.azureC.Annotations = map[string]string{infrav1.TakeOverAnnotation: owner}
 			second.create(second.azureC)
@@ -253,7 +253,7 @@ func TestClaimedOnce(t *testing.T) {
 }
 
 // TestOwnMachine: a provider ID that names the virtual machine of another object, edited or copied, deletes nothing of
-// that object, and what the object has itself goes with it.
+// that object, and what the object has itself is deleted with it.
 func TestOwnMachine(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)
