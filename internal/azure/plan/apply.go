@@ -189,16 +189,26 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 	case passes && it.token.Verb != Patch:
 		p.remake(ctx, it)
 	default:
-		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")),
-			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its "+
-				"state; its activity log has one", describe(it.ID))))
-		it.status.Class, it.status.Terminal = arm.Failed, true
+		if it.token.Class == "" {
+			// Who created it knows why, and may be another manager or one that has just ended.
+			it.token = Token{ID: it.ID, Verb: Put, Begun: p.now(), NotBefore: p.now().Add(confirmPause), Class: arm.Failed,
+				Code: "ProvisioningFailed", Message: fmt.Sprintf("Azure could not provision %s and gives no reason in its "+
+					"state; its activity log has one", describe(it.ID))}
+		}
+		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")), it.token.Message)
+		it.status.Class, it.status.RetryAfter = arm.Failed, max(it.token.NotBefore.Sub(p.now()), 0)
+		it.status.Terminal = it.status.RetryAfter == 0
 	}
 }
 
-// remake begins to delete what is to be created again.
+// remake begins to delete what is to be created again, once that is written down: another
+// manager would take it for deleted by a person.
 func (p *Planner) remake(ctx context.Context, it *item) {
-	it.token.Again = true
+	if it.token.Again = true; !it.was.Again {
+		it.set(Waiting, reason(cmp.Or(it.token.Code, string(it.token.Class))), it.token.Message)
+		it.status.Class, it.status.RetryAfter = it.token.Class, shortestPoll
+		return
+	}
 	p.begin(ctx, it, Delete, nil)
 }
 

@@ -100,6 +100,13 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Unread(err, "read the virtual machine "+s.vmName)
 	}
+	if live == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id) {
+		// The list may be older than the machine, which another manager may have created.
+		s.Azure.Refresh(id)
+		if live, err = s.Azure.Live(ctx, id); err != nil {
+			return pass.Unread(err, "read the virtual machine "+s.vmName)
+		}
+	}
 	if s.vm, err = parseVM(live); err != nil {
 		return pass.Error(err)
 	}

@@ -47,6 +47,11 @@ func (m member) lost() bool {
 	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
+// vanished reports whether an instance that no controller deletes is not in Azure.
+func (m member) vanished() bool {
+	return m.instance == nil && m.shown != nil && m.shown.DeletionTimestamp.IsZero()
+}
+
 // ready reports whether the member has a node that accepts pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
 

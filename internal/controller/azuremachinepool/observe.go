@@ -78,7 +78,13 @@ func (s *scope) readSet(ctx context.Context) pass.Result {
 // doubtful reports whether the cached state must be outdated: a node is lost, or the set
 // and its instances contradict each other although no operation is in progress.
 func (s *scope) doubtful() bool {
-	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
+	if s.live == nil {
+		return false
+	}
+	if slices.ContainsFunc(s.members, member.vanished) {
+		return true // another manager may have created it since the list
+	}
+	if len(s.pool.Status.LongRunningOperationStates) > 0 {
 		return false
 	}
 	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()
