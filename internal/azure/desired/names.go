@@ -202,8 +202,9 @@ func (p *problems) image(at string, image *infrav1.Image) {
 		p.is(at+"version", name.ImageVersion, g.Version)
 	}
 	if m := image.Marketplace; m != nil {
-		for field, value := range map[string]string{"publisher": m.Publisher, "offer": m.Offer, "sku": m.SKU, "version": m.Version} {
-			p.is(at+"marketplace."+field, name.Image, value)
-		}
+		p.is(at+"marketplace.publisher", name.Image, m.Publisher)
+		p.is(at+"marketplace.offer", name.Image, m.Offer)
+		p.is(at+"marketplace.sku", name.Image, m.SKU)
+		p.is(at+"marketplace.version", name.Image, m.Version)
 	}
 }

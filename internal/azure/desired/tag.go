@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 
@@ -54,6 +55,16 @@ func ReservedTag(key string) bool {
 
 // ObjectMark returns the value of ObjectTag for an object's resources.
 func ObjectMark(kind, name string) string { return kind + "/" + name }
+
+// clusterNameLabel is Cluster API's label with the name of the owning Cluster.
+const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
+
+// Namesakes reports whether two clusters would take each other's resources for their own if
+// there were no marks: they have one name and one resource group.
+func Namesakes(a, b *infrav1.AzureCluster) bool {
+	name := func(c *infrav1.AzureCluster) string { return cmp.Or(c.Labels[clusterNameLabel], c.Name) }
+	return name(a) == name(b) && strings.EqualFold(ClusterGroup(a).ID(), ClusterGroup(b).ID())
+}
 
 // tagger returns the tags of one cluster's resources.
 type tagger struct {

@@ -140,20 +140,13 @@ func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 				return false
 			}
 			for i := range all.Items {
-				if other := &all.Items[i]; other.UID != c.UID && Namesakes(c, other) && before(other, c) {
+				if other := &all.Items[i]; other.UID != c.UID && desired.Namesakes(c, other) && before(other, c) {
 					return false
 				}
 			}
 			return true
 		},
 	}
-}
-
-// Namesakes reports whether two clusters would take each other's resources for their own if
-// there were no marks: they have one name and one resource group.
-func Namesakes(a, b *infrav1.AzureCluster) bool {
-	name := func(c *infrav1.AzureCluster) string { return cmp.Or(c.Labels[clusterv1.ClusterNameLabel], c.Name) }
-	return name(a) == name(b) && strings.EqualFold(desired.ClusterGroup(a).ID(), desired.ClusterGroup(b).ID())
 }
 
 // Explain returns what to do about something in Azure that belongs to another owner.
