@@ -84,8 +84,10 @@ type scope struct {
 	machine      *clusterv1.Machine
 	azureMachine *infrav1.AzureMachine
 	// vmName is the computer name; vm is the virtual machine in Azure, or nil.
-	vmName  string
-	vm      *liveVM
+	vmName string
+	vm     *liveVM
+	// foreign is true if a deletion finds a virtual machine of the name that is another's.
+	foreign bool
 	input   inputs
 	outcome plan.Outcome
 	// toDelete are the resources that a deletion removes from Azure.

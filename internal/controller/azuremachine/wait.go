@@ -26,6 +26,11 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
 			r.Resync)
+	case !cloud.Recorded(s.AzureCluster, s.Cluster) && s.azureMachine.Spec.ProviderID != nil:
+		return pass.Wait(soon) // after an update or a move of the cluster, for a moment
+	case !cloud.Recorded(s.AzureCluster, s.Cluster):
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "AzureCluster "+s.AzureCluster.Name+" has no record of its owner yet",
+			soon).Briefly(unsaid)
 	case provisioned == nil || !*provisioned:
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync).Briefly(unsaid)

@@ -48,6 +48,8 @@ type Scope struct {
 	// Before is the object as the pass began with it.
 	Before client.Object
 
+	// final is true if the pass found that only another object helps.
+	final bool
 	// unsaid is for how long the status need not say what the pass found; 0 means not at all.
 	unsaid time.Duration
 }
@@ -160,7 +162,7 @@ func (k Kind[S]) settle(ctx context.Context, s S) (ctrl.Result, error) {
 	if k.Unwritten.resume(object) && isPaused != nil {
 		conditions.Set(object, *isPaused)
 	}
-	result, err := k.Opener.Settle(ctx, k.Client, s.Common().AzureCluster, before, object, s.Operations())
+	result, err := k.Opener.Settle(ctx, k.Client, s.Common().Cluster, s.Common().AzureCluster, before, object, s.Operations())
 	if err == nil {
 		k.Unwritten.written(object)
 	}
@@ -210,6 +212,7 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 		if result.End {
 			ctrl.LoggerFrom(ctx).V(4).Info("The pass ended", "step", step.Name, "reason", result.Reason, "again", result.Again)
 		}
+		s.Common().final = result.Lasting
 		if result.Lasting || result.End && result.Again == 0 {
 			return ctrl.Result{}, nil
 		}
@@ -234,7 +237,12 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
-	err := cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	var err error
+	if s.Common().final {
+		err = cloud.SaveFinal(ctx, k.Client, before, object, *s.Operations())
+	} else {
+		err = cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	}
 	if err == nil {
 		k.Unwritten.written(object)
 	}
