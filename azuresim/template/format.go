@@ -373,4 +373,3 @@ func sectionsOf(spec string) []string {
 	}
 	return append(out, spec[min(from, len(spec)):])
 }
-

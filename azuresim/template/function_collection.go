@@ -12,7 +12,7 @@ func collectionFunctions() []function {
 	return []function{
 		{signature: "createArray(value?: any...): array", does: "an array of the values", eval: func(_ *scope, a []any) (any, error) {
 			return append([]any{}, a...), nil
-		}},
+		}, takesLater: true},
 		{signature: "length(of: string|array|object): int", does: "the number of UTF-16 units, elements or properties",
 			eval: func(_ *scope, a []any) (any, error) { return int64(lengthOf(a[0])), nil }},
 		{signature: "empty(value: string|array|object|null): bool", does: "whether it is null or has length 0",
@@ -331,7 +331,8 @@ func fromEnd(name string, a []any) (any, error) {
 
 func objectFunctions() []function {
 	return []function{
-		{signature: "createObject(pair?: any...): object", does: "an object of keys, each followed by its value", eval: createObject},
+		{signature: "createObject(pair?: any...): object", does: "an object of keys, each followed by its value", eval: createObject,
+			takesLater: true},
 		{signature: "shallowMerge(list: array): object", does: "one object of the properties of several, the last one counts", eval: shallowMerge},
 		{signature: "items(of: object): array", does: "an object with key and value for each property, sorted by key", eval: items},
 		{signature: "objectKeys(of: object): array", does: "the keys, sorted", eval: func(_ *scope, a []any) (any, error) {
@@ -360,6 +361,9 @@ func createObject(_ *scope, a []any) (any, error) {
 	out := &Object{}
 	for i := 0; i < len(a); i += 2 {
 		key, is := a[i].(string)
+		if isLater(a[i]) {
+			return nil, errLater
+		}
 		if !is {
 			return nil, fmt.Errorf("the template language function 'createObject' expects the parameters at an odd-numbered position to be "+
 				"of type 'string'. The parameter at position '%d' is of type '%s'", i+1, kindOf(a[i]))

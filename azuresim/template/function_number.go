@@ -80,15 +80,18 @@ func logicFunctions() []function {
 
 // shortcut evaluates and and or: the first argument that is end ends it.
 func (s *scope) shortcut(c *call, name string, end bool) (any, error) {
-	var open []any
-	for _, a := range c.args {
+	for i, a := range c.args {
 		v, err := s.eval(a)
 		if err != nil {
 			return nil, err
 		}
 		switch v := v.(type) {
 		case later:
-			open = append(open, v)
+			args := []any{v}
+			for _, n := range c.args[i+1:] {
+				args = append(args, s.attempt(n))
+			}
+			return s.laterOf(showCall(c.name, args))
 		case bool:
 			if v == end {
 				return end, nil
@@ -98,13 +101,16 @@ func (s *scope) shortcut(c *call, name string, end bool) (any, error) {
 				"type 'boolean'", name)
 		}
 	}
-	if len(open) == 0 {
-		return !end, nil
+	return !end, nil
+}
+
+// attempt evaluates what may turn out not to be needed: what is wrong with it is no error.
+func (s *scope) attempt(n node) any {
+	v, err := s.eval(n)
+	if err != nil {
+		return later{text: show(n)}
 	}
-	if len(open) == 1 {
-		return open[0], nil
-	}
-	return s.laterOf(showCall(c.name, open))
+	return v
 }
 
 func choose(s *scope, c *call) (any, error) {
@@ -119,15 +125,7 @@ func choose(s *scope, c *call) (any, error) {
 		}
 		return s.eval(c.args[2])
 	case later:
-		args := []any{v, nil, nil}
-		for i, n := range c.args[1:] {
-			// What is wrong with the branch that is not taken is no error.
-			if b, err := s.eval(n); err == nil {
-				args[i+1] = b
-			} else {
-				args[i+1] = later{text: show(n)}
-			}
-		}
+		args := []any{v, s.attempt(c.args[1]), s.attempt(c.args[2])}
 		return s.laterOf(showCall(c.name, args))
 	}
 	return nil, fmt.Errorf("the template language function 'if' expects its first parameter to be of type 'boolean'. The provided value "+

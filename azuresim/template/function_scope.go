@@ -256,6 +256,8 @@ func resourceFunctions() []function {
 		{signature: "resourceInfo(resource: string): object", does: "ID, name, type and API version of a resource by symbolic name", eval: resourceInfo},
 		{signature: "pickZones(namespace: string, type: string, location: string, count?: int, offset?: int): array",
 			does: "availability zones; known when deployed, when they are 1, 2 and 3 in every region", eval: pickZones},
+		{signature: "providers(namespace: string, type?: string): object", does: "the API versions of a type; known when deployed",
+			eval: func(*scope, []any) (any, error) { return nil, errLater }},
 		{signature: "toLogicalZone(subscription: string, location: string, zone: string): string", does: "the zone's number; known when deployed",
 			eval: func(s *scope, a []any) (any, error) {
 				if s.live == nil {

@@ -3,6 +3,7 @@ package template
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Prediction is what a template becomes, in the shape of Bicep's snapshots.
@@ -77,6 +78,10 @@ func (t *Template) flatten(f func(*Resource) error) error {
 // predicted returns the resource with its whole body.
 func (r *Resource) predicted() (*Object, error) {
 	o := NewObject("id", r.ID, "type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
+	if space, typ, _ := strings.Cut(r.Type, "/"); r.profiled {
+		call := showCall("providers", []any{space, typ})
+		o.Set("apiVersion", later{text: call + ".apiProfiles" + showKey(r.scope.template.Text("apiProfile"))})
+	}
 	if r.condition != nil {
 		o.Set("condition", r.condition)
 	}

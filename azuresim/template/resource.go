@@ -24,6 +24,7 @@ type Resource struct {
 	skipped  bool        // its condition is false
 	// condition is what its condition is, if it is no boolean.
 	condition any
+	profiled  bool     // its API version is that of the template's profile
 	target    *Context // of a nested deployment
 	expanded  *Template
 	body      *Object
@@ -162,6 +163,7 @@ func (r *Resource) identify() (err error) {
 		r.Type, r.Name = r.parent.Type+"/"+r.Type, r.parent.Name+"/"+r.Name
 	}
 	if r.APIVersion == "" {
+		r.profiled = true
 		if r.APIVersion = profileVersion(s.template.Text("apiProfile"), r.Type); r.APIVersion == "" {
 			return fmt.Errorf("the api-version property is not defined. The api-profile '%s' for the template does not match any valid "+
 				"api-version for the resource type '%s'", s.template.Text("apiProfile"), r.Type)
@@ -426,11 +428,17 @@ func (r *Resource) inner() (*Template, error) {
 		return nil, err
 	}
 	s := *r.scope
-	s.place |= placeRuntime
+	s.place |= placeRuntime | placeCopy
 	if s.level++; s.level > maxLevels {
 		return nil, fmt.Errorf("the nested deployment '%s' lies more than %d levels deep", r.Name, maxLevels)
 	}
 	defer func() { s.level-- }()
+	if group := r.template.find(r.target.base()); group != nil && r.target.Group != "" && r.target.Location == "" {
+		// The group that it deploys to is one that the template makes.
+		if r.target.Location, err = group.scope.text(group.raw, "location"); err != nil || strings.HasPrefix(r.target.Location, "[") {
+			r.target.Location = ""
+		}
+	}
 	given, err := r.given(&s)
 	if err != nil {
 		return nil, err
