@@ -284,8 +284,8 @@ func idBelow(base, typ string, names []string, r *Resource) (string, error) {
 	return out, nil
 }
 
-// written are the properties of a resource that are part of what is sent to its provider.
-var written = []string{"location", "extendedLocation", "sku", "kind", "tags", "zones", "identity", "plan", "managedBy", "managedByExtended",
+// sent are the properties of a resource that are part of what is sent to its provider.
+var sent = []string{"location", "extendedLocation", "sku", "kind", "tags", "zones", "identity", "plan", "managedBy", "managedByExtended",
 	"placement", "scale", "etag", "properties"}
 
 // bodyIn evaluates the body of the resource.
@@ -293,11 +293,11 @@ func (r *Resource) bodyIn(s *scope) (*Object, error) {
 	in := *s
 	out := &Object{}
 	for k, v := range r.raw.All() {
-		if !slices.Contains(written, k) {
-			if i := slices.IndexFunc(written, func(w string) bool { return strings.EqualFold(w, k) }); i < 0 {
+		if !slices.Contains(sent, k) {
+			if i := slices.IndexFunc(sent, func(w string) bool { return strings.EqualFold(w, k) }); i < 0 {
 				continue
 			} else {
-				k = written[i]
+				k = sent[i]
 			}
 		}
 		if r.IsDeployment() && k == "properties" {
