@@ -196,7 +196,7 @@ func (c *Request) put(k *Type) *Error {
 		if e != nil {
 			return e
 		}
-		made = old == nil
+		made, d.Version = old == nil, c.Version
 		if k.Prepare != nil {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
