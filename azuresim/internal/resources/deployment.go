@@ -181,8 +181,9 @@ func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 		return nil
 	}
 	id, err := engine.ParseID(r.ID)
-	if err != nil {
-		id.Namespace, id.Types = "", nil // its name is known later
+	owner, _, _ := strings.Cut(r.Type, "/providers/")
+	if err != nil && s.Registry.TypeOf(owner) != nil {
+		return nil // its name is known later, and so is what it is in full
 	}
 	if k, _, _ := s.Registry.KindOf(id); k != nil || s.Registry.TypeOf(id.FullType()) != nil || s.Registry.TypeOf(r.Type) != nil {
 		return nil

@@ -276,7 +276,7 @@ func (m *Host) View(id string) host.View {
 		defer m.mu.Unlock()
 		if g != nil && g.err != nil {
 			if _, is := errors.AsType[unknownImage](g.err); is {
-				return host.View{Provisioned: host.ProvisioningReady, Message: g.err.Error()}
+				return host.View{Provisioned: host.ProvisioningReady, Message: g.err.Error(), Empty: true}
 			}
 			return host.View{Provisioned: host.ProvisioningFailed, Message: g.err.Error()}
 		}
