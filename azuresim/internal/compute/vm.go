@@ -1,8 +1,8 @@
 package compute
 
 import (
-	"fmt"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
