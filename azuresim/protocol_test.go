@@ -115,7 +115,7 @@ func TestRefusedRequests(t *testing.T) {
 			`{"principalId": "p", "roleDefinitionId": "/subscriptions/s/providers/Microsoft.Authorization/` +
 			`roleDefinitions/x"}}`, nil, 400, "RoleDefinitionDoesNotExist"},
 		"a template with a hole": {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
-			`{"properties": {"mode": "Incremental", "template": {"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
+			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1", "resources": [{"type": "[nope()]"}]}}}`, nil, 400,
 			"InvalidTemplate"},
 		"a group's odd name":    {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
 		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
@@ -241,6 +241,7 @@ func TestDeployment(t *testing.T) {
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 	a.carried("PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
 		`{"properties": {"mode": "Incremental", "parameters": {"secret": {"value": "hidden"}}, template: {
+		$schema: 'https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#', contentVersion: '1.0.0.0',
 		"parameters": {"secret": {"type": "secureString"}}, // never shown
 		"resources": [
 			{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "v",

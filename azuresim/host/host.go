@@ -45,6 +45,8 @@ type View struct {
 	Provisioned Provisioning
 	// Message explains a failed provisioning.
 	Message string
+	// Empty says that nothing runs in the VM, as what its image holds is not known.
+	Empty bool
 	// AgentReady is true while the guest agent answers.
 	AgentReady bool
 }

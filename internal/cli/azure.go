@@ -21,15 +21,16 @@ func newAzure(a *app) *cobra.Command {
 		Long: `The local Azure is an emulator of Azure Resource Manager whose virtual machines
 boot as simulated guests. 'casement up' runs it with everything else; 'casement
 azure serve' runs it alone. The other commands talk to whichever runs, except for
-permissions, which says what casement needs of the real one, and record, which records
-what passes between a client and the real one.`,
+permissions, which says what casement needs of the real one, record, which records
+what passes between a client and the real one, and expand, which prints what a template
+becomes.`,
 		Example: `  casement azure serve --state /tmp/az
   eval "$(casement azure env --for az --state /tmp/az)" && az vm list
   casement azure log -f`,
 	}
 	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureDomain(a),
 		newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a), newAzurePrepare(a),
-		newAzureRecord(a))
+		newAzureRecord(a), newAzureExpand(a))
 	return c
 }
 

@@ -38,6 +38,7 @@ func prepareExtension(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	var command, vm, name, user, password string
 	access := false
+	var files []string
 	s.Read(func(t *engine.Tx) {
 		if d := t.Find(op.Target); d != nil {
 			parent, _ := d.Parsed.Parent()
@@ -46,6 +47,7 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 			if kept, ok := computeOf(t.Server).passwords.LoadAndDelete(d.Key()); ok {
 				password, _ = kept.(string)
 			}
+			files = append(value.Texts(value.Props(d.Body), "settings", "fileUris"), value.Texts(d.Hidden, "protectedSettings", "fileUris")...)
 			command = value.OrDefault(value.Str(d.Hidden, "protectedSettings", "commandToExecute"),
 				value.Str(value.Props(d.Body), "settings", "commandToExecute"))
 		}
@@ -55,6 +57,13 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 	}
 	if command == "" || hostOf(s) == nil {
 		return nil, nil
+	}
+	if hostOf(s).View(vm).Empty {
+		return nil, nil // its instance view says that it had no effect
+	}
+	if len(files) > 0 {
+		return nil, engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing extension '%s'. Error "+
+			"message: \"Failed to download all specified files. Exiting. Error Message: nothing leaves this machine: %s\".", name, files[0])
 	}
 	code, out, errOut, err := hostOf(s).Run(ctx, vm, command)
 	if err == nil && code == 0 {
@@ -131,9 +140,13 @@ func extensionViews(t *engine.Tx, d *engine.Doc) []any {
 	var out []any
 	for _, x := range extensions {
 		p := value.Sub(x.Body, "properties")
+		status := provisioningStatus(x)
+		if m := hostOf(t.Server); m != nil && m.View(d.ID).Empty {
+			status["message"] = "simulated: no effect (what the VM's image holds is not known, and nothing runs in it)"
+		}
 		out = append(out, value.Object{
 			"name": x.Parsed.Name(), "type": value.Str(p, "publisher") + "." + value.Str(p, "type"),
-			"typeHandlerVersion": value.Str(p, "typeHandlerVersion"), "statuses": []any{provisioningStatus(x)},
+			"typeHandlerVersion": value.Str(p, "typeHandlerVersion"), "statuses": []any{status},
 		})
 	}
 	return out

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
@@ -211,6 +212,12 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
 		value.SetDefault(disk, "deleteOption", "Detach")
 		value.SetDefault(disk, "caching", "None")
+		if lun, is := value.Int(disk, "lun"); is {
+			value.SetDefault(disk, "name", fmt.Sprintf("%s_disk%d_%s", d.Parsed.Name(), lun+2, strings.ReplaceAll(t.Server.GUID(), "-", "")))
+		}
+		if disk["vhd"] != nil {
+			continue // a blob of a storage account, and no resource
+		}
 		if value.Str(disk, "diffDiskSettings", "option") == "Local" {
 			continue
 		}

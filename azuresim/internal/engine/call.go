@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/azuresim/internal/template"
 	"casement.dev/casement/azuresim/internal/value"
+	"casement.dev/casement/azuresim/template"
 )
 
 // MaxBody is the largest request body that ARM accepts, 4 MiB.
@@ -216,18 +216,29 @@ func (c *Request) Reply(status int, body any) {
 	_, _ = c.Writer.Write(data)
 }
 
-// Body parses the request's body as a JSON object; an empty body is {}.
-func (c *Request) Body() (value.Object, *Error) {
+// Text reads the request's body.
+func (c *Request) Text() ([]byte, *Error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.HTTP.Body, MaxBody))
 	if err != nil {
 		return nil, Refuse(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The request is larger than %d bytes.", MaxBody)
+	}
+	return data, nil
+}
+
+// Body parses the request's body as a JSON object; an empty body is {}.
+func (c *Request) Body() (value.Object, *Error) {
+	data, e := c.Text()
+	if e != nil {
+		return nil, e
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return value.Object{}, nil
 	}
 	var o value.Object
 	if value.Lower(c.Id.Namespace) == "microsoft.resources" && !json.Valid(data) {
-		data = template.Relaxed(data)
+		if v, err := template.Decode(data); err == nil {
+			data = template.Encode(v)
+		}
 	}
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {
 		return nil, BadRequest("InvalidRequestContent",

@@ -49,6 +49,8 @@ type Doc struct {
 	Created, Changed time.Time
 
 	Parsed ID
+	// Version is the API version of the write that is prepared; it is not kept.
+	Version string
 	// from is the record that the Doc was decoded from; nil for a new resource.
 	from *Record
 }

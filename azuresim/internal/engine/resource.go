@@ -196,7 +196,7 @@ func (c *Request) put(k *Type) *Error {
 		if e != nil {
 			return e
 		}
-		made = old == nil
+		made, d.Version = old == nil, c.Version
 		if k.Prepare != nil {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
@@ -301,6 +301,7 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 			location, k.Name, strings.Join(k.Locations, ","))
 	}
 	d.Body = value.CloneObject(body)
+	respell(d.Body)
 	if !k.Global {
 		d.Body["location"] = Region(location)
 	}
@@ -412,4 +413,35 @@ func asError(e *Error) error {
 		return nil
 	}
 	return e
+}
+
+// spellings are names of fields that templates write in another case than the providers, which
+// find them without regard to it.
+var spellings = func() map[string]string {
+	out := map[string]string{}
+	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod", "ipConfigurations",
+		"frontendIPConfigurations", "frontendIPConfiguration", "loadBalancerBackendAddressPools", "networkSecurityGroup", "dnsSettings",
+		"addressPrefix", "addressPrefixes", "addressSpace", "domainNameLabel", "hardwareProfile", "vmSize", "storageProfile", "osProfile",
+		"networkProfile", "imageReference", "adminUsername", "adminPassword", "computerName", "createOption"} {
+		out[value.Lower(n)] = n
+	}
+	return out
+}()
+
+// respell gives fields the case in which they are read here.
+func respell(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			respell(e)
+		}
+	case value.Object:
+		for k, e := range v {
+			respell(e)
+			if n := spellings[value.Lower(k)]; n != "" && n != k && v[n] == nil {
+				v[n] = e
+				delete(v, k)
+			}
+		}
+	}
 }

@@ -22,7 +22,7 @@ func New() engine.Provider {
 				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
 			{Name: typeSecret, Sync: true, Global: true, Prepare: prepareSecret},
 			deletedType(),
-		}, keyTypes()...),
+		}, append(keyTypes(), engine.KeptTypes("Microsoft.KeyVault", "managedHSMs", engine.Type{})...)...),
 		Routes: []engine.Route{
 			{Method: http.MethodPost, Path: "checknameavailability", Serve: vaultNameFree},
 			{Method: http.MethodGet, Path: "deletedvaults", Serve: listDeleted},

@@ -5,22 +5,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 
 	"casement.dev/casement/azuresim/internal/engine"
-	"casement.dev/casement/azuresim/internal/template"
 	"casement.dev/casement/azuresim/internal/value"
+	"casement.dev/casement/azuresim/template"
 )
 
 // deployed is the result of a deployment.
 type deployed struct {
 	operations []any
-	outputs    value.Object
+	outputs    []template.Output
+	made       []string // IDs of resources, those of nested deployments too
 }
 
 // runDeployment writes the resources of a template, each after those that it depends on,
@@ -35,8 +38,7 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 			return
 		}
 		var err error
-		if tmpl, err = template.New(value.Sub(d.Hidden, "template"), value.Sub(d.Hidden, "parameters"),
-			deploymentContext(t, d.Parsed)); err != nil {
+		if tmpl, err = expandKept(t, d); err != nil {
 			failed = engine.BadRequest("InvalidTemplate", "%s", err)
 		}
 	})
@@ -47,7 +49,7 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 	if failed = deployAll(s, ctx, op, tmpl, out); failed != nil {
 		return out, failed
 	}
-	outputs, err := tmpl.Outputs(referrer(s))
+	outputs, err := tmpl.Outputs(live{ctx, s})
 	if err != nil {
 		return out, engine.BadRequest("DeploymentOutputEvaluationFailed", "Unable to evaluate template outputs: '%s'.", err)
 	}
@@ -56,15 +58,16 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 }
 
 func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl *template.Template, out *deployed) *engine.Error {
-	var mu sync.Mutex
+	var mu, evaluating sync.Mutex
 	var details []*engine.Error
 	done := map[string]chan struct{}{}
 	bad := map[string]bool{}
-	for _, r := range tmpl.Resources {
+	resources := slices.DeleteFunc(slices.Clone(tmpl.Resources), func(r *template.Resource) bool { return !r.Deployed() })
+	for _, r := range resources {
 		done[r.ID] = make(chan struct{})
 	}
 	var work sync.WaitGroup
-	for _, r := range tmpl.Resources {
+	for _, r := range resources {
 		work.Go(func() {
 			defer close(done[r.ID])
 			for _, d := range r.DependsOn {
@@ -80,9 +83,13 @@ func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl
 				return
 			}
 			begun := s.Clock.Now().UTC()
-			e := deploy(s, ctx, op, r)
+			e := deploy(s, ctx, op, r, &evaluating)
+			made := madeBy(s, r)
 			mu.Lock()
 			defer mu.Unlock()
+			if e == nil || r.IsDeployment() {
+				out.made = append(out.made, made...)
+			}
 			out.operations = append(out.operations, deploymentOperation(s, op, r, begun, e))
 			if e != nil {
 				bad[r.ID] = true
@@ -101,7 +108,7 @@ func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl
 	return e
 }
 
-func deploymentOperation(s *engine.Server, op *engine.Operation, r template.Resource, begun time.Time, e *engine.Error) value.Object {
+func deploymentOperation(s *engine.Server, op *engine.Operation, r *template.Resource, begun time.Time, e *engine.Error) value.Object {
 	id, _ := engine.ParseID(r.ID) // it was parsed when the deployment began
 	state, code := engine.StatusSucceeded, "OK"
 	p := value.Object{"provisioningOperation": "Create", "timestamp": s.Clock.Now().UTC().Format(time.RFC3339Nano),
@@ -123,15 +130,15 @@ func duration(d time.Duration) string { return fmt.Sprintf("PT%.7gS", d.Seconds(
 const deployAttempts = 30
 
 // deploy writes one resource and waits for its end.
-func deploy(s *engine.Server, ctx context.Context, op *engine.Operation, r template.Resource) *engine.Error {
-	body, err := r.Body(referrer(s))
+// A template is evaluated by one at a time.
+func deploy(s *engine.Server, ctx context.Context, op *engine.Operation, r *template.Resource, evaluating *sync.Mutex) *engine.Error {
+	evaluating.Lock()
+	body, err := r.Body(live{ctx, s})
+	evaluating.Unlock()
 	if err != nil {
 		return engine.BadRequest("InvalidTemplate", "Unable to process template language expressions for resource '%s': '%s'.", r.ID, err)
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		return engine.BadRequest("InvalidTemplate", "The resource %s: %s.", r.ID, err)
-	}
+	data := template.Encode(body)
 	for attempt := 1; ; attempt++ {
 		operation, e := deployOnce(s, ctx, op, r, data)
 		if e == nil {
@@ -148,19 +155,12 @@ func deploy(s *engine.Server, ctx context.Context, op *engine.Operation, r templ
 }
 
 // deployOnce sends the PUT and returns the operation that it began, "" for none.
-func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r template.Resource, data []byte) (string, *engine.Error) {
+func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r *template.Resource, data []byte) (string, *engine.Error) {
 	target, err := engine.ParseID(r.ID)
 	if err != nil {
 		return "", engine.BadRequest("InvalidTemplate", "%s", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut,
-		"https://localhost"+target.Escaped()+"?api-version="+r.APIVersion, bytes.NewReader(data))
-	if err != nil {
-		return "", engine.BadRequest("InvalidTemplate", "%s", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.Token("deployment", "deployment", "https://management.azure.com"))
-	req.Header.Set("User-Agent", "deployment/"+path.Base(op.Target))
-	resp, err := engine.RoundTrip(s, req)
+	resp, err := send(ctx, s, http.MethodPut, target, r.APIVersion, data, path.Base(op.Target))
 	if err != nil {
 		return "", engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "%s", err)
 	}
@@ -182,32 +182,89 @@ func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r t
 	return "", nil
 }
 
-// referrer answers the template function reference.
-func referrer(s *engine.Server) func(id, version string, full bool) (any, error) {
-	return func(id, _ string, full bool) (any, error) { return reference(s, id, full) }
-}
-
-func reference(s *engine.Server, id string, full bool) (any, error) {
-	r, err := engine.ParseID(id)
+// send sends a request as a deployment does.
+func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "https://localhost"+to.Escaped()+"?api-version="+version, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	var body value.Object
+	req.Header.Set("Authorization", "Bearer "+s.Token("deployment", "deployment", "https://management.azure.com"))
+	req.Header.Set("User-Agent", "deployment/"+deployment)
+	return engine.RoundTrip(s, req)
+}
+
+// madeBy returns the IDs of the resources that a resource of a template stands for.
+func madeBy(s *engine.Server, r *template.Resource) []string {
+	if !r.IsDeployment() {
+		return []string{r.ID}
+	}
+	var out []string
 	s.Read(func(t *engine.Tx) {
-		k, owner, part := s.Registry.KindOf(r)
-		if d := t.Find(owner.Key()); d != nil && k != nil {
-			if body = t.View(d, ""); part != "" {
-				body = engine.PartOf(body, part, r.Name())
+		if d := t.Find(value.Lower(r.ID)); d != nil {
+			for _, o := range value.Items(d.Body, "properties", "outputResources") {
+				out = append(out, value.Str(o, "id"))
 			}
 		}
 	})
-	switch {
-	case body == nil:
-		return nil, fmt.Errorf("the resource '%s' was not found", id)
-	case full:
-		return body, nil
+	return out
+}
+
+// live answers the functions of templates that ask deployed resources.
+type live struct {
+	ctx context.Context
+	s   *engine.Server
+}
+
+// ask sends a request about a resource and returns the answer.
+func (l live) ask(method, id, action, version string, data []byte) (any, error) {
+	target, err := engine.ParseID(id + action)
+	if err != nil {
+		return nil, err
 	}
-	return value.Props(body), nil
+	resp, err := send(l.ctx, l.s, method, target, value.OrDefault(version, "2021-04-01"), data, "deployment")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	v, err := template.Decode(text)
+	if resp.StatusCode < http.StatusBadRequest || err != nil {
+		return v, err
+	}
+	o, _ := v.(*template.Object)
+	return nil, fmt.Errorf("%s: %s", o.Object("error").Text("code"), o.Object("error").Text("message"))
+}
+
+// Reference implements template.Live.
+func (l live) Reference(id, version string, full bool) (any, error) {
+	v, err := l.ask(http.MethodGet, id, "", version, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the resource '%s' cannot be read: %w", id, err)
+	}
+	o, _ := v.(*template.Object)
+	if full {
+		return o, nil
+	}
+	if p := o.Object("properties"); p != nil {
+		return p, nil
+	}
+	return &template.Object{}, nil
+}
+
+// List implements template.Live.
+func (l live) List(function, id, version string, body any) (any, error) {
+	var data []byte
+	if body != nil {
+		data = template.Encode(body)
+	}
+	v, err := l.ask(http.MethodPost, id, "/"+function, version, data)
+	if err != nil {
+		return nil, fmt.Errorf("the function '%s' of the resource '%s': %w", function, id, err)
+	}
+	return v, nil
 }
 
 func finishDeployment(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
@@ -223,19 +280,17 @@ func finishDeployment(t *engine.Tx, op *engine.Operation, result any, err *engin
 	}
 	if out, ok := result.(*deployed); ok && out != nil {
 		d.Hidden["operations"] = out.operations
-		var made []string
-		for _, o := range out.operations {
-			if o, ok := o.(value.Object); ok && value.Str(o, "properties", "provisioningState") == engine.StatusSucceeded {
-				made = append(made, value.Str(o, "properties", "targetResource", "id"))
-			}
-		}
-		p["outputResources"] = value.IDs(made)
+		p["outputResources"] = value.IDs(slices.Compact(slices.Sorted(slices.Values(out.made))))
 		if out.outputs != nil {
-			outputs := value.Object{}
-			for name, v := range out.outputs {
-				outputs[camel(name)] = v
+			outputs := &template.Object{}
+			for _, o := range out.outputs {
+				shown := template.NewObject("type", o.Type)
+				if !o.Secure {
+					shown.Set("value", o.Value)
+				}
+				outputs.Set(camel(o.Name), shown)
 			}
-			p["outputs"] = outputs
+			d.Hidden["outputs"] = string(template.Encode(outputs))
 		}
 	}
 	delete(d.Hidden, "parameters") // secrets are among them, and they have been used

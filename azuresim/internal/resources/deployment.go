@@ -1,24 +1,26 @@
 package resources
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"casement.dev/casement/azuresim/internal/engine"
-	"casement.dev/casement/azuresim/internal/template"
 	"casement.dev/casement/azuresim/internal/value"
+	"casement.dev/casement/azuresim/template"
 )
 
 // deploymentType returns the resource type of deployments of templates to a resource group.
 func deploymentType() engine.Type {
 	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true,
-		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
+		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment, View: viewDeployment,
 		Actions: []engine.Action{
-			{Name: "validate", Serve: inGroup(func(c *engine.Request, id engine.ID) *engine.Error { return validateDeployment(c, id) })},
-			{Name: "exporttemplate", Serve: inGroup(exportTemplate)},
-			{Name: "cancel", Serve: inGroup(cancelDeployment)},
+			{Name: "validate", Serve: validateDeployment}, {Name: "whatif", Serve: whatIf},
+			{Name: "exporttemplate", Serve: exportTemplate}, {Name: "cancel", Serve: cancelDeployment},
 		}}
 }
 
@@ -30,8 +32,6 @@ func deploymentPut() engine.Work {
 // resources does not fit.
 func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	switch {
-	case c.Id.Group == "":
-		return true, errDeploymentScope()
 	case !c.Id.IsResource():
 		return false, nil
 	case c.HTTP.Method == http.MethodPut:
@@ -45,25 +45,11 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	return false, nil
 }
 
-func errDeploymentScope() *engine.Error {
-	return engine.ErrUnsupported("deployments to a subscription")
-}
-
-// inGroup refuses a request of resource groups that was sent to a deployment of a subscription.
-func inGroup(serve func(c *engine.Request, id engine.ID) *engine.Error) func(c *engine.Request, id engine.ID) *engine.Error {
-	return func(c *engine.Request, id engine.ID) *engine.Error {
-		if id.Group == "" {
-			return errDeploymentScope()
-		}
-		return serve(c, id)
-	}
-}
-
 // answerDeployment answers the list of a deployment's operations, which has no
 // provider in its path.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 	id := c.Id
-	if id.Namespace != "" || id.Group == "" || len(id.Types) != 2 || len(id.Names) != 1 ||
+	if id.Namespace != "" || len(id.Types) != 2 || len(id.Names) != 1 ||
 		value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" ||
 		c.HTTP.Method != http.MethodGet {
 		return false, nil
@@ -90,7 +76,8 @@ func exportTemplate(c *engine.Request, id engine.ID) *engine.Error {
 	if d == nil {
 		return errDeploymentNotFound(id)
 	}
-	c.Reply(http.StatusOK, value.Object{"template": d.Hidden["template"]})
+	text, _ := d.Hidden["template"].(string)
+	c.Reply(http.StatusOK, value.Object{"template": json.RawMessage(text)})
 	return nil
 }
 
@@ -116,58 +103,157 @@ func errDeploymentNotFound(id engine.ID) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "DeploymentNotFound", "Deployment '%s' could not be found.", id.Name())
 }
 
-// readDeployment checks the body of a deployment and interprets its template.
-func readDeployment(c *engine.Request, t *engine.Tx, id engine.ID, body value.Object) (*template.Template, *engine.Error) {
-	if e := t.Writable(id, id.Key(), ""); e != nil {
-		if e.Code == "Conflict" {
-			return nil, engine.Conflict("DeploymentActive",
-				"Unable to edit or replace deployment '%s': previous deployment is still active.", id.Name())
-		}
+// request is the body of a request about a deployment, in the order in which it came.
+type request struct {
+	template, parameters *template.Object
+	mode, location       string
+	body                 *template.Object
+}
+
+// readRequest reads the body of a request about a deployment.
+func readRequest(c *engine.Request) (*request, *engine.Error) {
+	data, e := c.Text()
+	if e != nil {
 		return nil, e
 	}
-	p := value.Sub(body, "properties")
-	switch {
-	case p["templateLink"] != nil || p["parametersLink"] != nil:
-		return nil, engine.ErrUnsupported("templates by link: nothing leaves this machine")
-	case value.Sub(p, "template") == nil:
-		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid: properties.template is missing.")
-	case !strings.EqualFold(value.OrDefault(value.Str(p, "mode"), "Incremental"), "Incremental"):
-		return nil, engine.ErrUnsupported("deployments in mode " + value.Str(p, "mode"))
+	body, err := template.DecodeObject(data)
+	if err != nil {
+		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err)
 	}
-	tmpl, err := template.New(value.Sub(p, "template"), value.Sub(p, "parameters"), deploymentContext(t, id))
+	p := body.Object("properties")
+	if link := p.Object("templateLink"); link != nil || p.Object("parametersLink") != nil {
+		return nil, engine.ErrUnsupported("templates by link: nothing leaves this machine")
+	}
+	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"), location: body.Text("location"), body: body}
+	if r.template == nil {
+		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid: properties.template is missing.")
+	}
+	return r, nil
+}
+
+// read expands the template of a request, and refuses what the local Azure does not deploy
+// before anything is made.
+func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Template, *engine.Error) {
+	switch {
+	case !incremental(r.mode):
+		return nil, engine.ErrUnsupported("deployments in mode " + r.mode)
+	case id.Group == "" && r.location == "":
+		return nil, engine.BadRequest("LocationRequired", "The 'location' property is required for a deployment to a subscription.")
+	}
+	for name, v := range r.parameters.All() {
+		if o, _ := v.(*template.Object); o.Object("reference") != nil {
+			return nil, engine.ErrUnsupported("the parameter " + name + " from a key vault")
+		}
+	}
+	tmpl, err := template.New(r.template, r.parameters, deploymentContext(t, id, r.location, seed, t.Now))
 	if err != nil {
 		return nil, engine.BadRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", err)
 	}
-	for _, r := range tmpl.Resources {
-		if rid, err := engine.ParseID(r.ID); err != nil || t.Server.Registry.TypeOf(rid.FullType()) == nil {
-			if k, _, _ := t.Server.Registry.KindOf(rid); k == nil {
-				return nil, engine.ErrUnsupported("the resource type " + r.Type + " in a template")
-			}
-		}
+	if len(tmpl.Problems) > 0 {
+		return nil, engine.BadRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", strings.Join(tmpl.Problems, "; "))
 	}
-	return tmpl, nil
+	var refused *engine.Error
+	err = tmpl.All(func(x *template.Resource) {
+		if refused == nil {
+			refused = deployable(t.Server, x)
+		}
+	})
+	if err != nil {
+		return nil, engine.BadRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", err)
+	}
+	return tmpl, refused
 }
 
-func deploymentContext(t *engine.Tx, id engine.ID) template.Context {
-	c := template.Context{
-		Subscription: id.Subscription, TenantID: t.Server.Options.TenantID, Group: id.Group, Deployment: id.Name(),
-		Endpoint: "https://management.azure.com/", APIVersion: "2024-07-01", Now: t.Now.Format("20060102T150405Z"),
+func incremental(mode string) bool {
+	return strings.EqualFold(value.OrDefault(mode, "Incremental"), "Incremental")
+}
+
+// deployable refuses by name what the local Azure does not have.
+func deployable(s *engine.Server, r *template.Resource) *engine.Error {
+	if r.IsDeployment() {
+		mode, _ := r.Property("properties", "mode").(string)
+		switch {
+		case r.Linked():
+			return engine.ErrUnsupported("the nested deployment " + r.Name + " by link: nothing leaves this machine")
+		case !incremental(mode):
+			return engine.ErrUnsupported("the nested deployment " + r.Name + " in mode " + mode)
+		}
+		return nil
 	}
-	if g := t.Find(id.GroupID().Key()); g != nil {
-		c.Group, c.GroupLocation = g.Parsed.Group, g.Location()
+	id, err := engine.ParseID(r.ID)
+	owner, _, _ := strings.Cut(r.Type, "/providers/")
+	if err != nil && s.Registry.TypeOf(owner) != nil {
+		return nil // its name is known later, and so is what it is in full
+	}
+	if k, _, _ := s.Registry.KindOf(id); k != nil || s.Registry.TypeOf(id.FullType()) != nil || s.Registry.TypeOf(r.Type) != nil {
+		return nil
+	}
+	return engine.ErrUnsupported("the resource type " + r.Type + " in a template")
+}
+
+// environment is what templates learn of the cloud.
+func environment() *template.Object {
+	return template.NewObject("name", "AzureCloud", "gallery", "https://gallery.azure.com/", "graph", "https://graph.windows.net/",
+		"portal", "https://portal.azure.com", "resourceManager", "https://management.azure.com/",
+		"authentication", template.NewObject("loginEndpoint", "https://login.microsoftonline.com/", "tenant", "common",
+			"audiences", []any{"https://management.core.windows.net/", "https://management.azure.com/"}, "identityProvider", "AAD"),
+		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net", "sqlServerHostname", ".database.windows.net",
+			"acrLoginServer", ".azurecr.io", "azureDatalakeStoreFileSystem", "azuredatalakestore.net"))
+}
+
+// deploymentContext returns where a template is deployed to. What changes from call to call
+// follows from the seed and the time of the request, so that a deployment that is taken up again
+// makes the same names.
+func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now time.Time) template.Context {
+	made := 0
+	c := template.Context{
+		Subscription: id.Subscription, Tenant: t.Server.Options.TenantID, Group: id.Group, Deployment: id.Name(), Location: location,
+		Environment: environment(), Now: now,
+		Deployer: template.NewObject("objectId", "", "tenantId", t.Server.Options.TenantID),
+		NewGUID: func() string {
+			made++
+			h := sha256.Sum256([]byte(fmt.Sprint(seed, made)))
+			h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
+			return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+		},
+	}
+	c.Existing = func(subscription, group string) string {
+		if g := t.Find("/subscriptions/" + value.Lower(subscription) + "/resourcegroups/" + value.Lower(group)); g != nil {
+			return g.Location()
+		}
+		return ""
+	}
+	if id.Group != "" {
+		if g := t.Find(id.GroupID().Key()); g != nil {
+			c.Group, c.Location = g.Parsed.Group, g.Location()
+			c.Tags, _ = template.Of(value.Sub(g.Body, "tags")).(*template.Object)
+		}
 	}
 	return c
 }
 
+// writable checks that a deployment may be written.
+func writable(t *engine.Tx, id engine.ID) *engine.Error {
+	e := t.Writable(id, id.Key(), "")
+	if e != nil && e.Code == "Conflict" {
+		return engine.Conflict("DeploymentActive",
+			"Unable to edit or replace deployment '%s': previous deployment is still active.", id.Name())
+	}
+	return e
+}
+
 func validateDeployment(c *engine.Request, id engine.ID) *engine.Error {
-	body, e := c.Body()
+	r, e := readRequest(c)
 	if e != nil {
 		return e
 	}
 	var out value.Object
 	c.Server.Read(func(t *engine.Tx) {
+		if e = writable(t, id); e != nil {
+			return
+		}
 		var tmpl *template.Template
-		if tmpl, e = readDeployment(c, t, id, body); e == nil {
+		if tmpl, e = r.read(t, id, ""); e == nil {
 			p := deploymentProperties(t, tmpl, engine.StatusSucceeded)
 			p["validatedResources"] = value.IDs(resourceIDs(tmpl))
 			out = value.Object{"id": id.String(), "name": id.Name(), "type": typeDeployment, "properties": p}
@@ -181,7 +267,7 @@ func validateDeployment(c *engine.Request, id engine.ID) *engine.Error {
 }
 
 func putDeployment(c *engine.Request) *engine.Error {
-	body, e := c.Body()
+	r, e := readRequest(c)
 	if e != nil {
 		return e
 	}
@@ -189,7 +275,11 @@ func putDeployment(c *engine.Request) *engine.Error {
 	var view value.Object
 	status := http.StatusOK
 	err := c.Server.Update(func(t *engine.Tx) error {
-		tmpl, e := readDeployment(c, t, c.Id, body)
+		if e := writable(t, c.Id); e != nil {
+			return e
+		}
+		seed := t.Server.GUID()
+		tmpl, e := r.read(t, c.Id, seed)
 		if e != nil {
 			return e
 		}
@@ -200,14 +290,19 @@ func putDeployment(c *engine.Request) *engine.Error {
 		} else {
 			status = http.StatusCreated
 		}
-		if tags := body["tags"]; tags != nil {
-			d.Body["tags"] = tags
+		if tags := r.body.Object("tags"); tags != nil {
+			d.Body["tags"] = template.Plain(tags)
 		}
-		d.Hidden["template"], d.Hidden["parameters"] = value.At(body, "properties", "template"), value.At(body, "properties", "parameters")
+		if c.Id.Group == "" {
+			d.Body["location"] = r.location
+		}
+		d.Hidden["template"], d.Hidden["parameters"] = string(template.Encode(r.template)), string(template.Encode(r.parameters))
+		d.Hidden["seed"], d.Hidden["time"] = seed, t.Now.Format(time.RFC3339Nano)
 		t.Put(d)
+		location := value.OrDefault(r.location, "global")
 		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment,
 			Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources",
-			Location: "global", APIVersion: c.Version}, deploymentPut(), 5*time.Second)
+			Location: location, APIVersion: c.Version}, deploymentPut(), 5*time.Second)
 		view = t.View(d, "")
 		return nil
 	})
@@ -219,15 +314,49 @@ func putDeployment(c *engine.Request) *engine.Error {
 	return nil
 }
 
+// viewDeployment adds the outputs, which are kept as they were evaluated: integers are exact and
+// objects in order.
+func viewDeployment(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if text, ok := d.Hidden["outputs"].(string); ok {
+		value.Props(body)["outputs"] = json.RawMessage(text)
+	}
+}
+
+// expandKept expands the template of a deployment that was accepted.
+func expandKept(t *engine.Tx, d *engine.Doc) (*template.Template, error) {
+	text := func(key string) []byte { s, _ := d.Hidden[key].(string); return []byte(s) }
+	raw, err := template.DecodeObject(text("template"))
+	if err != nil {
+		return nil, err
+	}
+	given, err := template.Decode(text("parameters"))
+	if err != nil {
+		return nil, err
+	}
+	parameters, _ := given.(*template.Object)
+	now, err := time.Parse(time.RFC3339Nano, string(text("time")))
+	if err != nil {
+		return nil, err
+	}
+	return template.New(raw, parameters, deploymentContext(t, d.Parsed, value.Str(d.Body, "location"), string(text("seed")), now))
+}
+
 // deploymentProperties returns the properties of a deployment that has not ended.
 func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) value.Object {
 	parameters := value.Object{}
-	for name, p := range tmpl.Parameters {
-		parameters[name] = value.Object{"type": title(p.Type), "value": p.Value}
+	for _, p := range tmpl.Parameters {
+		o := value.Object{"type": p.Type}
+		if !strings.HasPrefix(p.Type, "Secure") {
+			o["value"] = template.Plain(p.Value)
+		}
+		parameters[p.Name] = o
 	}
 	types := map[string][]string{}
 	dependencies := []any{}
 	for _, r := range tmpl.Resources {
+		if !r.Deployed() {
+			continue
+		}
 		ns, typ, _ := strings.Cut(r.Type, "/")
 		if !slices.Contains(types[ns], typ) {
 			types[ns] = append(types[ns], typ)
@@ -265,17 +394,11 @@ func dependees(list []string) []any {
 func resourceIDs(tmpl *template.Template) []string {
 	var out []string
 	for _, r := range tmpl.Resources {
-		out = append(out, r.ID)
+		if r.Deployed() {
+			out = append(out, r.ID)
+		}
 	}
 	return out
-}
-
-// title returns a parameter's type as deployments show it.
-func title(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 func listDeploymentOperations(c *engine.Request, id engine.ID) *engine.Error {

@@ -19,6 +19,8 @@ func serveGroups(c *engine.Request) *engine.Error {
 		return nil
 	case len(c.Id.Types) == 0:
 		return serveGroup(c)
+	case value.Lower(c.Id.Tail()) == "exporttemplate" && c.Id.Group != "" && len(c.Id.Names) == 0 && c.HTTP.Method == http.MethodPost:
+		return exportGroup(c)
 	case value.Lower(c.Id.Tail()) == "resources" && c.HTTP.Method == http.MethodGet:
 		return c.ListResources()
 	case value.Lower(c.Id.Tail()) == "resourcegroups" && c.Id.Group == "" && c.HTTP.Method == http.MethodGet:

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"crypto/sha512"
+	"encoding/base64"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,7 +18,29 @@ const typeAccount = "Microsoft.Storage/storageAccounts"
 // accountType returns the resource type of storage accounts.
 func accountType() engine.Type {
 	return engine.Type{Name: typeAccount, Style: engine.StyleStorage, Sync: true, AsyncCreate: true,
-		Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}
+		Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount,
+		Actions: []engine.Action{{Name: "listkeys", Serve: listKeys}}}
+}
+
+// listKeys answers the keys of an account, which follow from its ID. Nothing here takes them.
+func listKeys(c *engine.Request, id engine.ID) *engine.Error {
+	var d *engine.Doc
+	c.Server.Read(func(t *engine.Tx) { d = t.Find(id.Key()) })
+	if d == nil {
+		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The Resource '%s' was not found.", id)
+	}
+	keys := []any{}
+	for _, name := range []string{"key1", "key2"} {
+		sum := sha512.Sum512([]byte(d.Key() + name))
+		keys = append(keys, value.Object{"keyName": name, "value": base64.StdEncoding.EncodeToString(sum[:]), "permissions": "FULL",
+			"creationTime": value.At(d.Body, "properties", "keyCreationTime", name)})
+	}
+	answer := value.Object{"keys": keys}
+	if c.Version < kindsSince {
+		answer = value.Object{"key1": value.Str(keys[0].(value.Object), "value"), "key2": value.Str(keys[1].(value.Object), "value")}
+	}
+	c.Reply(http.StatusOK, answer)
+	return nil
 }
 
 // accountName matches valid names of storage accounts. Source:
@@ -32,8 +56,20 @@ var services = map[string][]string{
 	"FileStorage":      {"file"},
 }
 
+// kindsSince is the API version from which on an account has a kind and an sku; before, it is of
+// the kind Storage and its accountType is what the sku is now.
+// Source: https://learn.microsoft.com/azure/templates/microsoft.storage/2015-06-15/storageaccounts.
+const kindsSince = "2016-01-01"
+
 // prepareAccount checks and completes a storage account.
 func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	if p := value.Props(d.Body); d.Version < kindsSince && d.Version != "" {
+		value.SetDefault(d.Body, "kind", "Storage")
+		if account := value.Str(p, "accountType"); account != "" && d.Body["sku"] == nil {
+			d.Body["sku"] = value.Object{"name": account}
+		}
+		delete(p, "accountType")
+	}
 	name, kind, sku := d.Parsed.Name(), value.Str(d.Body, "kind"), value.Str(d.Body, "sku", "name")
 	switch {
 	case !accountName.MatchString(name):
@@ -82,6 +118,13 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		endpoints["web"] = "https://" + name + ".z1.web.core.windows.net/"
 	}
 	p["primaryEndpoints"] = endpoints
+	if old == nil {
+		for _, service := range []string{"blobServices", "fileServices"} { // which an account has from the start
+			id := d.Parsed
+			id.Types, id.Names = append(slices.Clone(id.Types), service), append(slices.Clone(id.Names), "default")
+			t.Put(&engine.Doc{ID: id.String(), Type: typeAccount + "/" + service, Parsed: id, Body: value.Object{}, Hidden: value.Object{}})
+		}
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ package storage
 
 import (
 	"net/http"
+	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
 )
@@ -15,7 +16,15 @@ func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Storage",
 		Versions:  []string{"2024-01-01", "2023-05-01", "2023-01-01", "2021-04-01"},
-		Types:     []engine.Type{accountType()},
+		Types:     append([]engine.Type{accountType()}, keptTypes()...),
 		Routes:    []engine.Route{{Method: http.MethodPost, Path: "checknameavailability", Serve: nameFree}},
 	}
+}
+
+// keptTypes are the services of an account and what is in them, as far as the resource manager
+// knows of them: documents that nothing heeds, as accounts have no data plane here.
+func keptTypes() []engine.Type {
+	return engine.KeptTypes("Microsoft.Storage", strings.Join([]string{"storageAccounts/blobServices sync",
+		"storageAccounts/blobServices/containers sync", "storageAccounts/fileServices sync", "storageAccounts/fileServices/shares sync",
+		"storageAccounts/managementPolicies sync"}, "\n"), engine.Type{Style: engine.StyleStorage})
 }

@@ -162,6 +162,8 @@ func (m *Host) body(id string) (*guest.Guest, error) {
 	defer m.mu.Unlock()
 	if g := m.byID[machineKey(id)]; g != nil && g.guest != nil {
 		return g.guest, nil
+	} else if g != nil && g.err != nil {
+		return nil, fmt.Errorf("the VM has no running guest: %w", g.err)
 	}
 	return nil, fmt.Errorf("the VM has no running guest")
 }
@@ -273,6 +275,9 @@ func (m *Host) View(id string) host.View {
 	if g == nil || g.guest == nil || broken(g.err) {
 		defer m.mu.Unlock()
 		if g != nil && g.err != nil {
+			if _, is := errors.AsType[unknownImage](g.err); is {
+				return host.View{Provisioned: host.ProvisioningReady, Message: g.err.Error(), Empty: true}
+			}
 			return host.View{Provisioned: host.ProvisioningFailed, Message: g.err.Error()}
 		}
 		return host.View{}

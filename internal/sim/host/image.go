@@ -27,6 +27,15 @@ func (m *Host) Capture(id string) (string, error) {
 	return base64.StdEncoding.EncodeToString(disk), nil
 }
 
+// unknownImage is the error of an image whose contents are not known here. Its VM is provisioned,
+// as in Azure, and nothing runs in it: what a template of such images makes is there, and no guest
+// pretends to be one of them.
+type unknownImage string
+
+func (u unknownImage) Error() string {
+	return "what the image " + string(u) + " holds is not known here, so that nothing boots"
+}
+
 // contents returns the software on the disk of a VM, from its publisher's image or a captured one.
 func contents(vm host.VM) (c windows.Contents, captured []byte, plain bool, err error) {
 	if vm.Image.Holds != "" {
@@ -42,7 +51,7 @@ func contents(vm host.VM) (c windows.Contents, captured []byte, plain bool, err 
 	}
 	c, known := plainContents(vm)
 	if !known {
-		return c, nil, false, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
+		return c, nil, false, fmt.Errorf("VM %s: %w", vm.Name, unknownImage(imageName(vm.Image)))
 	}
 	return c, captured, !c.Ignition, nil
 }

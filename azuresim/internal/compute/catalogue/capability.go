@@ -19,7 +19,7 @@ func (s Size) Capabilities() []Capability {
 		{"MemoryGB", strconv.FormatFloat(float64(s.MemoryMiB)/1024, 'f', -1, 64)},
 		{"MaxDataDiskCount", strconv.Itoa(s.DataDisks)},
 		{"CpuArchitectureType", s.architecture()},
-		{"LowPriorityCapable", boolean(s.series != "B" && !s.promo)},
+		{"LowPriorityCapable", boolean(s.series != "B" && s.Name != "Standard_A0" && !s.promo)},
 		{"PremiumIO", boolean(s.Premium())},
 		{"VMDeploymentTypes", "IaaS"},
 		{"vCPUsAvailable", strconv.Itoa(s.Available())},

@@ -14,6 +14,9 @@ import (
 //go:embed sizes.tsv
 var sizesTSV string
 
+//go:embed retired.tsv
+var retiredTSV string
+
 //go:embed series.tsv
 var seriesTSV string
 
@@ -51,7 +54,7 @@ var Sizes = sync.OnceValue(func() []Size {
 
 var sizesByName = sync.OnceValue(func() map[string]Size {
 	out := make(map[string]Size, len(Sizes()))
-	for _, s := range Sizes() {
+	for _, s := range append(mustRead(retiredTSV, 6, newSize), Sizes()...) {
 		out[strings.ToLower(s.Name)] = s
 	}
 	return out
@@ -64,7 +67,7 @@ func SizeNamed(name string) (Size, bool) {
 }
 
 // nameParts matches a size's name; its groups are the parts with a meaning.
-var nameParts = regexp.MustCompile(`^Standard_([A-Z]+)\d+(?:-(\d+))?([a-z]*)(_\w+?)??(?:_v(\d+))?(_Promo)?$`)
+var nameParts = regexp.MustCompile(`^(?:Standard|Basic)_([A-Z]+)\d+(?:-(\d+))?([a-z]*)(_\w+?)??(?:_v(\d+))?(_Promo)?$`)
 
 // newSize parses a row of sizes.tsv.
 func newSize(f []string) (Size, error) {

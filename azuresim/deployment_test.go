@@ -1,0 +1,120 @@
+package azuresim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const (
+	deploymentPath = "resourcegroups/g/providers/Microsoft.Resources/deployments/d"
+	templateHead   = `"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", "contentVersion": "1.0.0.0", `
+)
+
+// deploymentOf returns the body of a deployment of a template.
+func deploymentOf(template string) string {
+	return `{"properties": {"mode": "Incremental", "template": {` + templateHead + template + `}}}`
+}
+
+const networkTemplate = `"languageVersion": "2.0", "resources": {
+	"rt": {"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "rt", "location": "westeurope",
+		"tags": {"a": "1"}, "properties": {"routes": [{"name": "r", "properties": {"addressPrefix": "10.9.0.0/16", "nextHopType": "VnetLocal"}}]}},
+	"v": {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-09-01", "name": "v", "location": "[resourceGroup().location]",
+		"properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {
+			"addressPrefix": "10.0.0.0/24", "routeTable": {"id": "[resourceInfo('rt').id]"}}}]}, "dependsOn": ["rt"]}},
+	"outputs": {"big": {"type": "int", "value": 9007199254740993}, "order": {"type": "object", "value": {"z": 1, "a": 2}}}`
+
+// changesOf asks what a deployment would change, by resource name.
+func changesOf(a *azure, template string) map[string]string {
+	got := a.carried("POST", deploymentPath+"/whatIf", deploymentOf(template))
+	out := map[string]string{}
+	for _, c := range value.Items(got, "properties", "changes") {
+		id := value.Str(c, "resourceId")
+		what := value.Str(c, "changeType")
+		for _, d := range value.Items(c, "delta") {
+			what += " " + value.Str(d, "path")
+		}
+		out[id[strings.LastIndexByte(id, '/')+1:]] = what
+	}
+	return out
+}
+
+// TestWhatIf asks what a deployment would change before it, after it, and with another template.
+func TestWhatIf(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", "resourcegroups/g/providers/Microsoft.Network/networkSecurityGroups/other", `{"location": "westeurope"}`)
+	check := func(when, template string, want map[string]string) {
+		t.Helper()
+		if got := changesOf(a, template); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	check("before", networkTemplate, map[string]string{"rt": "Create", "v": "Create", "other": "Ignore"})
+	a.carried("PUT", deploymentPath, deploymentOf(networkTemplate))
+	check("after", networkTemplate, map[string]string{"rt": "NoChange", "v": "NoChange", "other": "Ignore"})
+	check("changed", strings.NewReplacer(`"a": "1"`, `"b": "2"`, "10.9.0.0/16", "10.8.0.0/16").Replace(networkTemplate),
+		map[string]string{"rt": "Modify properties.routes tags.b tags.a", "v": "NoChange", "other": "Ignore"})
+	d := a.carried("GET", deploymentPath, "")
+	text, err := json.Marshal(value.At(d, "properties", "outputs"))
+	if err != nil || !strings.Contains(string(text), "order") {
+		t.Errorf("outputs %s, %v", text, err)
+	}
+}
+
+// TestExportDeploysAgain exports a group, deletes it and deploys what was exported.
+func TestExportDeploysAgain(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, deploymentOf(networkTemplate))
+	before := a.carried("GET", vnetPath("v"), "")
+	got := a.carried("POST", "resourcegroups/g/exportTemplate", `{"resources": ["*"]}`)
+	template, err := json.Marshal(got["template"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.carried("DELETE", "resourcegroups/g", "")
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, `{"properties": {"mode": "Incremental", "template": `+string(template)+`}}`)
+	if d := a.carried("GET", deploymentPath, ""); value.Str(d, "properties", "provisioningState") != "Succeeded" {
+		t.Fatalf("the exported template fails: %v\n%s", value.At(d, "properties", "error"), template)
+	}
+	after := a.carried("GET", vnetPath("v"), "")
+	for _, path := range [][]string{{"properties", "addressSpace"}, {"location"}} {
+		if fmt.Sprint(value.At(before, path...)) != fmt.Sprint(value.At(after, path...)) {
+			t.Errorf("%v: %v, want %v", path, value.At(after, path...), value.At(before, path...))
+		}
+	}
+}
+
+// TestFailedDeployment: what a template that fails in the middle made stays, and the operation
+// that failed is listed.
+func TestFailedDeployment(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	_, _, headers := a.speak("PUT", deploymentPath, deploymentOf(`"resources": [
+		{"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "first", "location": "westeurope"},
+		{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-09-01", "name": "bad", "location": "westeurope",
+			"dependsOn": ["first"], "properties": {"addressSpace": {"addressPrefixes": ["300.0.0.0/8"]}}},
+		{"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "never", "location": "westeurope", "dependsOn": ["bad"]}]`))
+	at, _, _ := strings.Cut(headers.Get("Azure-AsyncOperation"), "?")
+	if e := a.Server.Ended(t.Context(), at[strings.LastIndex(at, "/")+1:]); e == nil {
+		t.Error("the operation succeeded")
+	}
+	if d := a.carried("GET", deploymentPath, ""); value.Str(d, "properties", "provisioningState") != "Failed" {
+		t.Fatalf("the deployment is %s", value.Str(d, "properties", "provisioningState"))
+	}
+	states := map[string]string{}
+	for _, o := range value.Items(a.carried("GET", "resourcegroups/g/deployments/d/operations", ""), "value") {
+		states[value.Str(o, "properties", "targetResource", "resourceName")] = value.Str(o, "properties", "provisioningState")
+	}
+	if states["first"] != "Succeeded" || states["bad"] != "Failed" || len(states) != 2 {
+		t.Errorf("operations %v", states)
+	}
+}

@@ -1,0 +1,155 @@
+package resources
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// exportGroup answers a template of what is in a resource group. It deploys again: what providers
+// fill in is left out, IDs are made by resourceId, and resources depend on those that they name.
+// Passwords are parameters, as the resources do not show them.
+func exportGroup(c *engine.Request) *engine.Error {
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	wanted := value.Texts(body, "resources")
+	id := c.Id.GroupID()
+	var resources []any
+	parameters := value.Object{}
+	c.Server.Read(func(t *engine.Tx) {
+		if t.Find(id.Key()) == nil {
+			e = engine.ErrGroupNotFound(id.Group)
+			return
+		}
+		docs := map[string]*engine.Doc{}
+		for _, rec := range t.Below(id.Key()) {
+			d := t.Doc(rec)
+			k := t.Server.Registry.TypeOf(d.Type)
+			if k == nil || d.Type == typeDeployment || k.Untracked && d.Parsed.Scope == nil || k.Remains || value.Str(d.Body, "managedBy") != "" ||
+				len(wanted) > 0 && !slices.Contains(wanted, "*") && !slices.ContainsFunc(wanted, func(w string) bool { return value.Lower(w) == d.Key() }) {
+				continue
+			}
+			docs[d.Key()] = d
+		}
+		before := map[string][]string{}
+		for _, key := range value.SortedKeys(docs) {
+			resources = append(resources, exported(t, docs, docs[key], before, parameters))
+		}
+	})
+	if e != nil {
+		return e
+	}
+	c.Reply(http.StatusOK, value.Object{"template": value.Object{
+		"$schema":        "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+		"contentVersion": "1.0.0.0", "parameters": parameters, "variables": value.Object{}, "resources": append([]any{}, resources...),
+	}})
+	return nil
+}
+
+// filled are fields that a provider fills in and does not take.
+var filled = []string{"etag", "provisioningState", "resourceGuid", "uniqueId", "vmId", "timeCreated", "instanceView", "macAddress",
+	"primaryEndpoints", "creationTime", "keyCreationTime", "statusOfPrimary", "primaryLocation", "defaultSecurityRules", "virtualMachine",
+	"internalDomainNameSuffix", "diskState", "diskSizeBytes", "createdOn", "updatedOn", "createdBy", "updatedBy", "vaultUri"}
+
+// exported returns a resource as a template has it.
+func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before map[string][]string, parameters value.Object) value.Object {
+	body := value.CloneObject(d.Body) // without what is computed when it is read
+	k := t.Server.Registry.TypeOf(d.Type)
+	out := value.Object{"type": d.Type, "apiVersion": k.ListedVersions()[0], "name": strings.Join(d.Parsed.Names, "/")}
+	if d.Parsed.Scope != nil && d.Parsed.Scope.Namespace != "" {
+		out["scope"] = idExpression(*d.Parsed.Scope)
+	}
+	var on []string
+	var clean func(v any) any
+	clean = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			to, err := engine.ParseID(v)
+			if err != nil || !strings.HasPrefix(value.Lower(v), d.Parsed.GroupID().Key()+"/providers/") {
+				if strings.HasPrefix(v, "[") && strings.HasSuffix(v, "]") {
+					return "[" + v
+				}
+				return v
+			}
+			for owner := to; ; {
+				if o := docs[owner.Key()]; o != nil && o != d {
+					on = append(on, o.Key())
+					break
+				}
+				parent, ok := owner.Parent()
+				if !ok {
+					break
+				}
+				owner = parent
+			}
+			return idExpression(to)
+		case []any:
+			out := make([]any, 0, len(v))
+			for _, e := range v {
+				out = append(out, clean(e))
+			}
+			return out
+		case value.Object:
+			out := value.Object{}
+			for f, e := range v {
+				if f == "id" && v["name"] != nil || f != "id" && slices.Contains(filled, f) {
+					continue // an ID beside a name is the part's own; alone it is a reference
+				}
+				out[f] = clean(e)
+			}
+			return out
+		}
+		return v
+	}
+	for _, f := range []string{"location", "tags", "sku", "kind", "zones", "identity", "plan", "properties", "extendedLocation"} {
+		if v, ok := body[f]; ok {
+			out[f] = clean(v)
+		}
+	}
+	for _, path := range [][]string{{"properties", "osProfile"}, {"properties", "virtualMachineProfile", "osProfile"}} {
+		if os := value.Sub(out, path...); os != nil && !value.Bool(os, "linuxConfiguration", "disablePasswordAuthentication") {
+			name := "adminPassword_" + d.Parsed.Name()
+			parameters[name] = value.Object{"type": "SecureString"}
+			os["adminPassword"] = "[parameters('" + name + "')]"
+		}
+	}
+	if parent, ok := d.Parsed.Parent(); ok && docs[parent.Key()] != nil {
+		on = append(on, parent.Key())
+	}
+	slices.Sort(on)
+	var deps []any
+	for _, key := range slices.Compact(on) {
+		if reaches(before, key, d.Key()) {
+			continue // it would be a circle: the other one is deployed first
+		}
+		before[d.Key()] = append(before[d.Key()], key)
+		deps = append(deps, idExpression(docs[key].Parsed))
+	}
+	if len(deps) > 0 {
+		out["dependsOn"] = deps
+	}
+	return out
+}
+
+// reaches reports whether from depends on to.
+func reaches(before map[string][]string, from, to string) bool {
+	return from == to || slices.ContainsFunc(before[from], func(next string) bool { return reaches(before, next, to) })
+}
+
+// idExpression returns the expression of an ID.
+func idExpression(id engine.ID) string {
+	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+	args := []string{quoted(id.FullType())}
+	for _, n := range id.Names {
+		args = append(args, quoted(n))
+	}
+	if id.Scope != nil && id.Scope.Namespace != "" {
+		return "[extensionResourceId(" + strings.Trim(idExpression(*id.Scope), "[]") + ", " + strings.Join(args, ", ") + ")]"
+	}
+	return "[resourceId(" + strings.Join(args, ", ") + ")]"
+}

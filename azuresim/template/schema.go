@@ -1,0 +1,237 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// schema is what a template says of the values of a parameter, an output, or a part of one.
+type schema struct {
+	template *Object
+	def      *Object
+	kind     kind
+	secure   bool
+}
+
+// typeNames are the types of parameters and outputs.
+var typeNames = map[string]schema{"string": {kind: kindString}, "securestring": {kind: kindString, secure: true}, "int": {kind: kindInt},
+	"bool": {kind: kindBool}, "object": {kind: kindObject}, "secureobject": {kind: kindObject, secure: true}, "array": {kind: kindArray}}
+
+// maxReferences bounds how many definitions may stand between a $ref and the type.
+const maxReferences = 32
+
+// typeOf reads a declaration; a $ref takes what it does not say from a definition.
+func typeOf(template, def *Object) (*schema, error) {
+	merged := def
+	for next, n := def, 0; ; n++ {
+		ref := next.Text("$ref")
+		if ref == "" {
+			break
+		}
+		name, ok := strings.CutPrefix(ref, "#/definitions/")
+		target := template.Object("definitions").Object(strings.NewReplacer("~1", "/", "~0", "~", "%20", " ").Replace(name))
+		if !ok || target == nil || n == maxReferences {
+			return nil, fmt.Errorf("invalid reference encountered: '%s' not found in template", ref)
+		}
+		base := &Object{}
+		for k, v := range target.All() {
+			base.Set(k, v)
+		}
+		for k, v := range merged.All() {
+			if k != "$ref" {
+				base.Set(k, v)
+			}
+		}
+		merged, next = base, target
+	}
+	s, ok := typeNames[strings.ToLower(merged.Text("type"))]
+	if !ok {
+		return nil, fmt.Errorf("requested value '%s' was not found among the types string, secureString, int, bool, object, secureObject and array",
+			merged.Text("type"))
+	}
+	s.template, s.def = template, merged
+	return &s, nil
+}
+
+// name returns the type as answers about deployments spell it: String for string.
+func (t *schema) name() string {
+	n := t.def.Text("type")
+	return strings.ToUpper(n[:1]) + n[1:]
+}
+
+func (t *schema) nullable() bool {
+	v, _ := t.def.Get("nullable")
+	return v == true
+}
+
+// check checks a value; place is what messages call it.
+func (t *schema) check(v any, place string) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("the provided value for the template %s is not valid. %s", place, fmt.Sprintf(format, args...))
+	}
+	switch k := kindOf(v); {
+	case k == kindAny, k == kindNull && t.nullable():
+		return nil
+	case k&t.kind == 0:
+		want := t.kind.String()
+		if t.kind == kindString {
+			want = "String, Uri"
+		}
+		return bad("Expected a value of type '%s', but received a value of type '%s'", want, k)
+	case tooLarge(v):
+		return bad("Value should be less than or equal to '9223372036854775807', and not less than '-9223372036854775808'")
+	}
+	if err := t.bounds(v, bad); err != nil {
+		return err
+	}
+	if l, ok := t.def.Get("allowedValues"); ok {
+		allowed, _ := l.([]any)
+		in := func(e any) bool { return slices.ContainsFunc(allowed, func(a any) bool { return equal(a, e) }) }
+		list, isList := v.([]any)
+		if !in(v) && (!isList || slices.ContainsFunc(list, func(e any) bool { return !in(e) })) {
+			var names []string
+			for _, a := range allowed {
+				n, ok := plainText(a)
+				if !ok {
+					n = showValue(a)
+				}
+				names = append(names, n)
+			}
+			return bad("The value %s is not part of the allowed value(s): '%s'", showValue(v), strings.Join(names, ","))
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		return t.elements(v, place)
+	case *Object:
+		return t.properties(v, place, bad)
+	}
+	return nil
+}
+
+// bounds checks lengths of texts and arrays, and values of integers.
+func (t *schema) bounds(v any, bad func(string, ...any) error) error {
+	length := int64(-1)
+	switch t.kind {
+	case kindString, kindArray:
+		length = int64(lengthOf(v))
+	}
+	for _, b := range []struct {
+		key   string
+		value int64
+		ok    bool
+		what  string
+		most  bool
+	}{
+		{"minLength", length, length >= 0, "Length of the value", false}, {"maxLength", length, length >= 0, "Length of the value", true},
+		{"minValue", 0, t.kind == kindInt, "Value", false}, {"maxValue", 0, t.kind == kindInt, "Value", true},
+	} {
+		limit, isInt := func() (int64, bool) { l, _ := t.def.Get(b.key); n, is := l.(int64); return n, is }()
+		if !b.ok || !isInt {
+			continue
+		}
+		if n, is := v.(int64); is {
+			b.value = n
+		}
+		switch {
+		case b.most && b.value > limit:
+			return bad("%s should be less than or equal to '%d'", b.what, limit)
+		case !b.most && b.value < limit:
+			return bad("%s should be greater than or equal to '%d'", b.what, limit)
+		}
+	}
+	return nil
+}
+
+// part checks a value inside of another one.
+func (t *schema) part(def any, v any, place string) error {
+	d, is := def.(*Object)
+	if !is {
+		return nil
+	}
+	s, err := typeOf(t.template, d)
+	if err != nil {
+		return err
+	}
+	return s.check(v, place)
+}
+
+// inside returns what messages call a part: parameter 'p.n' for the property n.
+func inside(place, part string) string { return strings.TrimSuffix(place, "'") + part + "'" }
+
+func (t *schema) elements(list []any, place string) error {
+	items, _ := t.def.Get("items")
+	p, _ := t.def.Get("prefixItems")
+	prefix, _ := p.([]any)
+	for i, e := range list {
+		def := items
+		if i < len(prefix) {
+			def = prefix[i]
+		} else if items == false {
+			return fmt.Errorf("the provided value for the template %s is not valid. The array has more than %d elements", place, len(prefix))
+		}
+		if err := t.part(def, e, inside(place, fmt.Sprintf("[%d]", i))); err != nil {
+			return err
+		}
+	}
+	if len(list) < len(prefix) {
+		return fmt.Errorf("the provided value for the template %s is not valid. The array has less than %d elements", place, len(prefix))
+	}
+	return nil
+}
+
+func (t *schema) properties(o *Object, place string, bad func(string, ...any) error) error {
+	if d := t.def.Object("discriminator"); d != nil {
+		key := d.Text("propertyName")
+		v, _ := o.Get(key)
+		if isLater(v) {
+			return nil
+		}
+		name, _ := v.(string)
+		i := slices.Index(d.Object("mapping").keysOf(), name)
+		if i < 0 {
+			return bad("The value %s of the property '%s' is none of '%s'", showValue(v), key, d.Object("mapping").keysList())
+		}
+		return t.part(d.Object("mapping").values[i], o, place)
+	}
+	known := t.def.Object("properties")
+	for name, def := range known.All() {
+		v, _ := o.Get(name)
+		d, _ := def.(*Object)
+		s, err := typeOf(t.template, d)
+		if err != nil {
+			return err
+		}
+		if v == nil && !s.nullable() {
+			return bad("A non-null value for the property '%s' must be provided, but the property was null or missing", name)
+		}
+		if v != nil {
+			if err := s.check(v, inside(place, "."+name)); err != nil {
+				return err
+			}
+		}
+	}
+	more, _ := t.def.Get("additionalProperties")
+	for name, v := range o.All() {
+		if _, ok := known.Get(name); ok {
+			continue
+		}
+		if more == false {
+			return bad("The object does not allow values with properties not defined in the schema, but the following unknown properties "+
+				"were present: ['%s']", name)
+		}
+		if err := t.part(more, v, inside(place, "."+name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysOf returns the keys; those of a nil object are none.
+func (o *Object) keysOf() []string {
+	if o == nil {
+		return nil
+	}
+	return o.keys
+}

@@ -1,0 +1,397 @@
+package template
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A value of the language is nil, bool, int64, *big.Int (an integer of more than 64 bits, which
+// no function takes), float64, string, []any, *Object, later or *lambda.
+
+// Object is an object of the language: it keeps the order of its properties and finds them
+// without regard to case, an exact match first.
+type Object struct {
+	keys   []string
+	values []any
+	index  map[string]int // of folded keys, once there are many
+	later  bool           // a property, however deep, is known later only
+}
+
+// many is the number of properties from which an Object has an index.
+const many = 12
+
+// NewObject returns an object of pairs of a key and a value.
+func NewObject(pairs ...any) *Object {
+	o := &Object{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		o.Set(pairs[i].(string), pairs[i+1])
+	}
+	return o
+}
+
+// Len returns the number of properties; a nil object has none.
+func (o *Object) Len() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.keys)
+}
+
+// find returns the place of a key, or -1.
+func (o *Object) find(key string) int {
+	if o == nil {
+		return -1
+	}
+	if o.index != nil {
+		i, ok := o.index[strings.ToLower(key)]
+		if !ok {
+			return -1
+		}
+		if o.keys[i] == key {
+			return i
+		}
+		return max(i, slices.Index(o.keys, key))
+	}
+	if i := slices.Index(o.keys, key); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(o.keys, func(k string) bool { return strings.EqualFold(k, key) })
+}
+
+// Get returns the property of a key.
+func (o *Object) Get(key string) (any, bool) {
+	i := o.find(key)
+	if i < 0 {
+		return nil, false
+	}
+	return o.values[i], true
+}
+
+// Text returns the property of a key if it is a text, else "".
+func (o *Object) Text(key string) string {
+	v, _ := o.Get(key)
+	s, _ := v.(string)
+	return s
+}
+
+// Object returns the property of a key if it is an object, else nil.
+func (o *Object) Object(key string) *Object {
+	v, _ := o.Get(key)
+	s, _ := v.(*Object)
+	return s
+}
+
+// Set replaces the property of the key in this exact spelling, or adds it at the end.
+func (o *Object) Set(key string, v any) {
+	if i := o.find(key); i >= 0 && o.keys[i] == key {
+		o.values[i] = v
+		o.later = o.later || isLater(v)
+		return
+	}
+	o.add(key, v)
+}
+
+// add adds a property that is not there yet.
+func (o *Object) add(key string, v any) {
+	o.keys, o.values = append(o.keys, key), append(o.values, v)
+	o.later = o.later || isLater(v)
+	switch {
+	case o.index != nil:
+		if fold := strings.ToLower(key); !has(o.index, fold) {
+			o.index[fold] = len(o.keys) - 1
+		}
+	case len(o.keys) > many:
+		o.index = map[string]int{}
+		for i, k := range o.keys {
+			if fold := strings.ToLower(k); !has(o.index, fold) {
+				o.index[fold] = i
+			}
+		}
+	}
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
+}
+
+// All returns the properties in their order; those of a nil object are none.
+func (o *Object) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for i := 0; i < o.Len(); i++ {
+			if !yield(o.keys[i], o.values[i]) {
+				return
+			}
+		}
+	}
+}
+
+// keysList returns the keys, as messages list them.
+func (o *Object) keysList() string { return strings.Join(o.keys, ", ") }
+
+// later is a value that is known when a resource is deployed only: the text of the expression
+// that yields it, with what is known put in. known is what the template itself says of it, for
+// references to resources of the template; sealed says that there will be no other properties.
+type later struct {
+	text   string
+	known  any
+	sealed bool
+}
+
+// isLater reports whether a value, or something in it, is known later only.
+func isLater(v any) bool {
+	switch v := v.(type) {
+	case later:
+		return true
+	case *Object:
+		return v != nil && v.later
+	case []any:
+		return slices.ContainsFunc(v, isLater)
+	}
+	return false
+}
+
+// A kind is a set of types of values.
+type kind uint16
+
+const (
+	kindNull kind = 1 << iota
+	kindBool
+	kindInt
+	kindFloat
+	kindString
+	kindArray
+	kindObject
+	kindLambda
+	kindAny = kindNull | kindBool | kindInt | kindFloat | kindString | kindArray | kindObject
+)
+
+// kindNames are the types as messages of Azure name them and as signatures of functions do.
+var kindNames = []struct {
+	kind        kind
+	name, short string
+}{
+	{kindInt, "Integer", "int"}, {kindString, "String", "string"}, {kindBool, "Boolean", "bool"}, {kindObject, "Object", "object"},
+	{kindArray, "Array", "array"}, {kindFloat, "Float", "float"}, {kindNull, "Null", "null"}, {kindLambda, "Function", "lambda"},
+}
+
+func (k kind) String() string {
+	var out []string
+	for _, n := range kindNames {
+		if k&n.kind != 0 {
+			out = append(out, n.name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func kindOf(v any) kind {
+	switch v.(type) {
+	case nil:
+		return kindNull
+	case bool:
+		return kindBool
+	case int64, *big.Int:
+		return kindInt
+	case float64:
+		return kindFloat
+	case string:
+		return kindString
+	case []any:
+		return kindArray
+	case *Object:
+		return kindObject
+	case *lambda:
+		return kindLambda
+	}
+	return kindAny // known later
+}
+
+// equal compares as equals does: types are told apart, texts by their letters, objects without
+// regard to order.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case *Object:
+		b, ok := b.(*Object)
+		if !ok || a.Len() != b.Len() {
+			return false
+		}
+		for k, v := range a.All() {
+			if i := slices.Index(b.keys, k); i < 0 || !equal(v, b.values[i]) {
+				return false
+			}
+		}
+		return true
+	case *big.Int:
+		b, ok := b.(*big.Int)
+		return ok && a.Cmp(b) == 0
+	case *lambda:
+		return false
+	case float64:
+		b, ok := b.(float64)
+		return ok && (a == b || math.IsNaN(a) && math.IsNaN(b))
+	}
+	switch b.(type) {
+	case []any, *Object, *lambda:
+		return false
+	}
+	return a == b
+}
+
+// compareFold orders texts by their letters without regard to case.
+func compareFold(a, b string) int { return cmp.Compare(strings.ToUpper(a), strings.ToUpper(b)) }
+
+// MarshalJSON implements json.Marshaler.
+func (o *Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
+
+// Encode returns the compact JSON of a value. What is known later only is the text of its
+// expression.
+func Encode(v any) []byte { return appendJSON(nil, v) }
+
+func appendJSON(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case *big.Int:
+		return v.Append(b, 10)
+	case float64:
+		return append(b, floatText(v)...)
+	case string:
+		return appendText(b, v)
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, e)
+		}
+		return append(b, ']')
+	case *Object:
+		b = append(b, '{')
+		for i := range v.Len() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendText(b, v.keys[i]), ':')
+			b = appendJSON(b, v.values[i])
+		}
+		return append(b, '}')
+	case later:
+		return appendText(b, "["+v.text+"]")
+	}
+	return append(b, "null"...)
+}
+
+// floatText returns a number as .NET's JSON has it: with a point, so that it stays a float.
+func floatText(f float64) string {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return `"` + strconv.FormatFloat(f, 'g', -1, 64) + `"`
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if a := math.Abs(f); a == 0 || a >= 1e-5 && a < 1e15 {
+		s = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return strings.Replace(s, "e", "E", 1)
+}
+
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch r {
+		case '"', '\\':
+			b = append(b, '\\', byte(r))
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\b':
+			b = append(b, '\\', 'b')
+		case '\f':
+			b = append(b, '\\', 'f')
+		case 0x85, 0x2028, 0x2029:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			if r < ' ' {
+				b = fmt.Appendf(b, `\u%04x`, r)
+			} else {
+				b = append(b, string(r)...)
+			}
+		}
+	}
+	return append(b, '"')
+}
+
+// Plain returns a value in the form of encoding/json, integers as float64.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		return f
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Plain(e)
+		}
+		return out
+	case *Object:
+		out := map[string]any{}
+		for k, e := range v.All() {
+			out[k] = Plain(e)
+		}
+		return out
+	case later:
+		return "[" + v.text + "]"
+	}
+	return v
+}
+
+// Of returns the value of the form of encoding/json, keys sorted.
+func Of(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case int:
+		return int64(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Of(e)
+		}
+		return out
+	case map[string]any:
+		o := &Object{}
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			o.Set(k, Of(v[k]))
+		}
+		return o
+	}
+	return v
+}

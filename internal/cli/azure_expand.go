@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/azuresim/template"
+)
+
+// expandOptions are where a template would be deployed, by the names that Bicep's snapshots have
+// for it.
+type expandOptions struct {
+	parameters, output                                    string
+	subscription, tenant, group, location, deploymentName string
+}
+
+func newAzureExpand(a *app) *cobra.Command {
+	var o expandOptions
+	c := &cobra.Command{
+		Use:   "expand FILE|DIR|GLOB|-...",
+		Short: "Print what an ARM template or a built Bicep file becomes, without a server",
+		Long: `Print what a deployment of ARM templates would make: each resource with its whole body,
+those of nested deployments too, and the outputs. A Bicep file is built first, with
+'bicep build FILE' or 'az bicep build'. Values that only a deployed resource knows stay
+the text of their expression, as [reference('...').x]; so do secure parameters.
+
+The output has the shape of Bicep's snapshots: predictedResources, outputs and
+diagnostics, which are what the deployment service refuses beyond the template
+language. Any resource type of any provider is expanded. Nothing has to run.
+
+Of a directory, a glob or several files, each template is expanded with the
+NAME.parameters.json beside it. Exit codes: 0 all expand, 1 some are refused.`,
+		Example: `  casement azure expand main.json --parameters main.parameters.json
+  bicep build main.bicep --stdout | casement azure expand - -o table
+  casement azure expand templates/ -o json > expanded.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.expand(args, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.parameters, "parameters", "", "a file of parameters")
+	f.StringVar(&o.subscription, "subscription-id", "00000000-0000-0000-0000-0000000000a1", "the subscription (default that of the local Azure)")
+	f.StringVar(&o.tenant, "tenant-id", "00000000-0000-0000-0000-0000000000a0", "the tenant (default that of the local Azure)")
+	f.StringVar(&o.group, "resource-group", "rg1", "the resource group that the template is deployed to")
+	f.StringVar(&o.location, "location", "westeurope", "the group's location, or that of a deployment to a subscription")
+	f.StringVar(&o.deploymentName, "deployment-name", "dep1", "the name of the deployment")
+	f.StringVarP(&o.output, "output", "o", "json", "json, yaml or table")
+	return c
+}
+
+// expansion is what became of one template of several.
+type expansion struct {
+	File string `json:"file"`
+	*template.Prediction
+	Error string `json:"error,omitempty"`
+}
+
+func (a *app) expand(args []string, o expandOptions) error {
+	files, many, err := templateFiles(args)
+	if err != nil {
+		return err
+	}
+	if many && o.parameters != "" {
+		return usagef("--parameters is for one template; of several, each has the NAME.parameters.json beside it")
+	}
+	if !many {
+		p, err := a.expandFile(files[0], o.parameters, o)
+		if err != nil {
+			return err
+		}
+		if err := a.print(o.output, p, func(w io.Writer) { expansionTable(w, []expansion{{Prediction: p}}) }); err != nil {
+			return err
+		}
+		return refusals([]expansion{{File: files[0], Prediction: p}})
+	}
+	all := []expansion{}
+	for _, file := range files {
+		parameters := strings.TrimSuffix(file, filepath.Ext(file)) + ".parameters.json"
+		if _, err := os.Stat(parameters); err != nil {
+			parameters = ""
+		}
+		p, err := a.expandFile(file, parameters, o)
+		x := expansion{File: file, Prediction: p}
+		if err != nil {
+			x.Error = err.Error()
+		}
+		all = append(all, x)
+	}
+	if err := a.print(o.output, all, func(w io.Writer) { expansionTable(w, all) }); err != nil {
+		return err
+	}
+	return refusals(all)
+}
+
+// refusals returns an error if a template is refused.
+func refusals(all []expansion) error {
+	var out []error
+	for _, x := range all {
+		switch {
+		case x.Error != "":
+			out = append(out, fmt.Errorf("%s: %s", x.File, x.Error))
+		case len(x.Diagnostics) > 0:
+			out = append(out, fmt.Errorf("%s: %s", x.File, x.Diagnostics[0].Message))
+		}
+	}
+	return errors.Join(out...)
+}
+
+// templateFiles returns the templates that the arguments name; many is set unless it is one file.
+func templateFiles(args []string) (files []string, many bool, err error) {
+	for _, arg := range args {
+		if arg == "-" {
+			files = append(files, arg)
+			continue
+		}
+		found, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, false, usagef("the pattern %s: %w", arg, err)
+		}
+		if len(found) == 0 {
+			return nil, false, fmt.Errorf("%s: %w", arg, fs.ErrNotExist)
+		}
+		many = many || len(found) > 1
+		for _, f := range found {
+			if info, err := os.Stat(f); err == nil && info.IsDir() {
+				below, err := templatesBelow(f)
+				if err != nil {
+					return nil, false, err
+				}
+				many, files = true, append(files, below...)
+				continue
+			}
+			files = append(files, f)
+		}
+	}
+	return files, many || len(files) > 1, nil
+}
+
+// templatesBelow returns the files of a directory that are templates.
+func templatesBelow(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
+			return err
+		}
+		if data, err := readTemplate(path, nil); err == nil {
+			if o, err := template.DecodeObject(data); err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
+				files = append(files, path)
+			}
+		}
+		return nil
+	})
+	return files, err
+}
+
+// maxTemplate is the largest file that is read; the deployment service takes 4 MiB.
+const maxTemplate = 16 << 20
+
+func readTemplate(file string, in io.Reader) ([]byte, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxTemplate+1))
+	if err == nil && len(data) > maxTemplate {
+		err = fmt.Errorf("%s is larger than %d MiB", file, maxTemplate>>20)
+	}
+	return data, err
+}
+
+func (a *app) expandFile(file, parameters string, o expandOptions) (*template.Prediction, error) {
+	if filepath.Ext(file) == ".bicep" {
+		return nil, usagef("%s is Bicep: build it first, with: bicep build %s", file, shellQuote(file))
+	}
+	data, err := readTemplate(file, a.In)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := template.DecodeObject(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	given, err := givenParameters(parameters)
+	if err != nil {
+		return nil, err
+	}
+	c := template.Context{Subscription: o.subscription, Tenant: o.tenant, Group: o.group, Location: o.location, Deployment: o.deploymentName,
+		HideSecrets: true}
+	switch schema := strings.ToLower(raw.Text("$schema")); {
+	case strings.Contains(schema, "subscriptiondeploymenttemplate"):
+		c.Group = ""
+	case strings.Contains(schema, "managementgroupdeploymenttemplate"), strings.Contains(schema, "tenantdeploymenttemplate"):
+		return nil, fmt.Errorf("%s: deployments to management groups and tenants are not supported", file)
+	}
+	t, err := template.New(raw, given, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return t.Predict()
+}
+
+// givenParameters reads a file of parameters: the one that az takes, or an object of names and values.
+func givenParameters(file string) (*template.Object, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := readTemplate(file, nil)
+	if err != nil {
+		return nil, err
+	}
+	o, err := template.DecodeObject(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if p := o.Object("parameters"); p != nil {
+		return p, nil
+	}
+	out := &template.Object{}
+	for name, v := range o.All() {
+		out.Set(name, template.NewObject("value", v))
+	}
+	return out, nil
+}
+
+func expansionTable(w io.Writer, all []expansion) {
+	many := len(all) > 1
+	if many {
+		fmt.Fprint(w, "FILE\t")
+	}
+	fmt.Fprintln(w, "TYPE\tNAME\tGROUP\tAPI VERSION")
+	for _, x := range all {
+		if x.Prediction == nil {
+			fmt.Fprintf(w, "%s\trefused\t\t\t\n", x.File)
+			continue
+		}
+		for _, r := range x.Resources {
+			if many {
+				fmt.Fprint(w, x.File+"\t")
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Text("type"), r.Text("name"), groupOfID(r.Text("id")), r.Text("apiVersion"))
+		}
+	}
+}
+
+// groupOfID returns the resource group in an ID, "" if there is none.
+func groupOfID(id string) string {
+	parts := strings.Split(id, "/")
+	i := slices.IndexFunc(parts, func(s string) bool { return strings.EqualFold(s, "resourceGroups") })
+	if i < 0 || i+1 >= len(parts) {
+		return ""
+	}
+	return parts[i+1]
+}
