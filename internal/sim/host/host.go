@@ -29,6 +29,7 @@ import (
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
@@ -60,6 +61,10 @@ type Host struct {
 	// takes it for suspectLead when it boots, so that such guests start one after the other.
 	suspects chan struct{}
 	seats    seats
+	// wall is around what is done for all guests.
+	wall *contain.Wall
+	// panics counts the panics of this process in what guests ran, by their place.
+	panics map[string]int
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
 	// have not started yet.
@@ -103,11 +108,13 @@ type Azure struct {
 // New returns a Host whose machines wait for Open.
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Host{
-		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
+	m := &Host{
+		config: config, panics: map[string]int{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
+	m.wall = &contain.Wall{Report: m.panicked("")}
+	return m
 }
 
 // Open lets new guests run; guests of an earlier run wait for Resume. changed is called
@@ -183,7 +190,7 @@ func (m *Host) Start(vm host.VM) {
 		m.waiting = append(m.waiting, g)
 	}
 	m.mu.Unlock()
-	m.work.Go(func() {
+	m.wall.Go(&m.work, "guest "+vm.Name, func() {
 		defer close(g.done)
 		defer g.booted()
 		select {

@@ -274,9 +274,6 @@ func (r *run) split(n *node, s string) value {
 }
 
 func (r *run) replace(n *node) value {
-	if len(n.parts) < 2 {
-		panic(problem{errors.New("sub and gsub take two arguments or three")})
-	}
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
 		target = n.parts[2]

@@ -91,6 +91,10 @@ func unquoted(line string) (string, bool) {
 
 func (s *Shell) batch(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	o = s.complete(o)
+	return s.contained("cmd.exe", o.Stderr, func() int { return s.batchScript(ctx, script, o, typed, delayed) })
+}
+
+func (s *Shell) batchScript(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {

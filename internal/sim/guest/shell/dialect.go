@@ -1,12 +1,16 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
+
+	"casement.dev/casement/internal/contain"
 )
 
 // The interpreter is bash's cousin. What dash or bash do otherwise is rewritten in a
@@ -18,7 +22,9 @@ type dialect struct {
 	shell *Shell
 	posix bool
 	run   *scriptRun
-	stack []syntax.Node
+	// source is the text of the tree.
+	source string
+	stack  []syntax.Node
 	// refused are statements and why they are.
 	refused map[*syntax.Stmt]string
 	// constants are the variables that the script makes read-only.
@@ -32,6 +38,8 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
+	// maps are the associative arrays that the script has declared so far, by name.
+	maps map[string]bool
 	// watch gets which commands fail; nil watches nothing.
 	watch *watch
 	// sinks are programs that read what is written to >(program).
@@ -40,9 +48,9 @@ type scriptRun struct {
 	files []string
 }
 
-// adapt edits a tree in place.
-func (s *Shell) adapt(n syntax.Node, run *scriptRun) {
-	d := &dialect{shell: s, posix: run.posix, run: run, refused: map[*syntax.Stmt]string{},
+// adapt edits the tree of a text in place.
+func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
+	d := &dialect{shell: s, posix: run.posix, run: run, source: source, refused: map[*syntax.Stmt]string{},
 		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
@@ -129,10 +137,22 @@ func (d *dialect) check(n syntax.Node) {
 		}
 	case *syntax.CallExpr:
 		d.lookAtCall(n)
+	case *syntax.Assign:
+		if n.Name != nil && d.run.isMap(n.Name.Value) {
+			n.Index = d.key(n.Index)
+			if n.Array != nil {
+				for _, e := range n.Array.Elems {
+					e.Index = d.key(e.Index)
+				}
+			}
+		}
 	case *syntax.DeclClause:
 		for _, a := range n.Args {
 			if a.Name != nil {
 				first := n.Args[0].Value
+				if first != nil && strings.HasPrefix(first.Lit(), "-") && strings.Contains(first.Lit(), "A") {
+					d.run.declareMap(a.Name.Value)
+				}
 				d.constants[a.Name.Value] = d.constants[a.Name.Value] || n.Variant.Value == "readonly" ||
 					first != nil && first.Lit() == "-r"
 				continue
@@ -153,6 +173,9 @@ func (d *dialect) check(n syntax.Node) {
 
 // lookAtExpansion refuses what the interpreter expands otherwise.
 func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
+	if n.Param != nil && d.run.isMap(n.Param.Value) {
+		n.Index = d.key(n.Index)
+	}
 	switch {
 	case n.Param == nil:
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
@@ -169,6 +192,43 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 			d.refuse("quotes around blanks in ${%s...} that has none around it", n.Param.Value)
 		}
 	}
+}
+
+// key returns the subscript of an associative array as the text that it is in bash: the
+// parser, which does not know the kind of an array, makes a sum of node-ip.
+func (d *dialect) key(index syntax.ArithmExpr) syntax.ArithmExpr {
+	if index == nil {
+		return nil
+	}
+	if _, ok := index.(*syntax.Word); ok {
+		return index
+	}
+	from, to := int(index.Pos().Offset()), int(index.End().Offset())
+	if from > to || to > len(d.source) {
+		d.refuse("a subscript that is no plain text")
+		return &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{}}}
+	}
+	text := strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "`", "\\`").Replace(d.source[from:to])
+	word, err := syntax.NewParser().Document(strings.NewReader(text))
+	if err != nil {
+		word = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: d.source[from:to]}}}
+	}
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: word.Parts}}}
+}
+
+func (run *scriptRun) declareMap(name string) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.maps == nil {
+		run.maps = map[string]bool{}
+	}
+	run.maps[name] = true
+}
+
+func (run *scriptRun) isMap(name string) bool {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.maps[name]
 }
 
 // quoted reports whether the node is inside double quotes or assigned, and so not split.
@@ -280,6 +340,11 @@ func (d *dialect) edit(n syntax.Node) {
 		if n.Cmd != nil {
 			n.Cmd = d.command(n.Cmd)
 		}
+		if n.Background {
+			inner := *n
+			inner.Background = false
+			*n = syntax.Stmt{Position: n.Position, Background: true, Cmd: &syntax.Block{Stmts: walled(&inner)}}
+		}
 		for _, r := range n.Redirs {
 			if r.Op == syntax.RdrClob {
 				r.Op = syntax.RdrOut
@@ -287,7 +352,8 @@ func (d *dialect) edit(n syntax.Node) {
 		}
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-			n.Y = apart(n.Y)
+			n.X = &syntax.Stmt{Position: n.X.Position, Cmd: &syntax.Block{Stmts: walled(n.X)}}
+			n.Y = &syntax.Stmt{Position: n.Y.Position, Cmd: &syntax.Subshell{Stmts: walled(n.Y)}}
 		}
 	case *syntax.CallExpr:
 		d.escape(n.Args)
@@ -382,12 +448,26 @@ func escapeBraces(text string) string {
 	return b.String()
 }
 
-// apart runs a statement in a subshell, as the last part of a pipe runs too.
-func apart(s *syntax.Stmt) *syntax.Stmt {
-	if _, ok := s.Cmd.(*syntax.Subshell); ok && len(s.Redirs) == 0 && !s.Negated {
-		return s
+// walled returns statements that run one in a handler of this package, which contains what
+// panics: the interpreter runs parts of pipes and jobs in goroutines of its own. They run in
+// a subshell, so that one name is enough.
+func walled(s *syntax.Stmt) []*syntax.Stmt {
+	part := &syntax.FuncDecl{Name: &syntax.Lit{Value: wallPart}, Parens: true,
+		Body: &syntax.Stmt{Cmd: &syntax.Block{Stmts: []*syntax.Stmt{s}}}}
+	return []*syntax.Stmt{{Position: s.Position, Cmd: part}, {Position: s.Position, Cmd: callOf(own + "apart")}}
+}
+
+// wallPart is the function that walled declares.
+const wallPart = own + "part"
+
+// apart runs the function that walled declares, with the context of an exec handler.
+func (s *Shell) apart(ctx context.Context) (err error) {
+	h := interp.HandlerCtx(ctx)
+	if p := s.guest.Wall.Call("sh", func() { err = h.Builtin(ctx, []string{"eval", wallPart + ` "$@"`}) }); p != nil {
+		fmt.Fprintf(h.Stderr, "%v\n", p)
+		return interp.ExitStatus(contain.ExitCode)
 	}
-	return &syntax.Stmt{Position: s.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{s}}}
+	return err
 }
 
 func (d *dialect) command(c syntax.Command) syntax.Command {

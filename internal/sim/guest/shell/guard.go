@@ -349,7 +349,7 @@ func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (strin
 	if err != nil {
 		return text, nil //nolint:nilerr // it fails in the interpreter, too
 	}
-	s.adapt(file, run)
+	s.adapt(file, text, run)
 	if err := s.guard(ctx, file); err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
@@ -209,5 +210,14 @@ func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	if err := s.counted(ctx); err != nil {
 		return p.Fail(137, "%s: %v", p.Args[0], err)
 	}
-	return c(ctx, p)
+	return s.contained(p.name(), p.Stderr, func() int { return c(ctx, p) })
+}
+
+// contained runs something of the guest. What panics in it fails by name.
+func (s *Shell) contained(name string, stderr io.Writer, run func() int) (code int) {
+	if p := s.guest.Wall.Call(name, func() { code = run() }); p != nil {
+		fmt.Fprintf(stderr, "%v\n", p)
+		return contain.ExitCode
+	}
+	return code
 }
