@@ -18,11 +18,11 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
-	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/stub"
 )
 

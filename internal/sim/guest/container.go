@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
 )
@@ -27,6 +28,8 @@ type ContainerSpec struct {
 	Env        map[string]string
 	WorkingDir string // the working directory; the OS's own when empty
 	IPs        []netip.Addr
+	// Usage is what the programs of the container's machine use; nil is one of its own.
+	Usage *limit.Guest
 	// OnPanic hears of each panic of the simulation's own code in what the container runs.
 	OnPanic func(*contain.Panic)
 }
@@ -42,7 +45,7 @@ type Container struct {
 // NewContainer creates the file tree, or keeps an existing one.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
-		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs, OnPanic: spec.OnPanic,
+		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs, OnPanic: spec.OnPanic, Usage: spec.Usage,
 		Image: machine.Image{Name: "container image " + spec.Image, Build: spec.Build, Container: true},
 	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // loginTime is how long a client may take to log in; OpenSSH waits for 2 minutes.

@@ -30,12 +30,12 @@ import (
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
-	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )

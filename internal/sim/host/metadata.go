@@ -11,8 +11,8 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // metadataAddress is Azure's instance metadata service.

@@ -226,7 +226,7 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Dir: e.Dir, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
-		OnPanic: n.body.Machine().Wall.Report,
+		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
 	if err != nil {
 		return 0, err

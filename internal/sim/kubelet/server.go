@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/pki"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // Limits of a port forward, as in the real kubelet.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/domain"
 )
 
@@ -70,6 +71,9 @@ type Spec struct {
 	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from
 	// the goroutine that had it. It may be nil.
 	OnPanic func(*contain.Panic)
+	// Usage is what the programs of the guest use; a container shares its machine's. Nil is
+	// one of its own.
+	Usage *limit.Guest
 	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
 	// the shell's default.
 	Speed float64
@@ -134,6 +138,9 @@ type Machine struct {
 func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
+	}
+	if spec.Usage == nil {
+		spec.Usage = &limit.Guest{}
 	}
 	if spec.InstanceID == "" {
 		spec.InstanceID = spec.ID

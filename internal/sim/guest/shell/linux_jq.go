@@ -101,7 +101,7 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 	if err != nil || kind == "--rawfile" {
 		return string(data), err
 	}
-	run := &jqRun{order: map[string]int{}}
+	run := &jqRun{p: p, order: map[string]int{}}
 	list, err := run.inputs(string(data))
 	return list, err
 }
@@ -123,7 +123,7 @@ func (r *jqRun) inputs(text string) (list []any, err error) {
 	case r.o.has("R") && r.o.has("s"):
 		return []any{text}, nil
 	case r.o.has("R"):
-		for _, l := range linesOf(text) {
+		for _, l := range r.p.linesOf(text) {
 			list = append(list, l)
 		}
 		return list, nil

@@ -59,12 +59,26 @@ func (p *Process) inputs(files []string) (text string, code int) {
 }
 
 // linesOf returns the lines of a text, without their newlines.
-func linesOf(text string) []string {
+func (p *Process) linesOf(text string) []string {
 	if text == "" {
 		return nil
 	}
+	p.meter.Hold(lineSize * strings.Count(text, "\n"))
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
+
+// linesAfter returns the lines of a text, with their newlines.
+func (p *Process) linesAfter(text string) []string {
+	p.meter.Hold(lineSize * strings.Count(text, "\n"))
+	lines := strings.SplitAfter(text, "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		lines = lines[:last]
+	}
+	return lines
+}
+
+// lineSize is what a line takes beside its text.
+const lineSize = 16
 
 // span is a range of fields, from 1; to 0 is to the end.
 type span struct{ from, to int }
@@ -122,10 +136,11 @@ func cut(_ context.Context, p *Process, o options) int {
 		joint = o.value("output-delimiter")
 	}
 	text, code := p.inputs(o.operands)
-	for _, line := range linesOf(text) {
+	for _, line := range p.linesOf(text) {
 		var parts []string
 		switch {
 		case !o.has("f"):
+			p.meter.Hold(lineSize * len(line))
 			for i := range len(line) {
 				parts = append(parts, line[i:i+1])
 			}
@@ -257,6 +272,7 @@ func tr(_ context.Context, p *Process, o options) int {
 	}
 	out := make([]byte, 0, len(data))
 	for _, c := range data {
+		p.meter.Step()
 		i := in(c)
 		if i >= 0 && o.has("d") {
 			continue
@@ -286,11 +302,12 @@ func uniq(_ context.Context, p *Process, o options) int {
 		return p.Refuse("uniq with a file for its output")
 	}
 	text, code := p.inputs(in)
-	lines := linesOf(text)
+	lines := p.linesOf(text)
 	same := func(a, b string) bool { return a == b || o.has("i") && strings.EqualFold(a, b) }
 	for i := 0; i < len(lines); {
 		j := i
 		for j < len(lines) && same(lines[i], lines[j]) {
+			p.meter.Step()
 			j++
 		}
 		n := j - i
@@ -332,10 +349,7 @@ func head(_ context.Context, p *Process, o options) int {
 			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // a failed write is the reader's affair
 			continue
 		}
-		lines := strings.SplitAfter(string(data), "\n")
-		if last := len(lines) - 1; lines[last] == "" {
-			lines = lines[:last]
-		}
+		lines := p.linesAfter(string(data))
 		end := n
 		if n < 0 || strings.HasPrefix(count, "-") {
 			end = max(len(lines)+n, 0)
@@ -364,7 +378,7 @@ func wc(_ context.Context, p *Process, o options) int {
 		}
 		if o.has("L") {
 			longest := 0
-			for _, l := range linesOf(text) {
+			for _, l := range p.linesOf(text) {
 				longest = max(longest, len([]rune(l)))
 			}
 			n = append(n, longest)
