@@ -23,11 +23,12 @@ func (g *Guest) Held() int64 { return g.held.Load() }
 // Meter returns the account of one program of the guest, which Close ends.
 func (g *Guest) Meter(ctx context.Context) *Meter { return &Meter{guest: g, ctx: ctx} }
 
-// Meter is the account of one program, used by one goroutine. A nil Meter bounds nothing.
+// Meter is the account of one program. Steps are those of one goroutine; Try and Close are
+// safe for use from several. A nil Meter bounds nothing.
 type Meter struct {
 	guest *Guest
 	ctx   context.Context
-	held  int64
+	held  atomic.Int64
 	steps uint
 }
 
@@ -84,10 +85,10 @@ func (m *Meter) Try(bytes int) error {
 	if m == nil {
 		return nil
 	}
-	m.held += int64(bytes)
+	m.held.Add(int64(bytes))
 	if all := m.guest.held.Add(int64(bytes)); bytes > 0 && all > GuestMemory {
-		m.held -= int64(bytes)
-		m.guest.held.Add(-int64(bytes))
+		m.held.Add(int64(-bytes))
+		m.guest.held.Add(int64(-bytes))
 		return fmt.Errorf("this guest used more than %d MiB (%w)", GuestMemory>>20, ErrExceeded)
 	}
 	return nil
@@ -103,7 +104,6 @@ func (m *Meter) During(bytes int, f func()) {
 // Close gives back what the program holds.
 func (m *Meter) Close() {
 	if m != nil {
-		m.guest.held.Add(-m.held)
-		m.held = 0
+		m.guest.held.Add(-m.held.Swap(0))
 	}
 }

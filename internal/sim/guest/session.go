@@ -145,6 +145,7 @@ func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.R
 		fmt.Fprintf(errOut, "%v\n", err)
 		return 1
 	}
+	defer session.Close()
 	code := 0
 	for {
 		if terminal != nil {

@@ -53,6 +53,12 @@ func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
 	d := &dialect{shell: s, posix: run.posix, run: run, source: source, refused: map[*syntax.Stmt]string{},
 		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.DeclClause); ok {
+			d.declareMaps(c)
+		}
+		return true
+	})
+	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
 			d.stack = d.stack[:len(d.stack)-1]
 			return true
@@ -141,18 +147,13 @@ func (d *dialect) check(n syntax.Node) {
 		if n.Name != nil && d.run.isMap(n.Name.Value) {
 			n.Index = d.key(n.Index)
 			if n.Array != nil {
-				for _, e := range n.Array.Elems {
-					e.Index = d.key(e.Index)
-				}
+				d.items(n.Name.Value, n.Array)
 			}
 		}
 	case *syntax.DeclClause:
 		for _, a := range n.Args {
 			if a.Name != nil {
 				first := n.Args[0].Value
-				if first != nil && strings.HasPrefix(first.Lit(), "-") && strings.Contains(first.Lit(), "A") {
-					d.run.declareMap(a.Name.Value)
-				}
 				d.constants[a.Name.Value] = d.constants[a.Name.Value] || n.Variant.Value == "readonly" ||
 					first != nil && first.Lit() == "-r"
 				continue
@@ -192,6 +193,45 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 			d.refuse("quotes around blanks in ${%s...} that has none around it", n.Param.Value)
 		}
 	}
+}
+
+// declareMaps notes the associative arrays of a declaration.
+func (d *dialect) declareMaps(c *syntax.DeclClause) {
+	mapped := false
+	for _, a := range c.Args {
+		if a.Name == nil && a.Value != nil {
+			mapped = mapped || strings.HasPrefix(a.Value.Lit(), "-") && strings.Contains(a.Value.Lit(), "A")
+		} else if a.Name != nil && mapped {
+			d.run.declareMap(a.Name.Value)
+		}
+	}
+}
+
+// items gives the items of an associative array their keys: [KEY]=VALUE, or keys and values
+// in turn.
+func (d *dialect) items(name string, array *syntax.ArrayExpr) {
+	bare := 0
+	for _, e := range array.Elems {
+		if e.Index = d.key(e.Index); e.Index == nil {
+			bare++
+		}
+	}
+	if bare == 0 {
+		return
+	}
+	var pairs []*syntax.ArrayElem
+	for pair := range slices.Chunk(array.Elems, 2) {
+		one := &syntax.ArrayElem{Index: pair[0].Value, Value: &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{}}}}
+		if len(pair) > 1 {
+			one.Value = pair[1].Value
+		}
+		pairs = append(pairs, one)
+	}
+	if bare < len(array.Elems) {
+		d.refuse("an associative array %s with keys of some items", name)
+		pairs = nil
+	}
+	array.Elems = pairs
 }
 
 // key returns the subscript of an associative array as the text that it is in bash: the
@@ -359,6 +399,10 @@ func (d *dialect) edit(n syntax.Node) {
 		d.escape(n.Args)
 	case *syntax.WordIter:
 		d.escape(n.Items)
+	case *syntax.CmdSubst:
+		if len(n.Stmts) == 1 && n.Stmts[0].Cmd == nil && len(n.Stmts[0].Redirs) == 1 && n.Stmts[0].Redirs[0].Op == syntax.RdrIn {
+			n.Stmts[0].Cmd = callOf(own + "cat") // whose output is bounded
+		}
 	case *syntax.ParamExp:
 		editExpansion(n)
 	case *syntax.BinaryArithm:
@@ -463,6 +507,14 @@ const wallPart = own + "part"
 // apart runs the function that walled declares, with the context of an exec handler.
 func (s *Shell) apart(ctx context.Context) (err error) {
 	h := interp.HandlerCtx(ctx)
+	if l, some := ctx.Value(limitsKey{}).(limits); some {
+		meter := s.guest.Usage.Meter(ctx) // a part holds what a statement of it can grow to
+		defer meter.Close()
+		if err := meter.Try(ownShare + int(l.script.largest.Load())); err != nil {
+			fmt.Fprintf(h.Stderr, "sh: %v\n", err)
+			return interp.ExitStatus(killedCode)
+		}
+	}
 	if p := s.guest.Wall.Call("sh", func() { err = h.Builtin(ctx, []string{"eval", wallPart + ` "$@"`}) }); p != nil {
 		fmt.Fprintf(h.Stderr, "%v\n", p)
 		return interp.ExitStatus(contain.ExitCode)

@@ -42,6 +42,13 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 	return i, nil
 }
 
+// Close ends the shell.
+func (i *Interactive) Close() {
+	if i.ps != nil {
+		i.ps.Close()
+	}
+}
+
 // Prompt returns the prompt of the shell.
 func (i *Interactive) Prompt() string {
 	switch {

@@ -73,6 +73,11 @@ func TestMistakes(t *testing.T) {
 		{"printf '#!/usr/bin/python3\\n' > /tmp/p; chmod +x /tmp/p; cd /tmp; ./p | cat; echo on", "on\n"},
 		{"declare -A m; m[node-ip]=1; k=a; m[$k/x]=2; m[\"q r\"]=3; echo ${m[node-ip]} ${m[a/x]} ${m[\"q r\"]}", "1 2 3\n"},
 		{"declare -A m=([node-ip]=1 [b]=2); echo ${m[node-ip]} ${m[b]}", "1 2\n"},
+		{"declare -A m=(a 1 b-c 2 d); echo ${m[a]} ${m[b-c]} x${m[d]}", "1 2 x\n"},
+		{"f() { m=(a 1); echo ${m[a]}; }; declare -A m; f", "1\n"},
+		{"declare -A m=([a]=1 b); echo on", "on\n"},
+		{"h;ash\xff", ""},
+		{"trap -- 'echo bye' EXIT; trap -- >/dev/null; echo on", "on\nbye\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")

@@ -32,7 +32,9 @@ func (s *Shell) inPowerShell(ctx context.Context, script string, o Session, run 
 		if err != nil {
 			return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
 		}
-		return run(s.powershell(ctx, o), ctx, script)
+		ps := s.powershell(ctx, o)
+		defer ps.Close()
+		return run(ps, ctx, script)
 	})
 }
 

@@ -68,9 +68,12 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	file := &syntax.File{Name: o.Name}
 	complaint := ""
 	for stmt, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(script)) {
+		if complaint != "" {
+			continue // the parser may go on once after an error, and must be let to
+		}
 		if err != nil {
 			complaint = syntaxError(err)
-			break
+			continue
 		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
