@@ -63,6 +63,8 @@ type Host struct {
 	seats    seats
 	// wall is around what is done for all guests.
 	wall *contain.Wall
+	// crash is the file to which the Go runtime writes why this process died.
+	crash string
 	// panics counts the panics of this process in what guests ran, by their place.
 	panics map[string]int
 
@@ -77,9 +79,6 @@ type Config struct {
 	// Dir has a folder for each machine below vms, and below egress the sockets through
 	// which API servers reach their nodes.
 	Dir string
-	// LogFile is where the Go runtime writes why this process died, for the quarantine of
-	// a guest that ended it.
-	LogFile string
 	// Images decides which container images nodes can pull.
 	Images pull.Policy
 	// Route returns the address on this computer that replaces an address outside the
@@ -113,6 +112,7 @@ func New(config Config) *Host {
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
+	m.crash = m.recordCrash()
 	m.wall = &contain.Wall{Report: m.panicked("")}
 	return m
 }
@@ -130,6 +130,7 @@ func (m *Host) Open(azure Azure, changed func(id string)) {
 func (m *Host) Close() {
 	m.stop()
 	m.work.Wait()
+	m.endCrash()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.folders != nil {

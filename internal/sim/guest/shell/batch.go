@@ -86,6 +86,9 @@ func unquoted(line string) (string, bool) {
 		return line, false // one program's path in quotes
 	}
 	last := strings.LastIndexByte(t, '"')
+	if last == 0 {
+		return t[1:], true
+	}
 	return t[1:last] + t[last+1:], true
 }
 

@@ -601,5 +601,8 @@ func assignment(w *syntax.Word) *syntax.Assign {
 		value.Parts = append(value.Parts, &syntax.Lit{Value: rest})
 	}
 	value.Parts = append(value.Parts, w.Parts[1:]...)
+	if len(value.Parts) == 0 {
+		value.Parts = []syntax.WordPart{&syntax.SglQuoted{}} // a word without parts cannot be printed
+	}
 	return &syntax.Assign{Name: &syntax.Lit{Value: name}, Value: value}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func textCommands() Table {
@@ -152,6 +153,7 @@ func cut(_ context.Context, p *Process, o options) int {
 		default:
 			parts = strings.Split(line, sep)
 		}
+		p.meter.Hold(2 * lineSize * len(parts))
 		var kept []string
 		for i, part := range parts {
 			if within(ranges, i+1) != o.has("complement") {
@@ -159,6 +161,7 @@ func cut(_ context.Context, p *Process, o options) int {
 			}
 		}
 		p.Printf("%s\n", strings.Join(kept, joint))
+		p.meter.Hold(-2 * lineSize * len(parts))
 	}
 	return code
 }
@@ -368,10 +371,15 @@ func wc(_ context.Context, p *Process, o options) int {
 			n = append(n, strings.Count(text, "\n"))
 		}
 		if o.has("w") {
-			n = append(n, len(strings.Fields(text)))
+			words := 0
+			for range strings.FieldsSeq(text) {
+				p.meter.Step()
+				words++
+			}
+			n = append(n, words)
 		}
 		if o.has("m") {
-			n = append(n, len([]rune(text)))
+			n = append(n, utf8.RuneCountInString(text))
 		}
 		if o.has("c") {
 			n = append(n, len(text))
@@ -379,7 +387,7 @@ func wc(_ context.Context, p *Process, o options) int {
 		if o.has("L") {
 			longest := 0
 			for _, l := range p.linesOf(text) {
-				longest = max(longest, len([]rune(l)))
+				longest = max(longest, utf8.RuneCountInString(l))
 			}
 			n = append(n, longest)
 		}

@@ -66,6 +66,15 @@ func TestTraceShowsTheScriptAlone(t *testing.T) {
 	}
 }
 
+// TestMistakesOfCmd: as TestMistakes, on Windows.
+func TestMistakesOfCmd(t *testing.T) {
+	for _, script := range []string{`cmd /c "echo`, `cmd /c "`} {
+		m := newMachine(t, machine.Windows, "")
+		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", script, p, p.Trace) }}
+		shell.New(m, nil, nil).Batch(t.Context(), script, shell.Session{EchoOff: true})
+	}
+}
+
 // TestMistakes: scripts that ended the plane.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
@@ -77,6 +86,7 @@ func TestMistakes(t *testing.T) {
 		{"f() { m=(a 1); echo ${m[a]}; }; declare -A m; f", "1\n"},
 		{"declare -A m=([a]=1 b); echo on", "on\n"},
 		{"h;ash\xff", ""},
+		{"echo 'eval \"export X=\"; echo x$X' > /tmp/s; sh /tmp/s", "x\n"},
 		{"trap -- 'echo bye' EXIT; trap -- >/dev/null; echo on", "on\nbye\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
