@@ -334,6 +334,13 @@ func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
 // lookAtCall refuses a trap on the exit of a subshell, and gives return outside of functions the
 // meaning that it has in dash.
 func (d *dialect) lookAtCall(n *syntax.CallExpr) {
+	for i, a := range n.Assigns {
+		if a.Name != nil && a.Name.Value == "" { // the parser takes += for one, which is a word
+			n.Args = append(assignedWords(n.Assigns[i:]), n.Args...)
+			n.Assigns = n.Assigns[:i]
+			break
+		}
+	}
 	if len(n.Args) == 0 {
 		return
 	}
@@ -363,6 +370,22 @@ func (d *dialect) lookAtCall(n *syntax.CallExpr) {
 	if len(n.Args) == 1 {
 		n.Args = append(n.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}}}})
 	}
+}
+
+// assignedWords returns assignments as the words that they are written as.
+func assignedWords(assigns []*syntax.Assign) (words []*syntax.Word) {
+	for _, a := range assigns {
+		start := a.Name.Value + "="
+		if a.Append {
+			start = a.Name.Value + "+="
+		}
+		w := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: start, ValuePos: a.Pos(), ValueEnd: a.Pos()}}}
+		if a.Value != nil {
+			w.Parts = append(w.Parts, a.Value.Parts...)
+		}
+		words = append(words, w)
+	}
+	return words
 }
 
 // literalStart returns the literal text at the start of a word, before any expansion.

@@ -56,8 +56,8 @@ var hostile = []struct{ name, os, script string }{
 	{"PowerShell: join", machine.Windows, "$a = 1..100000; while ($true) { $b = $a -join ('x' * 100) }"},
 	{"PowerShell: format", machine.Windows, "while ($true) { $x = '{0,1000000}' -f 1 }"},
 	{"PowerShell: a loop", machine.Windows, "while ($true) { }"},
-	{"cmd: a loop", machine.Windows, "cmd /c 'for /l %i in (1,0,2) do @rem'"},
-	{"cmd: variables", machine.Windows, "cmd /v:on /c 'set x=aaaaaaaa& for /l %i in (1,0,2) do @set x=!x!!x!'"},
+	{"cmd: a loop", machine.Windows, "cmd /c \"for /l %i in (1,0,2) do @rem\""},
+	{"cmd: variables", machine.Windows, "cmd /v:on /c \"set x=aaaaaaaa& for /l %i in (1,0,2) do @set x=!x!!x!\""},
 }
 
 // TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All

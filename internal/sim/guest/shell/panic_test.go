@@ -87,6 +87,7 @@ func TestMistakes(t *testing.T) {
 		{"declare -A m=([a]=1 b); echo on", "on\n"},
 		{"h;ash\xff", ""},
 		{"echo 'eval \"export X=\"; echo x$X' > /tmp/s; sh /tmp/s", "x\n"},
+		{"+=1=[multi word]; echo $?; +=2 a=b c; echo $?", "127\n127\n"},
 		{"trap -- 'echo bye' EXIT; trap -- >/dev/null; echo on", "on\nbye\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
