@@ -15,10 +15,10 @@ var ErrExceeded = errors.New("a bound of the simulation")
 
 // Guest is what the programs of one guest use at this moment. It is safe for use from
 // several goroutines.
-type Guest struct{ held atomic.Int64 }
+type Guest struct{ inUse atomic.Int64 }
 
-// Held returns how many bytes the guest's programs hold.
-func (g *Guest) Held() int64 { return g.held.Load() }
+// InUse returns how many bytes the guest's programs hold.
+func (g *Guest) InUse() int64 { return g.inUse.Load() }
 
 // Meter returns the account of one program of the guest, which Close ends.
 func (g *Guest) Meter(ctx context.Context) *Meter { return &Meter{guest: g, ctx: ctx} }
@@ -28,7 +28,7 @@ func (g *Guest) Meter(ctx context.Context) *Meter { return &Meter{guest: g, ctx:
 type Meter struct {
 	guest *Guest
 	ctx   context.Context
-	held  atomic.Int64
+	inUse atomic.Int64
 	steps uint
 }
 
@@ -85,10 +85,10 @@ func (m *Meter) Try(bytes int) error {
 	if m == nil {
 		return nil
 	}
-	m.held.Add(int64(bytes))
-	if all := m.guest.held.Add(int64(bytes)); bytes > 0 && all > GuestMemory {
-		m.held.Add(int64(-bytes))
-		m.guest.held.Add(int64(-bytes))
+	m.inUse.Add(int64(bytes))
+	if all := m.guest.inUse.Add(int64(bytes)); bytes > 0 && all > GuestMemory {
+		m.inUse.Add(int64(-bytes))
+		m.guest.inUse.Add(int64(-bytes))
 		return fmt.Errorf("this guest used more than %d MiB (%w)", GuestMemory>>20, ErrExceeded)
 	}
 	return nil
@@ -104,6 +104,6 @@ func (m *Meter) During(bytes int, f func()) {
 // Close gives back what the program holds.
 func (m *Meter) Close() {
 	if m != nil {
-		m.guest.held.Add(-m.held.Swap(0))
+		m.guest.inUse.Add(-m.inUse.Swap(0))
 	}
 }

@@ -23,12 +23,12 @@ func TestGuest(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	second.Close()
-	if got := g.Held(); got != limit.GuestMemory/2 {
+	if got := g.InUse(); got != limit.GuestMemory/2 {
 		t.Errorf("%d bytes are held", got)
 	}
 	first.During(limit.GuestMemory/2, func() {})
 	first.Close()
-	if got := g.Held(); got != 0 {
+	if got := g.InUse(); got != 0 {
 		t.Errorf("%d bytes are held at the end", got)
 	}
 }

@@ -77,8 +77,8 @@ func TestHostileScriptsEnd(t *testing.T) {
 				shell.New(m, nil, nil).Run(ctx, c.script, shell.Session{Stdout: io.Discard, Stderr: io.Discard})
 			}()
 			peak := uint64(0)
-			look := time.NewTicker(5 * time.Millisecond)
-			defer look.Stop()
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
 			late := time.NewTimer(30 * time.Second)
 			defer late.Stop()
 			begin := time.Now()
@@ -86,7 +86,7 @@ func TestHostileScriptsEnd(t *testing.T) {
 				select {
 				case <-done:
 					running = false
-				case <-look.C:
+				case <-tick.C:
 					peak = max(peak, heap())
 				case <-late.C:
 					t.Fatal("the script does not end")
@@ -96,8 +96,8 @@ func TestHostileScriptsEnd(t *testing.T) {
 			if most := own + limit.GuestMemory + 88<<20; peak > most {
 				t.Errorf("the process had %d MiB, and %d MiB before", peak>>20, own>>20)
 			}
-			if held := m.Usage.Held(); held != 0 {
-				t.Errorf("%d bytes are held at the end", held)
+			if inUse := m.Usage.InUse(); inUse != 0 {
+				t.Errorf("%d bytes are in use at the end", inUse)
 			}
 		})
 	}
