@@ -137,7 +137,7 @@ func TestMutants(t *testing.T) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			seeds := texts(t, k.from)
+			seeds := append(texts(t, k.from), foreign(t, "../guests/testdata")...)
 			if k.name == "jq" {
 				seeds = append(seeds, jqFilters...)
 			}
