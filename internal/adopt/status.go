@@ -22,8 +22,8 @@ func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 		out = append(out, Change{Object: name(o.GetKind(), o), Does: does, Why: why, apply: apply})
 	}
 	// Where there is a record of the owner, casement holds it until the Cluster is paused, and else for its operations.
-	held := o.GetAnnotations()[infrav1.OwnerAnnotation] != "" || len(operationsOf(o)) > len(foreignOperations(o))
-	if _, ok := o.GetAnnotations()[blockMove]; ok && !held {
+	ours := o.GetAnnotations()[infrav1.OwnerAnnotation] != "" || len(operationsOf(o)) > len(foreignOperations(o))
+	if _, ok := o.GetAnnotations()[blockMove]; ok && !ours {
 		add("remove the annotation "+blockMove, "its holder is gone, and clusterctl move would never end", func(ctx context.Context) error {
 			return a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 				annotations := live.GetAnnotations()
