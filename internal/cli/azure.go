@@ -23,8 +23,8 @@ boot as simulated guests. 'casement up' runs it with everything else; 'casement
 azure serve' runs it alone. The other commands talk to whichever runs, except for
 permissions, which says what casement needs of the real one, and record, which records
 what passes between a client and the real one.`,
-		Example: `  casement azure serve --state /tmp/az
-  eval "$(casement azure env --for az --state /tmp/az)" && az vm list
+		Example: `  casement azure serve --state ~/azure
+  eval "$(casement azure env --for az --state ~/azure)" && az vm list
   casement azure log -f`,
 	}
 	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureDomain(a),

@@ -33,7 +33,7 @@ vaults, and managed identities at 169.254.169.254. The proxy refuses all else, s
 that nothing leaves this machine. It asks for a name and a password, which the address
 that 'casement azure env --for proxy' prints has.`,
 		Example: `  casement azure serve
-  casement azure serve --state /tmp/az --latency azure
+  casement azure serve --state ~/azure --latency azure
   casement azure serve --faults faults.yaml --listen 127.0.0.1:8443
   casement azure serve --proxy 127.0.0.1:8080 --clients clients.yaml`,
 		Args: cobra.NoArgs,
@@ -112,7 +112,7 @@ func (a *app) openLog(file string) (io.WriteCloser, error) {
 		if err := a.dir.Make(); err != nil {
 			return nil, err
 		}
-		file = a.dir.Log()
+		return a.dir.OpenLog()
 	}
 	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
