@@ -152,13 +152,13 @@ func TestFile(t *testing.T) {
 		have map[string]string
 		want string
 	}{
-		"own":                       {map[string]string{"f": "0600"}, ""},
-		"absent":                    {nil, "no such file"},
-		"of another":                {map[string]string{"f": "0644!"}, "belongs to user"},
-		"a link":                    {map[string]string{"g": "0600", "f>g": ""}, "is a link"},
-		"a link to nothing":         {map[string]string{"f>g": ""}, "is a link"},
+		"own":                     {map[string]string{"f": "0600"}, ""},
+		"absent":                  {nil, "no such file"},
+		"of another":              {map[string]string{"f": "0644!"}, "belongs to user"},
+		"a link":                  {map[string]string{"g": "0600", "f>g": ""}, "is a link"},
+		"a link to nothing":       {map[string]string{"f>g": ""}, "is a link"},
 		"a FIFO without a writer": {map[string]string{"f": "fifo"}, "not a regular file"},
-		"a directory":               {map[string]string{"f/": "0700"}, "directory"},
+		"a directory":             {map[string]string{"f/": "0700"}, "directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := t.TempDir()
