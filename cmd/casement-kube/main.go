@@ -41,6 +41,7 @@ var programs = map[string]func(){
 	"kubectl":                 kubectl,
 	"boot":                    func() { os.Exit(controlplane.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 	"charts":                  func() { os.Exit(helm.Main(os.Args[1:], os.Stderr)) },
+	helm.StepName:             func() { os.Exit(helm.Step(os.Stdin, os.Stdout, os.Stderr)) },
 }
 
 func main() {

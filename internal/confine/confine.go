@@ -1,10 +1,10 @@
 // Package confine puts walls around programs that do a guest's work on the real
 // machine: which directories they may read and write, and that they start no other
-// program. The walls are the kernel's (Landlock and seccomp), need no privilege and
+// program; and bounds around programs that do what others wrote. The walls are the kernel's (Landlock and seccomp), need no privilege and
 // cannot be taken down again. They are the second line: what a guest may name is
 // decided before. A kernel without them is an error that wraps ErrUnsupported.
 //
-// It knows nothing of guests. internal/plane and cmd/casement-kube import it.
+// It knows nothing of guests. internal/plane, internal/helm and cmd/casement-kube import it.
 package confine
 
 import (

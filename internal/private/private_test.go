@@ -111,7 +111,8 @@ func TestDir(t *testing.T) {
 				if after := tree(t, base); after != before {
 					t.Errorf("a refused directory was changed from\n%s to\n%s", before, after)
 				}
-				if err := Existing(filepath.Join(base, tc.dir)); err == nil && exists(base, tc.dir) && !strings.Contains(name, "with") {
+				err := Existing(filepath.Join(base, tc.dir))
+				if err == nil && exists(base, tc.dir) && !strings.Contains(name, "with") {
 					t.Error("Existing takes what Dir refuses")
 				}
 				return
@@ -122,8 +123,12 @@ func TestDir(t *testing.T) {
 			if err := Existing(filepath.Join(base, tc.dir)); err != nil {
 				t.Error(err)
 			}
-			if info, err := os.Stat(filepath.Join(base, tc.dir)); err != nil || !strings.Contains(name, "below a closed") && info.Mode().Perm() != 0o700 {
-				t.Errorf("%v, %v, want mode 0700", info.Mode(), err)
+			info, err := os.Stat(filepath.Join(base, tc.dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm() != 0o700 && !strings.Contains(name, "below a closed") {
+				t.Errorf("mode %v, want 0700", info.Mode())
 			}
 		})
 	}
@@ -140,7 +145,9 @@ func TestOthersAreKeptOut(t *testing.T) {
 	if err := Dir(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, try := range []string{"mv " + dir + " " + base + "/x", "rmdir " + dir, "touch " + dir + "/f", "ln -s /etc/passwd " + dir + "/casement.log"} {
+	for _, try := range []string{
+		"mv " + dir + " " + base + "/x", "rmdir " + dir, "touch " + dir + "/f", "ln -s /etc/passwd " + dir + "/casement.log",
+	} {
 		if out, err := as(stranger, try); err == nil {
 			t.Errorf("another user may: %s: %s", try, out)
 		}
