@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/plane/supervisor"
 )
@@ -96,7 +97,7 @@ func readFaults(file string) (fault.File, error) {
 	if file == "" {
 		return fault.File{}, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, input.Small)
 	if err != nil {
 		return fault.File{}, fmt.Errorf("read the faults: %w", err)
 	}
