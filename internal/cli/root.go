@@ -134,7 +134,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		Example: `  casement up
   casement generate cluster demo --flavor windows | casement kubectl apply -f -
   casement wait demo
-  casement get kubeconfig demo > demo.kubeconfig`,
+  casement get kubeconfig demo --file demo.kubeconfig`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
