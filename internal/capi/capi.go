@@ -10,6 +10,7 @@ package capi
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,8 +62,8 @@ type Config struct {
 	REST *restclient.Config
 	// WebhookHost is the address that the webhook servers listen on.
 	WebhookHost string
-	// CertDir holds tls.crt and tls.key for WebhookHost.
-	CertDir string
+	// Certificate is for WebhookHost.
+	Certificate *tls.Certificate
 	// Ports of the three webhook servers.
 	Ports Ports
 	// Kinds are further kinds that controllers added to the managers read.
@@ -187,7 +188,12 @@ func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent str
 		Cache:                  cacheOptions,
 		NewCache:               newCache,
 		Client:                 clientOptions,
-		WebhookServer:          webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, CertDir: cfg.CertDir}),
+		WebhookServer: webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, TLSOpts: []func(*tls.Config){
+			// Without it the server watches the files, which takes one of the user's 128 inotify instances.
+			func(c *tls.Config) {
+				c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cfg.Certificate, nil }
+			},
+		}}),
 	})
 }
 

@@ -233,6 +233,7 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 		return err
 	}
 	args = append([]string{"--state", string(a.dir), "supervise", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
+	a.noteInotify()
 	begun, waited := time.Now(), false
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	var seen terminal.View

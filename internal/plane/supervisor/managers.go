@@ -77,8 +77,8 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 		}
 	}
 	ports := kinds.ports
-	certs := c.opts.Dir.Path("webhook")
-	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
+	certificate, err := webhookCertificate(planeHost, caCert, caKey)
+	if err != nil {
 		return fmt.Errorf("make the webhooks' certificate: %w", err)
 	}
 	if err := c.bindRights(ctx); err != nil {
@@ -95,7 +95,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err := plane.AwaitReady(ctx); err != nil {
 		return err
 	}
-	managers, err := c.managers(ctx, ports, certs)
+	managers, err := c.managers(ctx, ports, certificate)
 	if err != nil {
 		return err
 	}
@@ -130,20 +130,20 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 
 // managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
 // because of its configuration.
-func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
+func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
 	plane := c.management.plane
 	admin, err := plane.ConfigFor(capi.User, kubeproc.Administrators)
 	if err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: c.opts.Upstream, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports,
-		Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
+	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: c.opts.Upstream, WebhookHost: planeHost, Certificate: certificate,
+		Ports: ports.Ports, Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	if err != nil {
 		return nil, err
 	}
 	o := manager.Defaults()
 	o.MetricsAddress, o.HealthAddress = "0", "0"
-	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
+	o.WebhookHost, o.WebhookPort, o.WebhookCertificate = planeHost, ports.casement, certificate
 	o.SkipNameValidation = true
 	// casement's manager has only the rights that it has in production.
 	limited, err := plane.ConfigFor(config.User)
