@@ -23,7 +23,7 @@ var fileUsers = map[string]string{
 	"internal/sim/fabric/egress.go":            "a socket in the state directory",
 	"internal/sim/fabric/fabric.go":            "the state directory",
 	"internal/sim/fabric/foreign.go":           "tables of the kernel",
-	"internal/sim/guest/apart/apart.go":         "streams and the file of this program",
+	"internal/sim/guest/apart/apart.go":        "streams and the file of this program",
 	"internal/sim/guest/shell/substitution.go": "a pipe",
 	"internal/sim/guest/ssh.go":                "a host key, beside a VM's tree",
 	"internal/sim/host/host.go":                "the folder and the console log of a VM, beside its tree",
