@@ -72,7 +72,7 @@ func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool 
 		it.token = Token{}
 		it.set(Failed, OwnedByAnother, fmt.Sprintf("%s belongs to %s: it is not changed; give %s another name", describe(it.ID), whose,
 			cmp.Or(it.Field, "it")))
-		it.status.RetryAfter = longestPause
+		it.status.RetryAfter = slowPause
 	default:
 		return true
 	}

@@ -34,7 +34,7 @@ func (r *Reconciler) others(ctx context.Context, s *scope) pass.Result {
 		}
 		if other := s.Azure.Other(ctx, tags, s.Cluster.Name, true); other != "" {
 			return pass.Blocked(infrav1.OwnedByAnotherReason,
-				r.Opener.Explain(ctx, s.AzureCluster, at.what+" "+desired.LastSegment(at.id), other), r.Resync)
+				r.Opener.Explain(ctx, s.AzureCluster, at.what+" "+desired.LastSegment(at.id), other), cloud.OwnerPause)
 		}
 	}
 	return pass.Next()

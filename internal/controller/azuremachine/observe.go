@@ -112,7 +112,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	}
 	if s.vm != nil {
 		if other := s.Azure.Other(ctx, s.vm.Tags, s.Cluster.Name, false); other != "" {
-			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "virtual machine "+s.vmName, other), r.Resync)
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "virtual machine "+s.vmName, other),
+				cloud.OwnerPause)
 		}
 	}
 	switch {

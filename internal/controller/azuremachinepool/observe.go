@@ -46,7 +46,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	}
 	if s.live != nil {
 		if other := s.Azure.Other(ctx, s.live.Tags, s.Cluster.Name, false); other != "" {
-			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "scale set "+s.name, other), r.Resync)
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "scale set "+s.name, other),
+				cloud.OwnerPause)
 		}
 	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.Cluster.Name) {

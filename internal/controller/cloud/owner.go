@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,10 @@ import (
 
 // moving is the prefix of OwnerForAnnotation while the Cluster is paused.
 const moving = "moving:"
+
+// OwnerPause is the wait before it is looked again whether something in Azure still belongs to
+// another owner, which may be deleted meanwhile.
+const OwnerPause = time.Minute
 
 // OwnershipError explains why a cluster cannot take over what another one made.
 type OwnershipError struct{ Message string }
