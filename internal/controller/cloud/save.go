@@ -92,12 +92,6 @@ func atVersion(patch []byte, version string) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// OnlyStatus reports whether nothing but the status of an object differs from before.
-func OnlyStatus(before, o client.Object) bool {
-	main, _, err := changes(before, o)
-	return err == nil && main == nil
-}
-
 // observed returns the merge patch of the status between before and o, after what o says of its own
 // generation is said of a later one.
 func observed(before, o client.Object, generation int64) ([]byte, error) {
