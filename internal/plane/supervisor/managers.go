@@ -296,11 +296,13 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 		client.FieldOwner("casement"), client.ForceOwnership)
 }
 
-// planeIdentity returns the Secret with the client secret to which the identities of templates refer.
+// planeIdentity returns the Secret with the client secret to which the identities of templates refer. Clusters of all
+// namespaces may write it to their machines: it opens the plane's own Azure, which its user started.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret,
-			Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+			Labels:      map[string]string{"clusterctl.cluster.x-k8s.io/move": ""},
+			Annotations: map[string]string{infrav1.ClientSecretNamespacesAnnotation: "*"}},
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }
