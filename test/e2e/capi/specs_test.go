@@ -223,7 +223,7 @@ func classRollout(s suite) {
 func withoutOwn(o client.Object) clusterv1.ObjectMeta {
 	own := func(key, _ string) bool {
 		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") && key != "infrastructure.cluster.x-k8s.io/bootstrap-secrets" ||
-			strings.HasPrefix(key, "casement.dev/")
+			strings.HasPrefix(key, "casement.dev/") || key == "clusterctl.cluster.x-k8s.io/block-move" // as CAPZ's AzureClusters have
 	}
 	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
 	maps.DeleteFunc(labels, own)
