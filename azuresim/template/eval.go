@@ -11,7 +11,7 @@ import (
 // maxWork bounds what one expansion may do, nested deployments included: a unit is a call, an
 // element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
 // need a tenth of it.
-const maxWork = 10_000_000
+const maxWork = 3_000_000
 
 // errLater ends a function whose value is known later only.
 var errLater = errors.New("it is known when the resources are deployed")
@@ -28,8 +28,8 @@ type run struct {
 	table  map[string]*function
 	// stack are the parameters and variables whose values are being computed.
 	stack []*lazy
-	// calls is how deep functions of the template are in each other, level how deep deployments are.
-	calls, level int
+	// calls is how deep functions of the template are in each other.
+	calls int
 }
 
 // spend takes n units from what the expansion may do.
@@ -104,7 +104,7 @@ func (r *run) force(l *lazy) (any, error) {
 	return v, err
 }
 
-// A place says what an expression may use where it stands.
+// A place says what an expression may use where it is.
 type place uint8
 
 const (
@@ -146,7 +146,7 @@ type scope struct {
 	place                 place
 	// resources resolves references to resources of the template; nil while there are none.
 	resources *Template
-	// seen is told of the resources that are referred to by name or ID.
+	// seen is called with the resources that are referred to by name or ID.
 	seen func(*Resource)
 	// live answers what only deployed resources know; without it, that is known later.
 	live Live

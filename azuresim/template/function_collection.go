@@ -10,39 +10,37 @@ import (
 
 func collectionFunctions() []function {
 	return []function{
-		{signature: "createArray(value?: any...): array", does: "an array of the values", eval: func(_ *scope, a []any) (any, error) {
+		{name: "createArray", eval: func(_ *scope, a []any) (any, error) {
 			return append([]any{}, a...), nil
 		}, takesLater: true},
-		{signature: "length(of: string|array|object): int", does: "the number of UTF-16 units, elements or properties",
+		{name: "length",
 			eval: func(_ *scope, a []any) (any, error) { return int64(lengthOf(a[0])), nil }},
-		{signature: "empty(value: string|array|object|null): bool", does: "whether it is null or has length 0",
+		{name: "empty",
 			eval: func(_ *scope, a []any) (any, error) { return lengthOf(a[0]) == 0, nil }},
-		{signature: "first(of: string|array): any", does: "the first element, null if there is none; of texts the first unit",
+		{name: "first",
 			eval: func(_ *scope, a []any) (any, error) { return end(a[0], 0) }},
-		{signature: "last(of: string|array): any", does: "the last element or unit",
+		{name: "last",
 			eval: func(_ *scope, a []any) (any, error) { return end(a[0], lengthOf(a[0])-1) }},
-		{signature: "take(of: string|array, count: int): string|array", does: "the first elements or units, all if there are fewer",
+		{name: "take",
 			eval: func(_ *scope, a []any) (any, error) { return part(a[0], 0, a[1].(int64)), nil }},
-		{signature: "skip(of: string|array, count: int): string|array", does: "what comes after the first elements or units",
+		{name: "skip",
 			eval: func(_ *scope, a []any) (any, error) { return part(a[0], a[1].(int64), int64(lengthOf(a[0]))), nil }},
-		{signature: "contains(in: any, item: any): bool", does: "whether an array has a value, an object a key (case does not count), or a text a part",
+		{name: "contains",
 			eval: contains},
-		{signature: "union(first: array|object, second: array|object, more?: array|object...): array|object",
-			does: "the elements of all arrays once, or objects merged, those in them too", eval: union},
-		{signature: "intersection(first: array|object, second: array|object, more?: array|object...): array|object",
-			does: "the elements or properties that all have", eval: intersection},
-		{signature: "range(start: int, count: int): array", does: "up to 10,000 integers from start on", eval: rangeOf},
-		{signature: "min(value: int|float|array...): int|float", does: "the smallest of numbers, or of an array of them",
+		{name: "union", eval: union},
+		{name: "intersection", eval: intersection},
+		{name: "range", eval: rangeOf},
+		{name: "min",
 			eval: func(_ *scope, a []any) (any, error) { return extreme("min", a, -1) }},
-		{signature: "max(value: int|float|array...): int|float", does: "the largest of numbers, or of an array of them",
+		{name: "max",
 			eval: func(_ *scope, a []any) (any, error) { return extreme("max", a, 1) }},
-		{signature: "flatten(list: array): array", does: "the elements of the arrays in an array", eval: flatten},
-		{signature: "distinct(list: array): array", does: "the array with each value once", eval: func(s *scope, a []any) (any, error) {
+		{name: "flatten", eval: flatten},
+		{name: "distinct", eval: func(s *scope, a []any) (any, error) {
 			return s.distinct(a[0].([]any))
 		}},
-		{signature: "indexFromEnd(list: array, place: int): any", does: "the element so many places from the end, 1 for the last",
+		{name: "indexFromEnd",
 			eval: func(_ *scope, a []any) (any, error) { return fromEnd("indexFromEnd", a) }},
-		{signature: "tryIndexFromEnd(list: array|null, place: int): any", does: "the same, or null if there is none",
+		{name: "tryIndexFromEnd",
 			eval: func(_ *scope, a []any) (any, error) {
 				if list, _ := a[0].([]any); a[1].(int64) < 1 || a[1].(int64) > int64(len(list)) {
 					return nil, nil
@@ -331,19 +329,19 @@ func fromEnd(name string, a []any) (any, error) {
 
 func objectFunctions() []function {
 	return []function{
-		{signature: "createObject(pair?: any...): object", does: "an object of keys, each followed by its value", eval: createObject,
+		{name: "createObject", eval: createObject,
 			takesLater: true},
-		{signature: "shallowMerge(list: array): object", does: "one object of the properties of several, the last one counts", eval: shallowMerge},
-		{signature: "items(of: object): array", does: "an object with key and value for each property, sorted by key", eval: items},
-		{signature: "objectKeys(of: object): array", does: "the keys, sorted", eval: func(_ *scope, a []any) (any, error) {
+		{name: "shallowMerge", eval: shallowMerge},
+		{name: "items", eval: items},
+		{name: "objectKeys", eval: func(_ *scope, a []any) (any, error) {
 			out := []any{}
 			for _, k := range sortedKeys(a[0].(*Object)) {
 				out = append(out, k)
 			}
 			return out, nil
 		}},
-		{signature: "coalesce(value?: any...): any", does: "the first value that is not null", eval: coalesce, takesLater: true},
-		{signature: "tryGet(of: any, key: any, more?: any...): any", does: "a property or an element, or null if the first key is not there",
+		{name: "coalesce", eval: coalesce, takesLater: true},
+		{name: "tryGet",
 			eval: tryGet, takesLater: true},
 	}
 }

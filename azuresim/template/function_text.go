@@ -44,42 +44,42 @@ func invariant(s string, to func(rune) rune) string {
 
 func textFunctions() []function {
 	return []function{
-		{signature: "concat(arg?: any...): string|array", does: "texts, integers and booleans joined; or arrays, one after the other", eval: concat},
-		{signature: "toLower(text: string): string", does: "the text in small letters", eval: func(_ *scope, a []any) (any, error) {
+		{name: "concat", eval: concat},
+		{name: "toLower", eval: func(_ *scope, a []any) (any, error) {
 			return invariant(a[0].(string), unicode.ToLower), nil
 		}},
-		{signature: "toUpper(text: string): string", does: "the text in capital letters", eval: func(_ *scope, a []any) (any, error) {
+		{name: "toUpper", eval: func(_ *scope, a []any) (any, error) {
 			return invariant(a[0].(string), unicode.ToUpper), nil
 		}},
-		{signature: "trim(text: string): string", does: "the text without white space around it", eval: func(_ *scope, a []any) (any, error) {
+		{name: "trim", eval: func(_ *scope, a []any) (any, error) {
 			return strings.TrimSpace(a[0].(string)), nil
 		}},
-		{signature: "replace(text: string, old: string, new: string): string", does: "the text with each old replaced; case counts", eval: replace},
-		{signature: "substring(text: string, start: int, length?: int): string", does: "the part of the text from start", eval: substring},
-		{signature: "indexOf(in: string|array, of: any): int", does: "where of is first, or -1; in texts case does not count, in arrays it does",
+		{name: "replace", eval: replace},
+		{name: "substring", eval: substring},
+		{name: "indexOf",
 			eval: func(s *scope, a []any) (any, error) { return indexOf("indexOf", a, false) }},
-		{signature: "lastIndexOf(in: string|array, of: any): int", does: "where of is last, or -1",
+		{name: "lastIndexOf",
 			eval: func(s *scope, a []any) (any, error) { return indexOf("lastIndexOf", a, true) }},
-		{signature: "startsWith(text: string, with: string): bool", does: "whether the text begins so; case does not count",
+		{name: "startsWith",
 			eval: func(_ *scope, a []any) (any, error) {
 				u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
 				return len(u) >= len(w) && slices.Equal(u[:len(w)], w), nil
 			}},
-		{signature: "endsWith(text: string, with: string): bool", does: "whether the text ends so; case does not count",
+		{name: "endsWith",
 			eval: func(_ *scope, a []any) (any, error) {
 				u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
 				return len(u) >= len(w) && slices.Equal(u[len(u)-len(w):], w), nil
 			}},
-		{signature: "padLeft(text: string|int, width: int, with?: string): string", does: "the text, filled up from the left to at most 16 characters",
+		{name: "padLeft",
 			eval: padLeft},
-		{signature: "split(text: string, by: string|array): array", does: "the parts of the text between one text, or any of several", eval: split},
-		{signature: "join(list: array, by: string): string", does: "texts, integers and booleans of an array as one text", eval: join},
-		{signature: "format(format: string, arg?: any...): string", does: "a composite format of .NET, in the invariant culture", eval: format},
-		{signature: "uniqueString(text: string...): string", does: "13 letters and digits that follow from the texts, the same as Azure's",
+		{name: "split", eval: split},
+		{name: "join", eval: join},
+		{name: "format", eval: format},
+		{name: "uniqueString",
 			eval: func(_ *scope, a []any) (any, error) { return uniqueString(joined(a)), nil }},
-		{signature: "guid(text: string...): string", does: "a UUID of version 5 that follows from the texts, the same as Azure's",
+		{name: "guid",
 			eval: func(_ *scope, a []any) (any, error) { return guid(joined(a)), nil }},
-		{signature: "newGuid(): string", does: "a random UUID; in defaults of parameters only", eval: newGUID},
+		{name: "newGuid", eval: newGUID},
 	}
 }
 
@@ -326,7 +326,7 @@ func newGUID(s *scope, _ []any) (any, error) {
 	return s.NewGUID(), nil
 }
 
-// errPlace is the error of a function that is not allowed where it stands.
+// errPlace is the error of a function that is not allowed where it is.
 func errPlace(name string) error {
 	return fmt.Errorf("the template function '%s' is not expected at this location", name)
 }

@@ -18,7 +18,7 @@ type schema struct {
 var typeNames = map[string]schema{"string": {kind: kindString}, "securestring": {kind: kindString, secure: true}, "int": {kind: kindInt},
 	"bool": {kind: kindBool}, "object": {kind: kindObject}, "secureobject": {kind: kindObject, secure: true}, "array": {kind: kindArray}}
 
-// maxReferences bounds how many definitions may stand between a $ref and the type.
+// maxReferences bounds how many definitions may be between a $ref and the type.
 const maxReferences = 32
 
 // typeOf reads a declaration; a $ref takes what it does not say from a definition.
@@ -47,7 +47,7 @@ func typeOf(template, def *Object) (*schema, error) {
 	}
 	s, ok := typeNames[strings.ToLower(merged.Text("type"))]
 	if !ok {
-		return nil, fmt.Errorf("requested value '%s' was not found among the types string, secureString, int, bool, object, secureObject and array",
+		return nil, fmt.Errorf("the type '%s' is none of string, secureString, int, bool, object, secureObject and array",
 			merged.Text("type"))
 	}
 	s.template, s.def = template, merged
@@ -226,12 +226,4 @@ func (t *schema) properties(o *Object, place string, bad func(string, ...any) er
 		}
 	}
 	return nil
-}
-
-// keysOf returns the keys; those of a nil object are none.
-func (o *Object) keysOf() []string {
-	if o == nil {
-		return nil
-	}
-	return o.keys
 }

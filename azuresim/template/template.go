@@ -47,6 +47,7 @@ type Template struct {
 	loops     map[string][]*Resource
 	evaluated *Object
 	busy      bool
+	level     int // how many deployments it is in
 }
 
 // Parameter is a parameter's declared type and value.
@@ -70,7 +71,7 @@ const (
 // copies and dependencies; nested deployments are expanded as well. Its errors are mistakes in
 // the template or its parameters.
 func New(template, given *Object, c Context) (*Template, error) {
-	t, err := build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil)
+	t, err := build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +80,13 @@ func New(template, given *Object, c Context) (*Template, error) {
 
 // build expands one template. outer is the scope that the expressions of a nested deployment are
 // evaluated in, if it is not that of its own.
-func build(template, given *Object, c *Context, r *run, outer *scope) (*Template, error) {
+func build(template, given *Object, c *Context, r *run, outer *scope, level int) (*Template, error) {
 	for _, key := range []string{"$schema", "contentVersion", "resources"} {
 		if _, ok := template.Get(key); !ok {
 			return nil, fmt.Errorf("required property '%s' not found in the template", key)
 		}
 	}
-	t := &Template{Context: c, outputs: template.Object("outputs"), byID: map[string]*Resource{}, byName: map[string]*Resource{},
+	t := &Template{Context: c, level: level, outputs: template.Object("outputs"), byID: map[string]*Resource{}, byName: map[string]*Resource{},
 		loops: map[string][]*Resource{}}
 	for _, key := range []string{"imports", "extensions"} {
 		if template.Object(key).Len() > 0 {
@@ -145,7 +146,7 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 	for name := range given.All() {
 		if _, ok := declared.Get(name); !ok {
 			return fmt.Errorf("the following parameters were supplied, but do not correspond to any parameters defined in the template: "+
-				"'%s'. The parameters defined in the template are: '%s'", name, declared.keysListOr())
+				"'%s'. The parameters defined in the template are: '%s'", name, declared.keysList())
 		}
 	}
 	for name, d := range declared.All() {
@@ -182,13 +183,6 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 	return nil
 }
 
-func (o *Object) keysListOr() string {
-	if o == nil {
-		return ""
-	}
-	return o.keysList()
-}
-
 // parameter returns a parameter, to be evaluated.
 func (s *scope) parameter(name string, def, given *Object) (*lazy, error) {
 	typ, err := typeOf(s.template, def)
@@ -210,7 +204,7 @@ func (s *scope) parameter(name string, def, given *Object) (*lazy, error) {
 			if err := typ.check(v, place); err != nil {
 				return nil, err
 			}
-			if typ.secure && s.HideSecrets && s.level == 0 {
+			if typ.secure && s.HideSecrets && s.resources.level == 0 {
 				return later{text: "parameters(" + showValue(name) + ")"}, nil
 			}
 			return v, nil
@@ -297,7 +291,7 @@ func (t *Template) expandAll(template *Object) error {
 			return err
 		}
 	}
-	if n := len(t.Resources); n > maxResources && t.scope.level == 0 {
+	if n := len(t.Resources); n > maxResources && t.level == 0 {
 		t.problem("the template has %d resources, more than the limit of %d", n, maxResources)
 	}
 	return nil
@@ -501,8 +495,7 @@ func (t *Template) sort() {
 	}
 }
 
-// through calls f for what r waits for: resources that are not deployed stand for those that they
-// depend on.
+// through calls f for what r waits for: in place of resources that are not deployed, those that they depend on.
 func through(r *Resource, f func(*Resource), visited map[*Resource]bool) {
 	for _, d := range r.on {
 		if visited[d] {

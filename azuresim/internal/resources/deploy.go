@@ -193,7 +193,7 @@ func send(ctx context.Context, s *engine.Server, method string, to engine.ID, ve
 	return engine.RoundTrip(s, req)
 }
 
-// madeBy returns the IDs of the resources that a resource of a template stands for.
+// madeBy returns the IDs of the resources that a resource of a template has made.
 func madeBy(s *engine.Server, r *template.Resource) []string {
 	if !r.IsDeployment() {
 		return []string{r.ID}

@@ -202,8 +202,8 @@ func environment() *template.Object {
 }
 
 // deploymentContext returns where a template is deployed to. What changes from call to call
-// follows from the seed and the time of the request, so that a deployment that is taken up again
-// makes the same names.
+// follows from the seed and the time of the request, so that a deployment that resumes makes the
+// same names.
 func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now time.Time) template.Context {
 	made := 0
 	c := template.Context{
