@@ -334,13 +334,6 @@ func withoutTemplate(v any) any {
 	return out
 }
 
-// trace evaluates the body to find what it refers to; nested templates are evaluated in their
-// own time.
-func (r *Resource) trace(s *scope) error {
-	_, err := r.bodyIn(s)
-	return err
-}
-
 // known returns what the template says of a resource that it deploys: the outputs of a nested
 // deployment, or its properties.
 func (r *Resource) known(full bool) (v any, sealed bool, err error) {

@@ -403,8 +403,9 @@ func (t *Template) order() error {
 func (t *Template) depend(r *Resource) error {
 	on := map[*Resource]bool{}
 	add := func(d *Resource) {
-		if d != r {
+		if d != r && !on[d] {
 			on[d] = true
+			r.on = append(r.on, d)
 		}
 	}
 	for _, d := range r.after {
@@ -450,11 +451,14 @@ func (t *Template) depend(r *Resource) error {
 	if !r.skipped && !r.Existing {
 		s := *r.scope
 		s.seen = add
-		if err := r.trace(&s); err != nil {
+		body, err := r.bodyIn(&s)
+		if err != nil {
 			return err
 		}
+		if !isLater(body) {
+			r.body = body
+		}
 	}
-	r.on = slices.DeleteFunc(slices.Clone(t.Resources), func(d *Resource) bool { return !on[d] })
 	return nil
 }
 
