@@ -3,6 +3,7 @@ package azuresim
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -116,5 +117,33 @@ func TestFailedDeployment(t *testing.T) {
 	}
 	if states["first"] != "Succeeded" || states["bad"] != "Failed" || len(states) != 2 {
 		t.Errorf("operations %v", states)
+	}
+}
+
+// TestExampleTemplates deploys the templates of the documentation, and asks what they would change
+// after that.
+func TestExampleTemplates(t *testing.T) {
+	for _, name := range []string{"windows-vm", "scale-sets", "image-build"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("../examples/templates/" + name + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := start(t, Config{})
+			defer a.Close()
+			a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+			body := `{"properties": {"mode": "Incremental", "template": ` + string(text) + `, "parameters": {"adminPassword": {"value": "Not-A-Secret-1"}}}}`
+			a.carried("POST", deploymentPath+"/validate", body)
+			a.carried("PUT", deploymentPath, body)
+			d := a.carried("GET", deploymentPath, "")
+			if state := value.Str(d, "properties", "provisioningState"); state != "Succeeded" || len(value.Items(d, "properties", "outputResources")) == 0 {
+				t.Fatalf("the deployment is %s: %v", state, value.At(d, "properties", "error"))
+			}
+			for _, c := range value.Items(a.carried("POST", deploymentPath+"/whatIf", body), "properties", "changes") {
+				if change := value.Str(c, "changeType"); change != "NoChange" && change != "Ignore" && len(value.Items(c, "delta")) > 1 {
+					t.Errorf("%s: %s %v", value.Str(c, "resourceId"), change, c["delta"])
+				}
+			}
+		})
 	}
 }
