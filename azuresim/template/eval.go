@@ -426,7 +426,7 @@ func (s *scope) call(c *call) (any, error) {
 		return s.laterOf(showCall(c.name, args))
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the template function '%s': %w", c.name, err)
 	}
 	if t, is := v.(string); is {
 		if len(t) > maxText {

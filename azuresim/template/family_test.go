@@ -12,7 +12,8 @@ import (
 func evaluated(t testing.TB, expression string) string {
 	t.Helper()
 	template := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
-		"parameters", NewObject("o", NewObject("type", "object", "defaultValue", NewObject("Name", "web", "n", int64(3), "list", []any{int64(1), "b"}))),
+		"parameters", NewObject("o", NewObject("type", "object", "defaultValue",
+			NewObject("Name", "web", "n", int64(3), "list", []any{int64(1), "b"}))),
 		"outputs", NewObject("o", NewObject("type", "object", "value", NewObject("v", expression))))
 	tmpl, err := New(template, nil, recordedIn(""))
 	if err != nil {
@@ -50,15 +51,20 @@ func TestFamilies(t *testing.T) {
 			{"[dataUriToString('data:;base64,YQ==')]", `"a"`}, {"[uriComponentToString('%41+')]", `"A "`}, {"[string(json('null'))]", "'Null'"},
 		},
 		"collections": {
-			{"[first(createArray())]", "null"}, {"[last('')]", `""`}, {"[skip(createArray(1, 2), -1)]", "[1,2]"}, {"[contains('abc', 'B')]", "false"},
-			{"[contains(parameters('o'), 'NAME')]", "true"}, {"[intersection('a', 'b')]", "expects its first"}, {"[distinct(createArray('a', 'A', 'a'))]", `["a","A"]`},
-			{"[max(createArray())]", "of numeric types"}, {"[flatten(createArray(1))]", "array of arrays"}, {"[tryIndexFromEnd(createArray(1), 2)]", "null"},
+			{"[first(createArray())]", "null"}, {"[last('')]", `""`}, {"[skip(createArray(1, 2), -1)]", "[1,2]"},
+			{"[contains('abc', 'B')]", "false"},
+			{"[contains(parameters('o'), 'NAME')]", "true"}, {"[intersection('a', 'b')]", "expects its first"},
+			{"[distinct(createArray('a', 'A', 'a'))]", `["a","A"]`},
+			{"[max(createArray())]", "of numeric types"}, {"[flatten(createArray(1))]", "array of arrays"},
+			{"[tryIndexFromEnd(createArray(1), 2)]", "null"},
 			{"[range(5, 2)]", "[5,6]"}, {"[indexOf(createArray('A'), 'a')]", "-1"},
 		},
 		"objects": {
-			{"[createObject('a')]", "even number"}, {"[union(createObject('a', createObject('b', 1)), createObject('A', createObject('c', 2)))]", `{"A":{"b":1,"c":2}}`},
+			{"[createObject('a')]", "even number"},
+			{"[union(createObject('a', createObject('b', 1)), createObject('A', createObject('c', 2)))]", `{"A":{"b":1,"c":2}}`},
 			{"[items(createObject('b', 1, 'a', 2))[0].key]", `"a"`}, {"[coalesce(null(), parameters('o').n)]", "3"},
-			{"[tryGet(parameters('o'), 'list', 1)]", `"b"`}, {"[tryGet(parameters('o'), 'x', 'y')]", "null"}, {"[shallowMerge(createArray(1))]", "array of objects"},
+			{"[tryGet(parameters('o'), 'list', 1)]", `"b"`}, {"[tryGet(parameters('o'), 'x', 'y')]", "null"},
+			{"[shallowMerge(createArray(1))]", "array of objects"},
 		},
 		"numbers": {
 			{"[add(1, 2)]", "3"}, {"[mul(9223372036854775807, 2)]", "overflowed"}, {"[mod(-7, 3)]", "-1"}, {"[mod(1, 0)]", "divide by zero"},
@@ -66,16 +72,20 @@ func TestFamilies(t *testing.T) {
 		},
 		"logic": {
 			{"[if(true(), 1, nope())]", "1"}, {"[or(true(), nope())]", "true"}, {"[and(true(), 1)]", "boolean"}, {"[equals(1, '1')]", "false"},
-			{"[less('a', 'B')]", "true"}, {"[greater('é', 'e')]", "true"}, {"[less('a-b', 'ab')]", "true"}, {"[less(1, 'a')]", "two numbers or two texts"},
+			{"[less('a', 'B')]", "true"}, {"[greater('é', 'e')]", "true"}, {"[less('a-b', 'ab')]", "true"},
+			{"[less(1, 'a')]", "two numbers or two texts"},
 		},
 		"times": {
-			{"[dateTimeAdd('2024-01-31', 'P1M', 'yyyy-MM-dd')]", `"2024-03-01"`}, {"[dateTimeAdd('2024-01-01T00:00:00+02:00', 'PT0S')]", `"2023-12-31T22:00:00Z"`},
+			{"[dateTimeAdd('2024-01-31', 'P1M', 'yyyy-MM-dd')]", `"2024-03-01"`},
+			{"[dateTimeAdd('2024-01-01T00:00:00+02:00', 'PT0S')]", `"2023-12-31T22:00:00Z"`},
 			{"[dateTimeToEpoch('1970-01-02T00:00:00Z')]", "86400"}, {"[dateTimeAdd('2024-01-01', 'PT')]", "ISO8601 Duration"},
 			{"[dateTimeAdd('2024-01-01T13:00:00Z', 'PT0S', 'hh tt')]", `"01 PM"`}, {"[utcNow()]", "not expected at this location"},
 		},
 		"networks": {
-			{"[cidrSubnet('10.0.0.0/8', 16, 1)]", `"10.1.0.0/16"`}, {"[cidrHost('10.0.0.0/24', 0)]", `"10.0.0.1"`}, {"[parseCidr('10.0.0.0/31').lastUsable]", `"10.0.0.0"`},
-			{"[parseCidr('10.0.0.0/255.255.0.0').cidr]", "16"}, {"[cidrSubnet('::/0', 64, 1)]", `"0:0:0:1::/64"`}, {"[parseCidr('x')]", "not valid"},
+			{"[cidrSubnet('10.0.0.0/8', 16, 1)]", `"10.1.0.0/16"`}, {"[cidrHost('10.0.0.0/24', 0)]", `"10.0.0.1"`},
+			{"[parseCidr('10.0.0.0/31').lastUsable]", `"10.0.0.0"`},
+			{"[parseCidr('10.0.0.0/255.255.0.0').cidr]", "16"}, {"[cidrSubnet('::/0', 64, 1)]", `"0:0:0:1::/64"`},
+			{"[parseCidr('x')]", "not valid"},
 		},
 		"lambdas": {
 			{"[map(range(0, 2), lambda('x', mul(lambdaVariables('X'), 2)))]", "[0,2]"}, {"[filter(createArray(1), lambda('x', 'y'))]", "Boolean"},
@@ -88,8 +98,10 @@ func TestFamilies(t *testing.T) {
 		"scopes": {
 			{"[resourceId('a', 'A.B/c/', 'd')]", `"/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/a/providers/A.B/c/d"`},
 			{"[subscriptionResourceId('Microsoft.Resources/resourceGroups', 'g')]", `"/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/g"`},
-			{"[resourceGroup().location]", `"westeurope"`}, {"[deployment().name]", `"dep1"`}, {"[copyIndex()]", "not valid"}, {"[managementGroup()]", "not expected"},
-			{"[uniqueString('a', 'b')]", `"i3z4v3sp6aooa"`}, {"[listKeys('x', '1').a]", `"[listKeys('x', '1').a]"`}, {"[reference('x').y]", `"[reference('x').y]"`},
+			{"[resourceGroup().location]", `"westeurope"`}, {"[deployment().name]", `"dep1"`}, {"[copyIndex()]", "not valid"},
+			{"[managementGroup()]", "not expected"},
+			{"[uniqueString('a', 'b')]", `"i3z4v3sp6aooa"`}, {"[listKeys('x', '1').a]", `"[listKeys('x', '1').a]"`},
+			{"[reference('x').y]", `"[reference('x').y]"`},
 		},
 	} {
 		t.Run(family, func(t *testing.T) {

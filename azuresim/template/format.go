@@ -9,7 +9,7 @@ import (
 
 // errFormat is the error of a composite format.
 func errFormat(why string) error {
-	return fmt.Errorf("unable to evaluate language function 'format': the format is invalid: '%s'", why)
+	return fmt.Errorf("the format is invalid: '%s'", why)
 }
 
 // maxWidth bounds the alignment in a composite format, as .NET does.
@@ -20,7 +20,7 @@ const maxWidth = 1_000_000
 func format(s *scope, a []any) (any, error) {
 	text, is := a[0].(string)
 	if !is {
-		return nil, fmt.Errorf("the template language function 'format' expects its first parameter to be of type 'String'")
+		return nil, fmt.Errorf("expects its first parameter to be of type 'String'")
 	}
 	var out strings.Builder
 	for i := 0; i < len(text); {

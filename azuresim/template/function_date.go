@@ -12,26 +12,24 @@ import (
 
 func dateFunctions() []function {
 	return []function{
-		{name: "utcNow",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.place&placeDefault == 0 {
-					return nil, errPlace("utcNow")
-				}
-				if s.Now.IsZero() {
-					return s.laterOf(showCall("utcNow", a))
-				}
-				if len(a) == 0 {
-					a = []any{"yyyyMMddTHHmmssZ"}
-				}
-				return dateText("utcNow", s.Now.UTC(), a[0].(string))
-			}},
+		{name: "utcNow", eval: func(s *scope, a []any) (any, error) {
+			if s.place&placeDefault == 0 {
+				return nil, errPlace("utcNow")
+			}
+			if s.Now.IsZero() {
+				return s.laterOf(showCall("utcNow", a))
+			}
+			if len(a) == 0 {
+				a = []any{"yyyyMMddTHHmmssZ"}
+			}
+			return dateText("utcNow", s.Now.UTC(), a[0].(string))
+		}},
 		{name: "dateTimeAdd", eval: dateTimeAdd},
 		{name: "dateTimeFromEpoch", eval: fromEpoch},
 		{name: "dateTimeToEpoch", eval: func(_ *scope, a []any) (any, error) {
 			t, ok := dateOf(a[0].(string))
 			if !ok {
-				return nil, fmt.Errorf("the template function 'dateTimeToEpoch' has an invalid parameter. The parameter is not a valid " +
-					"ISO8601 DateTime string")
+				return nil, fmt.Errorf("The parameter is not a valid ISO8601 DateTime string")
 			}
 			return t.Unix(), nil
 		}},
@@ -63,7 +61,7 @@ var durations = regexp.MustCompile(`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(
 
 func dateTimeAdd(_ *scope, a []any) (any, error) {
 	bad := func(which string, i int, what string) error {
-		return fmt.Errorf("the template function 'dateTimeAdd' has an invalid parameter. The %s parameter '%s' is no valid %s", which, a[i], what)
+		return fmt.Errorf("The %s parameter '%s' is no valid %s", which, a[i], what)
 	}
 	t, ok := dateOf(a[0].(string))
 	if !ok {
@@ -113,7 +111,7 @@ func fromEpoch(_ *scope, a []any) (any, error) {
 	if t := time.Unix(n, 0).UTC(); is && t.Year() >= 1 && t.Year() <= 9999 && n < 1<<40 && n > -1<<40 {
 		return t.Format("2006-01-02T15:04:05Z"), nil
 	}
-	return nil, fmt.Errorf("the template function 'dateTimeFromEpoch' has an invalid parameter: '%v' is no time in seconds from 1970", a[0])
+	return nil, fmt.Errorf("'%v' is no time in seconds from 1970", a[0])
 }
 
 // standardDates are the standard formats of a DateTimeOffset in the invariant culture.

@@ -69,8 +69,7 @@ func logicFunctions() []function {
 		{name: "or",
 			nodes: func(s *scope, c *call) (any, error) { return s.shortcut(c, "or", true) }},
 		{name: "if", nodes: choose},
-		{name: "equals",
-			eval: func(_ *scope, a []any) (any, error) { return equal(a[0], a[1]), nil }},
+		{name: "equals", eval: func(_ *scope, a []any) (any, error) { return equal(a[0], a[1]), nil }},
 		compared("less", func(o int) bool { return o < 0 }),
 		compared("lessOrEquals", func(o int) bool { return o <= 0 }),
 		compared("greater", func(o int) bool { return o > 0 }),
@@ -128,8 +127,7 @@ func choose(s *scope, c *call) (any, error) {
 		args := []any{v, s.attempt(c.args[1]), s.attempt(c.args[2])}
 		return s.laterOf(showCall(c.name, args))
 	}
-	return nil, fmt.Errorf("the template language function 'if' expects its first parameter to be of type 'boolean'. The provided value "+
-		"is of type '%s'", kindOf(v))
+	return nil, fmt.Errorf("expects its first parameter to be of type 'boolean'. The provided value is of type '%s'", kindOf(v))
 }
 
 // compare orders two numbers, or two texts as .NET's invariant culture does.
@@ -201,30 +199,24 @@ func lambdaFunctions() []function {
 					}
 				}
 				return nil, fmt.Errorf("the template function 'lambdaVariables' is not valid: there is no variable '%s'", a[0])
-			}},
-		{name: "map",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := []any{}
-				err := each("map", a, 0, func(_ int, _, v any) error { out = append(out, v); return nil })
-				return out, err
-			}},
-		{name: "filter",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := []any{}
-				err := each("filter", a, kindBool, func(_ int, e, v any) error {
-					if v == true {
-						out = append(out, e)
-					}
-					return nil
-				})
-				return out, err
-			}},
-		{name: "reduce",
-			eval: reduce},
-		{name: "sort",
-			eval: sortList},
-		{name: "toObject",
-			eval: toObject},
+			}}, {name: "map", eval: func(_ *scope, a []any) (any, error) {
+			out := []any{}
+			err := each("map", a, 0, func(_ int, _, v any) error { out = append(out, v); return nil })
+			return out, err
+		}},
+		{name: "filter", eval: func(_ *scope, a []any) (any, error) {
+			out := []any{}
+			err := each("filter", a, kindBool, func(_ int, e, v any) error {
+				if v == true {
+					out = append(out, e)
+				}
+				return nil
+			})
+			return out, err
+		}},
+		{name: "reduce", eval: reduce},
+		{name: "sort", eval: sortList},
+		{name: "toObject", eval: toObject},
 		{name: "groupBy", eval: func(_ *scope, a []any) (any, error) {
 			out := &Object{}
 			err := each("groupBy", a, kindString, func(_ int, e, v any) error {
@@ -235,22 +227,21 @@ func lambdaFunctions() []function {
 			})
 			return out, err
 		}},
-		{name: "mapValues",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := &Object{}
-				l, err := lambdaOf("mapValues", a[1], 1, 1)
+		{name: "mapValues", eval: func(_ *scope, a []any) (any, error) {
+			out := &Object{}
+			l, err := lambdaOf("mapValues", a[1], 1, 1)
+			if err != nil {
+				return nil, err
+			}
+			for k, v := range a[0].(*Object).All() {
+				w, err := l.apply(v)
 				if err != nil {
 					return nil, err
 				}
-				for k, v := range a[0].(*Object).All() {
-					w, err := l.apply(v)
-					if err != nil {
-						return nil, err
-					}
-					out.Set(k, w)
-				}
-				return out, nil
-			}},
+				out.Set(k, w)
+			}
+			return out, nil
+		}},
 	}
 }
 
@@ -263,7 +254,7 @@ func makeLambda(s *scope, c *call) (any, error) {
 		}
 		name, is := v.(string)
 		if !is {
-			return nil, fmt.Errorf("the template language function 'lambda' expects names of variables to be texts, not '%s'", kindOf(v))
+			return nil, fmt.Errorf("expects names of variables to be texts, not '%s'", kindOf(v))
 		}
 		l.names = append(l.names, name)
 	}

@@ -28,20 +28,14 @@ func scopeFunctions() []function {
 		{name: "deployer", eval: func(s *scope, _ []any) (any, error) {
 			return s.givenOr(s.Deployer, "deployer()")
 		}},
-		{name: "managementGroup",
-			eval: func(*scope, []any) (any, error) { return nil, errPlace("managementGroup") }},
-		{name: "resourceId",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
-		{name: "subscriptionResourceId",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
-		{name: "tenantResourceId",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
-		{name: "managementGroupResourceId",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("managementGroupResourceId", a, 1) }},
-		{name: "extensionResourceId",
-			eval: func(s *scope, a []any) (any, error) {
-				return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
-			}},
+		{name: "managementGroup", eval: func(*scope, []any) (any, error) { return nil, errPlace("managementGroup") }},
+		{name: "resourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
+		{name: "subscriptionResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
+		{name: "tenantResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
+		{name: "managementGroupResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("managementGroupResourceId", a, 1) }},
+		{name: "extensionResourceId", eval: func(s *scope, a []any) (any, error) {
+			return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
+		}},
 	}
 }
 
@@ -75,16 +69,14 @@ func copyIndex(s *scope, a []any) (any, error) {
 		offset, ok = n, ok && is
 	}
 	if !ok {
-		return nil, errors.New("unable to evaluate template language function 'copyIndex': the first parameter should be a string and the " +
-			"second one should be an integer")
+		return nil, errors.New("the first parameter should be a string and the second one should be an integer")
 	}
 	for i := len(s.loops) - 1; i >= 0; i-- {
 		if l := s.loops[i]; name == "" && l.of == loopWhole || name != "" && strings.EqualFold(l.name, name) {
 			return l.index + offset, nil
 		}
 	}
-	return nil, fmt.Errorf("the template language function 'copyIndex' has an invalid argument. The provided copy name '%s' doesn't exist "+
-		"in the resource", name)
+	return nil, fmt.Errorf("has an invalid argument. The provided copy name '%s' doesn't exist in the resource", name)
 }
 
 func resourceGroup(s *scope, a []any) (any, error) {
@@ -243,28 +235,23 @@ type Live interface {
 
 func resourceFunctions() []function {
 	return []function{
-		{name: "reference",
-			eval: reference},
-		{name: "references",
-			eval: references},
+		{name: "reference", eval: reference},
+		{name: "references", eval: references},
 		{name: "resourceInfo", eval: resourceInfo},
 		{name: "pickZones", eval: pickZones},
-		{name: "providers",
-			eval: func(*scope, []any) (any, error) { return nil, errLater }},
-		{name: "toLogicalZone",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.live == nil {
-					return nil, errLater
-				}
-				return a[2].(string)[strings.LastIndexByte(a[2].(string), 'z')+1:], nil
-			}},
-		{name: "toPhysicalZone",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.live == nil {
-					return nil, errLater
-				}
-				return a[1].(string) + "-az" + a[2].(string), nil
-			}},
+		{name: "providers", eval: func(*scope, []any) (any, error) { return nil, errLater }},
+		{name: "toLogicalZone", eval: func(s *scope, a []any) (any, error) {
+			if s.live == nil {
+				return nil, errLater
+			}
+			return a[2].(string)[strings.LastIndexByte(a[2].(string), 'z')+1:], nil
+		}},
+		{name: "toPhysicalZone", eval: func(s *scope, a []any) (any, error) {
+			if s.live == nil {
+				return nil, errLater
+			}
+			return a[1].(string) + "-az" + a[2].(string), nil
+		}},
 	}
 }
 
@@ -359,7 +346,7 @@ func pickZones(s *scope, a []any) (any, error) {
 	}
 	zones := []any{"1", "2", "3"}
 	if count < 1 || offset < 0 || offset+count > int64(len(zones)) {
-		return nil, fmt.Errorf("the template language function 'pickZones' finds %d zones in %s", len(zones), a[2])
+		return nil, fmt.Errorf("finds %d zones in %s", len(zones), a[2])
 	}
 	return zones[offset : offset+count], nil
 }

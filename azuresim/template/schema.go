@@ -47,8 +47,7 @@ func typeOf(template, def *Object) (*schema, error) {
 	}
 	s, ok := typeNames[strings.ToLower(merged.Text("type"))]
 	if !ok {
-		return nil, fmt.Errorf("the type '%s' is none of string, secureString, int, bool, object, secureObject and array",
-			merged.Text("type"))
+		return nil, fmt.Errorf("the type '%s' is none of string, secureString, int, bool, object, secureObject and array", merged.Text("type"))
 	}
 	s.template, s.def = template, merged
 	return &s, nil

@@ -31,6 +31,11 @@ type function struct {
 	min, max        int // max is -1 without a limit
 }
 
+// pure returns the code of a function that depends on its arguments alone and cannot fail.
+func pure(do func(a []any) any) func(*scope, []any) (any, error) {
+	return func(_ *scope, a []any) (any, error) { return do(a), nil }
+}
+
 // where says where a function is known.
 type where uint8
 
