@@ -7,12 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
+
+	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
 const (
 	deploymentPath = "resourcegroups/g/providers/Microsoft.Resources/deployments/d"
-	templateHead   = `"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", "contentVersion": "1.0.0.0", `
+	templateHead   = `"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", ` +
+		`"contentVersion": "1.0.0.0", `
 )
 
 // deploymentOf returns the body of a deployment of a template.
@@ -22,7 +26,8 @@ func deploymentOf(template string) string {
 
 const networkTemplate = `"languageVersion": "2.0", "resources": {
 	"rt": {"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "rt", "location": "westeurope",
-		"tags": {"a": "1"}, "properties": {"routes": [{"name": "r", "properties": {"addressPrefix": "10.9.0.0/16", "nextHopType": "VnetLocal"}}]}},
+		"tags": {"a": "1"},
+		"properties": {"routes": [{"name": "r", "properties": {"addressPrefix": "10.9.0.0/16", "nextHopType": "VnetLocal"}}]}},
 	"v": {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-09-01", "name": "v", "location": "[resourceGroup().location]",
 		"properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {
 			"addressPrefix": "10.0.0.0/24", "routeTable": {"id": "[resourceInfo('rt').id]"}}}]}, "dependsOn": ["rt"]}},
@@ -64,6 +69,49 @@ func TestWhatIf(t *testing.T) {
 	text, err := json.Marshal(value.At(d, "properties", "outputs"))
 	if err != nil || !strings.Contains(string(text), "order") {
 		t.Errorf("outputs %s, %v", text, err)
+	}
+}
+
+// TestWhatIfBySDK asks as Azure's SDK does, and for a deployment to the subscription too.
+func TestWhatIfBySDK(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	c, err := armresources.NewDeploymentsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template any
+	if err := json.Unmarshal([]byte(`{`+templateHead+networkTemplate+`}`), &template); err != nil {
+		t.Fatal(err)
+	}
+	properties := &armresources.DeploymentWhatIfProperties{Mode: new(armresources.DeploymentModeIncremental), Template: template}
+	poller, err := c.BeginWhatIf(t.Context(), "g", "d", armresources.DeploymentWhatIf{Properties: properties}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := poller.PollUntilDone(t.Context(), nil)
+	if err != nil || len(got.Properties.Changes) != 2 || *got.Properties.Changes[0].ChangeType != armresources.ChangeTypeCreate {
+		t.Errorf("changes %+v, %v", got.Properties, err)
+	}
+	group := map[string]any{"$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
+		"contentVersion": "1.0.0.0", "resources": []any{map[string]any{"type": "Microsoft.Resources/resourceGroups",
+			"apiVersion": "2022-09-01", "name": "made", "location": "[deployment().location]"}}}
+	made, err := c.BeginCreateOrUpdateAtSubscriptionScope(t.Context(), "s", armresources.Deployment{Location: new("northeurope"),
+		Properties: &armresources.DeploymentProperties{Mode: new(armresources.DeploymentModeIncremental), Template: group}}, nil)
+	if err == nil {
+		_, err = made.PollUntilDone(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := a.carried("GET", "resourcegroups/made", ""); value.Str(g, "location") != "northeurope" {
+		t.Errorf("the group that the deployment made: %v", g)
+	}
+	pager := c.NewListAtSubscriptionScopePager(nil)
+	page, err := pager.NextPage(t.Context())
+	if err != nil || len(page.Value) != 1 {
+		t.Errorf("deployments of the subscription: %v, %v", page.Value, err)
 	}
 }
 
@@ -132,11 +180,13 @@ func TestExampleTemplates(t *testing.T) {
 			a := start(t, Config{})
 			defer a.Close()
 			a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
-			body := `{"properties": {"mode": "Incremental", "template": ` + string(text) + `, "parameters": {"adminPassword": {"value": "Not-A-Secret-1"}}}}`
+			body := `{"properties": {"mode": "Incremental", "template": ` + string(text) + `,
+				"parameters": {"adminPassword": {"value": "Not-A-Secret-1"}}}}`
 			a.carried("POST", deploymentPath+"/validate", body)
 			a.carried("PUT", deploymentPath, body)
 			d := a.carried("GET", deploymentPath, "")
-			if state := value.Str(d, "properties", "provisioningState"); state != "Succeeded" || len(value.Items(d, "properties", "outputResources")) == 0 {
+			state, made := value.Str(d, "properties", "provisioningState"), value.Items(d, "properties", "outputResources")
+			if state != "Succeeded" || len(made) == 0 {
 				t.Fatalf("the deployment is %s: %v", state, value.At(d, "properties", "error"))
 			}
 			for _, c := range value.Items(a.carried("POST", deploymentPath+"/whatIf", body), "properties", "changes") {

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,7 +98,8 @@ func TestFamilies(t *testing.T) {
 		},
 		"scopes": {
 			{"[resourceId('a', 'A.B/c/', 'd')]", `"/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/a/providers/A.B/c/d"`},
-			{"[subscriptionResourceId('Microsoft.Resources/resourceGroups', 'g')]", `"/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/g"`},
+			{"[subscriptionResourceId('Microsoft.Resources/resourceGroups', 'g')]",
+				`"/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/g"`},
 			{"[resourceGroup().location]", `"westeurope"`}, {"[deployment().name]", `"dep1"`}, {"[copyIndex()]", "not valid"},
 			{"[managementGroup()]", "not expected"},
 			{"[uniqueString('a', 'b')]", `"i3z4v3sp6aooa"`}, {"[listKeys('x', '1').a]", `"[listKeys('x', '1').a]"`},
@@ -106,8 +108,8 @@ func TestFamilies(t *testing.T) {
 	} {
 		t.Run(family, func(t *testing.T) {
 			for _, row := range rows {
-				if got := evaluated(t, row[0]); got != row[1] && (strings.ContainsAny(row[1][:1], `"[{0123456789-tfn`) && !strings.Contains(row[1], " ") ||
-					!strings.Contains(got, row[1])) {
+				// What is no JSON is a part of an error.
+				if got := evaluated(t, row[0]); got != row[1] && (json.Valid([]byte(row[1])) || !strings.Contains(got, row[1])) {
 					t.Errorf("%s: %s, want %s", row[0], got, row[1])
 				}
 			}
@@ -163,8 +165,9 @@ func TestHostileTemplates(t *testing.T) {
 		"literals":           template("variables", literals),
 		"what is known later": template("outputs", NewObject("o", NewObject("type", "string", "value", "[concat("+
 			strings.Repeat("reference('x').y, ", 2000)+"'')]"))),
-		"lambdas in lambdas":   output("[map(range(0, 10000), lambda('x', map(range(0, 10000), lambda('y', 1))))]"),
-		"a long text":          output("[map(range(0, 10000), lambda('x', replace('" + strings.Repeat("a", 1000) + "', 'a', '" + strings.Repeat("b", 4000) + "')))]"),
+		"lambdas in lambdas": output("[map(range(0, 10000), lambda('x', map(range(0, 10000), lambda('y', 1))))]"),
+		"a long text": output("[map(range(0, 10000), lambda('x', replace('" + strings.Repeat("a", 1000) + "', 'a', '" +
+			strings.Repeat("b", 4000) + "')))]"),
 		"a wide format":        output("[map(range(0, 1000), lambda('x', format('{0,999999}', 1)))]"),
 		"levels":               nested,
 		"a function of itself": function,
@@ -278,7 +281,8 @@ func BenchmarkExpand(b *testing.B) {
 		"location", "[resourceGroup().location]", "copy", NewObject("name", "nics", "count", int64(800)),
 		"properties", NewObject("ipConfigurations", []any{NewObject("name", "[concat('ip', copyIndex())]", "properties", NewObject(
 			"subnet", NewObject("id", "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', format('s{0}', mod(copyIndex(), 8)))]"),
-			"privateIPAddress", "[cidrHost('10.0.0.0/16', copyIndex())]", "label", "[toLower(uniqueString(resourceGroup().id, string(copyIndex())))]"))}))}))
+			"privateIPAddress", "[cidrHost('10.0.0.0/16', copyIndex())]",
+			"label", "[toLower(uniqueString(resourceGroup().id, string(copyIndex())))]"))}))}))
 	for b.Loop() {
 		o, err := DecodeObject(text)
 		if err != nil {

@@ -32,7 +32,9 @@ func scopeFunctions() []function {
 		{name: "resourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
 		{name: "subscriptionResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
 		{name: "tenantResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
-		{name: "managementGroupResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("managementGroupResourceId", a, 1) }},
+		{name: "managementGroupResourceId", eval: func(s *scope, a []any) (any, error) {
+			return s.resourceID("managementGroupResourceId", a, 1)
+		}},
 		{name: "extensionResourceId", eval: func(s *scope, a []any) (any, error) {
 			return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
 		}},

@@ -403,3 +403,9 @@ func Of(v any) any {
 	}
 	return v
 }
+
+// tooLarge reports an integer of more than 64 bits.
+func tooLarge(v any) bool {
+	_, is := v.(*big.Int)
+	return is
+}

@@ -419,7 +419,8 @@ func asError(e *Error) error {
 // find them without regard to it.
 var spellings = func() map[string]string {
 	out := map[string]string{}
-	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod", "ipConfigurations",
+	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod",
+		"ipConfigurations",
 		"frontendIPConfigurations", "frontendIPConfiguration", "loadBalancerBackendAddressPools", "networkSecurityGroup", "dnsSettings",
 		"addressPrefix", "addressPrefixes", "addressSpace", "domainNameLabel", "hardwareProfile", "vmSize", "storageProfile", "osProfile",
 		"networkProfile", "imageReference", "adminUsername", "adminPassword", "computerName", "createOption"} {

@@ -183,7 +183,8 @@ func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r *
 }
 
 // send sends a request as a deployment does.
-func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (*http.Response, error) {
+func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (
+	*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "https://localhost"+to.Escaped()+"?api-version="+version, bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -76,8 +76,11 @@ func exportTemplate(c *engine.Request, id engine.ID) *engine.Error {
 	if d == nil {
 		return errDeploymentNotFound(id)
 	}
-	text, _ := d.Hidden["template"].(string)
-	c.Reply(http.StatusOK, value.Object{"template": json.RawMessage(text)})
+	kept := d.Hidden["template"] // an object, if an earlier version kept it
+	if text, is := kept.(string); is {
+		kept = json.RawMessage(text)
+	}
+	c.Reply(http.StatusOK, value.Object{"template": kept})
 	return nil
 }
 
@@ -112,7 +115,7 @@ type request struct {
 
 // readRequest reads the body of a request about a deployment.
 func readRequest(c *engine.Request) (*request, *engine.Error) {
-	data, e := c.Text()
+	data, e := engine.BodyText(c)
 	if e != nil {
 		return nil, e
 	}
@@ -124,7 +127,8 @@ func readRequest(c *engine.Request) (*request, *engine.Error) {
 	if link := p.Object("templateLink"); link != nil || p.Object("parametersLink") != nil {
 		return nil, engine.ErrUnsupported("templates by link: nothing leaves this machine")
 	}
-	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"), location: body.Text("location"), body: body}
+	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"),
+		location: body.Text("location"), body: body}
 	if r.template == nil {
 		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid: properties.template is missing.")
 	}
@@ -197,7 +201,8 @@ func environment() *template.Object {
 		"portal", "https://portal.azure.com", "resourceManager", "https://management.azure.com/",
 		"authentication", template.NewObject("loginEndpoint", "https://login.microsoftonline.com/", "tenant", "common",
 			"audiences", []any{"https://management.core.windows.net/", "https://management.azure.com/"}, "identityProvider", "AAD"),
-		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net", "sqlServerHostname", ".database.windows.net",
+		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net",
+			"sqlServerHostname", ".database.windows.net",
 			"acrLoginServer", ".azurecr.io", "azureDatalakeStoreFileSystem", "azuredatalakestore.net"))
 }
 
