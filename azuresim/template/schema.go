@@ -11,12 +11,15 @@ type schema struct {
 	template *Object
 	def      *Object
 	kind     kind
-	secure   bool
+	// name is the type as answers about deployments spell it.
+	name   string
+	secure bool
 }
 
 // typeNames are the types of parameters and outputs.
-var typeNames = map[string]schema{"string": {kind: kindString}, "securestring": {kind: kindString, secure: true}, "int": {kind: kindInt},
-	"bool": {kind: kindBool}, "object": {kind: kindObject}, "secureobject": {kind: kindObject, secure: true}, "array": {kind: kindArray}}
+var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, "int": {kind: kindInt, name: "Int"},
+	"bool": {kind: kindBool, name: "Bool"}, "object": {kind: kindObject, name: "Object"}, "array": {kind: kindArray, name: "Array"},
+	"securestring": {kind: kindString, name: "SecureString", secure: true}, "secureobject": {kind: kindObject, name: "SecureObject", secure: true}}
 
 // maxReferences bounds how many definitions may be between a $ref and the type.
 const maxReferences = 32
@@ -51,12 +54,6 @@ func typeOf(template, def *Object) (*schema, error) {
 	}
 	s.template, s.def = template, merged
 	return &s, nil
-}
-
-// name returns the type as answers about deployments spell it: String for string.
-func (t *schema) name() string {
-	n := t.def.Text("type")
-	return strings.ToUpper(n[:1]) + n[1:]
 }
 
 func (t *schema) nullable() bool {

@@ -172,7 +172,7 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 		if typ.secure {
 			v = nil
 		}
-		t.Parameters = append(t.Parameters, Parameter{name, typ.name(), v})
+		t.Parameters = append(t.Parameters, Parameter{name, typ.name, v})
 	}
 	for _, l := range s.variables.All() {
 		if _, err := s.force(l.(*lazy)); err != nil {
@@ -430,7 +430,7 @@ func (t *Template) output(name string, def *Object, live Live) (o Output, ok boo
 	if err != nil {
 		return o, false, fmt.Errorf("the template %s: %w", place, err)
 	}
-	o = Output{Name: name, Type: typ.name(), Secure: typ.secure}
+	o = Output{Name: name, Type: typ.name, Secure: typ.secure}
 	if c, has := def.Get("condition"); has {
 		v, err := s.value(c)
 		if err != nil || v == false {
