@@ -197,3 +197,45 @@ func TestExampleTemplates(t *testing.T) {
 		})
 	}
 }
+
+// TestOldTemplates deploys what templates of ten years ago have: an account without a kind, a
+// retired size, disks without names in a loop, and disks that are blobs.
+func TestOldTemplates(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, deploymentOf(`"variables": {"account": "[concat('st', uniqueString(resourceGroup().id))]"}, "resources": [
+		{"type": "Microsoft.Storage/storageAccounts", "apiVersion": "2015-06-15", "name": "[variables('account')]", "location": "westeurope",
+			"properties": {"accountType": "Standard_LRS"}},
+		{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2015-06-15", "name": "v", "location": "westeurope", "properties": {
+			"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}]}},
+		{"type": "Microsoft.Network/networkInterfaces", "apiVersion": "2015-06-15", "name": "[concat('nic', copyIndex())]",
+			"location": "westeurope", "copy": {"name": "nics", "count": 2}, "dependsOn": ["v"], "properties": {"ipConfigurations": [{
+				"name": "ip", "properties": {"privateIpAddress": "[concat('10.0.0.', copyIndex(10))]", "privateIPAllocationMethod": "Static",
+				"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', 's')]"}}}]}},
+		{"type": "Microsoft.Compute/virtualMachines", "apiVersion": "2015-06-15", "name": "[concat('vm', copyIndex())]",
+			"location": "westeurope", "copy": {"name": "vms", "count": 2}, "dependsOn": ["nics", "[variables('account')]"], "properties": {
+			"hardwareProfile": {"vmSize": "Standard_A1"},
+			"osProfile": {"computerName": "[concat('vm', copyIndex())]", "adminUsername": "casement", "adminPassword": "Not-A-Secret-1"},
+			"storageProfile": {
+				"imageReference": {"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2012-R2-Datacenter", "version": "latest"},
+				"osDisk": {"name": "osdisk", "createOption": "FromImage", "vhd": {
+					"uri": "[concat(reference(variables('account')).primaryEndpoints.blob, 'vhds/os', copyIndex(), '.vhd')]"}},
+				"dataDisks": [{"lun": 0, "createOption": "Empty", "diskSizeGB": 8}, {"lun": 1, "createOption": "Empty", "diskSizeGB": 8}]},
+			"networkProfile": {"networkInterfaces": [{
+				"id": "[resourceId('Microsoft.Network/networkInterfaces', concat('nic', copyIndex()))]"}]}}}],
+		"outputs": {"key": {"type": "string", "value": "[listKeys(variables('account'), '2015-06-15').key1]"}}`))
+	d := a.carried("GET", deploymentPath, "")
+	if value.Str(d, "properties", "provisioningState") != "Succeeded" || value.Str(d, "properties", "outputs", "key", "value") == "" {
+		t.Fatalf("the deployment: %v", d["properties"])
+	}
+	if disks := value.Items(a.carried("GET", "resourcegroups/g/providers/Microsoft.Compute/disks", ""), "value"); len(disks) != 4 {
+		t.Errorf("%d managed disks, want the 4 for data", len(disks))
+	}
+	for i, want := range []string{"10.0.0.10", "10.0.0.11"} {
+		nic := a.carried("GET", fmt.Sprintf("resourcegroups/g/providers/Microsoft.Network/networkInterfaces/nic%d", i), "")
+		if got := fmt.Sprint(nic["properties"]); !strings.Contains(got, want) {
+			t.Errorf("nic%d has not the address %s: %s", i, want, got)
+		}
+	}
+}

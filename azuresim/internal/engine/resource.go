@@ -429,7 +429,8 @@ var spellings = func() map[string]string {
 	return out
 }()
 
-// respell gives fields the case in which they are read here.
+// respell gives fields the case in which they are read here. Keys of tags and settings are their
+// owner's own.
 func respell(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -438,7 +439,9 @@ func respell(v any) {
 		}
 	case value.Object:
 		for k, e := range v {
-			respell(e)
+			if k != "tags" && k != "settings" && k != "protectedSettings" {
+				respell(e)
+			}
 			if n := spellings[value.Lower(k)]; n != "" && n != k && v[n] == nil {
 				v[n] = e
 				delete(v, k)
