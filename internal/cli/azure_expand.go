@@ -105,7 +105,7 @@ func refusals(all []expansion) error {
 	for _, x := range all {
 		switch {
 		case x.Error != "":
-			out = append(out, fmt.Errorf("%s: %s", x.File, x.Error))
+			out = append(out, errors.New(x.Error)) // which names the file
 		case len(x.Diagnostics) > 0:
 			out = append(out, fmt.Errorf("%s: %s", x.File, x.Diagnostics[0].Message))
 		}
