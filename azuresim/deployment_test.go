@@ -108,6 +108,14 @@ func TestWhatIfBySDK(t *testing.T) {
 	if g := a.carried("GET", "resourcegroups/made", ""); value.Str(g, "location") != "northeurope" {
 		t.Errorf("the group that the deployment made: %v", g)
 	}
+	o, err := armresources.NewDeploymentOperationsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := o.NewListAtSubscriptionScopePager("s", nil).NextPage(t.Context())
+	if err != nil || len(operations.Value) != 1 {
+		t.Errorf("operations of the deployment: %v, %v", operations.Value, err)
+	}
 	pager := c.NewListAtSubscriptionScopePager(nil)
 	page, err := pager.NextPage(t.Context())
 	if err != nil || len(page.Value) != 1 {

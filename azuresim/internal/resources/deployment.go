@@ -46,10 +46,10 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 }
 
 // answerDeployment answers the list of a deployment's operations, which has no
-// provider in its path.
+// provider in its path but for deployments to a subscription.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 	id := c.Id
-	if id.Namespace != "" || len(id.Types) != 2 || len(id.Names) != 1 ||
+	if id.Namespace != "" && value.Lower(id.Namespace) != value.Lower(resourcesSpace) || len(id.Types) != 2 || len(id.Names) != 1 ||
 		value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" ||
 		c.HTTP.Method != http.MethodGet {
 		return false, nil
