@@ -41,21 +41,31 @@ programs: bin/casement-manager ## Build what clusterctl and its images stand for
 demo: build ## From nothing to a Windows cluster that serves a page
 	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
+recording: build ## Run the demo and write docs/demo.svg, the recording that the README shows
+	PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
+
 down: ## End the local plane and delete its state
 	bin/casement down --purge
 
 unit: ## The tests that need no built program, without the race detector
 	go test $$(hack/unit.sh)
 
+fuzz: ## Mutated scripts and documents of all kinds that guests interpret; N each, SEED, INPUTS=DIR with more
+	go test ./test/emulator/mutants -count=1 -timeout 24h -run TestMutants -mutants $(or $(N),100000) -seed $(or $(SEED),1) $(if $(INPUTS),-inputs $(abspath $(INPUTS)))
+
 ifdef PKG
-test:
-	go test -race -timeout 30m $(PKG) -run '$(RUN)'
+test race: PACKAGES = $(PKG) -run '$(RUN)'
 else
-test: build ## Vet, lint, and every test with the race detector; PKG=./internal/x RUN=TestY for some
-	go vet $(OWN)
-	$(MAKE) lint
-	go test -race -timeout 30m $(OWN)
+test race: build
 endif
+PACKAGES = $(OWN)
+
+test: ## Vet, and every test; PKG=./internal/x/... RUN=TestY for some
+	go vet $(if $(PKG),$(PKG),$(OWN))
+	hack/test.sh -timeout 30m $(PACKAGES)
+
+race: ## The tests of 'make test' with the race detector; PKG= RUN= for some
+	hack/test.sh -race -timeout 45m $(PACKAGES)
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/e2e/matrix -full -templates "$(TEMPLATES)"
@@ -106,8 +116,8 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name
-	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi
+e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
+	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi $(if $(UPSTREAM),-upstream)
 
 e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=
 	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(WORKERS),-workers $(WORKERS)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
@@ -188,4 +198,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE

@@ -77,9 +77,9 @@ var fences = []fence{
 	},
 	{
 		name: "azuresim imports nothing of casement",
-		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/sim/limit"},
-		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates " +
-			"and for bounds of servers, serve both",
+		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/private", "internal/limit"},
+		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates, " +
+			"private files and bounds of servers, serve both",
 	},
 	{
 		name: "the engine knows no resource provider",

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -158,11 +157,6 @@ func (a *Azure) Close() error {
 
 // open starts the engine with the providers.
 func open(cfg Config) (*engine.Server, error) {
-	if cfg.Dir != "" {
-		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the local Azure's state: %w", err)
-		}
-	}
 	return engine.Open(engine.Options{
 		Dir: cfg.Dir, Log: cfg.Log, Clock: cfg.Clock, Latency: cfg.Latency, Throttle: cfg.Throttle,
 		TenantID: cfg.TenantID, Subscriptions: cfg.Subscriptions, Faults: cfg.Faults,

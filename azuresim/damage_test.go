@@ -113,12 +113,13 @@ func TestRandomlyDamagedDatabase(t *testing.T) {
 func TestHalfACA(t *testing.T) {
 	other, _ := filled(t)
 	for name, corrupt := range map[string]func(dir string) error{
-		"no key":        func(dir string) error { return os.Remove(filepath.Join(dir, "ca.key")) },
-		"empty key":     func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 0) },
-		"cut key":       func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 60) },
-		"cut cert":      func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.crt"), 60) },
-		"empty cert":    func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.crt"), 0) },
-		"another's key": func(dir string) error { return os.Rename(filepath.Join(other, "ca.key"), filepath.Join(dir, "ca.key")) },
+		"no certificate": func(dir string) error { return os.Remove(filepath.Join(dir, "ca.crt")) },
+		"no key":         func(dir string) error { return os.Remove(filepath.Join(dir, "ca.key")) },
+		"empty key":      func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 0) },
+		"cut key":        func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 60) },
+		"cut cert":       func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.crt"), 60) },
+		"empty cert":     func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.crt"), 0) },
+		"another's key":  func(dir string) error { return os.Rename(filepath.Join(other, "ca.key"), filepath.Join(dir, "ca.key")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -149,5 +150,38 @@ func TestHalfACA(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLostDatabase: a start does not take an Azure whose resources are gone for a new one.
+func TestLostDatabase(t *testing.T) {
+	dir, _ := filled(t)
+	if err := os.Remove(filepath.Join(dir, "azure.db")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(Config{Dir: dir, Host: newRack()})
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "azure.db")+" is gone") {
+		t.Fatalf("the error is %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "azure.db")); err == nil {
+		t.Error("an empty database was made")
+	}
+}
+
+func TestBrokenClientSecret(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty": "", "cut": "ABCDEFGH", "zeros": strings.Repeat("\x00", 26), "text": strings.Repeat("not a secret ", 4),
+		"broken in the middle": "ABCDEFGHIJKLM\xffNOPQRSTUVWXYZ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "client-secret"), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := open(Config{Dir: dir})
+			if err == nil || !strings.Contains(err.Error(), "delete the file to get a new one") {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ package v1beta1
 // summary.
 const (
 	AvailabilitySetReadyCondition       = "AvailabilitySetReady"
+	AzureJSONReadyCondition             = "AzureJSONReady"
 	BastionHostReadyCondition           = "BastionHostReady"
 	BootstrapSecretReadyCondition       = "BootstrapSecretReady"
 	BootstrapSucceededCondition         = "BootstrapSucceeded"
@@ -47,6 +48,7 @@ const (
 	FailedReason                        = "Failed"
 	JoinedReason                        = "Joined"
 	NamespaceNotAllowedByIdentityReason = "NamespaceNotAllowedByIdentity"
+	OwnedByAnotherReason                = "OwnedByAnother"
 	UpdatingReason                      = "Updating"
 	UserAssignedIdentityMissingReason   = "UserAssignedIdentityMissing"
 	VMProvisionFailedReason             = "VMProvisionFailed"
@@ -71,6 +73,24 @@ const (
 	// BootstrapVaultAnnotation on an AzureCluster is the name of its key vault.
 	// casement chooses one that is free in all of Azure, and keeps it here.
 	BootstrapVaultAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-vault"
+
+	// OwnerAnnotation on an AzureCluster is the value of the tag casement_owner of all that
+	// is made for it in Azure. It is chosen once and goes along with clusterctl move.
+	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/owner"
+
+	// OwnerForAnnotation is the UID of the Cluster that OwnerAnnotation is for, so that a
+	// copy of the AzureCluster does not own what the original does; while the Cluster is
+	// paused it is moving:NAMESPACE/NAME, which the next Cluster of that name takes on.
+	OwnerForAnnotation = "infrastructure.cluster.x-k8s.io/owner-for"
+
+	// TakeOverAnnotation on an AzureCluster has the value of the tag casement_owner of the
+	// cluster whose Azure resources it takes over, such as after a restore from a backup.
+	TakeOverAnnotation = "infrastructure.cluster.x-k8s.io/take-over"
+
+	// ClientSecretNamespacesAnnotation on a Secret, or on the AzureClusterIdentity of the same
+	// namespace, names the other namespaces, by commas or * for all, in which the client
+	// secret may be written in clear: into the azure.json of machines without an identity.
+	ClientSecretNamespacesAnnotation = "infrastructure.cluster.x-k8s.io/client-secret-namespaces"
 
 	// WindowsServerVersionAnnotation chooses the Windows image of a machine or
 	// pool, such as windows-2025. It belongs into the metadata of a template's

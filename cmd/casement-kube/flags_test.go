@@ -26,10 +26,9 @@ var noFile = map[string]string{
 		"audit-webhook-version authentication-token-webhook-version authorization-mode " +
 		"authorization-webhook-version cors-allowed-origins disable-admission-plugins " +
 		"disabled-metrics emulated-version enable-admission-plugins endpoint-reconciler-type etcd-prefix " +
-		"etcd-servers-overrides external-hostname feature-gates " +
-		"kubelet-preferred-address-types logging-format min-compatibility-version oidc-client-id " +
-		"oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim " +
-		"oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port " +
+		"external-hostname feature-gates " +
+		"kubelet-preferred-address-types logging-format min-compatibility-version " +
+		"peer-advertise-ip peer-advertise-port " +
 		"requestheader-allowed-names requestheader-extra-headers-prefix " +
 		"requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config " +
 		"service-account-issuer service-account-jwks-uri " +
@@ -40,21 +39,20 @@ var noFile = map[string]string{
 		"cloud-provider cluster-cidr cluster-name controllers disabled-metrics " +
 		"emulated-version external-cloud-volume-plugin feature-gates kube-api-content-type " +
 		"leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace " +
-		"logging-format master min-compatibility-version requestheader-allowed-names " +
+		"logging-format min-compatibility-version requestheader-allowed-names " +
 		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
 		"requestheader-username-headers service-cluster-ip-range show-hidden-metrics-for-version " +
 		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
 	"kube-scheduler": "allow-metric-labels authorization-always-allow-paths disabled-metrics emulated-version " +
 		"feature-gates kube-api-content-type leader-elect-resource-lock " +
-		"leader-elect-resource-name leader-elect-resource-namespace logging-format master " +
+		"leader-elect-resource-name leader-elect-resource-namespace logging-format " +
 		"min-compatibility-version requestheader-allowed-names " +
 		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
 		"requestheader-username-headers show-hidden-metrics-for-version " +
 		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
-	"etcd": "auto-compaction-mode backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors discovery " +
-		"discovery-password discovery-proxy discovery-srv discovery-srv-name discovery-token discovery-user " +
-		"distributed-tracing-address distributed-tracing-instance-id " +
-		"distributed-tracing-service-name experimental-distributed-tracing-address experimental-distributed-tracing-instance-id " +
+	"etcd": "auto-compaction-mode backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors " +
+		"distributed-tracing-instance-id " +
+		"distributed-tracing-service-name experimental-distributed-tracing-instance-id " +
 		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token " +
 		"log-format log-level logger metrics name " +
 		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version",

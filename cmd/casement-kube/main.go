@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	_ "time/tzdata" // for time zones of CronJobs
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -26,6 +27,7 @@ import (
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/controlplane"
 	"casement.dev/casement/internal/helm"
+	"casement.dev/casement/internal/inotify"
 	"casement.dev/casement/internal/tuning"
 )
 
@@ -39,6 +41,7 @@ var programs = map[string]func(){
 	"kubectl":                 kubectl,
 	"boot":                    func() { os.Exit(controlplane.Main(os.Args[1:], os.Stdout, os.Stderr)) },
 	"charts":                  func() { os.Exit(helm.Main(os.Args[1:], os.Stderr)) },
+	helm.StepName:             func() { os.Exit(helm.Step(os.Stdin, os.Stdout, os.Stderr)) },
 }
 
 func main() {
@@ -49,19 +52,32 @@ func main() {
 			os.Exit(1)
 		}
 	}
-	if run, ok := programs[filepath.Base(os.Args[0])]; ok {
+	if _, ok := programs[filepath.Base(os.Args[0])]; !ok && len(os.Args) > 1 {
+		os.Args = os.Args[1:]
+	}
+	name := filepath.Base(os.Args[0])
+	if usage := os.Getenv(inotify.Marker); usage != "" && slices.Contains(watching, name) {
+		spareWatchers(usage)
+	}
+	if run, ok := programs[name]; ok {
 		run()
 		return
 	}
-	if len(os.Args) > 1 {
-		if run, ok := programs[os.Args[1]]; ok {
-			os.Args = os.Args[1:]
-			run()
-			return
-		}
-	}
 	fmt.Fprintln(os.Stderr, "usage: casement-kube etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl|boot|charts [ARGS]")
 	os.Exit(2)
+}
+
+// watching are the programs that watch each of their certificate files with an inotify instance.
+var watching = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// spareWatchers lets this program do without inotify, of which the user has few instances left.
+func spareWatchers(usage string) {
+	if err := confine.NoWatchers(); err != nil {
+		fmt.Fprintln(os.Stderr, "warning:", err)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "this program reads its certificate files once a minute instead of watching them, "+
+		"and says each time that watching failed: %s\n", usage)
 }
 
 func kubectl() {

@@ -80,6 +80,9 @@ func (a Adopter) Observe(ctx context.Context, key client.ObjectKey) (*Plan, erro
 	if err != nil {
 		return nil, err
 	}
+	ours := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetAnnotations()[infrav1.OwnerAnnotation] != ""
+	})
 	var marks []Change
 	for _, o := range objects {
 		switch o.GetKind() {
@@ -88,7 +91,7 @@ func (a Adopter) Observe(ctx context.Context, key client.ObjectKey) (*Plan, erro
 		case "AzureMachinePool":
 			p.Pools++
 		}
-		if changes := a.tidy(o); len(changes) > 0 {
+		if changes := a.tidy(o, ours); len(changes) > 0 {
 			p.Changes, marks = append(p.Changes, changes...), append(marks, a.mark(o))
 		}
 	}

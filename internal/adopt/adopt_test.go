@@ -69,7 +69,7 @@ status:
 		"conditions that are none": {"AzureMachine", "status: {conditions: [odd]}", []string{"AzureMachine/x: drop the conditions "}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, does(Adopter{}.tidy(stored(t, test.kind, test.object)))); diff != "" {
+			if diff := cmp.Diff(test.want, does(Adopter{}.tidy(stored(t, test.kind, test.object), false))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -160,7 +160,7 @@ func FuzzTidy(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &o.Object) != nil || o.Object == nil {
 			return
 		}
-		Adopter{}.tidy(o)
+		Adopter{}.tidy(o, false)
 		if len(oldConditions(o)) > 0 {
 			if dropConditions(o); len(oldConditions(o)) > 0 {
 				t.Errorf("conditions are left: %v", o.Object)

@@ -15,13 +15,14 @@ import (
 // Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const blockMove = "clusterctl.cluster.x-k8s.io/block-move"
 
-// tidy lists the fields of an object's metadata and status that only CAPZ writes.
-func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
+// tidy lists the fields of an object's metadata and status that only CAPZ writes; ours
+// is true if casement works on the cluster already, and ends what blocks a move itself.
+func (a Adopter) tidy(o *unstructured.Unstructured, ours bool) []Change {
 	var out []Change
 	add := func(does, why string, apply func(context.Context) error) {
 		out = append(out, Change{Object: name(o.GetKind(), o), Does: does, Why: why, apply: apply})
 	}
-	if _, ok := o.GetAnnotations()[blockMove]; ok {
+	if _, ok := o.GetAnnotations()[blockMove]; ok && !ours {
 		add("remove the annotation "+blockMove, "its holder is gone, and clusterctl move would never end", func(ctx context.Context) error {
 			return a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 				annotations := live.GetAnnotations()

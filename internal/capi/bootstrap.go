@@ -5,7 +5,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -29,7 +28,8 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, bootstrapName, cfg.Ports.Bootstrap, setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, bootstrapName, cfg.Ports.Bootstrap,
+		setup.ManagerCacheOptions(scheme, bootstrapName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := connect(ctx, mgr, clustercache.Options{
+	clusters, err := common.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(bootstrapName, 50, 100),
@@ -46,32 +46,24 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		return nil, err
 	}
 	configs := &kubeadmconfig.Reconciler{
-		Client:              newBatcher(newFresh(mgr.GetClient(), mgr.GetAPIReader()), common.pace),
+		Client:              common.client(mgr),
 		SecretCachingClient: secrets,
-		APIReader:           kindReader{mgr.GetAPIReader(), mgr.GetClient()},
+		APIReader:           mgr.GetAPIReader(),
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, common.pace.optionsBehind(4*workers, creation(mgr.GetClient()))); err != nil {
+	if !cfg.Upstream {
+		configs.APIReader = kindReader{mgr.GetAPIReader(), mgr.GetClient()}
+	}
+	if err := configs.SetupWithManager(ctx, mgr, common.options(4*workers)); err != nil {
 		return nil, err
 	}
-	if err := joinPools(mgr, configs); err != nil {
-		return nil, err
+	if !cfg.Upstream {
+		if err := joinPools(mgr, configs); err != nil {
+			return nil, err
+		}
 	}
 	return mgr, setUpWebhooks(mgr, &admission.KubeadmConfig{}, &admission.KubeadmConfigTemplate{})
-}
-
-// creation returns which pass creates the machine of a config together with others: that over its MachineSet. The configs of
-// a control plane have none.
-func creation(c client.Reader) func(types.NamespacedName) (of pass, ok bool) {
-	return func(config types.NamespacedName) (pass, bool) {
-		var o bootstrapv1.KubeadmConfig
-		if err := c.Get(context.Background(), config, &o); err != nil {
-			return pass{}, false // the pass finds out why
-		}
-		set := o.Labels[clusterv1.MachineSetNameLabel]
-		return pass{"machineset", types.NamespacedName{Namespace: config.Namespace, Name: set}}, set != ""
-	}
 }
 
 // kindReader reads objects from the API server and the metadata of kinds from a cache: the config of each

@@ -2,29 +2,34 @@
 // provider, the kubeadm bootstrap provider (CABPK) and the kubeadm control plane
 // provider (KCP), from the same module and code that run in production.
 //
-// It is wiring only and holds no behaviour of its own: what Cluster API does
-// stays Cluster API's. Leader election, metrics and probes are off, because the
-// local plane has one process. Only internal/plane may import it.
+// By default it differs from what upstream ships in what Differences lists, so that a
+// cluster is quick on a small machine; with Config.Upstream in nothing but the wiring:
+// leader election, metrics and probes are off, because the local plane has one process.
+// Only internal/plane and tests may import it.
 package capi
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/feature"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"casement.dev/casement/internal/queue"
 )
 
 // Concurrency of every reconciler. Upstream's defaults (up to 100) are for a
@@ -40,8 +45,7 @@ const (
 	cacheSyncTimeout = 5 * time.Minute
 )
 
-// longPass bounds passes that upstream's default of a minute would end too early on a busy machine. Its manager of
-// control planes has this bound for them.
+// longPass bounds the passes over control planes, as in upstream's manager, and those over MachineSets.
 const longPass = 3 * time.Minute
 
 // connectRetry is how long the cluster cache waits after a failed connection to
@@ -55,15 +59,17 @@ const User = "casement-cluster-api"
 // Config says where the managers find their API server and serve webhooks.
 type Config struct {
 	// REST reaches the management API server, as User.
-	REST *rest.Config
+	REST *restclient.Config
 	// WebhookHost is the address that the webhook servers listen on.
 	WebhookHost string
-	// CertDir holds tls.crt and tls.key for WebhookHost.
-	CertDir string
+	// Certificate is for WebhookHost.
+	Certificate *tls.Certificate
 	// Ports of the three webhook servers.
 	Ports Ports
 	// Kinds are further kinds that controllers added to the managers read.
 	Kinds []func(*runtime.Scheme) error
+	// Upstream runs the managers without what Differences lists.
+	Upstream bool
 }
 
 // Ports are the webhook ports of the three providers.
@@ -73,13 +79,13 @@ type Ports struct {
 
 // EnableFeatures sets the feature gates of the local plane, and more of them as
 // NAME=true,NAME=false, which come last. Gates are global to the process in Cluster API,
-// so call it once, before New.
-func EnableFeatures(more string) error {
+// so call it once, before New. upstream is that of Config.
+func EnableFeatures(more string, upstream bool) error {
 	gates := map[string]bool{
 		string(feature.ClusterTopology):                true,
 		string(feature.KubeadmBootstrapFormatIgnition): true,
 		string(feature.MachinePool):                    true,
-		string(feature.ReconcilerRateLimiting):         false,
+		string(feature.ReconcilerRateLimiting):         upstream,
 	}
 	mutable, ok := feature.Gates.(featuregate.MutableFeatureGate)
 	if !ok {
@@ -109,11 +115,14 @@ func EnableFeatures(more string) error {
 // established before; their webhooks answer once they are started.
 func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	var managers []ctrl.Manager
-	objects, err := newSharedCache(cfg)
-	if err != nil {
-		return nil, err
+	common := shared{}
+	if !cfg.Upstream {
+		objects, err := newSharedCache(cfg)
+		if err != nil {
+			return nil, err
+		}
+		common.objects = objects
 	}
-	common := shared{objects, &pacer{}}
 	for _, p := range []struct {
 		name string
 		make func(context.Context, Config, shared) (ctrl.Manager, error)
@@ -131,18 +140,40 @@ func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	return managers, nil
 }
 
-// shared is what the managers have in common.
-type shared struct {
-	objects *sharedCache
-	pace    *pacer
+// shared is what the managers have in common: the cache, which is nil as upstream ships them.
+type shared struct{ objects *sharedCache }
+
+// betweenPasses is how long an object rests.
+var betweenPasses = queue.Rest{Factor: 5, Longest: time.Second, PerObject: 10 * time.Millisecond}
+
+// options are the options of a controller with n workers.
+func (s shared) options(n int) controller.Options {
+	options := concurrency(n)
+	if s.objects != nil {
+		options.NewQueue = queue.New(betweenPasses)
+	}
+	return options
 }
 
-// newManager makes a manager of a provider; port is its webhook port.
+// client returns the client of a manager's reconcilers.
+func (s shared) client(mgr ctrl.Manager) client.Client {
+	if s.objects == nil {
+		return mgr.GetClient()
+	}
+	return newOwnWrites(mgr.GetClient(), mgr.GetAPIReader())
+}
+
+// newManager makes a manager of a provider; port is its webhook port, and cacheOptions are those of its cache if it has one
+// of its own.
 func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent string, port int,
-	clientOptions client.Options) (ctrl.Manager, error) {
-	rc := rest.CopyConfig(cfg.REST)
+	cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
+	rc := restclient.CopyConfig(cfg.REST)
 	rc.UserAgent = userAgent
 	rc.QPS, rc.Burst = 200, 400
+	newCache := cache.New
+	if common.objects != nil {
+		newCache = common.objects.forManager
+	}
 	return ctrl.NewManager(rc, ctrl.Options{
 		Controller: config.Controller{
 			// The same controller names occur in several managers.
@@ -154,9 +185,15 @@ func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent str
 		HealthProbeBindAddress: "0",
 		PprofBindAddress:       "0",
 		Metrics:                server.Options{BindAddress: "0"},
-		NewCache:               common.objects.forManager,
+		Cache:                  cacheOptions,
+		NewCache:               newCache,
 		Client:                 clientOptions,
-		WebhookServer:          webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, CertDir: cfg.CertDir}),
+		WebhookServer: webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, TLSOpts: []func(*tls.Config){
+			// Without it the server watches the files, which takes one of the user's 128 inotify instances.
+			func(c *tls.Config) {
+				c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cfg.Certificate, nil }
+			},
+		}}),
 	})
 }
 
@@ -165,9 +202,9 @@ func concurrency(n int) controller.Options {
 }
 
 // connect keeps connections to workload clusters.
-func connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
+func (s shared) connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, o, concurrency(workers))
-	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
+	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok && s.objects != nil {
 		c.SetConnectionCreationRetryInterval(connectRetry)
 	}
 	return clusters, err

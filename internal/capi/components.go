@@ -35,7 +35,8 @@ type Provider struct {
 
 // Manifests returns the objects that the API server needs, with every webhook and
 // conversion at https://host:port of its provider and with caBundle (PEM) as its CA.
-func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
+// Unless upstream is set, the API server asks webhooks less often by them.
+func Manifests(host string, ports Ports, caBundle []byte, upstream bool) ([]Provider, error) {
 	r, err := gzip.NewReader(bytes.NewReader(manifests))
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded cluster-api manifests: %w", err)
@@ -49,10 +50,14 @@ func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 		base := fmt.Sprintf("https://%s:%d", host, byName[p.Name])
 		for _, crd := range p.CRDs {
 			pointConversion(crd, base, caBundle)
-			serveStored(crd)
+			if !upstream {
+				serveStored(crd)
+			}
 		}
 		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
-		askOfChanges(p)
+		if !upstream {
+			askOfChanges(p)
+		}
 	}
 	return providers, nil
 }

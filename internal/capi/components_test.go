@@ -7,7 +7,7 @@ import (
 )
 
 func TestServedVersions(t *testing.T) {
-	providers, err := Manifests("127.0.0.1", Ports{}, nil)
+	providers, err := Manifests("127.0.0.1", Ports{}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

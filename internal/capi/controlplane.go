@@ -28,7 +28,8 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, controlPlaneName, cfg.Ports.ControlPlane, setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, controlPlaneName, cfg.Ports.ControlPlane,
+		setup.ManagerCacheOptions(scheme, controlPlaneName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := connect(ctx, mgr, clustercache.Options{
+	clusters, err := common.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(controlPlaneName, 50, 100),
@@ -53,7 +54,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	options := concurrency(workers)
 	options.ReconciliationTimeout = longPass
 	err = (&kubeadmcontrolplane.Reconciler{
-		Client:                      newFresh(mgr.GetClient(), mgr.GetAPIReader()),
+		Client:                      common.client(mgr),
 		APIReader:                   mgr.GetAPIReader(),
 		SecretCachingClient:         secrets,
 		ClusterCache:                clusters,

@@ -59,7 +59,8 @@ func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, erro
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, coreName, cfg.Ports.Core, setup.ManagerClientOptions())
+	mgr, err := newManager(cfg, common, scheme, coreName, cfg.Ports.Core,
+		setup.ManagerCacheOptions(scheme, coreName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, erro
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := connect(ctx, mgr, clustercache.Options{
+	clusters, err := common.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(coreName, 50, 100),
@@ -78,14 +79,14 @@ func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := coreReconcilers(ctx, mgr, clusters, common.pace); err != nil {
+	if err := coreReconcilers(ctx, mgr, clusters, common); err != nil {
 		return nil, err
 	}
 	conversion.SetAPIVersionGetter(apiVersionGetter(mgr.GetClient()))
 	return mgr, coreWebhooks(mgr, clusters)
 }
 
-func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, pace *pacer) error {
+func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, common shared) error {
 	secretMetadata, err := secretMetadataCache(mgr)
 	if err != nil {
 		return err
@@ -93,9 +94,11 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	if err := mgr.Add(secretMetadata); err != nil {
 		return err
 	}
-	clusters = uncopiedNodes{clusters}
-	reader, opts := mgr.GetAPIReader(), pace.options(workers)
-	c := client.Client(newBatcher(newApplier(newFresh(mgr.GetClient(), reader)), pace))
+	machines := mgr
+	if common.objects != nil {
+		clusters, machines = uncopiedNodes{clusters}, quietManager{mgr}
+	}
+	c, reader, opts := common.client(mgr), mgr.GetAPIReader(), common.options(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {
@@ -115,7 +118,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		func() error {
 			return (&machine.Reconciler{
 				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace,
-			}).SetupWithManager(ctx, quietManager{mgr}, pace.options(4*workers))
+			}).SetupWithManager(ctx, machines, common.options(4*workers))
 		},
 		func() error {
 			// It creates all missing machines one after the other, and is ended in the middle of one.

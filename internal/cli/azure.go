@@ -24,8 +24,8 @@ azure serve' runs it alone. The other commands talk to whichever runs, except fo
 permissions, which says what casement needs of the real one, record, which records
 what passes between a client and the real one, and expand, which prints what a template
 becomes.`,
-		Example: `  casement azure serve --state /tmp/az
-  eval "$(casement azure env --for az --state /tmp/az)" && az vm list
+		Example: `  casement azure serve --state ~/azure
+  eval "$(casement azure env --for az --state ~/azure)" && az vm list
   casement azure log -f`,
 	}
 	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureDomain(a),

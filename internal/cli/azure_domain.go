@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 )
 
@@ -79,7 +79,7 @@ func (a *app) readPassword(file string) (string, error) {
 	if file == "-" {
 		data, err = io.ReadAll(io.LimitReader(a.In, 1<<16))
 	} else {
-		data, err = os.ReadFile(file)
+		data, err = input.File(file, input.Small)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the password: %w", err)

@@ -4,12 +4,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/azuresim"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
@@ -28,7 +28,7 @@ func (p *azurePublic) apply(opts *supervisor.Options) error {
 	if p.clients == "" {
 		return nil
 	}
-	data, err := os.ReadFile(p.clients)
+	data, err := input.File(p.clients, input.Small)
 	if err != nil {
 		return fmt.Errorf("read the clients: %w", err)
 	}

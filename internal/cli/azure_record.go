@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/recorder"
 )
 
@@ -91,7 +92,7 @@ func trusting(file string) (http.RoundTripper, error) {
 	if file == "" {
 		return t, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, input.Small)
 	if err != nil {
 		return nil, fmt.Errorf("--upstream-ca: %w", err)
 	}

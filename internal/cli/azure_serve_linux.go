@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/plane/supervisor"
 )
@@ -33,7 +34,7 @@ vaults, and managed identities at 169.254.169.254. The proxy refuses all else, s
 that nothing leaves this machine. It asks for a name and a password, which the address
 that 'casement azure env --for proxy' prints has.`,
 		Example: `  casement azure serve
-  casement azure serve --state /tmp/az --latency azure
+  casement azure serve --state ~/azure --latency azure
   casement azure serve --faults faults.yaml --listen 127.0.0.1:8443
   casement azure serve --proxy 127.0.0.1:8080 --clients clients.yaml`,
 		Args: cobra.NoArgs,
@@ -96,7 +97,7 @@ func readFaults(file string) (fault.File, error) {
 	if file == "" {
 		return fault.File{}, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, input.Small)
 	if err != nil {
 		return fault.File{}, fmt.Errorf("read the faults: %w", err)
 	}
@@ -112,7 +113,7 @@ func (a *app) openLog(file string) (io.WriteCloser, error) {
 		if err := a.dir.Make(); err != nil {
 			return nil, err
 		}
-		file = a.dir.Log()
+		return a.dir.OpenLog()
 	}
 	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }

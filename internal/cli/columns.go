@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/terminal"
 )
 
@@ -28,7 +28,7 @@ func templated(format string) (printers.ResourcePrinter, error) {
 	}
 	kind, ofFile := strings.CutSuffix(kind, "-file")
 	if ofFile {
-		data, err := os.ReadFile(template)
+		data, err := input.File(template, input.Small)
 		if err != nil {
 			return nil, fmt.Errorf("read the template of -o %s-file: %w", kind, err)
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
@@ -115,28 +114,16 @@ func (a *app) template(ctx context.Context, o generateOptions) ([]byte, error) {
 	case o.from == "":
 		return flavors.Get(o.flavor)
 	case o.from == "-":
-		return io.ReadAll(a.In)
+		return input.All(a.In, "-", input.Small)
 	case strings.HasPrefix(o.from, "https://") || strings.HasPrefix(o.from, "http://"):
-		return fetch(ctx, o.from)
+		data, err := input.URL(ctx, o.from, input.Small)
+		if err != nil {
+			return nil, fmt.Errorf("fetch the template: %w", err)
+		}
+		return data, nil
 	default:
-		return os.ReadFile(o.from)
+		return input.File(o.from, input.Small)
 	}
-}
-
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("fetch the template: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("fetch the template %s: %s", url, resp.Status)
-	}
-	return io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 }
 
 func (a *app) listVariables(template []byte) error {

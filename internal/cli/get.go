@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/plane"
 )
 
 func newGet(a *app) *cobra.Command {
@@ -28,10 +29,11 @@ func newGet(a *app) *cobra.Command {
 
 func newGetKubeconfig(a *app) *cobra.Command {
 	var t target
+	var file string
 	c := &cobra.Command{
 		Use:     "kubeconfig NAME",
 		Short:   "Print the kubeconfig of a workload cluster",
-		Example: "  casement get kubeconfig demo > demo.kubeconfig\n  kubectl --kubeconfig demo.kubeconfig get nodes -o wide",
+		Example: "  casement get kubeconfig demo --file demo.kubeconfig\n  kubectl --kubeconfig demo.kubeconfig get nodes -o wide",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client(t)
@@ -42,12 +44,24 @@ func newGetKubeconfig(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if file != "" {
+				return writeSecret(file, data)
+			}
 			_, err = a.data().Write(data)
 			return err
 		},
 	}
 	t.addFlags(c)
+	c.Flags().StringVar(&file, "file", "", "write it to this file, which only you can read")
 	return c
+}
+
+// writeSecret writes a file of mode 0600, also where there was one with another mode.
+func writeSecret(file string, data []byte) error {
+	if err := plane.ReplaceFile(file, data); err != nil { // made by os.CreateTemp, with mode 0600
+		return fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	return nil
 }
 
 // workloadKubeconfig reads the admin kubeconfig from the secret that Cluster API keeps.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/registry"
@@ -253,7 +254,7 @@ func (a *app) repair(findings []lint.Finding, show bool) error {
 		}
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := input.File(file, lint.MaxFile)
 		if err != nil {
 			return err
 		}
@@ -289,7 +290,7 @@ func (a *app) known(findings []lint.Finding, o lintOptions) ([]lint.Finding, err
 		}
 		return nil, os.WriteFile(o.baseline, out.Bytes(), 0o644)
 	}
-	data, err := os.ReadFile(o.baseline)
+	data, err := input.File(o.baseline, lint.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"casement.dev/casement/internal/inotify"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
 )
@@ -174,12 +175,18 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 		}
 	}
 	fmt.Fprintf(w, "Kubernetes\t%s\t%s\n", s.Kubernetes.Version, s.Kubernetes.Server)
+	if s.Kubernetes.ClusterAPI != "" {
+		fmt.Fprintf(w, "Cluster API\t%s\n", s.Kubernetes.ClusterAPI)
+	}
 	if s.Azure.Outside {
 		fmt.Fprintf(w, "Azure\tsubscription %s\t%s\n", s.Azure.SubscriptionID, s.Azure.Endpoint)
 	} else {
 		fmt.Fprintf(w, "Local Azure\tsimulated\t%s\n", s.Azure.Endpoint)
 	}
 	fmt.Fprintf(w, "Kubeconfig\t%s\n", s.Kubernetes.Kubeconfig)
+	if usage := inotify.Now(); usage.Scarce() {
+		fmt.Fprintf(w, "File watches\tfew left\t%s\n", usage)
+	}
 	if len(s.Restarts) > 0 {
 		fmt.Fprintln(w, "\nSTARTED AGAIN\tTIMES\tLAST\tREASON")
 		for _, r := range s.Restarts {
@@ -195,6 +202,14 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 	fmt.Fprintln(w, "\nSTUB\tDOES")
 	for _, p := range s.Stubs {
 		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.Does)
+	}
+}
+
+// noteInotify says before a plane starts that file watches are few.
+func (a *app) noteInotify() {
+	if usage := inotify.Now(); usage.Scarce() {
+		fmt.Fprintf(a.Err, "Few file watches are left: API servers that start now read their certificates once a minute "+
+			"instead, and other programs may fail with \"too many open files\". %s\n", usage)
 	}
 }
 

@@ -134,7 +134,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		Example: `  casement up
   casement generate cluster demo --flavor windows | casement kubectl apply -f -
   casement wait demo
-  casement get kubeconfig demo > demo.kubeconfig`,
+  casement get kubeconfig demo --file demo.kubeconfig`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
@@ -167,16 +167,19 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	return root
 }
 
-// settle determines the state directory: the named one, or the user's default.
-func (a *app) settle(named string) error {
-	if named != "" {
-		abs, err := filepath.Abs(named)
-		a.dir = plane.Dir(abs)
+// settle determines the state directory: the named one, or the user's default. One that others could exchange is
+// refused.
+func (a *app) settle(named string) (err error) {
+	if named == "" {
+		a.dir, err = plane.DefaultDir()
+	} else {
+		named, err = filepath.Abs(named)
+		a.dir = plane.Dir(named)
+	}
+	if err != nil {
 		return err
 	}
-	dir, err := plane.DefaultDir()
-	a.dir = dir
-	return err
+	return a.dir.Check()
 }
 
 // strictArgs turns wrong positional arguments into usage errors.

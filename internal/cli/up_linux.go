@@ -40,6 +40,10 @@ starting in the background.
 With --latency azure the local Azure takes the time that Azure is known to take; a
 number scales it, so that 0.1 is ten times as fast.
 
+Cluster API runs with less waiting and fewer requests than as upstream ships it, to be quick on a
+small machine; 'casement status' says so, and docs/design/cluster-api.md lists what differs. With
+--upstream nothing does, and a cluster takes about twice as long.
+
 With --bare the management cluster is empty but for a stub for cert-manager:
 clusterctl installs the providers, whose Deployments run as processes of this machine
 from the programs that 'make programs' builds. --azure-of lets a second such plane use
@@ -103,6 +107,7 @@ type planeKind struct {
 	azureOf string
 	azure   string
 	gates   string
+	capi    bool // as upstream ships it
 	images  string
 	admit   []string
 	route   bool
@@ -119,6 +124,7 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
 	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
+	f.BoolVar(&k.capi, "upstream", false, "run Cluster API as upstream ships it, without what differs for speed")
 	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but "+
 		"those that the plane's table rules out) or listed (those of the table)")
 	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
@@ -137,7 +143,7 @@ const maxVerbosity = 5
 // args returns the command line of the background process.
 func (k planeKind) args() ([]string, error) {
 	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + k.audit,
-		"--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
+		"--feature-gates=" + k.gates, "--upstream=" + strconv.FormatBool(k.capi), "--proxy=" + k.public.proxy, "--azure=" + k.azure,
 		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route), "--v=" + strconv.Itoa(k.verbose)}
 	if k.verbose < 0 || k.verbose > maxVerbosity {
 		return nil, usagef("--v is 0 to %d, not %d", maxVerbosity, k.verbose)
@@ -227,6 +233,7 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 		return err
 	}
 	args = append([]string{"--state", string(a.dir), "supervise", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
+	a.noteInotify()
 	begun, waited := time.Now(), false
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	var seen terminal.View
@@ -377,7 +384,7 @@ func (a *app) supervise(ctx context.Context, factor float64, kind planeKind, for
 		kind.azureOf = abs
 	}
 	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare,
-		AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
+		AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates, Upstream: kind.capi,
 		ManagementRoute: kind.route, Charts: kind.charts, Verbosity: kind.verbose}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {

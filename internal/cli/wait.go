@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,7 +143,7 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 		case err == nil && missing == "" && !deleted:
 			progress.End(view,
 				fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title),
-				"Next: casement get kubeconfig "+named(key)+" > "+key.Name+".kubeconfig")
+				"Next: casement get kubeconfig "+named(key)+" --file "+key.Name+".kubeconfig")
 			return nil
 		case err == nil:
 			w.answered = true
@@ -250,8 +251,12 @@ func (w *waited) unanswered(ctx context.Context, err error) bool {
 	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
 		return true
 	}
-	return w.answered && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err))
+	if w.plane != nil && (apierrors.IsInternalError(err) || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+		apimeta.IsNoMatchError(err)) {
+		return true // a server that starts again has neither its roles nor its kinds at first
+	}
+	return (w.answered || w.plane != nil) && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }
 
 // overdue reports whether the context's deadline is so near that the client would refuse to send a request.

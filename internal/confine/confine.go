@@ -1,10 +1,10 @@
 // Package confine puts walls around programs that do a guest's work on the real
 // machine: which directories they may read and write, and that they start no other
-// program. The walls are the kernel's (Landlock and seccomp), need no privilege and
+// program; and bounds around programs that do what others wrote. The walls are the kernel's (Landlock and seccomp), need no privilege and
 // cannot be taken down again. They are the second line: what a guest may name is
 // decided before. A kernel without them is an error that wraps ErrUnsupported.
 //
-// It knows nothing of guests. internal/plane and cmd/casement-kube import it.
+// It knows nothing of guests. internal/plane, internal/helm and cmd/casement-kube import it.
 package confine
 
 import (
@@ -122,12 +122,23 @@ func allow(ruleset int, p string, access, file uint64) error {
 // NoPrograms makes this process, all of its threads, unable to start another
 // program: execve fails with EACCES.
 func NoPrograms() error {
+	return without("start no programs", unix.EACCES, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
+}
+
+// NoWatchers makes this process, all of its threads, unable to watch files with inotify,
+// which fails with ENOSYS as on a kernel without it. Kubernetes' programs then read their
+// certificate files once a minute.
+// Source: k8s.io/apiserver/pkg/server/dynamiccertificates, watchCertKeyFile and watchCAFile.
+func NoWatchers() error { return without("watch no files", unix.ENOSYS, unix.SYS_INOTIFY_INIT1) }
+
+// without makes system calls fail with an error, for all threads and for good.
+func without(what string, with unix.Errno, calls ...uint32) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("start no programs: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	filter := noExec()
+	filter := refuse(with, calls)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&program)))
@@ -135,14 +146,14 @@ func NoPrograms() error {
 	case 0:
 		return nil
 	case unix.ENOSYS, unix.EINVAL:
-		return fmt.Errorf("start no programs: seccomp: %w (%w)", ErrUnsupported, errno)
+		return fmt.Errorf("%s: seccomp: %w (%w)", what, ErrUnsupported, errno)
 	}
-	return fmt.Errorf("start no programs: %w", errno)
+	return fmt.Errorf("%s: %w", what, errno)
 }
 
-// noExec returns the seccomp filter: with the native calling convention it allows every
-// system call but execve and execveat, and with any other convention none.
-func noExec() []unix.SockFilter {
+// refuse returns the seccomp filter: with the native calling convention it allows every
+// system call but those of the list, and with any other convention none.
+func refuse(with unix.Errno, calls []uint32) []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -155,14 +166,17 @@ func noExec() []unix.SockFilter {
 	if runtime.GOARCH == "arm64" {
 		own = unix.AUDIT_ARCH_AARCH64
 	}
-	return []unix.SockFilter{
+	n := uint8(len(calls))
+	filter := []unix.SockFilter{
 		{Code: load, K: arch},
-		{Code: equal, K: own, Jf: 5},
+		{Code: equal, K: own, Jf: n + 3},
 		{Code: load, K: number},
-		{Code: equal, K: unix.SYS_EXECVE, Jt: 3},
-		{Code: equal, K: unix.SYS_EXECVEAT, Jt: 2},
-		{Code: atLeast, K: 0x40000000, Jt: 1}, // x32 has numbers of its own
-		{Code: done, K: unix.SECCOMP_RET_ALLOW},
-		{Code: done, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
 	}
+	for i, call := range calls {
+		filter = append(filter, unix.SockFilter{Code: equal, K: call, Jt: n - uint8(i) + 1})
+	}
+	return append(filter,
+		unix.SockFilter{Code: atLeast, K: 0x40000000, Jt: 1}, // x32 has numbers of its own
+		unix.SockFilter{Code: done, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: done, K: unix.SECCOMP_RET_ERRNO | uint32(with)})
 }

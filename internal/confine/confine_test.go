@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 		}
+	case "watch":
+		err := NoWatchers()
+		if err == nil {
+			_, err = syscall.InotifyInit1(syscall.IN_CLOEXEC)
+		}
+		os.Stdout.WriteString(errText(err))
 	case "write":
 		for _, p := range strings.Split(os.Getenv("CONFINE_PATHS"), ":") {
 			err := os.WriteFile(p, nil, 0o600)
@@ -59,6 +65,16 @@ func TestNoPrograms(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); strings.Contains(string(out), ErrUnsupported.Error()) {
 		t.Skip(string(out))
 	} else if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestNoWatchers(t *testing.T) {
+	cmd := self(t)
+	cmd.Env = append(os.Environ(), "CONFINE_TEST=watch")
+	if out, err := cmd.CombinedOutput(); strings.Contains(string(out), ErrUnsupported.Error()) {
+		t.Skip(string(out))
+	} else if err != nil || string(out) != syscall.ENOSYS.Error() {
 		t.Errorf("%v: %s", err, out)
 	}
 }

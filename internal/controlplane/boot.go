@@ -32,6 +32,7 @@ import (
 	configutil "k8s.io/kubernetes/cmd/kubeadm/app/util/config"
 
 	"casement.dev/casement/internal/allowance"
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/staticpod"
 )
 
@@ -89,7 +90,7 @@ func (o options) say(phase, format string, args ...any) {
 
 // init is idempotent: what an earlier run that was cut off made is kept.
 func (o options) init(ctx context.Context) error {
-	data, err := os.ReadFile(o.path(o.config))
+	data, err := o.read(o.config)
 	if err != nil {
 		return fmt.Errorf("read --config: %w", err)
 	}
@@ -263,22 +264,19 @@ func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error 
 	return clientcmd.WriteToFile(*c, file)
 }
 
+// read returns the content of a file of the guest.
+func (o options) read(guest string) ([]byte, error) {
+	return guestfs.At(o.root).ReadFile(strings.TrimPrefix(path.Clean("/"+guest), "/"))
+}
+
 // kubeconfig reads one of the machine's kubeconfigs. It keeps only the known fields, as the guest
 // may have written the file and this machine's own client uses it.
 func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
-	root, err := os.OpenRoot(o.root)
+	data, err := o.read(path.Join(constants.KubernetesDir, name))
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	read := func(guest string) ([]byte, error) {
-		return root.ReadFile(strings.TrimPrefix(path.Clean("/"+guest), "/"))
-	}
-	data, err := read(path.Join(constants.KubernetesDir, name))
-	if err != nil {
-		return nil, err
-	}
-	made, err := staticpod.Remake(data, constants.KubernetesDir, read)
+	made, err := staticpod.Remake(data, constants.KubernetesDir, o.read)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", path.Join(constants.KubernetesDir, name), err)
 	}
@@ -296,7 +294,7 @@ func (o options) local(name string) (clientset.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientset.NewForConfig(rest)
+	return clientset.NewForConfig(o.dialing(rest))
 }
 
 // await waits until the API server is ready and returns a client with one of the

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -89,17 +88,19 @@ func (o options) etcdEndpoints(ctx context.Context) ([]string, error) {
 }
 
 func (o options) etcdClient(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
-	pki := filepath.Join(o.path(guestPKI), "etcd")
-	pair, err := tls.LoadX509KeyPair(filepath.Join(pki, "healthcheck-client.crt"), filepath.Join(pki, "healthcheck-client.key"))
-	if err != nil {
-		return nil, err
+	var files [3][]byte
+	for i, name := range []string{"healthcheck-client.crt", "healthcheck-client.key", "ca.crt"} {
+		var err error
+		if files[i], err = o.read(guestPKI + "/etcd/" + name); err != nil {
+			return nil, err
+		}
 	}
-	ca, err := os.ReadFile(filepath.Join(pki, "ca.crt"))
+	pair, err := tls.X509KeyPair(files[0], files[1])
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
+	roots.AppendCertsFromPEM(files[2])
 	return clientv3.New(clientv3.Config{
 		Context: ctx, Endpoints: endpoints, DialTimeout: 10 * time.Second,
 		TLS:         &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots},

@@ -26,7 +26,7 @@ import (
 // join does the control plane's part of `kubeadm join --control-plane`, for a machine
 // whose kubelet has joined already. It is idempotent, as init is.
 func (o options) join(ctx context.Context) error {
-	data, err := os.ReadFile(o.path(o.config))
+	data, err := o.read(o.config)
 	if err != nil {
 		return fmt.Errorf("read --config: %w", err)
 	}
@@ -145,10 +145,11 @@ func (o options) dialing(config *rest.Config) *rest.Config {
 	return config
 }
 
-// dial connects from inside the machine, by HTTP CONNECT on its egress socket.
+// dial connects from inside the machine, by HTTP CONNECT on its egress socket: addresses are from files and objects that
+// the guest may have written, and mean what they mean there.
 func (o options) dial(ctx context.Context, address string) (net.Conn, error) {
 	var d net.Dialer
-	if host, _, err := net.SplitHostPort(address); o.egress == "" || err == nil && net.ParseIP(host).IsLoopback() {
+	if o.egress == "" {
 		return d.DialContext(ctx, "tcp", address)
 	}
 	conn, err := d.DialContext(ctx, "unix", o.egress)

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -95,6 +97,9 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())
 		return err
 	}
+	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseProxySpecsUpToDateCondition); exceededBefore(last, p.Generation) {
+		return nil
+	}
 	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)
 	if err != nil {
 		return fail(v1alpha1.ClusterSelectionFailedReason, fmt.Errorf("spec.clusterSelector: %w", err))
@@ -117,6 +122,11 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 			continue
 		}
 		if reason, err := r.placeOn(ctx, p, c, placed[c.Name]); err != nil {
+			if errors.As(err, new(exceededError)) {
+				reason, err = v1alpha1.LimitExceededReason, reconcile.TerminalError(err)
+			} else if apierrors.IsInvalid(err) || errors.As(err, new(nameError)) {
+				reason, err = v1alpha1.InvalidSpecReason, reconcile.TerminalError(err)
+			}
 			return fail(reason, err)
 		}
 	}
@@ -137,12 +147,17 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 // or namespace is removed first; its deletion triggers this function again.
 func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, c *clusterv1.Cluster,
 	have *v1alpha1.HelmReleaseProxy) (reason string, err error) {
+	prefix := p.Spec.ChartName + "-" + c.Name + "-"
+	if faults := validation.NameIsDNSSubdomain(prefix, true); len(faults) > 0 || p.Spec.ChartName == "" {
+		return "", nameError{fmt.Errorf("spec.chartName: %.100q is no name of a chart, which has lower case letters, digits, \"-\" and \".\": %s",
+			p.Spec.ChartName, strings.Join(faults, ", "))}
+	}
 	values, err := fillValues(ctx, r, p, c)
 	if err != nil {
 		return v1alpha1.ValueParsingFailedReason, err
 	}
 	want := &v1alpha1.HelmReleaseProxy{ObjectMeta: metav1.ObjectMeta{
-		Namespace: p.Namespace, GenerateName: p.Spec.ChartName + "-" + c.Name + "-",
+		Namespace: p.Namespace, GenerateName: prefix,
 		Labels: map[string]string{clusterv1.ClusterNameLabel: c.Name, v1alpha1.ChartProxyLabel: p.Name},
 	}}
 	want.Spec = v1alpha1.HelmReleaseProxySpec{ClusterRef: reference(c), Chart: *p.Spec.Chart.DeepCopy(), Values: values}
@@ -166,6 +181,9 @@ func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, 
 	have.Spec.ClusterRef = before.Spec.ClusterRef
 	return v1alpha1.ReleaseProxyReinstallingReason, r.Patch(ctx, have, client.MergeFrom(before))
 }
+
+// nameError is returned for a name that no chart can have.
+type nameError struct{ error }
 
 func reference(c *clusterv1.Cluster) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: c.Namespace, Name: c.Name}

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
 // set sets a condition: False with a reason, True without one. The message of a True
@@ -16,6 +18,12 @@ func set(conditions *[]metav1.Condition, generation int64, kind, reason, message
 		c.Status, c.Reason = metav1.ConditionTrue, kind
 	}
 	meta.SetStatusCondition(conditions, c)
+}
+
+// exceededBefore reports whether a condition says that the object, as it still is, went beyond
+// the bounds of a step.
+func exceededBefore(c *metav1.Condition, generation int64) bool {
+	return c != nil && c.Reason == v1alpha1.LimitExceededReason && c.ObservedGeneration == generation
 }
 
 // summarize sets Ready from the conditions of some types: the first one that is not True is

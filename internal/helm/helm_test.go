@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,10 +33,13 @@ import (
 var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == StepName {
+		os.Exit(Step(io.TeeReader(os.Stdin, tries()), os.Stdout, os.Stderr))
+	}
 	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		apiServer = p.Config()
 		ca, _ := p.CA()
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{Core: 1, Bootstrap: 1, ControlPlane: 1}, ca)
+		providers, err := capi.Manifests("127.0.0.1", capi.Ports{Core: 1, Bootstrap: 1, ControlPlane: 1}, ca, false)
 		if err != nil {
 			return err
 		}
@@ -48,6 +52,16 @@ func TestMain(m *testing.M) {
 		}
 		return kubeproc.InstallCRDs(context.Background(), apiServer, definitions)
 	}))
+}
+
+// tries returns what records the input of a step.
+func tries() io.Writer {
+	if file := os.Getenv(triesEnv); file != "" {
+		if f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+			return f
+		}
+	}
+	return io.Discard
 }
 
 // scene is a running manager, whose management cluster is the workload cluster as well.

@@ -35,7 +35,7 @@ type workload struct {
 }
 
 // trust are files with the credentials and the CA of a repository, "" for none.
-type trust struct{ credentials, ca string }
+type trust struct{ Credentials, CA string }
 
 func newWorkload(config *rest.Config, spec *v1alpha1.HelmReleaseProxySpec, o Options, t trust) (*workload, error) {
 	w := &workload{spec: spec, options: o, trust: t, action: new(action.Configuration)}
@@ -47,7 +47,7 @@ func newWorkload(config *rest.Config, spec *v1alpha1.HelmReleaseProxySpec, o Opt
 		return nil, err
 	}
 	w.action.RegistryClient, err = registry.NewClient(registry.ClientOptWriter(bytes.NewBuffer(nil)),
-		registry.ClientOptCredentialsFile(cmp.Or(t.credentials, filepath.Join(o.Cache, "registry.json"))))
+		registry.ClientOptCredentialsFile(cmp.Or(t.Credentials, filepath.Join(o.Cache, "registry.json"))))
 	return w, err
 }
 
@@ -158,7 +158,7 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	// The locator gets the registry's client from the action.
 	pull := action.NewInstall(w.action)
 	pull.SetRegistryClient(w.action.RegistryClient)
-	pull.RepoURL, pull.Version, pull.CaFile = w.spec.RepoURL, w.spec.Version, w.trust.ca
+	pull.RepoURL, pull.Version, pull.CaFile = w.spec.RepoURL, w.spec.Version, w.trust.CA
 	pull.InsecureSkipTLSverify = w.spec.TLSConfig != nil && w.spec.TLSConfig.InsecureSkipTLSVerify
 	name := w.spec.ChartName
 	if registry.IsOCI(w.spec.RepoURL) {

@@ -13,9 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/remote"
+	"sigs.k8s.io/cluster-api/util/kubeconfig"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -106,6 +105,9 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 		set(&p.Status.Conditions, p.Generation, kind, reason, message)
 	}
 	once := p.Spec.ReconcileStrategy == v1alpha1.InstallOnce
+	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseReadyCondition); !gone && exceededBefore(last, p.Generation) {
+		return nil
+	}
 	if once && (gone || p.Annotations[v1alpha1.InstalledAnnotation] == "true") {
 		return nil
 	}
@@ -133,45 +135,40 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 		return err
 	}
 	defer done()
-	w, err := newWorkload(config, &p.Spec, r.options, t)
+	work := step{Release: &p.Spec, Remove: gone, Kubeconfig: config, Options: r.options, Trust: t}
+	did, err := work.run(ctx)
 	if err == nil && gone {
-		if err = w.remove(); err != nil {
-			condition(v1alpha1.ReleaseReadyCondition, v1alpha1.ReleaseDeletionFailedReason, err.Error())
-		}
-		return err
+		return nil
 	}
-	if err == nil {
-		err = install(ctx, w, p)
-	}
-	if err != nil {
+	note(p, did.Made)
+	switch {
+	case gone:
+		condition(v1alpha1.ReleaseReadyCondition, v1alpha1.ReleaseDeletionFailedReason, err.Error())
+	case errors.As(err, new(exceededError)):
+		condition(v1alpha1.ReleaseReadyCondition, v1alpha1.LimitExceededReason,
+			fmt.Sprintf("chart %s: %v", p.Spec.ChartName, err))
+		return reconcile.TerminalError(err)
+	case err != nil:
 		condition(v1alpha1.ReleaseReadyCondition, v1alpha1.InstallOrUpgradeFailedReason, err.Error())
+	default:
+		p.Annotations[v1alpha1.InstalledAnnotation] = "true"
+		condition(v1alpha1.ReleaseReadyCondition, "", did.Made.Note)
 	}
 	return err
 }
 
-// install makes the release what the object says, and notes what became of it.
-func install(ctx context.Context, w *workload, p *v1alpha1.HelmReleaseProxy) error {
-	generated := p.Spec.ReleaseName == ""
-	made, err := w.apply(ctx)
-	if made != nil {
-		p.Status.Status, p.Status.Revision, p.Spec.ReleaseName = made.Info.Status.String(), made.Version, made.Name
+// note notes what became of a release.
+func note(p *v1alpha1.HelmReleaseProxy, m *made) {
+	if m == nil {
+		return
 	}
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}
 	}
-	if generated && made != nil {
+	if p.Spec.ReleaseName == "" {
 		p.Annotations[v1alpha1.GeneratedNameAnnotation] = "true"
 	}
-	if err != nil {
-		return err
-	}
-	p.Annotations[v1alpha1.InstalledAnnotation] = "true"
-	message := ""
-	if isStub(made.Chart) {
-		message = made.Chart.Metadata.Description
-	}
-	set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseReadyCondition, "", message)
-	return nil
+	p.Status.Status, p.Status.Revision, p.Spec.ReleaseName = m.Status, m.Revision, m.Name
 }
 
 // isStub reports whether a chart is one of casement's own.
@@ -179,10 +176,10 @@ func isStub(c *chart.Chart) bool {
 	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }
 
-// connect returns how the cluster is reached. It is nil without an error where there is no
+// connect returns the kubeconfig of the cluster. It is nil without an error where there is no
 // cluster or its control plane has not begun, both of which end with an event of the Cluster,
 // and for a release that is removed where the cluster is deleted or gone.
-func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleaseProxy, gone bool) (*rest.Config, string, error) {
+func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleaseProxy, gone bool) ([]byte, string, error) {
 	key := client.ObjectKey{Namespace: cmp.Or(p.Spec.ClusterRef.Namespace, p.Namespace), Name: p.Spec.ClusterRef.Name}
 	var c clusterv1.Cluster
 	err := r.Get(ctx, key, &c)
@@ -196,11 +193,10 @@ func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleasePro
 	case !initialized(&c):
 		return nil, v1alpha1.ControlPlaneNotInitializedReason, nil
 	}
-	config, err := remote.RESTConfig(ctx, "casement-helm", r, key)
+	config, err := kubeconfig.FromSecret(ctx, r, key)
 	if err != nil {
 		return nil, v1alpha1.GetKubeconfigFailedReason, fmt.Errorf("read the kubeconfig of Cluster %s: %w", key, err)
 	}
-	config.QPS, config.Burst = 50, 100
 	return config, "", nil
 }
 
@@ -221,12 +217,12 @@ func (r *releaseProxies) trust(ctx context.Context, p *v1alpha1.HelmReleaseProxy
 	}
 	done := func() { _ = os.RemoveAll(dir) }
 	if credentials != nil {
-		t.credentials = filepath.Join(dir, "config.json")
-		err = r.write(ctx, p.Namespace, credentials.Secret, cmp.Or(credentials.Key, "config.json"), t.credentials)
+		t.Credentials = filepath.Join(dir, "config.json")
+		err = r.write(ctx, p.Namespace, credentials.Secret, cmp.Or(credentials.Key, "config.json"), t.Credentials)
 	}
 	if tls != nil && tls.CASecretRef != nil {
-		t.ca = filepath.Join(dir, "ca.crt")
-		err = errors.Join(err, r.write(ctx, p.Namespace, *tls.CASecretRef, "ca.crt", t.ca))
+		t.CA = filepath.Join(dir, "ca.crt")
+		err = errors.Join(err, r.write(ctx, p.Namespace, *tls.CASecretRef, "ca.crt", t.CA))
 	}
 	if err != nil {
 		done()

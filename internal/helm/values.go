@@ -2,11 +2,10 @@ package helm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
-	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/external"
@@ -16,8 +15,7 @@ import (
 )
 
 // fillValues executes a HelmChartProxy's template of values for one cluster. The template
-// sees the Cluster, and its control plane and infrastructure where it names them, and has
-// the functions of Helm's charts but those that read this process or its network.
+// sees the Cluster, and its control plane and infrastructure where it names them.
 func fillValues(ctx context.Context, c client.Reader, proxy *v1alpha1.HelmChartProxy, cluster *clusterv1.Cluster) (string, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
 	if err != nil {
@@ -36,17 +34,16 @@ func fillValues(ctx context.Context, c client.Reader, proxy *v1alpha1.HelmChartP
 		}
 		data[name] = o.Object
 	}
-	functions := sprig.TxtFuncMap()
-	for _, name := range []string{"env", "expandenv", "getHostByName"} {
-		delete(functions, name)
+	if !strings.Contains(proxy.Spec.ValuesTemplate, "{{") {
+		return proxy.Spec.ValuesTemplate, nil
 	}
-	t, err := template.New("valuesTemplate").Funcs(functions).Parse(proxy.Spec.ValuesTemplate)
+	input, err := json.Marshal(data)
 	if err != nil {
-		return "", fmt.Errorf("spec.valuesTemplate: %w", err)
+		return "", err
 	}
-	var out strings.Builder
-	if err := t.Execute(&out, data); err != nil {
+	r, err := step{Template: proxy.Spec.ValuesTemplate, Data: input}.run(ctx)
+	if err != nil {
 		return "", fmt.Errorf("spec.valuesTemplate for Cluster %s: %w", cluster.Name, err)
 	}
-	return out.String(), nil
+	return r.Values, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/kuberelease"
 )
 
@@ -229,7 +229,7 @@ func (s Spec) withDefaults() Spec {
 
 // Read reads a build file. Unknown fields are errors. Script files are read relative to the build file.
 func Read(file string) (*ImageBuild, error) {
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, input.Small)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func Read(file string) (*ImageBuild, error) {
 			if list[i].File == "" {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(filepath.Dir(file), list[i].File))
+			text, err := input.File(filepath.Join(filepath.Dir(file), list[i].File), input.Small)
 			if err != nil {
 				return nil, fmt.Errorf("%s: script %s: %w", file, list[i].Name, err)
 			}

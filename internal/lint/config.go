@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/windows"
 )
@@ -64,7 +65,7 @@ func findConfig(dir string) string {
 // readConfig reads a configuration file. An unknown key is an error, as a mistyped suppression would otherwise be
 // ignored.
 func readConfig(name string) (Config, error) {
-	data, err := os.ReadFile(name)
+	data, err := input.File(name, input.Small)
 	if err != nil {
 		return Config{}, err
 	}

@@ -65,6 +65,18 @@ type Pod struct {
 	// elsewhere is set if a RuntimeClass or a Node of the set puts the pod on Windows.
 	elsewhere  bool
 	containers []Container
+	// hostProcess is HostProcess, which rules ask for each container; nil before the set has its index.
+	hostProcess *bool
+	// volumes are the volumes by name.
+	volumes map[string]Value
+}
+
+// Volume returns the volume with a name; absent if there is none.
+func (p *Pod) Volume(name string) Value {
+	if v, ok := p.volumes[name]; ok {
+		return v
+	}
+	return p.Spec.At("volumes", name) // a list has no such key
 }
 
 // Container is one container of a pod.
@@ -138,6 +150,9 @@ func (c Container) RunAsNonRoot() Value {
 
 // HostProcess reports whether any container is a HostProcess one.
 func (p *Pod) HostProcess() bool {
+	if p.hostProcess != nil {
+		return *p.hostProcess
+	}
 	if p.Spec.At("securityContext", "windowsOptions", "hostProcess").True() {
 		return true
 	}

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,16 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"casement.dev/casement/internal/input"
 )
 
 // Limits of the input: an API server accepts no object over 1.5 MiB, and a list seldom exceeds some of that size.
 const (
 	maxDocument = 8 << 20
-	maxFile     = 64 << 20
-	maxList     = 8 // Lists in Lists
+	// MaxFile bounds a file.
+	MaxFile = 64 << 20
+	maxList = 8 // Lists in Lists
 	// maxNodes bounds the number of YAML nodes; one takes about half a KiB of memory while the YAML parser has it.
 	maxNodes = 1_500_000
 	// maxInput bounds the bytes of an input with few nodes.
@@ -71,7 +73,7 @@ func Read(names []string, o Options) (*Set, []error) {
 	var r reader
 	for _, name := range names {
 		if name == "-" {
-			data, err := io.ReadAll(io.LimitReader(o.Stdin, maxFile+1))
+			data, err := input.All(o.Stdin, "-", MaxFile)
 			if err != nil {
 				r.fail("-", 0, err)
 				continue
@@ -85,12 +87,16 @@ func Read(names []string, o Options) (*Set, []error) {
 			continue
 		}
 		for _, file := range files {
-			data, err := r.readFile(file)
+			if err := found(name, file); err != nil {
+				r.fail(file, 0, err)
+				continue
+			}
+			data, err := input.File(file, MaxFile)
 			if err != nil {
 				r.fail(file, 0, err)
 				continue
 			}
-			r.add(file, data)
+			r.add(file, string(data))
 		}
 	}
 	return r.read(o)
@@ -103,23 +109,16 @@ func Parse(file string, data []byte, o Options) (*Set, []error) {
 	return r.read(o)
 }
 
-// readFile reads a file that is not too large.
-func (r *reader) readFile(name string) (string, error) {
-	info, err := os.Stat(name)
+// found returns why a file is not read that was found below name, or by a pattern.
+func found(name, file string) error {
+	if file == name {
+		return nil
+	}
+	info, err := os.Stat(file)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if info.Size() > maxFile {
-		return "", fmt.Errorf("the file has %d MiB, more than the %d that are read; split it", info.Size()>>20, maxFile>>20)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	r.buffer.Reset()
-	_, err = r.buffer.ReadFrom(f)
-	return r.buffer.String(), err
+	return input.Regular(info)
 }
 
 // expand returns the files that a name matches.
@@ -148,8 +147,6 @@ type reader struct {
 	parts []part
 	// nodes and bytes count the YAML nodes and bytes of the collected documents.
 	nodes, bytes int
-	// buffer is the file that is read at the moment.
-	buffer bytes.Buffer
 }
 
 // part is a document, or the error about a document or about the rest of a stream.
@@ -166,8 +163,8 @@ func (r *reader) fail(file string, line int, err error) {
 // add adds the documents of a stream.
 func (r *reader) add(file, data string) {
 	switch {
-	case len(data) > maxFile:
-		r.fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
+	case len(data) > MaxFile:
+		r.fail(file, 0, fmt.Errorf("more than the %d MiB that are read", MaxFile>>20))
 		return
 	case r.bytes+len(data) > maxInput:
 		r.fail(file, 0, fmt.Errorf("the input has more than the %d MiB that are read at once; this file is not: "+

@@ -47,6 +47,7 @@ func (s *Set) lookup() *index {
 	for _, p := range s.Pods {
 		x.place(p)
 		p.containers = p.Containers()
+		p.hostProcess = new(p.HostProcess())
 		namespace := p.Object.Namespace
 		if labels := p.Meta.At("labels"); labels.merges() {
 			x.merged[namespace] = append(x.merged[namespace], p)
@@ -57,6 +58,10 @@ func (s *Set) lookup() *index {
 			}
 		}
 		if p.Windows() {
+			p.volumes = map[string]Value{}
+			for _, v := range p.Spec.At("volumes").Items() {
+				p.volumes[v.At("name").Str()] = v
+			}
 			x.windows = append(x.windows, p)
 		}
 	}

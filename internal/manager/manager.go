@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,6 +38,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/metric"
+	"casement.dev/casement/internal/queue"
 	"casement.dev/casement/internal/webhook"
 	"casement.dev/casement/internal/webhook/workload"
 )
@@ -169,6 +171,13 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(data))
 }
 
+// How long objects rest between two passes. A pass over a pool of a thousand looks at each of its instances, and each triggers
+// passes.
+var (
+	briefly = queue.Rest{Factor: 5, Longest: time.Second}
+	longer  = queue.Rest{Factor: 20, Longest: 5 * time.Second}
+)
+
 // setUpControllers registers every controller that the gates let in.
 func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	metrics := metric.New(mgr.GetCache())
@@ -182,7 +191,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 	for _, c := range []struct {
 		name   string
 		atOnce int
-		rest   pause
+		rest   queue.Rest
 		setUp  func(context.Context, ctrl.Manager, controller.Options) error
 	}{
 		{"AzureCluster", o.Concurrency.AzureCluster, briefly, (&azurecluster.Reconciler{
@@ -208,7 +217,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {
 			continue
 		}
-		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: newQueue(c.rest)}); err != nil {
+		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: queue.New(c.rest)}); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", c.name, err)
 		}
 	}

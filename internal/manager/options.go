@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,6 +26,9 @@ type Options struct {
 	WebhookHost    string
 	WebhookPort    int
 	WebhookCertDir string
+	// WebhookCertificate, when set, is the certificate of the admission server, which watches
+	// no files then. WebhookCertDir does not count.
+	WebhookCertificate *tls.Certificate
 	// HTTP2 serves webhooks and metrics by HTTP/2 too. Without it a client has HTTP/1.1,
 	// and none can open and drop streams without end (CVE-2023-44487).
 	HTTP2 bool

@@ -15,12 +15,17 @@ import (
 )
 
 // webhookServer returns the admission server; nil if webhooks are disabled. Its certificate
-// is the keeper's or, without a keeper, is read from a directory and again when it changes.
+// is the keeper's or the one that o has, or is read from a directory and again when it changes.
 func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil
 	}
 	options := ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions(o)}
+	if pair := o.WebhookCertificate; pair != nil {
+		options.TLSOpts = append(options.TLSOpts, func(c *tls.Config) {
+			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }
+		})
+	}
 	if keeper != nil {
 		options.TLSOpts = append(options.TLSOpts, func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate })
 	}

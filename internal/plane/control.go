@@ -93,7 +93,9 @@ type Step struct {
 // Kubernetes contains the address of the management API server.
 type Kubernetes struct {
 	// Version is the version of the embedded binaries.
-	Version    string `json:"version"`
+	Version string `json:"version"`
+	// ClusterAPI describes in which way Cluster API runs, "" where clusterctl installs it.
+	ClusterAPI string `json:"clusterAPI,omitempty"`
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 }

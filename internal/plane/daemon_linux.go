@@ -24,9 +24,9 @@ func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	log, err := os.OpenFile(dir.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := dir.OpenLog()
 	if err != nil {
-		return 0, nil, fmt.Errorf("open the plane's log: %w", err)
+		return 0, nil, err
 	}
 	defer log.Close()
 	cmd := exec.Command(self, args...)

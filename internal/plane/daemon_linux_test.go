@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -76,6 +78,8 @@ func TestDirectories(t *testing.T) {
 		"many": {files: map[string]string{"a": "", "b": "", "c": "", "d": "", "e": "", "f": "", "g": ""},
 			make: "and 2 more", down: "and 2 more"},
 		"this version": {files: map[string]string{markFile: `{"version": 2}`, "lock": "", "azure/azure.db": ""}},
+		"with charts and Remote Desktop files": {files: map[string]string{
+			markFile: `{"version": 2}`, "helm/cache/x.tgz": "", "rdp/node.rdp": ""}},
 		"with another's": {files: map[string]string{
 			markFile: `{"version": 2}`, "lock": "", "azure/azure.db": "", "my.kubeconfig": "x",
 		}, kept: []string{"my.kubeconfig"}},
@@ -117,6 +121,30 @@ func TestDirectories(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOwnNames: each name that the code puts into the state directory is one that down --purge deletes.
+func TestOwnNames(t *testing.T) {
+	found := 0
+	named := regexp.MustCompile(`(?:\b[dD]ir|\bd|AzureOf)\.Path\("([^"]+)"`)
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range named.FindAllStringSubmatch(string(data), -1) {
+			if found++; !matches(ownNames, m[1]) {
+				t.Errorf("%s: %s is not one of ownNames", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 20 {
+		t.Errorf("%d names were found: %v", found, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"casement.dev/casement/internal/private"
 	"casement.dev/casement/internal/process"
 )
 
@@ -24,7 +25,7 @@ func (d Dir) lockFile() string { return d.Path("lock") }
 
 // Lock takes the state directory for this process. The kernel releases the lock when the process ends for any reason.
 func (d Dir) Lock() (*os.File, error) {
-	f, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := private.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
@@ -74,7 +75,7 @@ func flock(f *os.File, how int) error { return syscall.Flock(int(f.Fd()), how|sy
 
 // locked reports whether a process holds the lock. A directory that does not exist or has no lock file is not locked.
 func (d Dir) locked() (bool, error) {
-	f, err := os.Open(d.lockFile())
+	f, err := private.OpenFile(d.lockFile(), os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"casement.dev/casement/internal/private"
 )
 
 // SSHKey returns the private key for logins to machines whose templates were filled from
@@ -20,7 +22,7 @@ func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
 // SSHPublicKey returns the authorized_keys line of the plane's key, which is made
 // on first use.
 func (d Dir) SSHPublicKey() (string, error) {
-	data, err := os.ReadFile(d.SSHKey() + ".pub")
+	data, err := private.ReadFile(d.SSHKey() + ".pub")
 	if err == nil {
 		return strings.TrimSpace(string(data)), nil
 	}

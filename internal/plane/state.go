@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/private"
 )
 
 // Dir is the state directory of one local plane. Everything the plane keeps
@@ -52,6 +54,15 @@ func (d Dir) Socket() string { return d.Path("control.sock") }
 // Log returns the plane's own log.
 func (d Dir) Log() string { return d.Path("casement.log") }
 
+// OpenLog opens the log to append to it.
+func (d Dir) OpenLog() (*os.File, error) {
+	f, err := private.OpenFile(d.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the plane's log: %w", err)
+	}
+	return f, nil
+}
+
 // BareMark is the file that marks the state of a bare plane and says whose Azure
 // it uses.
 const BareMark = "bare"
@@ -77,8 +88,8 @@ type mark struct {
 var ownNames = []string{
 	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json",
 	"status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
-	"management", "azure", "azure.*", "domains.json", "domains.json.*", "gateway", "gateway.*", "egress", "fabric",
-	"vms", "pods", "webhook",
+	"management", "azure", "azure.*", "domains.json", "domains.json.*", "gateway", "gateway.*", "egress", "fabric", "crashes",
+	"vms", "pods", "webhook", "helm", "rdp",
 	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
@@ -106,7 +117,7 @@ func (d Dir) entries() (names []string, err error) {
 
 // version returns the directory's layout version: 0 for an empty directory, or an error if it is not a plane's.
 func (d Dir) version() (int, error) {
-	data, err := os.ReadFile(d.Path(markFile))
+	data, err := private.ReadFile(d.Path(markFile))
 	if err == nil {
 		var m mark
 		if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
@@ -149,11 +160,22 @@ func Listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Make creates the plane's directory, readable by its owner only because it contains keys. It refuses a directory with
-// other content or of a later version, and upgrades one of an earlier version.
+// Check refuses a directory that others have access to or could exchange. One that does not exist is no error.
+func (d Dir) Check() error { return unsafe(private.Existing(string(d))) }
+
+func unsafe(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("state directory: %w; or name another directory with --state or CASEMENT_HOME", err)
+}
+
+// Make creates the plane's directory, which only its owner has access to because it contains keys. It refuses a
+// directory that others could exchange, one with other content or of a later version, and upgrades one of an earlier
+// version.
 func (d Dir) Make() error {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	if err := unsafe(private.Dir(string(d))); err != nil {
+		return err
 	}
 	// A unix socket's path may have 107 bytes (sun_path, unix(7)).
 	if n := len(d.Path("egress", "0123456789abcdef.sock")); n > 107 {

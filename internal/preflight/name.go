@@ -1,9 +1,11 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
@@ -54,6 +56,24 @@ func (c checker) names() []lint.Rule {
 					had[name] = m.Infra
 				}
 			}),
+		},
+		{
+			ID: "PRE406", Severity: lint.Error, Title: "Clusters of one name and resource group", Oracle: lint.Unit,
+			Doc: "Two Clusters of one name in different namespaces whose AzureClusters name one resource group " +
+				"would make the same things in Azure. casement lets the first one have them; the second is " +
+				"never Ready.",
+			Check: func(p *lint.Pass) {
+				for i, cluster := range c.plan.Clusters {
+					for _, first := range c.plan.Clusters[:i] {
+						if cluster.Azure != nil && first.Azure != nil && desired.Namesakes(first.Azure, cluster.Azure) {
+							p.Report(cluster.Infra, cluster.Infra.Root.At("spec", "resourceGroup"),
+								fmt.Sprintf("Cluster %s of namespace %s has the same name and resource group %s",
+									first.Object.Name, cmp.Or(first.Object.Namespace, "default"), first.Azure.Spec.ResourceGroup),
+								say("another name or another spec.resourceGroup"))
+						}
+					}
+				}
+			},
 		},
 		{
 			ID: "PRE403", Severity: lint.Warning, Title: "Something that is referred to and not here", Oracle: lint.Unit,

@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -341,6 +342,9 @@ func TestChecks(t *testing.T) {
 		{name: "scale sets", badMore: windowsPool("first-pool-a") + windowsPool("other-pool-a"),
 			goodMore: windowsPool("first-pool-a") + windowsPool("other-pool-b"),
 			want:     []string{"PRE402 AzureMachinePool/default/other-pool-a metadata.name"}},
+		{name: "namesakes", badMore: namesake("prod", "g"), goodMore: namesake("prod", "h"),
+			bad:  []string{"  resourceGroup: demo\n", "  resourceGroup: g\n"},
+			want: []string{"PRE406 AzureCluster/prod/demo spec.resourceGroup"}},
 		{name: "missing", bad: []string{
 			"kind: AzureMachineTemplate\n        name: demo-md-win",
 			"kind: AzureMachineTemplate\n        name: elsewhere",
@@ -508,6 +512,25 @@ func TestDocumented(t *testing.T) {
 		seen[r.ID] = true
 		r.Check(&lint.Pass{Set: &lint.Set{}})
 	}
+}
+
+// namesake is another Cluster called demo.
+func namesake(namespace, group string) string {
+	return fmt.Sprintf(`---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: demo, namespace: %[1]s}
+spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: demo}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureCluster
+metadata: {name: demo, namespace: %[1]s}
+spec:
+  location: westeurope
+  resourceGroup: %[2]s
+  subscriptionID: 00000000-0000-0000-0000-0000000000a1
+  identityRef: {kind: AzureClusterIdentity, name: cluster-identity, namespace: default}
+`, namespace, group)
 }
 
 // joining has the Windows machines run a command before kubeadm.

@@ -45,6 +45,8 @@ type Spec struct {
 	Slack time.Duration
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
+	// Output, if set, gets them in place of Log. The caller may close it once Start has returned, unless Restart is set.
+	Output *os.File
 	// Restart makes the process start again when it ends by itself, at first at
 	// once and then with a growing pause up to maxBackoff.
 	Restart bool
@@ -217,6 +219,10 @@ func (p *Process) command() (*exec.Cmd, *os.File, error) {
 		cmd.Env = append(os.Environ(), p.spec.Env...)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if p.spec.Output != nil {
+		cmd.Stdout, cmd.Stderr = p.spec.Output, p.spec.Output
+		return cmd, nil, nil
+	}
 	if p.spec.Log == "" {
 		return cmd, nil, nil
 	}

@@ -1,12 +1,13 @@
 // Package tuning sets the local plane's programs for a machine that they share: by how much a heap grows between two
-// collections of garbage, how many processors a program uses, and which program gives way to the others.
+// collections of garbage, how many processors a program uses, which program gives way to the others, and which watches
+// files.
 //
 // A heap grows by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
 // and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect garbage all
 // the time. A program uses half the processors, because several are busy at the same time.
 //
-// It does not free memory that is in use, and what the user's environment sets comes first. It imports nothing of the
-// project; internal/kubeproc, internal/sim/host, internal/plane, its supervisor and cmd/casement-kube may import it.
+// It does not free memory that is in use, and what the user's environment sets comes first. Of the project it
+// imports internal/inotify; internal/kubeproc, internal/sim/host, internal/plane, its supervisor and cmd/casement-kube may import it.
 package tuning
 
 import (
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"casement.dev/casement/internal/inotify"
 )
 
 // The growth in per cent. Go's default is 100.
@@ -69,6 +72,9 @@ func Env(program string) []string {
 	}
 	if manager {
 		env = append(env, yields+"=1")
+	}
+	if usage := inotify.Now(); usage.Scarce() {
+		env = append(env, inotify.Marker+"="+usage.String())
 	}
 	return env
 }

@@ -13,10 +13,10 @@ func TestAdmit(t *testing.T) {
 		errs               string
 	}{
 		{"a cluster", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope",` +
-			`"subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"}}}`, ""},
+			`"subscriptionID":"00000000-0000-0000-0000-000000000001","identityRef":{"kind":"AzureClusterIdentity","name":"i"}}}`, ""},
 		{"a subnet outside", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope",` +
-			`"subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"},` +
-			`"networkSpec":{"vnet":{"name":"v","cidrBlocks":["10.0.0.0/16"]},"subnets":[{"name":"c",` +
+			`"subscriptionID":"00000000-0000-0000-0000-000000000001","identityRef":{"kind":"AzureClusterIdentity","name":"i"},` +
+			`"networkSpec":{"vnet":{"name":"vnet","cidrBlocks":["10.0.0.0/16"]},"subnets":[{"name":"c",` +
 			`"role":"control-plane","cidrBlocks":["10.0.0.0/24"]},{"name":"n","role":"node",` +
 			`"cidrBlocks":["10.9.0.0/24"]}]}}}`, "spec.networkSpec.subnets[1].cidrBlocks[0]"},
 	} {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/grant"
 )
 
@@ -59,6 +60,26 @@ func mayRead(ctx context.Context, c client.Client, request admission.Request, se
 		return false, fmt.Errorf("ask whether %s may read secret %s: %w", user.Username, secret, err)
 	}
 	return review.Status.Allowed, nil
+}
+
+// askCluster warns of a new cluster that another one will not let work: both would have one name and
+// one resource group. It is no error, as the other one may be about to go.
+func askCluster(ctx context.Context, c Config, old, azure *infrav1.AzureCluster) ([]string, field.ErrorList, error) {
+	if old != nil {
+		return nil, nil, nil
+	}
+	var all infrav1.AzureClusterList
+	if err := c.Client.List(ctx, &all); err != nil {
+		return nil, nil, fmt.Errorf("find clusters of the name %s: %w", azure.Name, err)
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.Namespace != azure.Namespace && desired.Namesakes(other, azure) {
+			return []string{fmt.Sprintf("spec.resourceGroup: AzureCluster %s/%s has the same name and resource group: what it made in Azure "+
+				"is neither used nor deleted by this one, which will not be Ready; give it another name or resource group",
+				other.Namespace, other.Name)}, nil, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 func askMachine(ctx context.Context, c Config, old, m *infrav1.AzureMachine) ([]string, field.ErrorList, error) {

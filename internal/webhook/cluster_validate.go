@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 )
 
 // A cluster's name becomes part of DNS labels and resource names.
@@ -19,7 +20,10 @@ func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
 	if old == nil {
 		errs := named(field.NewPath("metadata", "name"), c.Name, clusterNamePattern,
 			"must be 2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends")
-		return append(errs, validateClusterSpec(&c.Spec)...)
+		if len(errs) > 0 {
+			return errs // of the names that are made of it no more can be said
+		}
+		return validateClusterSpec(&c.Spec)
 	}
 	// A default that admission fills in is no change. An error that the stored object has
 	// already does not refuse a write of finalizers and labels.
@@ -46,7 +50,7 @@ func validateClusterSpec(s *infrav1.AzureClusterSpec) field.ErrorList {
 	if s.IdentityRef == nil {
 		errs = append(errs, field.Required(path.Child("identityRef"), "name the AzureClusterIdentity with which to log in to Azure"))
 	}
-	errs = append(errs, named(path.Child("resourceGroup"), s.ResourceGroup, resourceGroupPattern, nameRule+" and brackets")...)
+	errs = append(errs, misnamed(desired.ClusterNames(s))...)
 	errs = append(errs, validateExtendedLocation(&s.AzureClusterClassSpec, path)...)
 	errs = append(errs, validateVnet(s, network.Child("vnet"))...)
 	errs = append(errs, validateSubnets(s, network)...)
@@ -55,6 +59,15 @@ func validateClusterSpec(s *infrav1.AzureClusterSpec) field.ErrorList {
 	if !s.ControlPlaneEnabled && s.NetworkSpec.ControlPlaneOutboundLB != nil {
 		errs = append(errs, field.Forbidden(network.Child("controlPlaneOutboundLB"),
 			"controlPlaneEnabled is false: there is no control plane here"))
+	}
+	return errs
+}
+
+// misnamed returns the errors of names and IDs that Azure does not take.
+func misnamed(wrong []*desired.InvalidError) field.ErrorList {
+	var errs field.ErrorList
+	for _, w := range wrong {
+		errs = append(errs, &field.Error{Type: field.ErrorTypeForbidden, Field: w.Field, Detail: w.Reason})
 	}
 	return errs
 }

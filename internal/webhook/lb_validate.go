@@ -39,7 +39,6 @@ func validateLBs(s *infrav1.AzureClusterSpec, network *field.Path) field.ErrorLi
 
 func validateAPIServerLB(s *infrav1.AzureClusterSpec, lb *infrav1.LoadBalancerSpec, path *field.Path) field.ErrorList {
 	errs := validateLB(lb, path)
-	errs = append(errs, named(path.Child("name"), lb.Name, resourceNamePattern, nameRule)...)
 	if c := lb.FrontendIPsCount; c != nil && *c != 1 {
 		errs = append(errs, field.Invalid(path.Child("frontendIPsCount"), *c, "the API server has one address"))
 	}

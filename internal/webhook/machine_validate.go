@@ -3,18 +3,14 @@ package webhook
 import (
 	"encoding/base64"
 	"reflect"
-	"regexp"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-)
-
-var (
-	guidPattern        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	reservationPattern = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/` +
-		`Microsoft\.Compute/capacityReservationGroups/[^/]+$`)
+	"casement.dev/casement/internal/azure/desired"
 )
 
 func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
@@ -72,7 +68,7 @@ func validateMachineSpec(s *infrav1.AzureMachineSpec, path *field.Path) field.Er
 
 // validateVM checks what machines and pools say of a virtual machine.
 func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	errs := validateImage(s.Image, path.Child("image"))
+	errs := append(misnamed(desired.MachineNames(s, path.String())), validateImage(s.Image, path.Child("image"))...)
 	errs = append(errs, validateSSHKey(s.SSHPublicKey, path.Child("sshPublicKey"))...)
 	errs = append(errs, validateOSDisk(s, path.Child("osDisk"))...)
 	errs = append(errs, validateDataDisks(s.DataDisks, path.Child("dataDisks"))...)
@@ -86,9 +82,8 @@ func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 				"must be more than 0 US dollars an hour, or -1 for up to the price on demand"))
 		}
 	}
-	if id := s.CapacityReservationGroupID; id != nil && !reservationPattern.MatchString(*id) {
-		errs = append(errs, field.Invalid(path.Child("capacityReservationGroupID"), *id,
-			"must be the resource ID of a Microsoft.Compute/capacityReservationGroups"))
+	if id := s.CapacityReservationGroupID; id != nil && *id == "" {
+		errs = append(errs, field.Required(path.Child("capacityReservationGroupID"), "the ID of a capacity reservation group"))
 	}
 	return errs
 }
@@ -126,8 +121,6 @@ func validateIdentities(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 	case s.RoleAssignmentName != "" && role.Name != "":
 		errs = append(errs, field.Invalid(path.Child("roleAssignmentName"), s.RoleAssignmentName,
 			"give systemAssignedIdentityRole.name alone"))
-	case role.Name != "" && !guidPattern.MatchString(role.Name):
-		errs = append(errs, field.Invalid(at.Child("name"), role.Name, "must be a GUID, or empty for a new one"))
 	}
 	return errs
 }
@@ -180,7 +173,8 @@ func validateExtensions(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 }
 
 func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	errs := immutable(path.Child("image"), old.Image, s.Image)
+	errs := sameProviderID(path.Child("providerID"), ptr.Deref(old.ProviderID, ""), ptr.Deref(s.ProviderID, ""))
+	errs = append(errs, immutable(path.Child("image"), old.Image, s.Image)...)
 	errs = append(errs, immutable(path.Child("identity"), old.Identity, s.Identity)...)
 	errs = append(errs, immutable(path.Child("systemAssignedIdentityRole"), old.SystemAssignedIdentityRole,
 		s.SystemAssignedIdentityRole)...)
@@ -207,6 +201,15 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 		errs = append(errs, immutable(path.Child("acceleratedNetworking"), old.AcceleratedNetworking, s.AcceleratedNetworking)...)
 	}
 	return append(errs, interfacesImmutable(old.NetworkInterfaces, s.NetworkInterfaces, path.Child("networkInterfaces"))...)
+}
+
+// sameProviderID refuses a change of a provider ID that is set: by it is known what belongs to
+// the object. Azure ignores case.
+func sameProviderID(path *field.Path, old, value string) field.ErrorList {
+	if old == "" || strings.EqualFold(old, value) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "cannot be changed: it names what casement made for this object")}
 }
 
 // interfacesImmutable lets an open subnet of the first interface be filled.

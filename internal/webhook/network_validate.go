@@ -14,7 +14,6 @@ import (
 // Patterns of the names that Azure accepts, as CAPZ checks them.
 var (
 	resourceNamePattern     = regexp.MustCompile(`^[-\w\._]+$`)
-	resourceGroupPattern    = regexp.MustCompile(`^[-\w\._\(\)]+$`)
 	serviceEndpointPattern  = regexp.MustCompile(`^Microsoft\.[a-zA-Z]{1,42}[a-zA-Z0-9]{0,42}$`)
 	endpointLocationPattern = regexp.MustCompile(`^([a-z]{1,42}\d{0,5}|[*])$`)
 )
@@ -31,7 +30,7 @@ func named(path *field.Path, name string, pattern *regexp.Regexp, rule string) f
 
 func validateVnet(s *infrav1.AzureClusterSpec, path *field.Path) field.ErrorList {
 	vnet := &s.NetworkSpec.Vnet
-	errs := named(path.Child("resourceGroup"), vnet.ResourceGroup, resourceGroupPattern, nameRule+" and brackets")
+	var errs field.ErrorList
 	for i, cidr := range vnet.CIDRBlocks {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
 			errs = append(errs, field.Invalid(path.Child("cidrBlocks").Index(i), cidr, "must be an address range such as 10.0.0.0/8"))
@@ -71,7 +70,10 @@ func validateSubnets(s *infrav1.AzureClusterSpec, network *field.Path) field.Err
 
 // validateSubnetClass checks the fields of a subnet that do not depend on its network.
 func validateSubnetClass(subnet *infrav1.SubnetSpec, path *field.Path) field.ErrorList {
-	errs := named(path.Child("name"), subnet.Name, resourceNamePattern, nameRule)
+	var errs field.ErrorList
+	if subnet.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "the name of the subnet"))
+	}
 	errs = append(errs, validateRules(subnet.SecurityGroup.SecurityRules, path.Child("securityGroup", "securityRules"))...)
 	errs = append(errs, validateServiceEndpoints(subnet.ServiceEndpoints, path.Child("serviceEndpoints"))...)
 	return append(errs, validatePrivateEndpoints(subnet, path.Child("privateEndpoints"))...)
@@ -152,7 +154,9 @@ func validatePrivateEndpoints(subnet *infrav1.SubnetSpec, path *field.Path) fiel
 	ranges := prefixes(subnet.CIDRBlocks)
 	for i, e := range subnet.PrivateEndpoints {
 		p := path.Index(i)
-		errs = append(errs, named(p.Child("name"), e.Name, resourceNamePattern, nameRule)...)
+		if e.Name == "" {
+			errs = append(errs, field.Required(p.Child("name"), "the name of the private endpoint"))
+		}
 		if len(e.PrivateLinkServiceConnections) == 0 {
 			errs = append(errs, field.Required(p.Child("privateLinkServiceConnections"), "name the services to connect to"))
 		}

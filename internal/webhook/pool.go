@@ -113,6 +113,7 @@ func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
 			errs = append(errs, field.Invalid(at, is, why))
 		}
 	}
+	errs = append(errs, sameProviderID(path.Child("providerID"), old.Spec.ProviderID, p.Spec.ProviderID)...)
 	same(path.Child("location"), old.Spec.Location, p.Spec.Location, "a scale set stays in its location; make a new pool")
 	was := old.Spec.OrchestrationMode
 	setDefault(&was, infrav1.UniformOrchestrationMode)
@@ -134,9 +135,8 @@ func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
 }
 
 func validatePoolMachine(old, m *infrav1.AzureMachinePoolMachine) field.ErrorList {
-	if old != nil && old.Spec.ProviderID != "" && old.Spec.ProviderID != m.Spec.ProviderID {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "providerID"), m.Spec.ProviderID,
-			"cannot be changed: it names the instance")}
+	if old == nil {
+		return nil
 	}
-	return nil
+	return sameProviderID(field.NewPath("spec", "providerID"), old.Spec.ProviderID, m.Spec.ProviderID)
 }

@@ -77,7 +77,8 @@ type kind interface {
 // kinds returns all kinds with an admission webhook.
 func kinds() []kind {
 	return []kind{
-		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster},
+		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster,
+			validate: validateCluster, ask: askCluster},
 		hook[*infrav1.AzureClusterTemplate]{
 			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate,
 		},

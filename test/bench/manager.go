@@ -97,7 +97,7 @@ func kinds(ctx context.Context, cfg *rest.Config, dir string, port int) (client.
 	if err != nil {
 		return nil, err
 	}
-	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 	if err != nil {
 		return nil, err
 	}

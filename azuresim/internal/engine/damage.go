@@ -16,6 +16,7 @@ import (
 
 	"casement.dev/casement/azuresim/internal/boltfile"
 	"casement.dev/casement/azuresim/internal/value"
+	"casement.dev/casement/internal/private"
 )
 
 // sealMark is the first byte of a value with a checksum; values of older versions have no checksum
@@ -46,9 +47,9 @@ func unseal(key, v []byte) ([]byte, error) {
 // a damaged database, copies the entries that can be read into a new one, and returns an error
 // that says so; the server then starts with the new database.
 func rescue(path string) error {
-	f, err := os.Open(path)
+	f, err := private.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return absent(path)
 	} else if err != nil {
 		return err
 	}
@@ -81,6 +82,16 @@ func rescue(path string) error {
 	return fmt.Errorf("%s is damaged (%w); it is kept as %s. %d resources and %d operations could be read and "+
 		"are in a new file: start again to go on with them",
 		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
+}
+
+// absent returns an error for a database that is gone: the key for tokens is made after it.
+func absent(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(filepath.Join(dir, signerFile)); err != nil {
+		return ignoreNotExist(err)
+	}
+	return fmt.Errorf("%s is gone, and with it all resources of this Azure: put the file back, or delete all of %s "+
+		"to begin with an empty Azure", path, dir)
 }
 
 // firstOf returns the first of joined errors, of which there can be thousands.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"casement.dev/casement/internal/private"
 )
 
 // Keep reads a secret file in dir. If the file does not exist, Keep calls make and writes the
@@ -14,7 +16,7 @@ func Keep(dir, name string, make func() ([]byte, error)) ([]byte, error) {
 		return make()
 	}
 	path := filepath.Join(dir, name)
-	data, err := os.ReadFile(path)
+	data, err := private.ReadFile(path)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return data, err
 	}

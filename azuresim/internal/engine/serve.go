@@ -15,8 +15,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/pki"
-	"casement.dev/casement/internal/sim/limit"
+	"casement.dev/casement/internal/private"
 )
 
 // serving has the CA certificate and the serving certificate that it signed.
@@ -79,17 +80,35 @@ func loadCA(dir string) (cert, key []byte, err error) {
 	return cert, key, writeWhole(filepath.Join(dir, caCertFile), cert, 0o644)
 }
 
-// readCA reads the CA's certificate and key; it is no error if both files are missing. A
-// key without a certificate is left by a process that was killed between the two writes; it
+// lost returns an error if the certificate was there before. A key without one is also left
+// by a process that was killed between the two writes, before there was a key for tokens; it
 // is replaced.
-func readCA(certFile, keyFile string) (cert, key []byte, err error) {
-	cert, err = os.ReadFile(certFile)
+func lost(certFile, keyFile string) error {
+	for _, file := range []string{keyFile, filepath.Join(filepath.Dir(certFile), signerFile)} {
+		if _, err := os.Lstat(file); err != nil {
+			return ignoreNotExist(err)
+		}
+	}
+	return fmt.Errorf("%s is not there, and %s is: put the certificate back, or delete the key to get a new "+
+		"authority that clients have to trust then", certFile, keyFile)
+}
+
+func ignoreNotExist(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
+		return nil
+	}
+	return err
+}
+
+// readCA reads the CA's certificate and key; it is no error if both files are missing.
+func readCA(certFile, keyFile string) (cert, key []byte, err error) {
+	cert, err = private.ReadFile(certFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, lost(certFile, keyFile)
 	} else if err != nil {
 		return nil, nil, err
 	}
-	if key, err = os.ReadFile(keyFile); errors.Is(err, os.ErrNotExist) {
+	if key, err = private.ReadFile(keyFile); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s is not there, and %s is: put the key back, or delete the certificate to "+
 			"get a new authority that clients have to trust then", keyFile, certFile)
 	}

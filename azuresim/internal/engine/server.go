@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/internal/throttle"
 	"casement.dev/casement/azuresim/internal/value"
+	"casement.dev/casement/internal/private"
 )
 
 // Defaults of Options. The tenant and the subscription are casement's own.
@@ -88,8 +88,8 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 		cfg.Faults = &fault.Set{}
 	}
 	if cfg.Dir != "" {
-		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the local Azure's state: %w", err)
+		if err := private.Dir(cfg.Dir); err != nil {
+			return nil, fmt.Errorf("the local Azure's state: %w", err)
 		}
 	}
 	types := NewRegistry(providers)

@@ -50,14 +50,18 @@ func loadOwner(dir string) (Client, error) {
 		return Client{}, err
 	}
 	text := strings.TrimSpace(string(secret))
-	if len(text) < minSecret {
-		return Client{}, fmt.Errorf("%s holds no client secret; delete the file to get a new one", filepath.Join(dir, secretFile))
+	if len(text) < minSecret || strings.Trim(text, secretLetters) != "" {
+		return Client{}, fmt.Errorf("%s holds no client secret, which has %d or more letters A to Z and digits 2 to 7; "+
+			"delete the file to get a new one", filepath.Join(dir, secretFile), minSecret)
 	}
 	return Client{ID: DefaultClient, Secret: text}, nil
 }
 
-// minSecret is the length of a secret of 128 random bits in base 32 (rand.Text).
-const minSecret = 26
+// minSecret and secretLetters are of a secret of 128 random bits in base 32 (rand.Text).
+const (
+	minSecret     = 26
+	secretLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+)
 
 // clients are the applications that can log in.
 type clients struct {

@@ -128,6 +128,21 @@ func Query(name, value string) Option {
 	}
 }
 
+// IfMatch lets a write succeed only while the resource has an ETag; else the error is one that
+// Raced reports. Types without ETags ignore it.
+func IfMatch(etag string) Option { return func(r *http.Request) { r.Header.Set("If-Match", etag) } }
+
+// IfNoneMatch lets a put only create, where the type supports it; else the error is one that
+// Raced reports.
+func IfNoneMatch() Option { return func(r *http.Request) { r.Header.Set("If-None-Match", "*") } }
+
+// Raced reports whether a write was not carried out because IfMatch or IfNoneMatch does not
+// hold: another program has written the resource.
+func Raced(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.StatusCode == http.StatusPreconditionFailed
+}
+
 // Get reads one resource. If it does not exist, the error has the class NotFound.
 func (c *Client) Get(ctx context.Context, id, apiVersion string, options ...Option) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

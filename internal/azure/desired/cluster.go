@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/name"
 )
 
 // ClusterInput has all values that the resources of a cluster depend on.
@@ -51,10 +52,11 @@ func Cluster(in ClusterInput) ([]Resource, error) {
 // ClusterToDelete returns the resources that a cluster may have in Azure. It returns no
 // error, because a resource whose name is invalid was never created.
 func ClusterToDelete(in ClusterInput) []Resource {
-	if in.Cluster.Spec.SubscriptionID == "" || in.Cluster.Spec.ResourceGroup == "" {
+	spec := &in.Cluster.Spec
+	if name.Check(name.Subscription, spec.SubscriptionID) != "" || name.Check(name.ResourceGroup, spec.ResourceGroup) != "" {
 		return nil
 	}
-	return clusterResources(in)
+	return slices.DeleteFunc(clusterResources(in), func(r Resource) bool { return name.Check(name.Path, r.ID) != "" })
 }
 
 func clusterResources(in ClusterInput) []Resource {
@@ -86,6 +88,9 @@ func checkCluster(in ClusterInput) error {
 	case spec.NetworkSpec.Vnet.Name == "":
 		return &InvalidError{"spec.networkSpec.vnet.name", "is empty", "set the name of the virtual network"}
 	}
+	if wrong := ClusterNames(spec); len(wrong) > 0 {
+		return wrong[0]
+	}
 	return nil
 }
 
@@ -104,7 +109,7 @@ func newClusterBuilder(in ClusterInput) *clusterBuilder {
 	in.APIServerPort = cmp.Or(in.APIServerPort, 6443)
 	return &clusterBuilder{
 		ClusterInput: in,
-		tagger:       tagger{cluster: in.ClusterName, additional: spec.AdditionalTags},
+		tagger:       taggerOf(in.Cluster, in.ClusterName, ""),
 		spec:         spec,
 		group:        ClusterGroup(in.Cluster),
 		vnetGroup:    VNetGroup(in.Cluster),

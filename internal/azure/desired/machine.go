@@ -84,9 +84,12 @@ func VMID(c *infrav1.AzureCluster, vmName string) string {
 func Machine(in MachineInput) ([]Resource, error) {
 	b := &machineBuilder{
 		MachineInput: in,
-		tagger:       tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
+		tagger:       taggerOf(in.Cluster, in.ClusterName, ObjectMark("AzureMachine", in.Machine.Name)),
 		spec:         &in.Machine.Spec,
 		group:        ClusterGroup(in.Cluster),
+	}
+	if wrong := MachineNames(b.spec, "spec"); len(wrong) > 0 && !in.Exists {
+		return nil, wrong[0]
 	}
 	b.publicIP()
 	b.natRule()
@@ -173,7 +176,7 @@ func (b *machineBuilder) availabilitySet() {
 		Body: armcompute.AvailabilitySet{
 			Location: b.location(),
 			SKU:      &armcompute.SKU{Name: new("Aligned")},
-			Tags:     b.tags(b.AvailabilitySet.Name, roleCommon, b.spec.AdditionalTags, b.cloudProviderTags()),
+			Tags:     b.shared().tags(b.AvailabilitySet.Name, roleCommon, b.spec.AdditionalTags, b.cloudProviderTags()),
 			Properties: &armcompute.AvailabilitySetProperties{
 				PlatformFaultDomainCount: &b.AvailabilitySet.FaultDomains,
 			},
@@ -230,6 +233,8 @@ type Made struct {
 	// PublicIP, NATRule and Role say whether the machine may have a public IP, an SSH NAT
 	// rule and a role assignment of its own.
 	PublicIP, NATRule, Role bool
+	// PrincipalID is the principal of its identity, or "" if that is not known.
+	PrincipalID string
 	// AvailabilitySet is the name of its availability set if the machine is the last one in
 	// it, or "".
 	AvailabilitySet string
@@ -239,7 +244,8 @@ type Made struct {
 // and tags that it was created with. It returns no error: resources are also deleted for a
 // spec that is invalid now or always was.
 func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterName, vmName string, made Made) []Resource {
-	group, tags := ClusterGroup(c), tagger{cluster: clusterName}.tags("", "")
+	group, own := ClusterGroup(c), taggerOf(c, clusterName, ObjectMark("AzureMachine", m.Name))
+	tags := own.tags("", "")
 	vm := Resource{
 		ID: VMID(c, vmName), APIVersion: ComputeAPIVersion, Body: armcompute.VirtualMachine{Tags: tags},
 		Policy: CreateOnly, Condition: infrav1.VMRunningCondition, Field: "spec", Needs: made.NICs,
@@ -264,15 +270,23 @@ func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterNa
 	}
 	if made.AvailabilitySet != "" {
 		vm.Needs = append(vm.Needs, add(&out, group.Compute("availabilitySets", made.AvailabilitySet),
-			ComputeAPIVersion, infrav1.AvailabilitySetReadyCondition, armcompute.AvailabilitySet{Tags: tags}))
+			ComputeAPIVersion, infrav1.AvailabilitySetReadyCondition, armcompute.AvailabilitySet{Tags: own.shared().tags("", "")}))
 	}
 	out = append(append(first, out...), vm)
 	if role := m.Spec.SystemAssignedIdentityRole; made.Role && role != nil && role.Name != "" {
 		add(&out, RoleAssignmentID(cmp.Or(role.Scope, "/subscriptions/"+c.Spec.SubscriptionID), role.Name),
-			AuthorizationAPIVersion, infrav1.RoleAssignmentReadyCondition, nil)
+			AuthorizationAPIVersion, infrav1.RoleAssignmentReadyCondition, roleOf(made.PrincipalID))
 		out[len(out)-1].Needs = []string{vm.ID}
 	}
 	return out
+}
+
+// roleOf returns the body of a role assignment of a principal.
+func roleOf(principal string) any {
+	if principal == "" {
+		return nil
+	}
+	return armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{PrincipalID: &principal}}
 }
 
 // RoleAssignmentID returns the ID of a role assignment of a scope.

@@ -62,6 +62,9 @@ func ScaleSetID(c *infrav1.AzureCluster, name string) string {
 // any, is an *InvalidError.
 func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	b := newScaleSetBuilder(in)
+	if wrong := MachineNames(b.spec, "spec.template"); len(wrong) > 0 {
+		return nil, wrong[0]
+	}
 	if err := b.scaleSet(); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID,
 				SecretReader: in.SecretReader,
 			},
-			tagger: tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
+			tagger: taggerOf(in.Cluster, in.ClusterName, ObjectMark("AzureMachinePool", in.Pool.Name)),
 			spec:   &spec,
 			group:  ClusterGroup(in.Cluster),
 		},

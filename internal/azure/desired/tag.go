@@ -1,7 +1,9 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
@@ -13,6 +15,12 @@ const (
 	roleTag                = "sigs.k8s.io_cluster-api-provider-azure_role"
 	nameTag                = "Name"
 	cloudProviderTagPrefix = "kubernetes.io_cluster_"
+
+	// OwnerTag is the tag that says which of several clusters of one name the owner is: by
+	// the annotation infrav1.OwnerAnnotation of the AzureCluster.
+	OwnerTag = "casement_owner"
+	// ObjectTag is the tag of what belongs to one machine or pool: its kind and name.
+	ObjectTag = "casement_object"
 
 	// Owned is the value of the ownership tag of resources that casement created.
 	Owned = "owned"
@@ -38,10 +46,43 @@ func IsOwned(tags map[string]string, clusterName string) bool {
 	return tags[OwnershipTag(clusterName)] == Owned
 }
 
+// ReservedTag reports whether a tag is one by which casement knows what is its own, which
+// a spec must not set.
+func ReservedTag(key string) bool {
+	return strings.EqualFold(key, OwnerTag) || strings.EqualFold(key, ObjectTag) ||
+		strings.HasPrefix(strings.ToLower(key), ownershipTagPrefix)
+}
+
+// ObjectMark returns the value of ObjectTag for an object's resources.
+func ObjectMark(kind, name string) string { return kind + "/" + name }
+
+// clusterNameLabel is Cluster API's label with the name of the owning Cluster.
+const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
+
+// Namesakes reports whether two clusters would take each other's resources for their own if
+// there were no marks: they have one name and one resource group.
+func Namesakes(a, b *infrav1.AzureCluster) bool {
+	name := func(c *infrav1.AzureCluster) string { return cmp.Or(c.Labels[clusterNameLabel], c.Name) }
+	return name(a) == name(b) && strings.EqualFold(ClusterGroup(a).ID(), ClusterGroup(b).ID())
+}
+
 // tagger returns the tags of one cluster's resources.
 type tagger struct {
 	cluster    string
 	additional infrav1.Tags
+	// mark is the value of OwnerTag, or "" before there is one; object that of ObjectTag,
+	// or "" for what belongs to the cluster.
+	mark, object string
+}
+
+func taggerOf(c *infrav1.AzureCluster, clusterName, object string) tagger {
+	return tagger{cluster: clusterName, additional: c.Spec.AdditionalTags, mark: c.Annotations[infrav1.OwnerAnnotation], object: object}
+}
+
+// shared returns the tagger of what several machines share.
+func (t tagger) shared() tagger {
+	t.object = ""
+	return t
 }
 
 // tags returns the tags of the resource called name; name and role may be empty, because
@@ -55,7 +96,14 @@ func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*strin
 	for _, m := range extra {
 		maps.Copy(all, m)
 	}
+	maps.DeleteFunc(all, func(key, _ string) bool { return ReservedTag(key) })
 	all[OwnershipTag(t.cluster)] = Owned
+	if t.mark != "" {
+		all[OwnerTag] = t.mark
+	}
+	if t.mark != "" && t.object != "" {
+		all[ObjectTag] = t.object
+	}
 	if name != "" {
 		all[nameTag] = name
 	}

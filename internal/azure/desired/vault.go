@@ -82,9 +82,10 @@ func (s BootstrapSecret) ReaderID(c *infrav1.AzureCluster) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/" + s.Secret
 }
 
-// Reader returns the identity that reads the secret.
-func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName string, additional infrav1.Tags) Resource {
-	t := tagger{cluster: clusterName, additional: c.Spec.AdditionalTags}
+// Reader returns the identity that reads the secret; object is the ObjectMark of the secret's
+// machine or pool.
+func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName, object string, additional infrav1.Tags) Resource {
+	t := taggerOf(c, clusterName, object)
 	return Resource{
 		ID: s.ReaderID(c), APIVersion: IdentityAPIVersion,
 		Body:   tracked{Location: c.Spec.Location, Tags: t.tags(s.Secret, roleCommon, additional)},

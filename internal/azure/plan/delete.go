@@ -18,7 +18,7 @@ func (p *Planner) deleteOne(ctx context.Context, it *item) {
 		it.done("Unmanaged")
 		return
 	}
-	it.Body = deletion{tagged: tagged(it.Body)}
+	it.Body = deletionOf(it.Body)
 	if it.token.Verb != Delete && !it.token.empty() {
 		// Whatever was under way ends with the resource.
 		it.token = Token{}
@@ -48,13 +48,30 @@ func (p *Planner) deleteOne(ctx context.Context, it *item) {
 
 func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 	want := map[string]any{}
-	if d, ok := it.Body.(deletion); ok && d.tagged {
-		want["tags"] = map[string]any{}
+	if d, ok := it.Body.(deletion); ok && d.tags != nil {
+		want["tags"] = d.tags
+	}
+	if d, ok := it.Body.(deletion); ok && d.principal != "" && lookup(have, "properties", "principalId") != d.principal {
+		it.token = Token{}
+		it.done("Unmanaged")
+		it.status.Message = describe(it.ID) + " is of another principal: it is left alone"
+		return
 	}
 	if !it.owned(have, want) {
 		it.token = Token{}
 		it.done("Unmanaged")
 		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is left alone", describe(it.ID), it.owner.Key, it.owner.Value)
+		return
+	}
+	whose, err := p.whose(ctx, it, have, want)
+	if err != nil {
+		it.unread(err)
+		return
+	}
+	if whose != "" {
+		it.token = Token{}
+		it.done("Unmanaged")
+		it.status.Message = fmt.Sprintf("%s belongs to %s: it is left alone", describe(it.ID), whose)
 		return
 	}
 	if p.blocked(it, Delete, hashOf(it.Body)) {
@@ -71,15 +88,23 @@ func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 
 // deletion takes the place of a body while a resource is deleted, so that what is
 // remembered of a failed delete does not depend on the spec.
-type deletion struct{ tagged bool }
+type deletion struct {
+	tags map[string]any
+	// principal is that of a role assignment, or "".
+	principal string
+}
 
 // MarshalJSON makes the same document for every resource.
 func (deletion) MarshalJSON() ([]byte, error) { return []byte(`{"` + deleteHash + `":true}`), nil }
 
-// tagged reports whether the spec would give the resource tags.
-func tagged(body any) bool {
+// deletionOf returns what a delete compares with the resource, of what the spec would give it.
+func deletionOf(body any) deletion {
 	doc, err := document(body)
-	return err == nil && tagsOf(doc) != nil
+	if err != nil {
+		return deletion{}
+	}
+	principal, _ := lookup(doc, "properties", "principalId").(string)
+	return deletion{tagsOf(doc), principal}
 }
 
 // gone takes in that the resource does not exist, and with a virtual machine what

@@ -16,10 +16,12 @@ const (
 	longestPoll     = 15 * time.Second
 	transitionPause = 10 * time.Second
 	missingPause    = time.Minute
-	firstPause      = 5 * time.Second
-	slowPause       = time.Minute
-	settlePause     = 10 * time.Minute
-	longestPause    = 15 * time.Minute
+	// confirmPause is how long a failure is not final of which nothing is known yet.
+	confirmPause = 30 * time.Second
+	firstPause   = 5 * time.Second
+	slowPause    = time.Minute
+	settlePause  = 10 * time.Minute
+	longestPause = 15 * time.Minute
 	// patience is for how long failures of a passing kind are called waiting.
 	patience = 10 * time.Minute
 )

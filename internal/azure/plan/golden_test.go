@@ -115,7 +115,7 @@ func ownerOf(resources []desired.Resource) Owner {
 		body, _ := r.Body.(map[string]any)
 		for key, value := range tagsOf(body) {
 			if strings.HasPrefix(key, "sigs.k8s.io_cluster-api-provider-azure_cluster_") {
-				return Owner{key, value.(string)}
+				return Owner{Key: key, Value: value.(string)}
 			}
 		}
 	}

@@ -34,8 +34,21 @@ type Client interface {
 // parallel is how many ARM calls one pass makes at the same time.
 const parallel = 8
 
-// Owner is the tag that marks what casement made for a cluster.
-type Owner struct{ Key, Value string }
+// Owner is by what tags casement knows what it made for a cluster.
+type Owner struct {
+	// Key and Value are the tag of a cluster's name. What lacks it is a stranger's.
+	Key, Value string
+	// Mark is the tag that says which cluster of that name it is, Object the key of the one
+	// that says which object of the cluster. A resource that has one with another value than
+	// it is planned with is another owner's. Empty keys mean no such tags.
+	Mark, Object Mark
+	// Claims reports whether what has the cluster's tag and no mark, as another provider or
+	// an older casement makes it, is this cluster's; nil means yes.
+	Claims func(context.Context) bool
+}
+
+// Mark is a tag.
+type Mark struct{ Key, Value string }
 
 // Input is one object's share of Azure.
 type Input struct {

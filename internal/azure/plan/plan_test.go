@@ -399,11 +399,62 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 			t.Errorf("it is put again too early: %s", calls)
 		}
 		delete(a.ends, "m")
+		r = again(r.RetryAfter + time.Second)
+		if calls := a.took(); strings.Contains(calls, "DELETE") || !out.Tokens[0].Again {
+			t.Errorf("it is deleted before it is written down that it is created again: %s", calls)
+		}
 		again(r.RetryAfter + time.Second)
 		if calls := a.took(); !strings.Contains(calls, "DELETE m") {
 			t.Errorf("it is not made again: %s", calls)
 		}
 	})
+}
+
+// TestMarks: what has another owner's mark is neither changed nor deleted, with what has no tags below it; what has
+// none is claimed by one that may, and only if no other program writes meanwhile.
+func TestMarks(t *testing.T) {
+	marked := func(mark string) map[string]any {
+		tags := map[string]any{"cluster": "owned", "color": "old"}
+		if mark != "" {
+			tags["mark"] = mark
+		}
+		return map[string]any{"id": nets + "networkSecurityGroups/a", "tags": tags, "etag": "1"}
+	}
+	child := managed(nets+"networkSecurityGroups/a/securityRules/r", map[string]any{"x": "y"})
+	delete(child.Body.(map[string]any), "tags")
+	for _, test := range []struct {
+		name, mark     string
+		claims         bool
+		apply, deleted string // the states
+	}{
+		{"own", "mine", true, "a Done", "a Done Deleted"},
+		{"another's", "theirs", true, "a Failed OwnedByAnother", "a Done Unmanaged"},
+		{"unmarked", "", true, "a Done", "a Done Deleted"},
+		{"unmarked, an older one's", "", false, "a Failed OwnedByAnother", "a Done Unmanaged"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newAzure()
+				parent := managed(nets+"networkSecurityGroups/a", nil)
+				tags := parent.Body.(map[string]any)["tags"].(map[string]any)
+				tags["mark"], tags["color"] = "mine", "new"
+				in := Input{Resources: []desired.Resource{parent}, Owner: Owner{Key: "cluster", Value: "owned",
+					Mark: Mark{"mark", "mine"}, Claims: func(context.Context) bool { return test.claims }}}
+				a.docs[arm.Key(parent.ID)] = marked(test.mark)
+				p := newPlanner(t, a)
+				expect(t, "apply", states(p.Apply(t.Context(), in)), test.apply)
+				below := in
+				below.Resources = []desired.Resource{child}
+				expect(t, "apply below", states(p.Apply(t.Context(), below)), strings.Replace(test.apply, "a ", "r ", 1))
+				p.Forget(parent.ID)
+				out := p.Delete(t.Context(), below)
+				if gone := out.Writes > 0; gone != (test.deleted == "a Done Deleted") {
+					t.Errorf("a child is deleted: %v", gone)
+				}
+				expect(t, "delete", states(p.Delete(t.Context(), in)), test.deleted)
+			})
+		})
+	}
 }
 
 // TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that

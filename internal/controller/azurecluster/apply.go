@@ -2,6 +2,7 @@ package azurecluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -19,6 +20,19 @@ const (
 )
 
 const hourly = time.Hour
+
+// own records whose the cluster's resources are, before there are any.
+func (r *Reconciler) own(ctx context.Context, s *scope) pass.Result {
+	err := r.Opener.Own(ctx, s.Before, s.AzureCluster, s.Cluster)
+	if refused, ok := errors.AsType[*cloud.OwnershipError](err); ok {
+		return pass.Blocked(infrav1.OwnedByAnotherReason, refused.Message, r.Resync)
+	}
+	return pass.Error(err)
+}
+
+// movesLater keeps a cluster from being moved before it is paused and its record of the owner
+// handed over.
+func movesLater(s *scope) bool { return s.AzureCluster.DeletionTimestamp.IsZero() }
 
 // open opens a session with the cluster's credentials, and keeps the identity from being
 // deleted while the cluster needs it.

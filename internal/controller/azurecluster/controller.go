@@ -130,8 +130,9 @@ func (s *scope) Block(r pass.Result) {
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
-		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster,
+		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster, More: movesLater,
 		Steps: []pass.Step[*scope]{
+			{Name: "own", Run: r.own},
 			{Name: "open", Run: r.open},
 			{Name: "observe", Run: r.observe},
 			{Name: "apply", Run: r.apply},
@@ -140,6 +141,7 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 		},
 		Deletion: []pass.Step[*scope]{
 			{Name: "abandon", Run: r.abandon},
+			{Name: "own", Run: r.own},
 			{Name: "machines", Run: r.machines},
 			{Name: "open", Run: r.openToDelete},
 			{Name: "observe", Run: r.observeToDelete},
@@ -154,17 +156,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if annotations.IsExternallyManaged(azureCluster) {
-		// cluster.x-k8s.io/managed-by: another controller owns the infrastructure, its
-		// finalizer and its status.
-		return ctrl.Result{}, nil
-	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the owner of AzureCluster %s: %w", request, err)
 	}
 	if cluster == nil {
 		return ctrl.Result{}, nil // the Cluster controller sets the owner, which triggers a pass
+	}
+	if annotations.IsExternallyManaged(azureCluster) {
+		// cluster.x-k8s.io/managed-by: another controller owns the infrastructure, its
+		// finalizer and its status. The machines need the record of their owner.
+		if annotations.IsPaused(cluster, azureCluster) {
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, r.Opener.Own(ctx, azureCluster.DeepCopy(), azureCluster, cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
 	return r.kind().Run(ctx, &scope{Scope: pass.Scope{Cluster: cluster, AzureCluster: azureCluster}})

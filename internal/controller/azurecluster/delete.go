@@ -86,7 +86,13 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 		if err != nil {
 			return pass.Unread(err, "read resource group "+desired.LastSegment(resource.ID)).On(infrav1.ResourceGroupReadyCondition)
 		}
-		if live == nil || desired.IsOwned(tagsOf(live), s.Cluster.Name) {
+		whole := live == nil
+		if !whole {
+			if whole, err = s.Azure.WholeGroup(ctx, resource.ID, live, s.Cluster.Name); err != nil {
+				return pass.Unread(err, "read what is in resource group "+desired.LastSegment(resource.ID)).On(infrav1.ResourceGroupReadyCondition)
+			}
+		}
+		if whole {
 			groups = append(groups, resource)
 		}
 	}

@@ -2,19 +2,42 @@ package azurecluster
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 )
 
 // observe reads the facts that the desired resources depend on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
-	return pass.Each(ctx, s, r.zones, r.network)
+	return pass.Each(ctx, s, r.zones, r.others, r.network)
+}
+
+// others refuses a cluster whose resource group or network another cluster of its name made.
+func (r *Reconciler) others(ctx context.Context, s *scope) pass.Result {
+	for _, at := range []struct{ id, what, condition string }{
+		{desired.ClusterGroup(s.AzureCluster).ID(), "resource group", infrav1.ResourceGroupReadyCondition},
+		{desired.VNetID(s.AzureCluster), "virtual network", infrav1.VNetReadyCondition},
+	} {
+		live, err := s.Azure.Live(ctx, at.id)
+		if err != nil {
+			return pass.Unread(err, "read "+at.what+" "+desired.LastSegment(at.id)).On(at.condition)
+		}
+		tags, err := cloud.TagsOf(live)
+		if err != nil {
+			return pass.Error(fmt.Errorf("%s %s: %w", at.what, desired.LastSegment(at.id), err))
+		}
+		if other := s.Azure.Other(ctx, tags, s.Cluster.Name, true); other != "" {
+			return pass.Blocked(infrav1.OwnedByAnotherReason,
+				r.Opener.Explain(ctx, s.AzureCluster, at.what+" "+desired.LastSegment(at.id), other), cloud.OwnerPause)
+		}
+	}
+	return pass.Next()
 }
 
 // zones lists the zones of the location. The spec can exclude control planes from a zone;
@@ -47,16 +70,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Unread(err, "read spec.networkSpec.vnet").On(infrav1.VNetReadyCondition)
 	}
-	s.foreignVNet = live != nil && !desired.IsOwned(tagsOf(live), s.Cluster.Name)
+	tags, err := cloud.TagsOf(live)
+	s.foreignVNet = live != nil && (err != nil || !s.Azure.Owns(ctx, tags, s.Cluster.Name, true))
 	return pass.Next()
-}
-
-func tagsOf(live json.RawMessage) map[string]string {
-	var body struct {
-		Tags map[string]string `json:"tags"`
-	}
-	if json.Unmarshal(live, &body) != nil {
-		return nil
-	}
-	return body.Tags
 }

@@ -22,6 +22,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -32,6 +33,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -173,6 +175,9 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	in, err := r.input(ctx, azureCluster, spec)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok && refused.Reason == cloud.SecretNotReadable {
+		return r.refuse(ctx, owner, cluster.Name, refused)
+	}
 	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
 		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
@@ -190,7 +195,54 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 			"identity is None: the service principal and its secret are written in clear text to the disk of "+
 				"every node; use identity UserAssigned")
 	}
-	return ctrl.Result{}, err
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.say(ctx, owner, nil)
+}
+
+// unreadablePause is the wait before it is asked again whether a client secret may be read: a
+// change of its annotations triggers no event here.
+const unreadablePause = 30 * time.Second
+
+// refuse says why there is no configuration, and empties the secret of an earlier one: it may
+// have what must not be read.
+func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string, why *cloud.IdentityError) (ctrl.Result, error) {
+	secret := &corev1.Secret{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if err == nil && secret.Labels[clusterName] == desired.Owned && len(secret.Data) > 0 {
+		before := secret.DeepCopy()
+		secret.Data = nil
+		if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := r.say(ctx, owner, why); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: unreadablePause}, nil
+}
+
+// say writes the condition of an object without a configuration, or clears it.
+func (r *Reconciler) say(ctx context.Context, owner client.Object, why *cloud.IdentityError) error {
+	updated, ok := cloud.Copy(owner).(condition.Object)
+	if !ok || why == nil && (!conditions.Has(updated, infrav1.AzureJSONReadyCondition) ||
+		conditions.IsTrue(updated, infrav1.AzureJSONReadyCondition)) {
+		return nil
+	}
+	was := conditions.GetReason(updated, infrav1.AzureJSONReadyCondition)
+	if why == nil {
+		condition.True(updated, infrav1.AzureJSONReadyCondition, condition.Provisioned)
+	} else {
+		condition.False(updated, infrav1.AzureJSONReadyCondition, why.Reason, why.Message)
+	}
+	if why != nil && was != why.Reason {
+		r.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, why.Reason, "Reconcile", "%s", condition.Short(why.Message))
+	}
+	return client.IgnoreNotFound(r.Client.Status().Patch(ctx, updated, client.MergeFrom(owner)))
 }
 
 // input reads the values of the configuration that are not in the specs.
@@ -217,6 +269,11 @@ func (r *Reconciler) input(ctx context.Context, c *infrav1.AzureCluster, spec *i
 			return in, fmt.Errorf("spec.userAssignedIdentities[0]: identity %s: %w", id, err)
 		}
 	case spec.Identity != infrav1.VMIdentitySystemAssigned:
+		if credentials.ClientSecret != "" {
+			if err := r.Opener.Readable(ctx, c); err != nil {
+				return in, err
+			}
+		}
 		in.clientID, in.clientSecret = credentials.ClientID, credentials.ClientSecret
 	}
 	return in, nil

@@ -46,8 +46,7 @@ type Reconciler struct {
 	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
 
-	looks     cloud.Looks
-	unwritten pass.Unwritten
+	looks cloud.Looks
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=list;watch;patch
@@ -84,8 +83,10 @@ type scope struct {
 	machine      *clusterv1.Machine
 	azureMachine *infrav1.AzureMachine
 	// vmName is the computer name; vm is the virtual machine in Azure, or nil.
-	vmName  string
-	vm      *liveVM
+	vmName string
+	vm     *liveVM
+	// foreign is true if a deletion finds a virtual machine of the name that is another's.
+	foreign bool
 	input   inputs
 	outcome plan.Outcome
 	// toDelete are the resources that a deletion removes from Azure.
@@ -124,7 +125,7 @@ func (s *scope) Block(r pass.Result) {
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
-		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade, Unwritten: &r.unwritten,
+		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},
 			{Name: "refuse", Run: r.refuse},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -25,6 +26,9 @@ import (
 func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.azureMachine) {
 		return s.forget()
+	}
+	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
+		return pass.Wait(soon) // until it is known what is the cluster's own
 	}
 	return pass.Next()
 }
@@ -90,6 +94,9 @@ func (s *scope) collect(ctx context.Context) error {
 	if s.vm, err = parseVM(live); err != nil {
 		return err
 	}
+	if s.vm != nil && !s.Azure.Owns(ctx, s.vm.Tags, s.Cluster.Name, false) {
+		s.vm, s.foreign = nil, true
+	}
 	if s.vm == nil {
 		// The interfaces were usually deleted with the VM, and the cached list is old.
 		// Reading them is cheaper than deleting them once more.
@@ -103,7 +110,8 @@ func (s *scope) collect(ctx context.Context) error {
 	}
 	resources := s.addDisks(desired.MachineToDelete(s.AzureCluster, s.azureMachine, s.Cluster.Name, s.vmName, made))
 	if secret, ok := cloud.SecretOf(s.AzureCluster, s.azureMachine); ok {
-		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, s.azureMachine.Spec.AdditionalTags)
+		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, desired.ObjectMark("AzureMachine", s.azureMachine.Name),
+			s.azureMachine.Spec.AdditionalTags)
 		resources = append([]desired.Resource{reader}, s.needing(resources, reader.ID)...)
 	}
 	whole, err := s.Azure.GroupGoes(ctx, s.Cluster, s.AzureCluster)
@@ -124,10 +132,11 @@ func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	made := desired.Made{
 		NICs:     desired.NICIDs(s.AzureCluster, m, s.vmName),
 		PublicIP: m.Spec.AllocatePublicIP || conditions.Has(m, infrav1.PublicIPsReadyCondition),
-		NATRule:  util.IsControlPlaneMachine(s.machine) || conditions.Has(m, infrav1.InboundNATRulesReadyCondition),
+		NATRule:  !s.foreign && (util.IsControlPlaneMachine(s.machine) || conditions.Has(m, infrav1.InboundNATRulesReadyCondition)),
 		Role:     conditions.IsTrue(m, infrav1.RoleAssignmentReadyCondition),
 	}
 	if s.vm != nil {
+		made.PrincipalID = s.vm.Identity.PrincipalID
 		made.Role = made.Role || s.vm.Identity.PrincipalID != ""
 		for _, nic := range s.vm.Properties.NetworkProfile.NetworkInterfaces {
 			if !slices.ContainsFunc(made.NICs, func(id string) bool { return strings.EqualFold(id, nic.ID) }) {
@@ -157,14 +166,18 @@ func (s *scope) nothingMade() bool {
 // listed among its needs.
 func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
 	ids := s.vm.leftDisks()
+	var disk armcompute.Disk
 	for i := range resources {
 		if strings.EqualFold(resources[i].ID, desired.VMID(s.AzureCluster, s.vmName)) {
 			resources[i].Needs = append(resources[i].Needs, ids...)
+			if vm, ok := resources[i].Body.(armcompute.VirtualMachine); ok {
+				disk.Tags = vm.Tags
+			}
 		}
 	}
 	for _, id := range ids {
 		resources = append(resources, desired.Resource{
-			ID: id, APIVersion: desired.DiskAPIVersion, Policy: desired.CreateOnly,
+			ID: id, APIVersion: desired.DiskAPIVersion, Body: disk, Policy: desired.CreateOnly,
 			Condition: infrav1.VMRunningCondition, Field: "spec.osDisk",
 		})
 	}

@@ -100,8 +100,21 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Unread(err, "read the virtual machine "+s.vmName)
 	}
+	if live == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id) {
+		// The list may be older than the machine, which another manager may have created.
+		s.Azure.Refresh(id)
+		if live, err = s.Azure.Live(ctx, id); err != nil {
+			return pass.Unread(err, "read the virtual machine "+s.vmName)
+		}
+	}
 	if s.vm, err = parseVM(live); err != nil {
 		return pass.Error(err)
+	}
+	if s.vm != nil {
+		if other := s.Azure.Other(ctx, s.vm.Tags, s.Cluster.Name, false); other != "" {
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "virtual machine "+s.vmName, other),
+				cloud.OwnerPause)
+		}
 	}
 	switch {
 	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id):

@@ -41,7 +41,7 @@ func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 	}
 	if s.outcome.State != plan.Done {
 		again := cloud.Requeue(s.outcome, r.Resync)
-		return pass.Within(again).Briefly(cloud.Brief(s.outcome, again, time.Now()))
+		return pass.Within(again)
 	}
 	return pass.Within(s.again())
 }

@@ -3,11 +3,8 @@ package azuremachine
 import (
 	"context"
 	"fmt"
-	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
@@ -18,7 +15,6 @@ import (
 // rendered the machine's data; both trigger a pass. For a machine that failed finally it
 // ends every pass.
 func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
-	unsaid := s.young(time.Now())
 	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
 	case s.azureMachine.Status.FailureReason != nil:
 		return pass.Done()
@@ -26,27 +22,20 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
 			r.Resync)
+	case !cloud.Recorded(s.AzureCluster, s.Cluster) && s.azureMachine.Spec.ProviderID != nil:
+		return pass.Wait(soon) // after an update or a move of the cluster, for a moment
+	case !cloud.Recorded(s.AzureCluster, s.Cluster):
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "AzureCluster "+s.AzureCluster.Name+" has no record of its owner yet",
+			soon)
 	case provisioned == nil || !*provisioned:
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
-			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync).Briefly(unsaid)
+			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
 	case s.machine.Spec.Bootstrap.DataSecretName == nil && s.azureMachine.Spec.ProviderID == nil:
 		return pass.Blocked(infrav1.WaitingForBootstrapDataReason,
 			"the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name,
-			r.Resync).Briefly(unsaid)
+			r.Resync)
 	}
 	return pass.Next()
-}
-
-// firstStatus is the age at which a machine says at the latest that it waits for the network or for its bootstrap data.
-// Most wait for less, and the Machine says it too.
-const firstStatus = time.Minute
-
-// young returns for how long a machine that has no status yet need not say what it waits for.
-func (s *scope) young(now time.Time) time.Duration {
-	if before, ok := s.Before.(*infrav1.AzureMachine); !ok || conditions.Has(before, clusterv1.ReadyCondition) {
-		return 0
-	}
-	return max(0, firstStatus-now.Sub(s.azureMachine.CreationTimestamp.Time))
 }
 
 // refuse marks a machine as failed finally if it can never be created.

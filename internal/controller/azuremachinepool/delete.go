@@ -24,6 +24,9 @@ func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.pool) {
 		return r.forget(ctx, s)
 	}
+	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
+		return pass.Wait(soon) // until it is known what is the cluster's own
+	}
 	return pass.Next()
 }
 
@@ -94,7 +97,7 @@ func (s *scope) collect(ctx context.Context) error {
 		return err
 	}
 	in := desired.ScaleSetInput{Cluster: s.AzureCluster, Pool: s.pool, ClusterName: s.Cluster.Name, Name: s.name}
-	if s.live != nil {
+	if s.live != nil && s.Azure.Owns(ctx, s.live.Tags, s.Cluster.Name, false) {
 		in.PrincipalID = s.live.Identity.PrincipalID
 	}
 	whole, err := s.Azure.GroupGoes(ctx, s.Cluster, s.AzureCluster)
@@ -104,7 +107,7 @@ func (s *scope) collect(ctx context.Context) error {
 	s.GroupGoes = whole
 	resources := desired.ScaleSetToDelete(in)
 	if secret, ok := cloud.SecretOf(s.AzureCluster, s.pool); ok {
-		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, s.spec.AdditionalTags)
+		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, desired.ObjectMark("AzureMachinePool", s.pool.Name), s.spec.AdditionalTags)
 		resources[0].Needs = append(resources[0].Needs, reader.ID)
 		resources = append(resources, reader)
 	}

@@ -47,6 +47,11 @@ func (m member) lost() bool {
 	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
+// vanished reports whether an instance that no controller deletes is not in Azure.
+func (m member) vanished() bool {
+	return m.instance == nil && m.shown != nil && m.shown.DeletionTimestamp.IsZero()
+}
+
 // ready reports whether the member has a node that accepts pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
 
@@ -77,7 +82,10 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	at := map[string]int{} // the index of a member, by its provider ID in lower case
 	for i := range shown.Items {
 		m := member{shown: &shown.Items[i], machine: ofShown[shown.Items[i].Name]}
-		at[strings.ToLower(m.shown.Spec.ProviderID)] = len(members)
+		id := strings.ToLower(m.shown.Spec.ProviderID)
+		if j, ok := at[id]; !ok || s.better(m.shown, members[j].shown) {
+			at[id] = len(members) // a copy has no instance
+		}
 		members = append(members, m)
 	}
 	for i := range found {
@@ -89,6 +97,16 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 		members[j].instance = &found[i]
 	}
 	return members, nil
+}
+
+// better reports whether of two objects that show one instance the first is the one that was
+// made for it: the one with the instance's name, else the older.
+func (s *scope) better(a, b *infrav1.AzureMachinePoolMachine) bool {
+	name := machineName(s.pool.Name, desired.LastSegment(a.Spec.ProviderID))
+	if (a.Name == name) != (b.Name == name) {
+		return a.Name == name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 // showInstances keeps one AzureMachinePoolMachine for each instance and writes the pool's

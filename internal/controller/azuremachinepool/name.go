@@ -2,8 +2,12 @@ package azuremachinepool
 
 import (
 	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/windows"
@@ -12,14 +16,24 @@ import (
 // naming returns how the names of scale sets are chosen.
 func naming() cloud.Naming[*infrav1.AzureMachinePool] {
 	return cloud.Naming[*infrav1.AzureMachinePool]{
+		ID:         desired.ScaleSetID,
 		ProviderID: func(p *infrav1.AzureMachinePool) string { return p.Spec.ProviderID },
 		Windows:    func(p *infrav1.AzureMachinePool) bool { return p.Spec.Template.OSDisk.OSType == infrav1.WindowsOS },
 		Short:      windows.ScaleSetName,
 	}
 }
 
-// chooseName chooses the scale set's name.
-func (r *Reconciler) chooseName(ctx context.Context, s *scope) (result pass.Result) {
-	s.name, result.Err = naming().Choose(ctx, r.Client, s.AzureCluster, s.pool, &infrav1.AzureMachinePoolList{})
-	return result
+// chooseName chooses the scale set's name, as that of a machine is chosen.
+func (r *Reconciler) chooseName(ctx context.Context, s *scope) pass.Result {
+	name, refused, bound, err := naming().Bind(ctx, r.Client, s.Azure, s.AzureCluster, s.Cluster.Name, "AzureMachinePool", s.pool,
+		func() client.ObjectList { return &infrav1.AzureMachinePoolList{} })
+	if err != nil {
+		return pass.Error(err)
+	}
+	s.name, s.Azure = name, bound
+	if refused != "" && s.pool.DeletionTimestamp.IsZero() {
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("spec.providerID is %s, which is not this pool's: its own is %s; "+
+			"delete this AzureMachinePool, or correct the field", refused, desired.ProviderID(s.setID())), r.Resync)
+	}
+	return pass.Next()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
@@ -43,6 +44,12 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if result := s.readSet(ctx); result.Ends() {
 		return result
 	}
+	if s.live != nil {
+		if other := s.Azure.Other(ctx, s.live.Tags, s.Cluster.Name, false); other != "" {
+			return pass.Blocked(infrav1.OwnedByAnotherReason, r.Opener.Explain(ctx, s.AzureCluster, "scale set "+s.name, other),
+				cloud.OwnerPause)
+		}
+	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.Cluster.Name) {
 		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the "+
 			"cluster exists in resource group %s; rename or delete it",
@@ -72,7 +79,13 @@ func (s *scope) readSet(ctx context.Context) pass.Result {
 // doubtful reports whether the cached state must be outdated: a node is lost, or the set
 // and its instances contradict each other although no operation is in progress.
 func (s *scope) doubtful() bool {
-	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
+	if s.live == nil {
+		return false
+	}
+	if slices.ContainsFunc(s.members, member.vanished) {
+		return true // another manager may have created it since the list
+	}
+	if len(s.pool.Status.LongRunningOperationStates) > 0 {
 		return false
 	}
 	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()

@@ -6,6 +6,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 )
 
@@ -18,6 +19,8 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
 			r.Resync)
+	case !cloud.Recorded(s.AzureCluster, s.Cluster):
+		return pass.Wait(soon) // for a moment
 	case provisioned == nil || !*provisioned:
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)

@@ -180,34 +180,3 @@ func TestNextLook(t *testing.T) {
 		t.Errorf("without a period: %v", got)
 	}
 }
-
-// TestBrief holds which outcomes a status need not say: operations that are expected to end in a moment.
-func TestBrief(t *testing.T) {
-	now := time.Unix(1000, 0)
-	open := func(age time.Duration) plan.Token {
-		return plan.Token{ID: "vm", Verb: plan.Put, Resume: "{}", Begun: now.Add(-age)}
-	}
-	for _, test := range []struct {
-		name     string
-		outcome  plan.Outcome
-		expected time.Duration
-		want     time.Duration
-	}{
-		{"just begun", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{open(time.Second)}}, time.Second, briefOperation - time.Second},
-		{"the oldest counts", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{open(0), open(2 * time.Second)}}, 0,
-			briefOperation - 2*time.Second},
-		{"long", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{open(0)}}, 30 * time.Second, 0},
-		{"longer than it was to last", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{open(time.Minute)}}, time.Second, 0},
-		{"failed before", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{open(0)},
-			Resources: []plan.ResourceStatus{{Class: arm.Quota}}}, time.Second, 0},
-		{"a token that only remembers", plan.Outcome{State: plan.Waiting, Tokens: []plan.Token{{ID: "vm", Begun: now}}}, time.Second, 0},
-		{"failed", plan.Outcome{State: plan.Failed, Tokens: []plan.Token{open(0)}}, time.Second, 0},
-		{"no operation", plan.Outcome{State: plan.Waiting}, time.Second, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Brief(test.outcome, test.expected, now); got != test.want {
-				t.Errorf("%v, want %v", got, test.want)
-			}
-		})
-	}
-}

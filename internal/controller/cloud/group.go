@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
 )
 
@@ -65,13 +66,48 @@ func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azu
 	if live == nil {
 		return true, nil
 	}
+	return s.WholeGroup(ctx, group, live, cluster.Name)
+}
+
+// WholeGroup reports whether a resource group is the cluster's with everything in it, so that
+// it can be deleted at one blow: nothing in it has another owner's mark.
+func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMessage, clusterName string) (bool, error) {
+	tags, err := TagsOf(live)
+	if err != nil {
+		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
+	}
+	if !s.Owns(ctx, tags, clusterName, true) {
+		return false, nil
+	}
+	all, err := s.List(ctx, group+"/resources", false)
+	if arm.ClassOf(err) == arm.Denied {
+		return true, nil // the right to list is optional, and the group's own mark is the cluster's
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, raw := range all {
+		tags, err := TagsOf(raw)
+		if err != nil {
+			return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
+		}
+		if mark := tags[desired.OwnerTag]; mark != "" && mark != s.owner.Mark.Value {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// TagsOf returns the tags of a resource in Azure.
+func TagsOf(live json.RawMessage) (map[string]string, error) {
+	if live == nil {
+		return nil, nil
+	}
 	var body struct {
 		Tags map[string]string `json:"tags"`
 	}
-	if err := json.Unmarshal(live, &body); err != nil {
-		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
-	}
-	return desired.IsOwned(body.Tags, cluster.Name), nil
+	err := json.Unmarshal(live, &body)
+	return body.Tags, err
 }
 
 // InGroup reports whether a resource is in the cluster's own resource group.

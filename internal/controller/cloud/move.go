@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,9 +50,10 @@ const settleEvery = 2 * time.Second
 
 // Settle polls a paused object's operations, once per pass, until they have ended, and then
 // lets the object be moved. It begins nothing. states are in the object's status; before is the object as it is stored.
-func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster,
+func (o *Opener) Settle(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster,
 	before, object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
-	if _, blocked := object.GetAnnotations()[BlockMoveAnnotation]; !blocked || azureCluster == nil {
+	given := handOver(object, cluster)
+	if _, blocked := object.GetAnnotations()[BlockMoveAnnotation]; !given && !blocked || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}
 	if len(Underway(*states)) > 0 {
@@ -65,6 +68,19 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 		result.RequeueAfter = settleEvery
 	}
 	return result, client.IgnoreNotFound(Save(ctx, c, before, object, *states, false))
+}
+
+// handOver lets the Cluster of the same namespace and name take on the record of the owner
+// while a Cluster is paused, as it is for a move; the move waits for that. It reports whether
+// there was something to hand over.
+func handOver(o client.Object, cluster *clusterv1.Cluster) bool {
+	c, ok := o.(*infrav1.AzureCluster)
+	if !ok || !ptr.Deref(cluster.Spec.Paused, false) || !Recorded(c, cluster) ||
+		c.Annotations[infrav1.OwnerForAnnotation] == handedOver(c.Namespace, cluster.Name) {
+		return false
+	}
+	c.Annotations[infrav1.OwnerForAnnotation] = handedOver(c.Namespace, cluster.Name)
+	return true
 }
 
 // settle polls each operation once and returns those that have not ended. A failed

@@ -57,6 +57,8 @@ func before(a, b client.Object) bool {
 type Naming[T client.Object] struct {
 	// ProviderID returns an object's provider ID, or "".
 	ProviderID func(T) string
+	// ID returns the ID of the resource of a name.
+	ID func(c *infrav1.AzureCluster, name string) string
 	// Windows reports whether an object runs Windows, which limits the length of names.
 	Windows func(T) bool
 	// Short returns a short name that is derived from an object's name and is not taken.
@@ -82,13 +84,92 @@ func (n Naming[T]) usual(o T) string {
 	return o.GetName()
 }
 
-// Choose chooses the name of an object. An object that exists in Azure keeps its name. Of
-// two new objects in the same resource group that would share a name, the older one gets
-// it, and the other keeps the name that it gets instead. all is an empty list of the kind, which
-// the client reads by NameField.
+// recorded returns the name in an object's provider ID if that is of a resource in the
+// cluster's own group.
+func (n Naming[T]) recorded(c *infrav1.AzureCluster, o T) string {
+	id := n.ProviderID(o)
+	if name := desired.LastSegment(id); arm.Nameable("/"+name) && strings.EqualFold(id, desired.ProviderID(n.ID(c, name))) {
+		return name
+	}
+	return ""
+}
+
+// kept returns the name that an object got in place of its usual one, or "".
+func (n Naming[T]) kept(o T) string {
+	if name := o.GetAnnotations()[NameAnnotation]; arm.Nameable("/" + name) {
+		return name
+	}
+	return ""
+}
+
+// Choose chooses the name of an object that is its own. A provider ID that can be edited
+// proves nothing: it counts where it has the name that the object gets anyway, where owns
+// reports that the resource of that name has the object's mark, or where no other object has
+// a better right to the name. refused is the provider ID that does not count, or "".
 func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
+	all client.ObjectList, owns func(context.Context, string) (bool, error)) (name, refused string, err error) {
+	recorded := n.recorded(azureCluster, obj)
+	if recorded != "" && (strings.EqualFold(recorded, n.kept(obj)) || n.kept(obj) == "" && strings.EqualFold(recorded, n.usual(obj))) {
+		return recorded, "", nil
+	}
+	if recorded != "" {
+		mine, err := owns(ctx, recorded)
+		if err != nil || mine {
+			return recorded, "", err
+		}
+	}
+	name, err = n.free(ctx, c, azureCluster, obj, all)
+	return name, n.ProviderID(obj), err
+}
+
+// Bind chooses the name of an object and returns it with the session for the object's
+// resources; kind is that of the object. refused is as of Choose.
+func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *Session, azureCluster *infrav1.AzureCluster, clusterName, kind string,
+	obj T, all func() client.ObjectList) (name, refused string, bound *Session, err error) {
+	of := func(name string) *Session {
+		return s.For(kind, obj.GetName(), func(ctx context.Context) bool {
+			rightful, err := n.Rightful(ctx, c, azureCluster, obj, all(), name)
+			return rightful && err == nil
+		})
+	}
+	name, refused, err = n.Choose(ctx, c, azureCluster, obj, all(), func(ctx context.Context, name string) (bool, error) {
+		live, err := s.Live(ctx, n.ID(azureCluster, name))
+		if err != nil {
+			return false, err
+		}
+		if live == nil {
+			return n.Rightful(ctx, c, azureCluster, obj, all(), name)
+		}
+		return !of(name).foreign(ctx, live, clusterName, false), nil
+	})
+	return name, refused, of(name), err
+}
+
+// Rightful reports whether no other object of the resource group has a better right to a name:
+// is called so, or had it before.
+func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
+	all client.ObjectList, name string) (bool, error) {
+	if !n.Windows(obj) && strings.EqualFold(name, obj.GetName()) {
+		return true, nil
+	}
+	neighbours, err := neighbours(ctx, c, azureCluster)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	err = n.others(ctx, c, name, obj, all, neighbours, func(other T) {
+		found = found || before(other, obj) || strings.EqualFold(n.usual(other), name) && !strings.EqualFold(n.usual(obj), name)
+	})
+	return !found, err
+}
+
+// free chooses the name of an object by its own name and annotation. Of two new objects in the
+// same resource group that would share a name, the older one gets it, and the other keeps the
+// name that it gets instead. all is an empty list of the kind, which the client reads by
+// NameField.
+func (n Naming[T]) free(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (string, error) {
-	if name := n.given(obj); name != "" || !n.Windows(obj) {
+	if name := n.kept(obj); name != "" || !n.Windows(obj) {
 		return cmp.Or(name, obj.GetName()), nil
 	}
 	neighbours, err := neighbours(ctx, c, azureCluster)
@@ -122,15 +203,24 @@ func (n Naming[T]) Index(obj client.Object) []string {
 // taken reports whether another object in the resource group has a name, or takes precedence over obj and may get it.
 func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
 	neighbours map[client.ObjectKey]bool) (bool, error) {
-	if err := c.List(ctx, all, client.MatchingFields{NameField: strings.ToLower(name)}); err != nil {
-		return false, err
-	}
 	found := false
-	return found, meta.EachListItem(all, func(item runtime.Object) error {
+	err := n.others(ctx, c, name, obj, all, neighbours, func(other T) {
+		found = found || n.given(other) != "" || before(other, obj)
+	})
+	return found, err
+}
+
+// others calls f for the other objects in the resource group that have or may get a name.
+func (n Naming[T]) others(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
+	neighbours map[client.ObjectKey]bool, f func(T)) error {
+	if err := c.List(ctx, all, client.MatchingFields{NameField: strings.ToLower(name)}); err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(item runtime.Object) error {
 		other := item.(T)
 		key := client.ObjectKey{Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel]}
-		if other.GetUID() != obj.GetUID() && neighbours[key] && (n.given(other) != "" || before(other, obj)) {
-			found = true
+		if other.GetUID() != obj.GetUID() && neighbours[key] {
+			f(other)
 		}
 		return nil
 	})

@@ -13,6 +13,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +52,7 @@ const (
 	IdentitySecretMissing = "IdentitySecretNotFound"
 	NamespaceNotAllowed   = "NamespaceNotAllowedByIdentity"
 	SecretNotAllowed      = "IdentitySecretNotAllowed"
+	SecretNotReadable     = "ClientSecretNotReadable"
 )
 
 // IdentityError explains why a cluster has no credentials. Identities, their secrets and
@@ -156,7 +159,7 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	if err != nil {
 		return nil, err
 	}
-	session := &Session{shared: o.share(c, armClient)}
+	session := &Session{shared: o.share(c, armClient), owner: o.owner(c)}
 	session.storage = transport
 	credential, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
 	if err != nil {
@@ -200,6 +203,38 @@ type Credentials struct{ TenantID, ClientID, ClientSecret string }
 func (o *Opener) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Credentials, error) {
 	s, err := o.source(ctx, c)
 	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
+}
+
+// Readable returns nil if the client secret of a cluster's identity may be written in clear
+// into Secrets of the cluster's namespace: who may use an identity may not, for that, read its
+// secret. Otherwise the error is an *IdentityError.
+func (o *Opener) Readable(ctx context.Context, c *infrav1.AzureCluster) error {
+	i := &infrav1.AzureClusterIdentity{}
+	if err := o.client.Get(ctx, IdentityKey(c), i); err != nil {
+		return fmt.Errorf("read AzureClusterIdentity %s: %w", IdentityKey(c), err)
+	}
+	key := grant.SecretOf(i)
+	if key.Name == "" || key.Namespace == c.Namespace {
+		return nil
+	}
+	secret, err := o.secret(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, IdentityKey(c), err)
+	}
+	allowed := strings.Split(secret.Annotations[infrav1.ClientSecretNamespacesAnnotation], ",")
+	where := "secret " + key.String()
+	if i.Namespace == key.Namespace {
+		allowed = append(allowed, strings.Split(i.Annotations[infrav1.ClientSecretNamespacesAnnotation], ",")...)
+		where = "AzureClusterIdentity " + IdentityKey(c).String()
+	}
+	if slices.ContainsFunc(allowed, func(n string) bool { n = strings.TrimSpace(n); return n == "*" || n == c.Namespace }) {
+		return nil
+	}
+	return &IdentityError{SecretNotReadable, fmt.Sprintf("the machines have no identity of their own, and the client secret of "+
+		"AzureClusterIdentity %s, which is in namespace %s, may not be read in namespace %s: set identity UserAssigned and "+
+		"userAssignedIdentities in the machine template, use an identity of type WorkloadIdentity or UserAssignedMSI, "+
+		"or have who owns the secret annotate %s with %s=%s",
+		IdentityKey(c), key.Namespace, c.Namespace, where, infrav1.ClientSecretNamespacesAnnotation, c.Namespace)}
 }
 
 // source reads the identity, checks that the cluster may use it, and reads its

@@ -124,30 +124,6 @@ func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	return resync
 }
 
-// briefOperation is for how long a status need not say that an operation has begun: it says the result then, in one
-// write. Azure's virtual machines take ten times as long, those of a local Azure less.
-const briefOperation = 5 * time.Second
-
-// Brief returns for how long a status need not say what an outcome is, which is expected to change after a time: until
-// its operations are briefOperation old, or 0 if they last longer, there are none or something failed.
-func Brief(outcome plan.Outcome, expected time.Duration, now time.Time) time.Duration {
-	var begun time.Time
-	for _, t := range outcome.Tokens {
-		if t.Resume == "" {
-			return 0
-		}
-		if begun.IsZero() || t.Begun.Before(begun) {
-			begun = t.Begun
-		}
-	}
-	left := briefOperation - now.Sub(begun)
-	if outcome.State != plan.Waiting || begun.IsZero() || expected > left ||
-		slices.ContainsFunc(outcome.Resources, func(r plan.ResourceStatus) bool { return r.Class != "" }) {
-		return 0
-	}
-	return left
-}
-
 // Waits before the next request if Azure asks for none.
 const (
 	transientWait = 15 * time.Second

@@ -25,15 +25,33 @@ func Copy(o client.Object) client.Object {
 // the status of casement's kinds. It is no error if an object that is being deleted does
 // not exist any more.
 func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
+	return save(ctx, c, before, o, states, more, false)
+}
+
+// SaveFinal is Save of what ends an object for good: it fails if the object has been written since
+// before, because what another manager wrote may say otherwise.
+func SaveFinal(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState) error {
+	return save(ctx, c, before, o, states, false, true)
+}
+
+func save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState,
+	more, final bool) error {
 	blockMove(o, states, more)
 	main, status, err := changes(before, o)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", o.GetName(), err)
 	}
 	var errs []error
+	version := before.GetResourceVersion()
 	if main != nil {
 		saved := Copy(o)
+		if final {
+			if main, err = atVersion(main, version); err != nil {
+				return fmt.Errorf("save %s: %w", o.GetName(), err)
+			}
+		}
 		errs = append(errs, c.Patch(ctx, saved, client.RawPatch(types.MergePatchType, main)))
+		version = saved.GetResourceVersion()
 		if status != nil && saved.GetGeneration() != o.GetGeneration() {
 			// The conditions are about the spec as it is now: without this the next pass
 			// would write their generation and nothing else.
@@ -42,7 +60,12 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 			}
 		}
 	}
-	if status != nil {
+	if status != nil && final {
+		if status, err = atVersion(status, version); err != nil {
+			return fmt.Errorf("save %s: %w", o.GetName(), err)
+		}
+	}
+	if status != nil && errors.Join(errs...) == nil || status != nil && !final {
 		errs = append(errs, c.Status().Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, status)))
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -53,10 +76,20 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return errors.Join(errs...)
 }
 
-// OnlyStatus reports whether nothing but the status of an object differs from before.
-func OnlyStatus(before, o client.Object) bool {
-	main, _, err := changes(before, o)
-	return err == nil && main == nil
+// atVersion returns a merge patch that only changes an object of a version.
+func atVersion(patch []byte, version string) ([]byte, error) {
+	var all map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(patch))
+	decoder.UseNumber()
+	if err := decoder.Decode(&all); err != nil {
+		return nil, err
+	}
+	metadata, _ := all["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"], all["metadata"] = version, metadata
+	return json.Marshal(all)
 }
 
 // observed returns the merge patch of the status between before and o, after what o says of its own

@@ -128,7 +128,7 @@ func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) 
 // hide stores bootstrap data in the cluster's key vault, once, and creates the identity
 // that reads it. The caller creates the role assignment for it.
 func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data []byte) ([]byte, *desired.BootstrapSecret, error) {
-	uri, err := s.vaultURI(ctx, b.Cluster)
+	uri, err := s.vaultURI(ctx, b.Cluster, b.ClusterName)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 }
 
 // vaultURI returns the address of the cluster's key vault.
-func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string, error) {
+func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster, clusterName string) (string, error) {
 	name := c.Annotations[infrav1.BootstrapVaultAnnotation]
 	if name == "" {
 		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster "+
@@ -172,12 +172,17 @@ func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string
 		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", name, err), After: after}
 	}
 	var body struct {
+		Tags       map[string]string `json:"tags"`
 		Properties struct {
 			VaultURI string `json:"vaultUri"`
 		} `json:"properties"`
 	}
 	if live != nil {
 		err = json.Unmarshal(live, &body)
+	}
+	if live != nil && err == nil && !s.Owns(ctx, body.Tags, clusterName, true) {
+		return "", &BootstrapError{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("key vault %s does not belong to the cluster: "+
+			"remove the annotation %s from AzureCluster %s", name, infrav1.BootstrapVaultAnnotation, c.Name)}
 	}
 	if err != nil || body.Properties.VaultURI == "" {
 		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason,
@@ -195,7 +200,7 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
 	}
 	if live == nil {
-		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, b.Tags)}, nil)
+		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, s.owner.Object.Value, b.Tags)}, nil)
 		if outcome.State != plan.Done {
 			reason, message := Explain(outcome, infrav1.CreatingReason)
 			return "", &BootstrapError{
@@ -206,9 +211,14 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 		live = outcome.Live[id]
 	}
 	var body struct {
+		Tags       map[string]string `json:"tags"`
 		Properties struct {
 			PrincipalID string `json:"principalId"`
 		} `json:"properties"`
+	}
+	if json.Unmarshal(live, &body) == nil && !s.Owns(ctx, body.Tags, b.ClusterName, false) {
+		return "", &BootstrapError{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("the bootstrap secret %s is that of "+
+			"another machine: remove the annotation %s", secret.Secret, secretNameAnnotation)}
 	}
 	if err := json.Unmarshal(live, &body); err != nil || body.Properties.PrincipalID == "" {
 		s.Refresh(id)
@@ -278,8 +288,16 @@ func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterNa
 		after, reason := RetryOf(err)
 		return &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", secret.Vault, err), After: after}
 	}
+	reader, err := s.Live(ctx, secret.ReaderID(c))
+	if err != nil {
+		after, reason := RetryOf(err)
+		return &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
+	}
+	if s.foreign(ctx, live, clusterName, true) || s.foreign(ctx, reader, clusterName, false) {
+		return nil // the annotations of a copy name what is another's
+	}
 	if live != nil {
-		uri, err := s.vaultURI(ctx, c)
+		uri, err := s.vaultURI(ctx, c, clusterName)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,53 @@ import (
 )
 
 // Session is one cluster's access to its subscription.
-type Session struct{ shared }
+type Session struct {
+	shared
+	// owner is by what tags the cluster's resources are known; its cluster's tag is set with
+	// each call.
+	owner plan.Owner
+}
+
+// For returns the session of one object of the cluster. Unless it is rightful, what is in
+// Azure under the object's names is its own only where tags say so.
+func (s *Session) For(kind, name string, rightful func(context.Context) bool) *Session {
+	own, claims := *s, s.owner.Claims
+	own.owner.Object = plan.Mark{Key: desired.ObjectTag, Value: desired.ObjectMark(kind, name)}
+	own.owner.Claims = func(ctx context.Context) bool { return rightful(ctx) && claims(ctx) }
+	return &own
+}
+
+// ownerOf returns the owner of the resources of a cluster.
+func (s *Session) ownerOf(clusterName string) plan.Owner {
+	owner := s.owner
+	owner.Key, owner.Value = desired.OwnershipTag(clusterName), desired.Owned
+	return owner
+}
+
+// Other returns another owner of something in Azure, by its tags, that has the cluster's tag;
+// or "". shared is true for what belongs to the cluster and to no object of it.
+func (s *Session) Other(ctx context.Context, tags map[string]string, clusterName string, shared bool) string {
+	owner := s.ownerOf(clusterName)
+	if tags[owner.Key] != owner.Value {
+		return ""
+	}
+	want := map[string]string{owner.Mark.Key: owner.Mark.Value}
+	if !shared && owner.Object.Key != "" {
+		want[owner.Object.Key] = owner.Object.Value
+	}
+	return owner.Other(ctx, tags, want)
+}
+
+// Owns reports whether tags in Azure are those of the session's own resources.
+func (s *Session) Owns(ctx context.Context, tags map[string]string, clusterName string, shared bool) bool {
+	return desired.IsOwned(tags, clusterName) && s.Other(ctx, tags, clusterName, shared) == ""
+}
+
+// foreign reports whether something that is in Azure is not the session's own.
+func (s *Session) foreign(ctx context.Context, live json.RawMessage, clusterName string, shared bool) bool {
+	tags, err := TagsOf(live)
+	return live != nil && (err != nil || !s.Owns(ctx, tags, clusterName, shared))
+}
 
 // Live returns a resource in Azure; nil without an error means that it does not exist.
 // Reads are shared and up to a minute old.
@@ -34,19 +80,19 @@ func (s *Session) Refresh(id string) { s.planner.Forget(id) }
 // in the status of the object that the resources belong to.
 func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
-	return s.planner.Apply(ctx, input(clusterName, resources, states))
+	return s.planner.Apply(ctx, s.input(clusterName, resources, states))
 }
 
 // Delete makes one pass towards the deletion of resources.
 func (s *Session) Delete(ctx context.Context, clusterName string, resources []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
-	return s.planner.Delete(ctx, input(clusterName, resources, states))
+	return s.planner.Delete(ctx, s.input(clusterName, resources, states))
 }
 
-func input(clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Input {
+func (s *Session) input(clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Input {
 	return plan.Input{
 		Resources: resources,
-		Owner:     plan.Owner{Key: desired.OwnershipTag(clusterName), Value: desired.Owned},
+		Owner:     s.ownerOf(clusterName),
 		Tokens:    Tokens(states),
 	}
 }
@@ -55,7 +101,7 @@ func input(clusterName string, resources []desired.Resource, states []infrav1.Lo
 // post. states are as for Apply.
 func (s *Session) Invoke(ctx context.Context, clusterName string, actions []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
-	return s.planner.Invoke(ctx, input(clusterName, actions, states))
+	return s.planner.Invoke(ctx, s.input(clusterName, actions, states))
 }
 
 // List reads a collection. Unless fresh is true, the answer may be up to a minute old.

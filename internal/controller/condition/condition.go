@@ -142,33 +142,19 @@ func Short(message string) string {
 // it became not True or got a new reason, a normal event when Ready became True. Waiting
 // triggers no event.
 func Emit(recorder events.EventRecorder, obj Object, before []metav1.Condition, waiting ...string) {
-	for _, e := range newsOf(obj, before, waiting) {
-		recorder.Eventf(obj, nil, e.kind, e.reason, "Reconcile", "%s", e.note)
-	}
-}
-
-// Telling reports whether Emit would send an event.
-func Telling(obj Object, before []metav1.Condition, waiting ...string) bool {
-	return len(newsOf(obj, before, waiting)) > 0
-}
-
-// news is what an event says.
-type news struct{ kind, reason, note string }
-
-func newsOf(obj Object, before []metav1.Condition, waiting []string) (all []news) {
 	for _, c := range obj.GetConditions() {
 		i := slices.IndexFunc(before, func(b metav1.Condition) bool { return b.Type == c.Type })
 		if i >= 0 && before[i].Status == c.Status && before[i].Reason == c.Reason {
 			continue
 		}
+		send := func(kind, reason, note string) { recorder.Eventf(obj, nil, kind, reason, "Reconcile", "%s", note) }
 		switch {
 		case c.Type == clusterv1.ReadyCondition && c.Status == metav1.ConditionTrue:
-			all = append(all, news{corev1.EventTypeNormal, "Ready", "everything is as the spec asks"})
+			send(corev1.EventTypeNormal, "Ready", "everything is as the spec asks")
 		case c.Type == clusterv1.ReadyCondition, c.Type == clusterv1.PausedCondition,
 			c.Status != metav1.ConditionFalse, slices.Contains(waiting, c.Reason):
 		default:
-			all = append(all, news{corev1.EventTypeWarning, c.Reason, c.Type + ": " + c.Message})
+			send(corev1.EventTypeWarning, c.Reason, c.Type+": "+c.Message)
 		}
 	}
-	return all
 }

@@ -48,8 +48,8 @@ type Scope struct {
 	// Before is the object as the pass began with it.
 	Before client.Object
 
-	// unsaid is for how long the status need not say what the pass found; 0 means not at all.
-	unsaid time.Duration
+	// final is true if the pass found that only another object helps.
+	final bool
 }
 
 // Common implements a part of Subject.
@@ -106,8 +106,6 @@ type Kind[S Subject] struct {
 	Conditions condition.Table
 	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
 	Steps, Deletion []Step[S]
-	// Unwritten has the statuses that were not written yet; nil lets each pass write.
-	Unwritten *Unwritten
 	// More reports that further operations will follow those in progress, so that
 	// `clusterctl move` waits for them too; nil means never.
 	More func(S) bool
@@ -131,7 +129,6 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	if isPaused {
 		return k.settle(ctx, s)
 	}
-	k.Unwritten.resume(object)
 	steps := k.Deletion
 	if object.GetDeletionTimestamp().IsZero() {
 		steps = k.Steps
@@ -143,47 +140,16 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
-		if err == nil && k.postpone(s) {
-			result.RequeueAfter = cloud.Sooner(result.RequeueAfter, common.unsaid)
-			return
-		}
 		*s.Operations() = cloud.Kept(operations, *s.Operations())
 		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)
 }
 
-// settle waits for the operations of a paused object, those that no status says yet too.
+// settle waits for the operations of a paused object.
 func (k Kind[S]) settle(ctx context.Context, s S) (ctrl.Result, error) {
 	object := s.Object()
-	before, isPaused := cloud.Copy(object), conditions.Get(object, clusterv1.PausedCondition)
-	if k.Unwritten.resume(object) && isPaused != nil {
-		conditions.Set(object, *isPaused)
-	}
-	result, err := k.Opener.Settle(ctx, k.Client, s.Common().AzureCluster, before, object, s.Operations())
-	if err == nil {
-		k.Unwritten.written(object)
-	}
-	return result, err
-}
-
-// postpone keeps the status for the next pass instead of writing it, if what the pass found is probably over soon. A change
-// of the rest of the object, and one that triggers an event, is written at once.
-func (k Kind[S]) postpone(s S) bool {
-	object, common := s.Object(), s.Common()
-	if k.Unwritten == nil || common.unsaid <= 0 || !object.GetDeletionTimestamp().IsZero() || !cloud.OnlyStatus(common.Before, object) {
-		return false
-	}
-	condition.Summarise(object, k.Conditions)
-	if condition.Telling(object, conditionsOf(common.Before), k.Conditions.Waiting...) {
-		return false
-	}
-	if len(*s.Operations()) > 0 {
-		// Without operations the next pass finds the same, and an object without a finalizer has no last pass that
-		// would forget it.
-		k.Unwritten.keep(object)
-	}
-	return true
+	return k.Opener.Settle(ctx, k.Client, s.Common().Cluster, s.Common().AzureCluster, cloud.Copy(object), object, s.Operations())
 }
 
 func conditionsOf(o client.Object) []metav1.Condition {
@@ -201,15 +167,13 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 		if result.Err != nil {
 			return ctrl.Result{}, result.Err
 		}
-		if result.Reason != "" || result.Unsaid > 0 {
-			s.Common().unsaid = result.Unsaid
-		}
 		if result.Reason != "" {
 			k.block(s, result)
 		}
 		if result.End {
 			ctrl.LoggerFrom(ctx).V(4).Info("The pass ended", "step", step.Name, "reason", result.Reason, "again", result.Again)
 		}
+		s.Common().final = result.Lasting
 		if result.Lasting || result.End && result.Again == 0 {
 			return ctrl.Result{}, nil
 		}
@@ -234,11 +198,10 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
-	err := cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
-	if err == nil {
-		k.Unwritten.written(object)
+	if s.Common().final {
+		return cloud.SaveFinal(ctx, k.Client, before, object, *s.Operations())
 	}
-	return err
+	return cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
 }
 
 // log logs conditions that do not count for Ready when they become not True or get another

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -97,73 +96,5 @@ func TestEach(t *testing.T) {
 	result := Each(t.Context(), s, part("size", Next()), part("image", Wait(time.Minute)), part("data", Next()))
 	if !result.Ends() || !slices.Equal(s.ran, []string{"size", "image"}) {
 		t.Errorf("ran %v, result %+v", s.ran, result)
-	}
-}
-
-// TestPostpone checks which statuses wait for the next pass, and that it has them.
-func TestPostpone(t *testing.T) {
-	creating := func(s *subject) {
-		condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.CreatingReason, "since now")
-		s.machine.Status.LongRunningOperationStates = []infrav1.LongRunningOperationState{{Name: "vm"}}
-	}
-	for _, test := range []struct {
-		name   string
-		unsaid time.Duration
-		change func(*subject)
-		kept   bool
-	}{
-		{"what is over soon", time.Second, creating, true},
-		{"what is not", 0, creating, false},
-		{"what an event says", time.Second, func(s *subject) {
-			condition.False(&s.machine, infrav1.VMRunningCondition, "Quota", "no cores")
-		}, false},
-		{"a change of the spec too", time.Second, func(s *subject) {
-			creating(s)
-			s.machine.Spec.ProviderID = new("azure:///x")
-		}, false},
-		{"of an object that goes", time.Second, func(s *subject) {
-			creating(s)
-			s.machine.DeletionTimestamp = new(metav1.Now())
-		}, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := &subject{}
-			s.machine.UID = "u"
-			s.Before = s.machine.DeepCopy()
-			test.change(s)
-			if !s.machine.DeletionTimestamp.IsZero() {
-				s.Before = s.machine.DeepCopy()
-			}
-			s.unsaid = test.unsaid
-			k := Kind[*subject]{Unwritten: &Unwritten{}, Conditions: condition.Machine}
-			if got := k.postpone(s); got != test.kept {
-				t.Fatalf("kept: %t", got)
-			}
-			var next, other infrav1.AzureMachine
-			next.UID, other.UID = "u", "v"
-			k.Unwritten.resume(&other)
-			k.Unwritten.resume(&next)
-			if got := conditions.Has(&next, infrav1.VMRunningCondition); got != test.kept || conditions.Has(&other, infrav1.VMRunningCondition) {
-				t.Errorf("the next pass has the status: %t", got)
-			}
-			k.Unwritten.written(&next)
-			later := infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
-			if k.Unwritten.resume(&later); conditions.Has(&later, infrav1.VMRunningCondition) {
-				t.Error("it is kept after a write")
-			}
-		})
-	}
-}
-
-// TestPostponeWithoutOperation checks that a status without operations is not written and not kept either.
-func TestPostponeWithoutOperation(t *testing.T) {
-	s := &subject{}
-	s.machine.UID = "u"
-	s.Before = s.machine.DeepCopy()
-	condition.False(&s.machine, infrav1.VMRunningCondition, infrav1.WaitingForBootstrapDataReason, "not yet")
-	s.unsaid = time.Second
-	k := Kind[*subject]{Unwritten: &Unwritten{}, Conditions: condition.Machine}
-	if !k.postpone(s) || len(k.Unwritten.objects) != 0 {
-		t.Errorf("%d statuses are kept", len(k.Unwritten.objects))
 	}
 }

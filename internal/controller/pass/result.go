@@ -21,8 +21,6 @@ type Result struct {
 	Condition string
 	// Lasting is true if only a new object helps.
 	Lasting bool
-	// Unsaid is for how long the status may stay as it is, because what this step found is probably over by then.
-	Unsaid time.Duration
 	// Err is a failure to read or write Kubernetes, after which the queue retries with its
 	// own back-off. Failures of Azure are results of Unread.
 	Err error
@@ -34,12 +32,6 @@ func (r Result) Ends() bool { return r.End || r.Err != nil }
 // On returns the result with another condition type.
 func (r Result) On(condition string) Result {
 	r.Condition = condition
-	return r
-}
-
-// Briefly returns the result as one that the status need not say for a time, because it is probably over by then.
-func (r Result) Briefly(unsaid time.Duration) Result {
-	r.Unsaid = unsaid
 	return r
 }
 

@@ -89,6 +89,10 @@ var data = []Cause{
 		"look at the control plane: casement why CLUSTER"),
 	row("CertificatesMissing", `certificates?.*(not found|missing|lookup)`,
 		"the cluster's certificates are not there", "kubectl get secrets -l cluster.x-k8s.io/cluster-name=CLUSTER"),
+	row("AzureJSONMissing", `secrets? "[^"]*-azure-json" not found`,
+		"casement has not written the cloud provider's configuration of the machines",
+		"see the condition AzureJSONReady and the events of the AzureMachineTemplate (or AzureMachinePool) that the secret is named "+
+			"after; the identity's client secret may be in a namespace whose owner does not allow it to be written to the machines"),
 	row("FileSecretMissing",
 		`secrets? "[^"]*" not found|failed to (read|resolve).*secret|secret references? non-existent`,
 		"a secret that a file of the bootstrap config is read from is not there",

@@ -53,6 +53,8 @@ const (
 // The reasons of the conditions where they are False.
 const (
 	ReleaseProxyReinstallingReason   = "HelmReleaseProxyReinstalling"
+	LimitExceededReason              = "LimitExceeded"
+	InvalidSpecReason                = "InvalidSpec"
 	ValueParsingFailedReason         = "ValueParsingFailed"
 	ClusterSelectionFailedReason     = "ClusterSelectionFailed"
 	PreparingToInstallReason         = "PreparingToHelmInstall"

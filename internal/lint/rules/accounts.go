@@ -22,9 +22,8 @@ var inHostNetwork = windowsPod + "  hostNetwork: true\n"
 // mountsNode reports whether a container may write to a hostPath volume.
 func mountsNode(pod *lint.Pod, c lint.Container) bool {
 	return slices.ContainsFunc(c.At("volumeMounts").Items(), func(m lint.Value) bool {
-		return !m.At("readOnly").True() && slices.ContainsFunc(pod.Spec.At("volumes").Items(), func(v lint.Value) bool {
-			return v.At("hostPath").Exists() && v.At("name").Str() == m.At("name").Str() && !isPipe(v.At("hostPath", "path").Str())
-		})
+		host := pod.Volume(m.At("name").Str()).At("hostPath")
+		return !m.At("readOnly").True() && host.Exists() && !isPipe(host.At("path").Str())
 	})
 }
 

@@ -62,11 +62,14 @@ func (c *supervisor) writeEgress(file string) error {
 			return err
 		}
 	}
-	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket()), 0o600)
+	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket(), false), 0o600)
 }
 
 // borrowAzure returns the local Azure of another plane, which has to run.
 func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	if err := c.opts.AzureOf.Check(); err != nil {
+		return nil, err
+	}
 	s, err := plane.NewClient(c.opts.AzureOf).Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the plane in %s: %w", c.opts.AzureOf, err)

@@ -24,13 +24,13 @@ type webhookPorts struct {
 }
 
 // newKinds returns the kinds of casement, of Cluster API, and of its addon provider for Helm, for webhooks whose
-// certificates are signed by ca (PEM).
-func newKinds(ca []byte) (*kinds, error) {
+// certificates are signed by ca (PEM). upstream leaves those of Cluster API as they are.
+func newKinds(ca []byte, upstream bool) (*kinds, error) {
 	ports, err := chooseWebhookPorts()
 	if err != nil {
 		return nil, err
 	}
-	providers, err := capi.Manifests(planeHost, ports.Ports, ca)
+	providers, err := capi.Manifests(planeHost, ports.Ports, ca, upstream)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 		}
 	} else {
 		cfg.CRDs = func(ca []byte) (_ []*apiextensionsv1.CustomResourceDefinition, err error) {
-			if began, err = newKinds(ca); err != nil {
+			if began, err = newKinds(ca, c.opts.Upstream); err != nil {
 				return nil, err
 			}
 			return began.crds, nil

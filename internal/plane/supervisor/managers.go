@@ -34,7 +34,7 @@ import (
 
 // startManagers runs Cluster API and casement, restarts them when they end, and returns when they serve.
 func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	if err := capi.EnableFeatures(c.opts.FeatureGates); err != nil {
+	if err := capi.EnableFeatures(c.opts.FeatureGates, c.opts.Upstream); err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
@@ -69,7 +69,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	c.management.kinds = nil
 	if kinds == nil {
 		var err error
-		if kinds, err = newKinds(caCert); err != nil {
+		if kinds, err = newKinds(caCert, c.opts.Upstream); err != nil {
 			return err
 		}
 		if err := kubeproc.InstallCRDs(ctx, plane.Config(), kinds.crds); err != nil {
@@ -77,8 +77,8 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 		}
 	}
 	ports := kinds.ports
-	certs := c.opts.Dir.Path("webhook")
-	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
+	certificate, err := webhookCertificate(planeHost, caCert, caKey)
+	if err != nil {
 		return fmt.Errorf("make the webhooks' certificate: %w", err)
 	}
 	if err := c.bindRights(ctx); err != nil {
@@ -95,7 +95,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err := plane.AwaitReady(ctx); err != nil {
 		return err
 	}
-	managers, err := c.managers(ctx, ports, certs)
+	managers, err := c.managers(ctx, ports, certificate)
 	if err != nil {
 		return err
 	}
@@ -130,20 +130,20 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 
 // managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
 // because of its configuration.
-func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
+func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
 	plane := c.management.plane
 	admin, err := plane.ConfigFor(capi.User, kubeproc.Administrators)
 	if err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: admin, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports,
-		Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
+	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: c.opts.Upstream, WebhookHost: planeHost, Certificate: certificate,
+		Ports: ports.Ports, Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	if err != nil {
 		return nil, err
 	}
 	o := manager.Defaults()
 	o.MetricsAddress, o.HealthAddress = "0", "0"
-	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
+	o.WebhookHost, o.WebhookPort, o.WebhookCertificate = planeHost, ports.casement, certificate
 	o.SkipNameValidation = true
 	// casement's manager has only the rights that it has in production.
 	limited, err := plane.ConfigFor(config.User)
@@ -296,11 +296,13 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 		client.FieldOwner("casement"), client.ForceOwnership)
 }
 
-// planeIdentity returns the Secret with the client secret to which the identities of templates refer.
+// planeIdentity returns the Secret with the client secret to which the identities of templates refer. Clusters of all
+// namespaces may write it to their machines: it opens the plane's own Azure, which its user started.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret,
-			Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+			Labels:      map[string]string{"clusterctl.cluster.x-k8s.io/move": ""},
+			Annotations: map[string]string{infrav1.ClientSecretNamespacesAnnotation: "*"}},
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }

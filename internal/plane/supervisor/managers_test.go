@@ -13,7 +13,7 @@ func TestClusterctlLabel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

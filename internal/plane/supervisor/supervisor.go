@@ -29,6 +29,7 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
@@ -54,6 +55,8 @@ type Options struct {
 	// FeatureGates are Cluster API's feature gates, in addition to those that the plane sets itself, as
 	// NAME=true,NAME=false.
 	FeatureGates string
+	// Upstream runs Cluster API as upstream ships it, without what capi.Differences lists.
+	Upstream bool
 	// Charts is a directory of Helm charts that replaces the repositories of HelmChartProxies, "" for none.
 	Charts string
 	// Proxy is the address of the proxy that answers for Azure's public names, ""
@@ -314,6 +317,9 @@ func (c *supervisor) status() plane.Status {
 	}
 	if management != nil {
 		management.describe(&s)
+		if !c.opts.Bare {
+			s.Kubernetes.ClusterAPI = capi.Describe(c.opts.Upstream)
+		}
 	}
 	return s
 }

@@ -190,6 +190,8 @@ func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, n
 	var c net.Conn
 	if in := open.inside(); in != nil && tcp {
 		c, err = in.dial(ctx, own)
+	} else if at := netip.AddrPortFrom(lo, port); open == nil && Foreign(network, at) {
+		return nil, refusedError(at, "nothing of the machine listens there")
 	} else {
 		var d net.Dialer
 		if own.IsValid() {

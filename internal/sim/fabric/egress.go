@@ -13,24 +13,28 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/internal/sim/limit"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// EgressConfig returns the EgressSelectorConfiguration by which a kube-apiserver sends what
-// it dials in its cluster (kubelets, pods, webhooks) through ServeEgress. Source:
-// kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
-func EgressConfig(socketPath string) []byte {
-	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
-kind: EgressSelectorConfiguration
-egressSelections:
-- name: cluster
+// EgressConfig returns the EgressSelectorConfiguration by which a kube-apiserver sends through ServeEgress what it dials
+// in its cluster (kubelets, pods, webhooks that are services), and with controlPlane also what it asks by a URL:
+// webhooks of admission, authentication, authorization and audit, and issuers. Connections to etcd have no part in it.
+// Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
+func EgressConfig(socketPath string, controlPlane bool) []byte {
+	config := []byte("apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n")
+	for _, name := range []string{"cluster", "controlplane"} {
+		if name == "cluster" || controlPlane {
+			config = fmt.Appendf(config, `- name: %s
   connection:
     proxyProtocol: HTTPConnect
     transport:
       uds:
         udsName: %q
-`, socketPath)
+`, name, socketPath)
+		}
+	}
+	return config
 }
 
 // maxSocketPath is the longest path of a unix socket on Linux, without the terminating zero byte.

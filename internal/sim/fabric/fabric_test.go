@@ -444,7 +444,7 @@ func TestEgress(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(string(EgressConfig(socket)), socket) {
+	if !strings.Contains(string(EgressConfig(socket, true)), socket) {
 		t.Error("the configuration does not name the socket")
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))

@@ -25,19 +25,19 @@ func TestElection(t *testing.T) {
 	e := &election{}
 	first, second := testNode(t), testNode(t)
 	first.election, second.election = e, e
-	alone, err := first.StartProcess(t.Context(), processSpec(first, "kube-scheduler", command))
+	alone, err := first.StartProcess(t.Context(), processSpec(t, first, "kube-scheduler", command))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if line := commandLine(t, alone); !strings.Contains(line, "--leader-elect=false") || strings.Contains(line, "--leader-elect=true") {
 		t.Errorf("the only one runs as %s", line)
 	}
-	other, err := second.StartProcess(t.Context(), processSpec(second, "kube-scheduler", command))
+	other, err := second.StartProcess(t.Context(), processSpec(t, second, "kube-scheduler", command))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-alone.Done() // its kubelet starts it again
-	again, err := first.StartProcess(t.Context(), processSpec(first, "kube-scheduler", command))
+	again, err := first.StartProcess(t.Context(), processSpec(t, first, "kube-scheduler", command))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	before, err := files(filepath.Join(root, kubernetesDir))
+	before, err := n.files()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 			fmt.Fprintf(out,
 				"casement: kubeadm %s met %q of the real machine; it starts again without what it had written\n",
 				command, lacks)
-			err = removeOthers(filepath.Join(root, kubernetesDir), before)
+			err = n.removeOthers(before)
 		} else {
 			fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
 		}
@@ -157,7 +157,7 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 }
 
 // kubernetesDir is where kubeadm writes, in a guest's root.
-const kubernetesDir = "etc/kubernetes"
+const kubernetesDir = "/etc/kubernetes"
 
 // How long kubeadm is retried after the host's kernel killed it for lack of memory, or
 // after a full disk, and the pause between tries: its phases keep finished work.
@@ -180,28 +180,33 @@ func lacking(output []byte) string {
 	return ""
 }
 
-// files returns the files below a directory of the guest, which may be missing.
-func files(dir string) (map[string]bool, error) {
+// files returns the files below kubernetesDir, which may be missing.
+func (n *node) files() (map[string]bool, error) {
 	found := map[string]bool{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	tree, err := n.body.Machine().Root.Tree(kubernetesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			found[path] = true
+			found[name] = true
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return found, err
 }
 
-// removeOthers removes the files below dir that are not in keep. A file may be half
+// removeOthers removes the files below kubernetesDir that are not in keep. A file may be half
 // written, and kubeadm refuses a certificate without its key.
-func removeOthers(dir string, keep map[string]bool) error {
-	found, err := files(dir)
-	for path := range found {
-		if !keep[path] {
-			err = errors.Join(err, os.Remove(path))
+func (n *node) removeOthers(keep map[string]bool) error {
+	found, err := n.files()
+	for name := range found {
+		if !keep[name] {
+			err = errors.Join(err, n.body.Machine().Root.Remove(kubernetesDir+"/"+name))
 		}
 	}
 	return err
@@ -243,7 +248,7 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 		return err
 	}
 	err = kubeadm.Join(ctx, kubeadm.Options{
-		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
+		Config: data, Files: m.Root, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
 		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out, Lacks: n.lacks(),
 		StartKubelet: func(context.Context) error {
 			n.stopKubelet()

@@ -71,7 +71,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
 	}
-	console, err := logfile.Open(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600)
+	console, err := logfile.Open(logfile.At(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600))
 	if err != nil {
 		return err
 	}
@@ -91,13 +91,14 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},
+		OnPanic:  m.panicked(g.vm.Name),
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Path)
+	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Machine().Root)
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
@@ -128,7 +129,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 // API server dials through. All of them end with ctx.
 func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
-		services.Go(func() {
+		n.body.Machine().Wall.Go(services, what, func() {
 			if err := run(); err != nil && ctx.Err() == nil {
 				m.config.Log.Error(err, what+" ended", "vm", n.vm.Name)
 			}

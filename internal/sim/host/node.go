@@ -79,11 +79,7 @@ func (n *node) service(name string, action guest.Action) {
 // startKubelet starts the simulated kubelet; one that has no configuration ends
 // at once, as the real one does before kubeadm ran.
 func (n *node) startKubelet() {
-	path, err := n.body.Path(kubeletConfig)
-	if err != nil {
-		return
-	}
-	if _, err := os.Stat(path); err != nil || len(n.lacksKubelet()) > 0 {
+	if !n.body.Machine().Root.Exists(kubeletConfig) || len(n.lacksKubelet()) > 0 {
 		return
 	}
 	n.mu.Lock()
@@ -107,11 +103,11 @@ func (n *node) startKubelet() {
 	ctx, stop := context.WithCancel(n.ctx)
 	ended := make(chan struct{})
 	n.stop, n.ended, n.kubelet = stop, ended, k
-	go func() {
+	config.Wall.Go(nil, "kubelet", func() {
 		defer close(ended)
 		defer file.Close()
 		n.supervise(ctx, k, config)
-	}()
+	})
 }
 
 // kubeletRestart is how long systemd waits before it starts a kubelet again that ended
@@ -143,14 +139,8 @@ func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet
 
 // kubeletLog opens the file where the guest's own tools look for the kubelet's log.
 func (n *node) kubeletLog() (*logfile.File, error) {
-	path, err := n.body.Path(n.body.Machine().UnitLog("kubelet"))
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	return logfile.Open(path, 0o644)
+	m := n.body.Machine()
+	return logfile.Open(m.Root.Appender(m.UnitLog("kubelet"), 0o644))
 }
 
 func (n *node) stopKubelet() {
@@ -182,17 +172,15 @@ func (n *node) close(ctx context.Context) {
 func (n *node) kubeletConfig() kubelet.Config {
 	m := n.body.Machine()
 	var args []string
-	if path, err := n.body.Path(kubeletFlags); err == nil {
-		if env, err := os.ReadFile(path); err == nil {
-			args = kubelet.EnvArgs(env)
-		}
+	if env, err := m.Root.ReadFile(kubeletFlags); err == nil {
+		args = kubelet.EnvArgs(env)
 	}
 	build := ""
 	if n.vm.OS == "Windows" {
 		build = strings.Join(strings.SplitN(m.Image.Build, ".", 4)[:3], ".")
 	}
 	return kubelet.Config{
-		Path: n.body.Path, OS: strings.ToLower(n.vm.OS),
+		Files: m.Root, OS: strings.ToLower(n.vm.OS),
 		Release:  kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
 		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP,
 		Listen: func() (net.Listener, error) {
@@ -215,6 +203,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Identity:  n.containerIdentity,
 		Nodes:     n.nodes,
 		OnReady:   n.ready,
+		Wall:      m.Wall,
 		Log:       n.console,
 	}
 }
@@ -223,8 +212,9 @@ func (n *node) kubeletConfig() kubelet.Config {
 func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	image := n.body.Machine().Image
 	c, err := guest.NewContainer(guest.ContainerSpec{
-		Dir: e.Dir, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
+		Folder: e.Folder, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
 	if err != nil {
 		return 0, err
@@ -235,11 +225,8 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	// The components of this machine name its own sockets by the loopback address.
-	if host, _, err := net.SplitHostPort(address); err == nil && host == n.loopback.String() {
-		var d net.Dialer
-		return d.DialContext(ctx, network, address)
-	}
-	if !n.body.Machine().Pulse.Get().Network {
+	host, _, err := net.SplitHostPort(address)
+	if own := err == nil && host == n.loopback.String(); !own && !n.body.Machine().Pulse.Get().Network {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
 	}
 	return n.net.Dial(ctx, n.origin, network, address)
@@ -247,7 +234,7 @@ func (n *node) dial(ctx context.Context, network, address string) (net.Conn, err
 
 // serveEgress lets the API server of this machine reach nodes, pods and services.
 func (n *node) serveEgress(ctx context.Context) error {
-	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket, true), 0o600); err != nil {
 		return err
 	}
 	if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {

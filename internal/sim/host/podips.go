@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"sync"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/guestfs"
 )
 
 // podPool gives pod addresses in clusters whose controller manager allocates no
@@ -44,16 +44,16 @@ func (p *podPool) Release(_ string, ip netip.Addr) {
 // nodePodIPs allocates the addresses of one node's pods: with Azure's CNI from the
 // secondary addresses of its interfaces, otherwise from the cluster's pool.
 type nodePodIPs struct {
-	pool *podPool
-	own  []netip.Addr
-	path func(guest string) (string, error)
+	pool  *podPool
+	own   []netip.Addr
+	files *guestfs.Root
 
 	mu   sync.Mutex
 	used map[netip.Addr]bool
 }
 
-func newNodePodIPs(pool *podPool, vm host.VM, path func(string) (string, error)) *nodePodIPs {
-	p := &nodePodIPs{pool: pool, path: path, used: map[netip.Addr]bool{}}
+func newNodePodIPs(pool *podPool, vm host.VM, files *guestfs.Root) *nodePodIPs {
+	p := &nodePodIPs{pool: pool, files: files, used: map[netip.Addr]bool{}}
 	for i, nic := range vm.NICs {
 		for j, text := range nic.PrivateIPs {
 			if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() && i+j > 0 {
@@ -66,11 +66,7 @@ func newNodePodIPs(pool *podPool, vm host.VM, path func(string) (string, error))
 
 // azureCNI reports whether the node's CNI is azure-vnet.
 func (p *nodePodIPs) azureCNI() bool {
-	path, err := p.path("/etc/cni/net.d/10-azure.conflist")
-	if err != nil {
-		return false
-	}
-	data, err := os.ReadFile(path)
+	data, err := p.files.ReadFile("/etc/cni/net.d/10-azure.conflist")
 	return err == nil && bytes.Contains(data, []byte(`"azure-vnet"`))
 }
 

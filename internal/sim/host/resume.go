@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // turn lets a guest of an earlier run start when it is its turn. A nil one is of a guest
@@ -78,7 +78,7 @@ func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	if len(waiting) == 0 {
 		return
 	}
-	m.work.Go(func() {
+	m.wall.Go(&m.work, "the start of guests", func() {
 		slots := make(chan struct{}, atOnce())
 		for i, g := range waiting {
 			select {
@@ -90,7 +90,7 @@ func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 			}
 			close(g.turn.begin)
 			progress(i+1, len(waiting))
-			m.work.Go(func() {
+			m.wall.Go(&m.work, "the start of guests", func() {
 				defer func() { <-slots }()
 				m.settle(g)
 			})
@@ -107,8 +107,7 @@ func (m *Host) rank(g *machine) int {
 }
 
 func (m *Host) controlPlane(g *machine) bool {
-	_, err := os.Stat(filepath.Join(m.home(g.vm.ID), "rootfs", "etc", "kubernetes", "manifests", "kube-apiserver.yaml"))
-	return err == nil
+	return guestfs.At(m.home(g.vm.ID)).Exists("rootfs/etc/kubernetes/manifests/kube-apiserver.yaml")
 }
 
 // settlePeriod is how often settle looks for the API server.
@@ -156,7 +155,10 @@ const (
 // is tried again.
 func (m *Host) runAgain(ctx context.Context, g *machine) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := m.run(ctx, g)
+		var err error
+		if p := m.wall.Call("guest "+g.vm.Name, func() { err = m.run(ctx, g) }); p != nil {
+			err = p
+		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}

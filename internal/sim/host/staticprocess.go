@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/staticpod"
 	"casement.dev/casement/internal/tuning"
@@ -40,7 +42,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	}
 	n.processes[key] = s
 	if file, inTree := cloudConfig(args); inTree {
-		n.work.Go(func() { n.runInTree(s, args, file) })
+		n.body.Machine().Wall.Go(&n.work, "kube-controller-manager", func() { n.runInTree(s, args, file) })
 	}
 	return s, nil
 }
@@ -55,7 +57,10 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	command, err := staticpod.Translate(args, staticpod.Mapping{
 		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
 		EgressConfig: filepath.Join(n.home, "egress.yaml"), APIServer: kubeproc.IdleFlags(),
-		Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
+		Peer: n.peer, Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
+	if err == nil {
+		err = unanswered(command.Dials)
+	}
 	if err != nil {
 		fmt.Fprintf(n.console, "casement: the static pod %s does not run: %v\n", spec.ID, err)
 		return nil, err
@@ -66,7 +71,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err := n.keepPrivate(private, command.Made); err != nil {
 		return nil, err
 	}
-	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Log: spec.LogFile,
+	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
 		Slack: process.Slack},
 		nil, []string{private, n.home + "/egress.yaml"})
 	if err != nil {
@@ -77,6 +82,27 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 		return nil, err
 	}
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
+}
+
+// peer is staticpod.Mapping's.
+func (n *node) peer(address string) (string, bool) {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || n.net == nil {
+		return "", false
+	}
+	at, ok := n.net.Peer(n.origin, ip.Unmap())
+	return at.String(), ok
+}
+
+// unanswered refuses to dial where a program of this computer would answer in place of one of a machine, because it
+// listens on all addresses.
+func unanswered(dials []string) error {
+	for _, address := range dials {
+		if at, err := netip.ParseAddrPort(address); err == nil && fabric.Foreign("tcp", at) {
+			return fmt.Errorf("nothing of the machine listens on port %d, and another program of this computer would answer there", at.Port())
+		}
+	}
+	return nil
 }
 
 // walled puts walls around a program that works for the guest: it writes in the
@@ -151,7 +177,7 @@ func (n *node) stopProcesses(ctx context.Context) {
 				continue
 			}
 			delete(left, key)
-			group.Go(func() { _ = p.Stop(ctx) }) // Stop kills in the end
+			n.body.Machine().Wall.Go(&group, "static pod", func() { _ = p.Stop(ctx) }) // Stop kills in the end
 		}
 		group.Wait()
 	}

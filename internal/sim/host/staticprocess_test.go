@@ -44,9 +44,15 @@ func testNode(t *testing.T) *node {
 	return n
 }
 
-func processSpec(n *node, pod, command string) kubelet.ProcessSpec {
+func processSpec(t *testing.T, n *node, pod, command string) kubelet.ProcessSpec {
+	t.Helper()
+	output, err := n.body.Machine().Root.Appender("/tmp/"+pod+".log", 0o600)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { output.Close() })
 	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{},
-		LogFile:   filepath.Join(n.home, "rootfs", "tmp", pod+".log"),
+		Output:    output,
 		Container: corev1.Container{Name: "c", Command: strings.Fields(command)}}
 }
 
@@ -82,7 +88,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 		"by its name":      {"etcd --name=../../../named", "--name of etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := n.StartProcess(t.Context(), processSpec(n, strings.ReplaceAll(name, " ", "-"), c.command))
+			p, err := n.StartProcess(t.Context(), processSpec(t, n, strings.ReplaceAll(name, " ", "-"), c.command))
 			switch {
 			case c.refused == "" && err != nil:
 				t.Fatal(err)
@@ -126,7 +132,7 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 	var pids []int
 	for name, command := range map[string]string{"etcd": "etcd", "api": "kube-apiserver",
 		"another": "etcd --data-dir=/other", "third": "kube-scheduler", "manager": "kube-controller-manager"} {
-		p, err := n.StartProcess(t.Context(), processSpec(n, name, command))
+		p, err := n.StartProcess(t.Context(), processSpec(t, n, name, command))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +146,7 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 			t.Errorf("process %d outlives its machine", pid)
 		}
 	}
-	if _, err := n.StartProcess(t.Context(), processSpec(n, "late", "etcd")); err == nil {
+	if _, err := n.StartProcess(t.Context(), processSpec(t, n, "late", "etcd")); err == nil {
 		t.Error("a process starts on a machine that is stopped")
 	}
 }

@@ -145,7 +145,7 @@ func (p *peer) verify() error {
 func (j *join) discoverByFile() (*cluster, error) {
 	path := j.cfg.Discovery.File
 	j.say("[discovery] Reading cluster information from %q", path)
-	data, err := j.read(path)
+	data, err := j.Files.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: couldn't read "+
 			"%s: it does not exist in the guest", path)

@@ -19,6 +19,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cluster-bootstrap/token/jws"
+
+	"casement.dev/casement/internal/testing/guesttree"
 )
 
 // controlPlane answers what a join asks of an API server.
@@ -83,9 +85,8 @@ func (c *controlPlane) pin() string {
 // kubelet has a certificate as soon as it starts.
 func (c *controlPlane) machine(t *testing.T, system string, out *bytes.Buffer) (Options, string) {
 	t.Helper()
-	root := t.TempDir()
-	file := func(guest string) (string, error) { return filepath.Join(root, guest), nil }
-	o := Options{OS: system, Hostname: "node1", Version: "v1.36.3", Path: file, Out: out, Clock: hasty{},
+	files, root := guesttree.New(t)
+	o := Options{OS: system, Hostname: "node1", Version: "v1.36.3", Files: files, Out: out, Clock: hasty{},
 		CRISockets: []string{"unix:///run/containerd/containerd.sock"}, Dial: (&net.Dialer{}).DialContext}
 	if system == "windows" {
 		o.CRISockets = []string{`npipe:////./pipe/containerd-containerd`}

@@ -15,12 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // Guest paths that kubeadm owns. They are written in POSIX form on Windows too,
@@ -43,8 +44,8 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 type Options struct {
 	// Config is the content of the file that --config names.
 	Config []byte
-	// Path maps a guest path to a path on this host and refuses an escape.
-	Path func(guest string) (string, error)
+	// Files are the machine's.
+	Files *guestfs.Root
 	// OS is "linux" or "windows".
 	OS string
 	// Hostname is the machine's host name.
@@ -78,7 +79,6 @@ type join struct {
 	Options
 	cfg    JoinConfig
 	resume bool
-	conf   string // the host's path of kubelet.conf, once it is known
 }
 
 // Join makes the machine a member of the cluster named by its configuration. It
@@ -198,13 +198,7 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 
 // bootstrapped reports whether kubelet.conf exists and names a credential.
 func (j *join) bootstrapped() bool {
-	if j.conf == "" {
-		j.conf, _ = j.Path(kubeletConf) // "" is looked for again
-	}
-	if _, err := os.Lstat(j.conf); err != nil {
-		return false // cheaper than read, which looks for each part of a Windows path in any case
-	}
-	data, err := j.read(kubeletConf)
+	data, err := j.Files.ReadFile(kubeletConf)
 	if err != nil {
 		return false
 	}
@@ -234,37 +228,14 @@ func (j *join) say(format string, args ...any) {
 }
 
 func (j *join) exists(guest string) bool {
-	p, err := j.Path(guest)
-	if err != nil {
-		return false
-	}
-	_, err = os.Lstat(p)
+	_, err := j.Files.Lstat(guest)
 	return err == nil
-}
-
-func (j *join) read(guest string) ([]byte, error) {
-	p, err := j.Path(guest)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(p)
 }
 
 // write replaces a guest file in one step, so that a cut leaves the old or the
 // new content.
-func (j *join) write(guest string, data []byte, mode os.FileMode) error {
-	p, err := j.Path(guest)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", guest, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", guest, err)
-	}
-	tmp := p + ".new"
-	if err := os.WriteFile(tmp, data, mode); err != nil {
-		return fmt.Errorf("write %s: %w", guest, err)
-	}
-	if err := os.Rename(tmp, p); err != nil {
+func (j *join) write(guest string, data []byte, mode fs.FileMode) error {
+	if err := j.Files.Replace(guest, data, mode); err != nil {
 		return fmt.Errorf("write %s: %w", guest, err)
 	}
 	return nil
@@ -272,11 +243,7 @@ func (j *join) write(guest string, data []byte, mode os.FileMode) error {
 
 // remove deletes a guest file; one that cannot be removed is left, as kubeadm
 // only warns about it.
-func (j *join) remove(guest string) {
-	if p, err := j.Path(guest); err == nil {
-		os.Remove(p)
-	}
-}
+func (j *join) remove(guest string) { _ = j.Files.Remove(guest) }
 
 // Lack is a preflight check that fails, and why.
 type Lack struct{ Check, Reason string }

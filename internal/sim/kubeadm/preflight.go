@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -68,11 +67,7 @@ func (j *join) checkFree(guest string) error {
 }
 
 func (j *join) checkEmpty(guest string) error {
-	p, err := j.Path(guest)
-	if err != nil {
-		return err
-	}
-	if entries, err := os.ReadDir(p); err == nil && len(entries) > 0 {
+	if entries, err := j.Files.ReadDir(guest); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty", guest)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -303,15 +302,11 @@ const completion = 100 * time.Millisecond
 // execute runs a static pod's container as a process, a known image as its
 // stub, and everything else as a container that only answers on its ports.
 func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
-	log, err := w.logFile(c)
-	if err != nil {
-		return nil, err
-	}
 	id := w.k.runtimeName() + "://" + string(w.uid) + "-" + c.spec.Name + fmt.Sprintf("-%d", c.restarts)
 	if w.static {
-		return w.executeProcess(ctx, pod, c, id, log)
+		return w.executeProcess(ctx, pod, c, id)
 	}
-	out, err := logfile.Open(log, 0o600)
+	out, err := logfile.Open(w.k.c.Files.Appender(w.logFile(c), 0o600))
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +317,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
 	}
-	w.k.runtime.work.Go(func() {
+	w.k.c.Wall.Go(&w.k.runtime.work, "container "+c.spec.Image, func() {
 		defer close(done)
 		defer stop()
 		defer out.Close()
@@ -349,13 +344,23 @@ func expectedToEnd(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
 }
 
-func (w *worker) executeProcess(ctx context.Context, pod *corev1.Pod, c *container, id, log string) (*execution, error) {
+func (w *worker) executeProcess(ctx context.Context, pod *corev1.Pod, c *container, id string) (*execution, error) {
 	if w.k.c.Processes == nil {
 		return nil, fmt.Errorf("this machine runs no static pods")
 	}
+	if info, err := w.k.c.Files.Stat(w.logFile(c)); err == nil && info.Size() > maxLog {
+		if err := w.k.c.Files.Rename(w.logFile(c), w.logFile(c)+".1"); err != nil {
+			return nil, err
+		}
+	}
+	output, err := w.k.c.Files.Appender(w.logFile(c), 0o600)()
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
 	p, err := w.k.c.Processes.StartProcess(ctx, ProcessSpec{
 		ID: w.namespace + "/" + w.name + "/" + c.spec.Name, Hash: pod.Annotations[hashAnnotation], Pod: pod,
-		Container: c.spec, LogFile: log})
+		Container: c.spec, Output: output})
 	if err != nil {
 		return nil, err
 	}
@@ -367,24 +372,23 @@ func (k *Kubelet) runtimeName() string {
 	return name
 }
 
-func (w *worker) logFolder() (string, error) {
-	return w.k.c.Path(podLogFolder + "/" + w.namespace + "_" + w.name + "_" + string(w.uid))
+// maxLog is the size in bytes at which the log of a static pod is put aside before a start.
+const maxLog = 16 << 20
+
+func (w *worker) logFolder() string {
+	return podLogFolder + "/" + w.namespace + "_" + w.name + "_" + string(w.uid)
 }
 
-func (w *worker) logFile(c *container) (string, error) {
-	dir, err := w.logFolder()
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(dir, c.spec.Name)
-	return filepath.Join(dir, "0.log"), os.MkdirAll(dir, 0o755)
+func (w *worker) logFile(c *container) string { return w.logFolder() + "/" + c.spec.Name + "/0.log" }
+
+// openLog opens the log of a container to read it.
+func (w *worker) openLog(c *container) (*os.File, error) {
+	return w.k.c.Files.OpenFile(w.logFile(c), os.O_RDONLY, 0)
 }
 
 func (k *Kubelet) removeFiles(w *worker) {
-	for _, folder := range []func() (string, error){w.logFolder, w.podFolder} {
-		if dir, err := folder(); err == nil {
-			_ = os.RemoveAll(dir) // what is left over does no harm
-		}
+	for _, folder := range []string{w.logFolder(), w.podFolder()} {
+		_ = k.c.Files.RemoveAll(folder) // what is left over does no harm
 	}
 }
 
@@ -394,7 +398,7 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 	}
 	return stub.Env{
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
-		InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
+		InternalIP: w.k.c.InternalIP, Files: w.k.c.Files,
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 		Handle: func(port int32, secure *tls.Config, handler http.Handler) {
 			c.handlers.Store(port, listening{secure, handler})

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"casement.dev/casement/internal/guestfs"
+	"casement.dev/casement/internal/testing/guesttree"
 )
 
 // switchboard is a network that notes which pods are in it.
@@ -56,6 +58,7 @@ func (agreeable) RoundTrip(r *http.Request) (*http.Response, error) {
 type bench struct {
 	network *switchboard
 	runtime *Runtime
+	files   *guestfs.Root
 	root    string
 	api     *client
 }
@@ -65,7 +68,8 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{network: &switchboard{pods: map[string]bool{}}, runtime: NewRuntime(), root: t.TempDir(), api: &client{core: core}}
+	files, root := guesttree.New(t)
+	b := &bench{network: &switchboard{pods: map[string]bool{}}, runtime: NewRuntime(), files: files, root: root, api: &client{core: core}}
 	t.Cleanup(b.runtime.Close)
 	return b
 }
@@ -73,7 +77,7 @@ func newBench(t *testing.T) *bench {
 // kubelet returns a new kubelet on the bench's machine, as after a restart.
 func (b *bench) kubelet(t *testing.T) *Kubelet {
 	k, err := New(Config{
-		Path: func(guest string) (string, error) { return filepath.Join(b.root, guest), nil }, OS: "windows",
+		Files: b.files, OS: "windows",
 		Hostname: "win-1", Version: "v1.36.3",
 		RuntimeVersion: "containerd://2.1.4", Release: Release{Build: "10.0.20348"}, Network: b.network, Runtime: b.runtime,
 	})

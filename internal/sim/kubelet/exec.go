@@ -6,13 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	utilexec "k8s.io/utils/exec"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // ExecSpec is a command in a running container.
@@ -22,8 +23,8 @@ type ExecSpec struct {
 	// Vars are the container's environment variables, resolved.
 	Vars map[string]string
 	IPs  []netip.Addr
-	// Dir is a host directory for the container's files, gone with the pod.
-	Dir     string
+	// Folder has the container's files, gone with the pod.
+	Folder  guestfs.Folder
 	Command []string
 	// Stdin may be nil; Stderr is nil with a TTY, where all goes to Stdout.
 	Stdin          io.Reader
@@ -116,11 +117,7 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 // to its log, and it reads nothing.
 func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize) error {
-	path, err := i.w.logFile(i.c)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
+	f, err := i.w.openLog(i.c)
 	if err != nil {
 		return err
 	}
@@ -140,11 +137,8 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 
 // execSpec returns a command in a container, without its streams.
 func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
-	dir, err := w.filesFolder(c)
-	if err != nil {
-		return ExecSpec{}, err
-	}
-	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Dir: dir, Command: command,
+	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,
+		Folder: w.k.c.Files.Folder(w.podFolder() + "/containers/" + c.spec.Name),
 		Stdout: io.Discard, Stderr: io.Discard}
 	for _, ip := range w.shown.Load().status.PodIPs {
 		if a, err := netip.ParseAddr(ip.IP); err == nil {
@@ -154,16 +148,4 @@ func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (Exec
 	return spec, nil
 }
 
-// filesFolder returns the directory with a container's files, for commands that run in it.
-func (w *worker) filesFolder(c *container) (string, error) {
-	dir, err := w.podFolder()
-	if err != nil {
-		return "", err
-	}
-	dir += "/containers/" + c.spec.Name
-	return dir, os.MkdirAll(dir, 0o755)
-}
-
-func (w *worker) podFolder() (string, error) {
-	return w.k.c.Path("/var/lib/kubelet/pods/" + string(w.uid))
-}
+func (w *worker) podFolder() string { return "/var/lib/kubelet/pods/" + string(w.uid) }

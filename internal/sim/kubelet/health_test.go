@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/testing/guesttree"
 )
 
 func TestHealthInConditions(t *testing.T) {
@@ -49,7 +51,7 @@ func TestSandboxProblem(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
+			files, root := guesttree.New(t)
 			for path, text := range test.files {
 				at := filepath.Join(root, path)
 				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -59,9 +61,7 @@ func TestSandboxProblem(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			k := &Kubelet{c: Config{Path: func(guest string) (string, error) {
-				return filepath.Join(root, guest), nil
-			}, Health: func() Health { return test.health }}}
+			k := &Kubelet{c: Config{Files: files, Health: func() Health { return test.health }}}
 			if got := k.sandboxProblem(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

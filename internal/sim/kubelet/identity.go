@@ -74,12 +74,12 @@ func (i *identity) load() error {
 	}
 	certPEM, keyPEM := user.ClientCertificateData, user.ClientKeyData
 	if user.ClientCertificate != "" {
-		if certPEM, err = i.k.readGuest(noDrive(user.ClientCertificate)); err != nil {
+		if certPEM, err = i.k.c.Files.ReadFile(noDrive(user.ClientCertificate)); err != nil {
 			return err
 		}
 	}
 	if user.ClientKey != "" {
-		if keyPEM, err = i.k.readGuest(noDrive(user.ClientKey)); err != nil {
+		if keyPEM, err = i.k.c.Files.ReadFile(noDrive(user.ClientKey)); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (i *identity) keep(pair *tls.Certificate) error {
 	if err != nil {
 		return err
 	}
-	if err := i.k.writeGuest(currentCert, data, 0o600); err != nil {
+	if err := i.k.c.Files.Replace(currentCert, data, 0o600); err != nil {
 		return fmt.Errorf("store client certificate: %w", err)
 	}
 	conf := clientcmdapi.NewConfig()
@@ -140,7 +140,7 @@ func (i *identity) keep(pair *tls.Certificate) error {
 	if err != nil {
 		return err
 	}
-	if err := i.k.writeGuest(kubeletConf, out, 0o600); err != nil {
+	if err := i.k.c.Files.Replace(kubeletConf, out, 0o600); err != nil {
 		return fmt.Errorf("store %s: %w", kubeletConf, err)
 	}
 	i.cert.Store(pair)
@@ -180,7 +180,7 @@ func (i *identity) close() { i.k.api.Load().close() }
 // kubeconfig reads the current context of a guest's kubeconfig, with the CA
 // loaded.
 func (i *identity) kubeconfig(guest string) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
-	data, err := i.k.readGuest(guest)
+	data, err := i.k.c.Files.ReadFile(guest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,7 +194,7 @@ func (i *identity) kubeconfig(guest string) (*clientcmdapi.Cluster, *clientcmdap
 	}
 	cluster, user := conf.Clusters[c.Cluster], conf.AuthInfos[c.AuthInfo]
 	if cluster.CertificateAuthority != "" {
-		if cluster.CertificateAuthorityData, err = i.k.readGuest(noDrive(cluster.CertificateAuthority)); err != nil {
+		if cluster.CertificateAuthorityData, err = i.k.c.Files.ReadFile(noDrive(cluster.CertificateAuthority)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,15 +31,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
 // Config is a machine as its kubelet finds it.
 type Config struct {
-	// Path maps a guest path to a path on this host and refuses an escape.
-	// Guest paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
-	Path func(guest string) (string, error)
+	// Files are the machine's. Paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
+	Files *guestfs.Root
 	// OS is "linux" or "windows".
 	OS string
 	// Release is the operating system that the node's info shows.
@@ -93,6 +95,8 @@ type Config struct {
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
 	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
 	Nodes func() int
+	// Wall contains what panics in the kubelet, which ends it, and in its pods.
+	Wall *contain.Wall
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
 	OnReady func()
@@ -142,8 +146,8 @@ type ProcessSpec struct {
 	Hash      string
 	Pod       *corev1.Pod
 	Container corev1.Container
-	// LogFile is where output goes, on the host, appended.
-	LogFile string
+	// Output is the container's log, open to append until StartProcess returns.
+	Output *os.File
 }
 
 // Process is a started container.
@@ -198,8 +202,8 @@ type Kubelet struct {
 // as the real program exits: on flags its version does not have, and on a
 // configuration it cannot read.
 func New(c Config) (*Kubelet, error) {
-	if c.Path == nil || c.Hostname == "" {
-		return nil, errors.New("kubelet: Path and Hostname are required")
+	if c.Files == nil || c.Hostname == "" {
+		return nil, errors.New("kubelet: Files and Hostname are required")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -268,8 +272,12 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	k.log.Info("Starting simulated kubelet", "node", k.nodeName, "version", k.c.Version, "os", k.c.OS)
 	var loops sync.WaitGroup
 	loop := func(f func(context.Context) error) {
-		loops.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
+		k.c.Wall.Go(&loops, "kubelet", func() {
+			var err error
+			if p := k.c.Wall.Call("kubelet", func() { err = f(ctx) }); p != nil {
+				err = p
+			}
+			if err != nil && ctx.Err() == nil {
 				stop(err)
 			}
 		})

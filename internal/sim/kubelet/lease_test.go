@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+
+	"casement.dev/casement/internal/testing/guesttree"
 )
 
 // TestBeat: what nodes do each period they do exactly that far apart, wherever in the period
@@ -55,7 +57,7 @@ func TestLeaseDuration(t *testing.T) {
 		"longer":  {"kind: KubeletConfiguration\nnodeLeaseDurationSeconds: 160\n", 160, 80 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
+			files, root := guesttree.New(t)
 			at := filepath.Join(root, configFile)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				t.Fatal(err)
@@ -63,7 +65,7 @@ func TestLeaseDuration(t *testing.T) {
 			if err := os.WriteFile(at, []byte(test.config), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			k, err := New(Config{Hostname: "N", Path: func(guest string) (string, error) { return filepath.Join(root, guest), nil }})
+			k, err := New(Config{Hostname: "N", Files: files})
 			if err != nil {
 				t.Fatal(err)
 			}

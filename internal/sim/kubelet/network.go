@@ -2,10 +2,13 @@ package kubelet
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // checkNetwork looks for a CNI configuration, as containerd does, and reports whether the
@@ -29,15 +32,15 @@ func (k *Kubelet) checkNetwork() bool {
 // cniFile is a CNI configuration as it was found.
 type cniFile struct {
 	path string
-	info os.FileInfo
+	info fs.FileInfo
 }
 
 // unchanged reports whether the file is as it was.
-func (c cniFile) unchanged() bool {
+func (c cniFile) unchanged(files *guestfs.Root) bool {
 	if c.info == nil {
 		return false
 	}
-	now, err := os.Stat(c.path)
+	now, err := files.Stat(c.path)
 	return err == nil && os.SameFile(now, c.info) && now.ModTime().Equal(c.info.ModTime()) && now.Size() == c.info.Size()
 }
 
@@ -45,29 +48,25 @@ func (c cniFile) unchanged() bool {
 // kubenet or its own NAT would not need one, but every template with Docker installs a CNI.
 // A configuration that was found is read again when its file changes: every node looks each statusPeriod.
 func (k *Kubelet) cniConfigured() bool {
-	if k.cni.unchanged() {
+	if k.cni.unchanged(k.c.Files) {
 		return true
 	}
 	k.cni = cniFile{}
-	dir, err := k.c.Path(cniFolder)
+	entries, err := k.c.Files.ReadDir(cniFolder)
 	if err != nil {
 		return false
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		path := filepath.Join(dir, e.Name())
-		info, err := os.Stat(path)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		file := path.Join(cniFolder, e.Name())
+		info, err := k.c.Files.Stat(file)
 		if err != nil {
 			return false
 		}
-		data, err := os.ReadFile(path)
+		data, err := k.c.Files.ReadAtMost(file, maxManifest)
 		if err != nil || !validCNI(e.Name(), data) {
 			return false
 		}
-		k.cni = cniFile{path, info}
+		k.cni = cniFile{file, info}
 		return true
 	})
 }
@@ -84,7 +83,7 @@ func validCNI(name string, data []byte) bool {
 	if json.Unmarshal(data, &conf) != nil || conf.Name == "" {
 		return false
 	}
-	switch strings.ToLower(filepath.Ext(name)) {
+	switch strings.ToLower(path.Ext(name)) {
 	case ".conflist":
 		return len(conf.Plugins) > 0 && conf.Plugins[0].Type != ""
 	case ".conf", ".json":
@@ -113,27 +112,18 @@ func (k *Kubelet) sandboxProblem() string {
 const subnetEnv = "/run/flannel/subnet.env"
 
 func (k *Kubelet) guestFile(guest string) bool {
-	path, err := k.c.Path(guest)
-	if err != nil {
-		return false
-	}
-	_, err = os.Stat(path)
-	return err == nil
+	return k.c.Files.Exists(guest)
 }
 
 // usesFlannel reports whether the configuration that containerd uses, the first by name, is
 // one of Flannel.
 func (k *Kubelet) usesFlannel() bool {
-	dir, err := k.c.Path(cniFolder)
-	if err != nil {
-		return false
-	}
-	entries, err := os.ReadDir(dir) // sorted by name
+	entries, err := k.c.Files.ReadDir(cniFolder) // sorted by name
 	if err != nil {
 		return false
 	}
 	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		data, err := k.c.Files.ReadAtMost(path.Join(cniFolder, e.Name()), maxManifest)
 		if err == nil && validCNI(e.Name(), data) {
 			return strings.Contains(string(data), `"flannel"`)
 		}

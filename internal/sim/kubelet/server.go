@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/pki"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // Limits of a port forward, as in the real kubelet.
@@ -69,7 +68,7 @@ func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil
 	}
-	ca, err := k.readGuest(k.settings.Authentication.X509.ClientCAFile)
+	ca, err := k.c.Files.ReadFile(k.settings.Authentication.X509.ClientCAFile)
 	if err != nil {
 		return nil
 	}
@@ -104,18 +103,13 @@ func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
 // serveFiles serves the files below /var/log, because enableSystemLogHandler is on by
 // default; log queries (enableSystemLogQuery) are off by default and not simulated.
 func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
-	dir, err := k.c.Path("/var/log")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	root, err := os.OpenRoot(dir) // links do not lead out of it
+	logs, err := k.c.Files.Tree("/var/log")
 	if err != nil {
 		http.Error(w, "no logs", http.StatusNotFound)
 		return
 	}
-	defer root.Close()
-	http.StripPrefix("/logs/", http.FileServerFS(root.FS())).ServeHTTP(w, r)
+	defer logs.Close()
+	http.StripPrefix("/logs/", http.FileServerFS(logs)).ServeHTTP(w, r)
 }
 
 // serveLogs answers a container's log; tailLines and follow are honoured.
@@ -125,23 +119,21 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "pod not found", http.StatusNotFound)
 		return
 	}
-	dir, err := worker.logFolder()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	i := slices.IndexFunc(worker.containers, func(c *container) bool { return c.spec.Name == r.PathValue("container") })
 	if i < 0 {
 		http.Error(w, "container not found", http.StatusNotFound)
 		return
 	}
-	f, err := os.Open(dir + "/" + worker.containers[i].spec.Name + "/0.log")
+	f, err := worker.openLog(worker.containers[i])
 	if err != nil {
 		http.Error(w, "the container has written no log", http.StatusNotFound)
 		return
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	if info, err := f.Stat(); err == nil && info.Size() > maxLog {
+		_, _ = f.Seek(-maxLog, io.SeekEnd) // a regular file has this place
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxLog))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -210,8 +202,8 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	}
 	defer conn.Close()
 	done := make(chan error, 2)
-	go func() { _, err := io.Copy(conn, stream); done <- err }()
-	go func() { _, err := io.Copy(stream, conn); done <- err }()
+	f.k.c.Wall.Go(nil, "port-forward", func() { _, err := io.Copy(conn, stream); done <- err })
+	f.k.c.Wall.Go(nil, "port-forward", func() { _, err := io.Copy(stream, conn); done <- err })
 	return <-done
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +50,7 @@ type settings struct {
 // the defaults of kubeadm hold.
 func (k *Kubelet) readSettings() (settings, error) {
 	var s settings
-	data, err := k.readGuest(configFile)
+	data, err := k.c.Files.ReadFile(configFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -81,34 +80,4 @@ func noDrive(p string) string {
 		p = p[2:]
 	}
 	return p
-}
-
-func (k *Kubelet) readGuest(guest string) ([]byte, error) {
-	p, err := k.c.Path(guest)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(p)
-}
-
-// writeGuest replaces a file of the machine in one step.
-func (k *Kubelet) writeGuest(guest string, data []byte, mode os.FileMode) error {
-	p, err := k.c.Path(guest)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(parent(p), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(p+".new", data, mode); err != nil {
-		return err
-	}
-	return os.Rename(p+".new", p)
-}
-
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i > 0 {
-		return p[:i]
-	}
-	return "/"
 }

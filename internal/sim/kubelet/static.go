@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // manifestPeriod is how often the folder of static pods is looked at when nothing reports
@@ -72,7 +75,7 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 // watchManifests returns a channel that hears of the next change of the folder of static
 // pods until leave is called; of none where it cannot be watched.
 func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
-	dir, err := k.c.Path(k.settings.StaticPodPath)
+	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, and not what
 	if err != nil || k.settings.StaticPodPath == "" {
 		return nil, func() {}
 	}
@@ -82,11 +85,8 @@ func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
 // manifests reads the static pods, by name and content. With an error there may be more of them.
 func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 	found := map[string]*corev1.Pod{}
-	dir, err := k.c.Path(k.settings.StaticPodPath)
-	if err != nil {
-		return found, nil //nolint:nilerr // there is no such folder in the guest
-	}
-	entries, err := os.ReadDir(dir)
+	dir := k.settings.StaticPodPath
+	entries, err := k.c.Files.ReadDir(dir)
 	if err != nil {
 		return found, ignoreMissing(err)
 	}
@@ -94,22 +94,22 @@ func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 		if !strings.HasSuffix(e.Name(), ".yaml") || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if ignoreMissing(err) != nil {
-			return found, err
-		}
-		if err != nil {
+		data, err := k.c.Files.ReadAtMost(path.Join(dir, e.Name()), maxManifest)
+		switch {
+		case ignoreMissing(err) == nil && err != nil:
 			continue
+		case damaged(err):
+			k.refuse(e.Name(), err)
+			continue
+		case err != nil:
+			return found, err
 		}
 		pod := &corev1.Pod{}
 		if err := yaml.Unmarshal(data, pod); err != nil || pod.Name == "" {
 			continue // half-written: the next look sees it whole
 		}
 		if err := checkNames(pod); err != nil {
-			if k.refused[e.Name()] != err.Error() {
-				k.refused[e.Name()] = err.Error()
-				k.log.Error("Could not process manifest file", "path", e.Name(), "err", err)
-			}
+			k.refuse(e.Name(), err)
 			continue
 		}
 		sum := sha256.Sum256(data)
@@ -118,6 +118,25 @@ func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 		found[pod.Namespace+"/"+pod.Name+"/"+hash] = pod
 	}
 	return found, nil
+}
+
+// maxManifest is the size that the real kubelet reads of a manifest (maxConfigLength in
+// k8s.io/kubernetes/pkg/kubelet/config/common.go).
+const maxManifest = 10 << 20
+
+// damaged reports whether an error is about what the guest put there, and not about this computer, which may read the
+// file at another time.
+func damaged(err error) bool {
+	return errors.Is(err, guestfs.ErrKind) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.ELOOP) ||
+		errors.Is(err, syscall.EISDIR) || guestfs.Escapes(err)
+}
+
+// refuse says once why a manifest is not run.
+func (k *Kubelet) refuse(name string, err error) {
+	if k.refused[name] != err.Error() {
+		k.refused[name] = err.Error()
+		k.log.Error("Could not process manifest file", "path", name, "err", err)
+	}
 }
 
 // ignoreMissing returns the error of a read of a file unless there is no such file.

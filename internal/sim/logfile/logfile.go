@@ -16,8 +16,7 @@ const idle = time.Second
 
 // File is a log that is appended to. Its methods may be called concurrently.
 type File struct {
-	path string
-	perm fs.FileMode
+	open func() (*os.File, error)
 
 	mu   sync.Mutex
 	file *os.File // nil while nothing is written
@@ -26,13 +25,18 @@ type File struct {
 	closed bool
 }
 
-// Open makes the file if it is missing. The error is one of the file system.
-func Open(path string, perm fs.FileMode) (*File, error) {
-	f := &File{path: path, perm: perm}
+// Open makes the file if it is missing, by a function that opens it to append. The error is one of the file system.
+func Open(open func() (*os.File, error)) (*File, error) {
+	f := &File{open: open}
 	if _, err := f.Write(nil); err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+// At returns the function that opens a path of this computer to append.
+func At(path string, perm fs.FileMode) func() (*os.File, error) {
+	return func() (*os.File, error) { return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, perm) }
 }
 
 // Write implements io.Writer: it appends to the file.
@@ -43,7 +47,7 @@ func (f *File) Write(p []byte) (int, error) {
 		return 0, os.ErrClosed
 	}
 	if f.file == nil {
-		file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, f.perm)
+		file, err := f.open()
 		if err != nil {
 			return 0, err
 		}

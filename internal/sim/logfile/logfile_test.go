@@ -14,7 +14,7 @@ import (
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	synctest.Test(t, func(t *testing.T) {
-		f, err := Open(path, 0o600)
+		f, err := Open(At(path, 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestFile(t *testing.T) {
 
 // TestOpen checks that a file that cannot be made is an error at once.
 func TestOpen(t *testing.T) {
-	if _, err := Open(filepath.Join(t.TempDir(), "no", "log"), 0o600); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(At(filepath.Join(t.TempDir(), "no", "log"), 0o600)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -179,7 +179,7 @@ func start(t *testing.T, dir string) node {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	socket, egress := filepath.Join(dir, "e.sock"), filepath.Join(dir, "egress.yaml")
-	if err := os.WriteFile(egress, fabric.EgressConfig(socket), 0o600); err != nil {
+	if err := os.WriteFile(egress, fabric.EgressConfig(socket, false), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	plane, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: filepath.Join(dir, "m"), EgressConfig: egress})

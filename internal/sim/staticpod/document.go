@@ -18,6 +18,7 @@ var documents = map[string]func(t *translation, folder string, d map[string]any)
 	"admission-control-config-file": (*translation).admission,
 	"authorization-config":          (*translation).authorization,
 	"encryption-provider-config":    (*translation).encryption,
+	"authentication-config":         (*translation).authentication,
 }
 
 // remake reads a configuration file, writes a checked copy and returns the copy's path, so that
@@ -48,7 +49,7 @@ func (t *translation) remake(flag, guest string) (string, error) {
 // naming are the fields that this package checks. A program that accepts another spelling of a
 // field would read an unchecked value.
 var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile",
-	"plugins", "name", "path",
+	"plugins", "name", "path", "urlPrefix", "jwt", "issuer", "egressSelectorType",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
 
 // spelled refuses fields whose names differ from a name in naming only in case.
@@ -88,6 +89,14 @@ func (t *translation) schedulerConfig(folder string, d map[string]any) error {
 		return fmt.Errorf("clientConnection.%w", err)
 	}
 	for i, e := range list(d, "extenders") {
+		if prefix, some := e["urlPrefix"]; some {
+			address, _ := prefix.(string)
+			mine, err := t.dialled(address)
+			if err != nil {
+				return fmt.Errorf("extenders[%d].urlPrefix: %w", i, err)
+			}
+			e["urlPrefix"] = mine
+		}
 		for _, name := range []string{"certFile", "keyFile", "caFile"} {
 			files := object(e, "tlsConfig")
 			named := text(files, name)
@@ -137,6 +146,27 @@ func (t *translation) authorization(folder string, d map[string]any) error {
 		if err := t.field(folder, object(object(a, "webhook"), "connectionInfo"), "kubeConfigFile"); err != nil {
 			return fmt.Errorf("authorizers[%d].webhook.connectionInfo.%w", i, err)
 		}
+	}
+	return nil
+}
+
+// egressOfIssuers is the first release whose API server asks the issuers of tokens through its egress selector
+// (feature gate StructuredAuthenticationConfigurationEgressSelector).
+const egressOfIssuers = 34
+
+// authentication makes the API server ask the issuers of an AuthenticationConfiguration from inside the guest.
+func (t *translation) authentication(_ string, d map[string]any) error {
+	release, _ := Emulated(t.Version)
+	for i, a := range list(d, "jwt") {
+		if n, _ := minor(release); n < egressOfIssuers || t.EgressConfig == "" {
+			return fmt.Errorf("jwt[%d].issuer is refused: the API server of %s would ask it on this computer's network, and not the guest's",
+				i, release)
+		}
+		issuer, isObject := a["issuer"].(map[string]any)
+		if !isObject {
+			return fmt.Errorf("jwt[%d].issuer: an object is expected", i)
+		}
+		issuer["egressSelectorType"] = "controlplane"
 	}
 	return nil
 }

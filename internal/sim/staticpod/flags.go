@@ -27,9 +27,13 @@ const (
 	document
 	// sni is CERT,KEY or CERT,KEY:DOMAINS.
 	sni
-	// addresses are URLs, members NAME=URL pairs.
+	// addresses are URLs of the guest itself, members NAME=URL pairs of it and of other machines, overrides are
+	// GROUP/RESOURCE#URL;URL of the guest itself.
 	addresses
 	members
+	overrides
+	// lost is a flag that is left out with a warning.
+	lost
 	// ours is a flag whose value this machine sets, whatever the guest's value is.
 	ours
 	// logs is the destination of etcd's logs.
@@ -48,8 +52,7 @@ type rule struct {
 
 // slashes are the flags whose value may begin with a slash although it names no file.
 const slashes = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer " +
-	"service-account-jwks-uri oidc-username-prefix oidc-groups-prefix " +
-	"etcd-servers-overrides pprof-path"
+	"service-account-jwks-uri pprof-path"
 
 // Flags of several programs.
 const (
@@ -63,29 +66,39 @@ var rules = map[string]map[string]rule{
 	etcd: table(
 		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file " +
 			"peer-cert-file peer-key-file peer-client-cert-file peer-client-key-file " +
-			"peer-crl-file peer-trusted-ca-file discovery-cert discovery-key discovery-cacert"},
+			"peer-crl-file peer-trusted-ca-file"},
 		kind{folder, "data-dir wal-dir"},
 		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls " +
-			"initial-advertise-peer-urls advertise-client-urls discovery-endpoints"},
+			"initial-advertise-peer-urls advertise-client-urls"},
+		kind{ours, "enable-grpc-gateway"},
 		kind{members, "initial-cluster"},
 		kind{logs, "log-outputs"},
 		kind{token, "auth-token"},
 	).with("config-file", refused, "it could name any other flag: write the flags into the manifest").
-		with("log-rotation-config-json", refused, "logs go to the container's log"),
+		with("log-rotation-config-json", refused, "logs go to the container's log").
+		all(refused, "it would ask on this computer's network, and not the guest's", "discovery discovery-cert discovery-key "+
+			"discovery-cacert discovery-endpoints discovery-proxy discovery-srv discovery-srv-name discovery-token "+
+			"discovery-user discovery-password").
+		all(refused, "it would send traces from the real machine", "enable-distributed-tracing distributed-tracing-address "+
+			"experimental-enable-distributed-tracing experimental-distributed-tracing-address"),
 	apiServer: table(
-		kind{file, servingFiles + " audit-policy-file authentication-config authorization-policy-file " +
+		kind{file, servingFiles + " audit-policy-file authorization-policy-file " +
 			"etcd-cafile etcd-certfile etcd-keyfile kubelet-certificate-authority " +
-			"kubelet-client-certificate kubelet-client-key oidc-ca-file peer-ca-file proxy-client-cert-file " +
+			"kubelet-client-certificate kubelet-client-key peer-ca-file proxy-client-cert-file " +
 			"proxy-client-key-file service-account-key-file " +
 			"service-account-signing-key-file token-auth-file"},
 		kind{output, "audit-log-path"},
 		kind{folder, "cert-dir"},
 		kind{kubeconfig, "authentication-token-webhook-config-file authorization-webhook-config-file audit-webhook-config-file"},
-		kind{document, "admission-control-config-file authorization-config encryption-provider-config"},
+		kind{document, "admission-control-config-file authentication-config authorization-config encryption-provider-config"},
 		kind{sni, "tls-sni-cert-key"},
 		kind{addresses, "etcd-servers"},
+		kind{overrides, "etcd-servers-overrides"},
 		kind{ours, "bind-address egress-selector-config-file"},
-	).with("tracing-config-file", refused, "it would send traces from the real machine").
+	).all(lost, "the issuer would be asked on this computer's network, and not the guest's: name it in an "+
+		"AuthenticationConfiguration (--authentication-config)", "oidc-issuer-url oidc-ca-file oidc-client-id oidc-groups-claim "+
+		"oidc-groups-prefix oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix").
+		with("tracing-config-file", refused, "it would send traces from the real machine").
 		with("service-account-signing-endpoint", refused, "it names a socket of the real machine").
 		with("debug-socket-path", refused, "it would open a socket on the real machine"),
 	controllerManager: table(
@@ -100,6 +113,7 @@ var rules = map[string]map[string]rule{
 			"service-account-private-key-file"},
 		kind{folder, "cert-dir"},
 		kind{kubeconfig, componentUser},
+		kind{addresses, "master"},
 		kind{sni, "tls-sni-cert-key"},
 		kind{ours, "bind-address flex-volume-plugin-dir"},
 	).with("enable-hostpath-provisioner", refused, "it would make directories on the real machine").
@@ -109,6 +123,7 @@ var rules = map[string]map[string]rule{
 		kind{output, "write-config-to"},
 		kind{folder, "cert-dir"},
 		kind{kubeconfig, componentUser},
+		kind{addresses, "master"},
 		kind{document, "config"},
 		kind{sni, "tls-sni-cert-key"},
 		kind{ours, "bind-address"},
@@ -137,6 +152,14 @@ func (t ruleTable) with(name string, how how, why string) ruleTable {
 	return t
 }
 
+// all is with for a list of flags.
+func (t ruleTable) all(how how, why, flags string) ruleTable {
+	for name := range strings.FieldsSeq(flags) {
+		t[name] = rule{how, why}
+	}
+	return t
+}
+
 // Decided reports whether the table of a program has a rule for a flag. The value of any other
 // flag must not look like a path.
 func Decided(program, flag string) bool {
@@ -148,10 +171,14 @@ func Decided(program, flag string) bool {
 func (t *translation) value(f flag) (value string, keep bool, err error) {
 	r := rules[t.program][f.name]
 	if r.how == refused {
-		if f.name == "enable-hostpath-provisioner" && f.value == "false" {
+		if strings.Contains(f.name, "enable-") && f.value == "false" {
 			return f.value, true, nil
 		}
 		return "", false, fmt.Errorf("it is refused here, because %s", r.why)
+	}
+	if r.how == lost {
+		t.command.Dropped = append(t.command.Dropped, fmt.Sprintf("--%s of %s, because %s", f.name, t.program, r.why))
+		return "", false, nil
 	}
 	if r.how != plain && r.how != ours && f.value == "" {
 		return "", false, nil // as if it were not there
@@ -176,6 +203,8 @@ func (t *translation) value(f flag) (value string, keep bool, err error) {
 		}
 	case addresses:
 		value, err = t.urls(f.value)
+	case overrides:
+		value, err = t.overrides(f.value)
 	case members:
 		value, err = t.members(f.value)
 	case logs:
@@ -200,6 +229,8 @@ func (t *translation) own(f flag) (value string, keep bool, err error) {
 		return t.noPlugins(), true, nil // what is in it would run on the real machine
 	case "egress-selector-config-file":
 		return t.EgressConfig, t.EgressConfig != "", nil // a guest's own network would lead out of the simulation
+	case "enable-grpc-gateway":
+		return "false", true, nil // by JSON, which scripts can write, members could be added anywhere on this computer's network
 	}
 	return t.Loopback, true, nil
 }

@@ -10,10 +10,16 @@ import (
 )
 
 // Remake returns a kubeconfig of the current context of another, made of the
-// server, the certificates and the token alone. read returns a file that the
+// server, the certificates and the token alone. Whoever uses it dials from inside the guest. read returns a file that the
 // kubeconfig names; a relative name is against folder. What would run a program
 // or leave through another network is refused by its field.
 func Remake(data []byte, folder string, read func(name string) ([]byte, error)) ([]byte, error) {
+	return remake(data, folder, read, web)
+}
+
+// remake is Remake with a rule for the server's URL.
+func remake(data []byte, folder string, read func(name string) ([]byte, error),
+	server func(value string) (string, error)) ([]byte, error) {
 	theirs, err := clientcmd.Load(data)
 	if err != nil {
 		return nil, errors.New("it is no kubeconfig") // the error could quote a token
@@ -22,7 +28,7 @@ func Remake(data []byte, folder string, read func(name string) ([]byte, error)) 
 	if current == nil {
 		return nil, errors.New("it has no current context")
 	}
-	r := reader{folder: folder, read: read}
+	r := reader{folder: folder, read: read, server: server}
 	made := api.NewConfig()
 	made.CurrentContext = "guest"
 	made.Contexts["guest"] = &api.Context{Cluster: "guest", AuthInfo: "guest", Namespace: current.Namespace}
@@ -38,6 +44,7 @@ func Remake(data []byte, folder string, read func(name string) ([]byte, error)) 
 type reader struct {
 	folder string
 	read   func(name string) ([]byte, error)
+	server func(value string) (string, error)
 }
 
 // content returns a value, or if it is empty the contents of the file that the field names.
@@ -63,8 +70,11 @@ func (r reader) cluster(name string, c *api.Cluster) (*api.Cluster, error) {
 	case c.ProxyURL != "":
 		return nil, fmt.Errorf("%s.proxy-url is refused: it would be a proxy of the real machine", at)
 	}
-	made := &api.Cluster{Server: c.Server, TLSServerName: c.TLSServerName, InsecureSkipTLSVerify: c.InsecureSkipTLSVerify}
-	var err error
+	server, err := r.server(c.Server)
+	if err != nil {
+		return nil, fmt.Errorf("%s.server: %w", at, err)
+	}
+	made := &api.Cluster{Server: server, TLSServerName: c.TLSServerName, InsecureSkipTLSVerify: c.InsecureSkipTLSVerify}
 	made.CertificateAuthorityData, err = r.content(at+".certificate-authority", c.CertificateAuthorityData, c.CertificateAuthority)
 	return made, err
 }
@@ -99,7 +109,13 @@ func (t *translation) remakeKubeconfig(flag, guest string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", guest, err)
 	}
-	made, err := Remake(data, path.Dir(guest), t.Files.ReadFile)
+	// The API server asks webhooks through its egress selector, from inside the guest; the other programs dial from this
+	// computer.
+	server := t.dialled
+	if t.program == apiServer {
+		server = web
+	}
+	made, err := remake(data, path.Dir(guest), t.Files.ReadFile, server)
 	if err != nil {
 		return "", fmt.Errorf("kubeconfig %s: %w", guest, err)
 	}

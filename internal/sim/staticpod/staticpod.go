@@ -12,9 +12,11 @@
 package staticpod
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -48,6 +50,9 @@ type Mapping struct {
 	// Address is the guest's address in its network, Loopback the one of
 	// 127.0.0.0/8 that its sockets are on.
 	Address, Loopback string
+	// Peer returns the loopback address of another machine that the guest's network knows by an address of either kind;
+	// nil knows none.
+	Peer func(address string) (loopback string, ok bool)
 	// EgressConfig is the path, on this machine, of the API server's egress
 	// selector configuration; empty gives none.
 	EgressConfig string
@@ -69,6 +74,8 @@ type Command struct {
 	// Dropped lists the flags and items that were left out because the embedded Kubernetes has
 	// lost them, or because they have no meaning on this machine.
 	Dropped []string
+	// Dials are the addresses on this machine, as IP:PORT, that the program itself dials.
+	Dials []string
 	// Made are the files that the command line names and that have to be written
 	// before it runs, by path on this machine. They hold keys and tokens.
 	Made map[string][]byte
@@ -86,6 +93,9 @@ func Translate(command []string, m Mapping) (Command, error) {
 		return Command{}, fmt.Errorf("command %q of a static pod does not run here: only %s, %s, %s and %s do, "+
 			"as processes of this machine",
 			command[0], etcd, apiServer, controllerManager, scheduler)
+	}
+	if len(command) > 1 && !strings.HasPrefix(command[1], "-") { // etcd has other programs
+		return Command{}, fmt.Errorf("%s of a static pod has the argument %q, and takes flags alone", program, command[1])
 	}
 	t := &translation{Mapping: m, program: program, command: Command{Argv: []string{program}, Made: map[string][]byte{}}}
 	flags, err := t.parse(command[1:])
@@ -178,12 +188,35 @@ func (f flag) String() string {
 	return "--" + f.name + "=" + f.value
 }
 
-// urls replaces the hosts of URLs by the loopback address and removes duplicates: etcd
+// dialled translates a URL of this guest that the program dials by itself.
+func (t *translation) dialled(value string) (string, error) {
+	made, err := t.self(value)
+	if err == nil {
+		t.note(made)
+	}
+	return made, err
+}
+
+// note adds the address of a URL to the command's Dials.
+func (t *translation) note(made string) {
+	u, err := url.Parse(made)
+	if err != nil {
+		return // it was made here
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	t.command.Dials = append(t.command.Dials, net.JoinHostPort(u.Hostname(), port))
+}
+
+// urls translates a list of URLs of this guest and removes duplicates: etcd
 // refuses to listen twice on one socket.
-func (m Mapping) urls(value string) (string, error) {
+func (t *translation) urls(value string) (string, error) {
+	translate := t.dialled
+	if t.program == etcd {
+		translate = t.self
+	}
 	var out []string
 	for item := range strings.SplitSeq(value, ",") {
-		item, err := m.url(item)
+		item, err := translate(item)
 		if err != nil {
 			return "", err
 		}
@@ -194,16 +227,42 @@ func (m Mapping) urls(value string) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// members translates the NAME=URL pairs of etcd's initial cluster.
-func (m Mapping) members(value string) (string, error) {
+// overrides translates the URLs of --etcd-servers-overrides.
+func (t *translation) overrides(value string) (string, error) {
+	items := strings.Split(value, ",")
+	for i, item := range items {
+		resource, servers, ok := strings.Cut(item, "#")
+		if !ok {
+			return "", fmt.Errorf("%q is not GROUP/RESOURCE#SERVERS", item)
+		}
+		translated, err := t.urls(strings.ReplaceAll(servers, ";", ","))
+		if err != nil {
+			return "", err
+		}
+		items[i] = resource + "#" + strings.ReplaceAll(translated, ",", ";")
+	}
+	return strings.Join(items, ","), nil
+}
+
+// members translates the NAME=URL pairs of etcd's initial cluster: this guest and other machines of its network.
+func (t *translation) members(value string) (string, error) {
 	items := strings.Split(value, ",")
 	for i, item := range items {
 		name, peer, ok := strings.Cut(item, "=")
 		if !ok {
+			return "", fmt.Errorf("%q is not NAME=URL", item)
+		}
+		u, err := webURL(peer)
+		if err != nil {
+			return "", err
+		}
+		if at, known := t.peer(u.Hostname()); known {
+			u.Host = hostPort(at, u.Port())
+			items[i] = name + "=" + u.String()
+			t.note(u.String())
 			continue
 		}
-		peer, err := m.url(peer)
-		if err != nil {
+		if peer, err = t.dialled(peer); err != nil {
 			return "", err
 		}
 		items[i] = name + "=" + peer
@@ -211,28 +270,66 @@ func (m Mapping) members(value string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// url replaces the host of a URL that names this guest. The unspecified address would mean
-// all interfaces of this computer, so it becomes the loopback address too. A socket in the
-// file system would be one of this computer.
-func (m Mapping) url(value string) (string, error) {
-	u, err := url.Parse(value)
-	switch {
-	case value == "" || value == "*":
-		return value, nil
-	case err != nil:
-		return "", fmt.Errorf("%q is no URL", value)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%q is refused: only http and https addresses are inside the guest", value)
+func (m Mapping) peer(host string) (string, bool) {
+	if m.Peer == nil {
+		return "", false
 	}
-	switch u.Hostname() {
-	case m.Address, "127.0.0.1", "0.0.0.0", "::1", "::", "localhost":
-		if u.Port() == "" {
-			u.Host = m.Loopback
-		} else {
-			u.Host = net.JoinHostPort(m.Loopback, u.Port())
-		}
+	return m.Peer(host)
+}
+
+// self translates a URL of this guest, whose program dials it, or listens there, on this computer: loopback, the
+// unspecified address and the guest's own address are the guest's. Any other one would be of this computer's
+// network, as a socket in the file system would be of its files.
+func (m Mapping) self(value string) (string, error) {
+	u, err := webURL(value)
+	if err != nil {
+		return "", err
+	}
+	if !m.isOwn(u.Hostname()) {
+		return "", fmt.Errorf("%q is refused: a static pod reaches its own machine alone (%s and loopback), because it would "+
+			"dial anything else on the network of the computer that simulates the machine", u.Redacted(), m.Address)
+	}
+	u.Host = hostPort(m.Loopback, u.Port())
+	return u.String(), nil
+}
+
+func (m Mapping) isOwn(host string) bool {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.String() == m.Address
+}
+
+func hostPort(host, port string) string {
+	if port == "" {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// web checks a URL that is dialled from inside the guest.
+func web(value string) (string, error) {
+	u, err := webURL(value)
+	if err != nil {
+		return "", err
 	}
 	return u.String(), nil
+}
+
+func webURL(value string) (*url.URL, error) {
+	u, err := url.Parse(value)
+	switch {
+	case err != nil:
+		return nil, errors.New("it is no URL") // the error could quote a password
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Opaque != "":
+		return nil, fmt.Errorf("%q is refused: only http and https addresses are inside the guest", u.Redacted())
+	}
+	return u, nil
 }
 
 // etcdPages is the port of etcd's pages for HTTP, such as /version. It is next to that of its clients.
@@ -259,7 +356,7 @@ func (t *translation) additions(has map[string]bool) []flag {
 		// The data need not survive a power failure, and etcd's log has what its database
 		// gets once a second instead of ten times. etcd's default data directory is derived
 		// from its name, which may be any path.
-		add = []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
+		add = []flag{{name: "enable-grpc-gateway", value: "false"}, {name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
 			{name: "backend-batch-interval", value: "1s"},
 			{name: "data-dir", value: t.inside("/default.etcd")}}
 		if has["cert-file"] && has["key-file"] {

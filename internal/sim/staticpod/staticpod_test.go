@@ -13,7 +13,11 @@ import (
 )
 
 func mapping() Mapping {
-	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml"}
+	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml",
+		Peer: func(address string) (string, bool) {
+			peers := map[string]string{"127.0.0.9": "127.0.0.9", "10.0.0.40": "127.0.0.40"}
+			return peers[address], peers[address] != ""
+		}}
 }
 
 // tree are the files of a guest below /vm; paths below /out are outside of the guest.
@@ -62,19 +66,23 @@ func TestTranslate(t *testing.T) {
 		},
 		"dots cannot leave the root": {
 			command: "etcd --data-dir=/../../etc",
-			want:    "etcd --data-dir=/vm/etc --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want: "etcd --data-dir=/vm/etc --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s",
 		},
 		"a relative path is against the root": {
 			command: "etcd --data-dir=pub/X --wal-dir=../../w",
-			want:    "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want: "etcd --data-dir=/vm/pub/X --wal-dir=/vm/w --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s",
 		},
 		"one dash, and a value of its own": {
 			command: "etcd -data-dir /d --cert-file c",
-			want:    "etcd --data-dir=/vm/d --cert-file=/vm/c --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s",
 		},
 		"etcd without a directory": {
 			command: "etcd --name=x --data-dir=",
-			want:    "etcd --name=x --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd",
+			want: "etcd --name=x --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"plugins of volumes": {
 			command: "kube-controller-manager --flex-volume-plugin-dir=/plugins -v=2",
@@ -111,22 +119,26 @@ func TestTranslate(t *testing.T) {
 				"--listen-client-urls=https://127.0.0.4:2379 " +
 				"--initial-cluster=o=https://127.0.0.9:2380,n=https://127.0.0.4:2380 " +
 				"--listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true " +
-				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+				"--quota-backend-bytes=8589934592 --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s",
 		},
 		"etcd with TLS": {
 			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k",
-			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --unsafe-no-fsync --log-level=warn " +
+			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --enable-grpc-gateway=false " +
+				"--unsafe-no-fsync --log-level=warn " +
 				"--backend-batch-interval=1s --listen-client-http-urls=https://127.0.0.4:2378",
 		},
 		"etcd with an address of its own for its pages": {
 			command: "etcd --data-dir=/d --cert-file=/c --key-file=/k --listen-client-http-urls=https://10.0.0.4:9",
 			want: "etcd --data-dir=/vm/d --cert-file=/vm/c --key-file=/vm/k --listen-client-http-urls=https://127.0.0.4:9 " +
-				"--unsafe-no-fsync --log-level=warn --backend-batch-interval=1s",
+				"--enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s",
 		},
 		"an address that only begins like ours": {
-			command: "kube-apiserver --etcd-servers=https://10.0.0.40:2379",
-			want: "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 " +
-				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			command: "etcd --initial-cluster=a=https://10.0.0.40:2380",
+			want: "etcd --initial-cluster=a=https://127.0.0.40:2380 --enable-grpc-gateway=false " +
+				"--unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"flags of this machine": {
 			command: "kube-apiserver --b=guest", apiServer: []string{"a=1", "b=2"},
@@ -204,13 +216,14 @@ func TestEmulated(t *testing.T) {
 func TestTranslateRefuses(t *testing.T) {
 	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
-		"clusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {%s}}]"
+		"clusters: [{name: k, cluster: {server: 'https://10.0.0.4:6443'}}]\nusers: [{name: u, user: {%s}}]"
 	files := tree{
 		"/exec": strings.Replace(user, "%s",
 			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1),
 		"/provider": strings.Replace(user, "%s", "auth-provider: {name: gcp}", 1),
 		"/key":      strings.Replace(user, "%s", "client-key: /out/key", 1),
 		"/proxy":    strings.Replace(strings.Replace(user, "%s", "", 1), "server:", "proxy-url: 'http://p', server:", 1),
+		"/socket":   strings.Replace(strings.Replace(user, "%s", "", 1), "https://10.0.0.4:6443", "unix:///run/x.sock", 1),
 		"/noconf":   "users: [",
 		"/sched":    "clientConnection: {kubeconfig: exec}",
 		"/cased":    "clientConnection: {kubeConfig: /exec}",
@@ -236,6 +249,13 @@ func TestTranslateRefuses(t *testing.T) {
 		"an authorizer": {
 			"kube-apiserver --authorization-config=/authz", "authorizers[0].webhook.connectionInfo.kubeConfigFile",
 		},
+		"a gateway":           {"etcd gateway start --endpoints=127.0.0.1:9", `argument "gateway"`},
+		"a proxy of etcd":     {"etcd grpc-proxy start --endpoints=127.0.0.1:9", `argument "grpc-proxy"`},
+		"a discovery":         {"etcd --discovery=http://127.0.0.1:9/x", "--discovery"},
+		"a discovery by DNS":  {"etcd -discovery-srv example.com", "--discovery-srv"},
+		"a discovery of v3":   {"etcd --discovery-endpoints=http://127.0.0.1:9", "--discovery-endpoints"},
+		"traces of etcd":      {"etcd --experimental-enable-distributed-tracing", "--experimental-enable-distributed-tracing"},
+		"a webhook's socket":  {"kube-apiserver --authentication-token-webhook-config-file=/socket", "only http and https"},
 		"an admission plugin": {"kube-apiserver --admission-control-config-file=/admit", "ImagePolicyWebhook"},
 		"a key service":       {"kube-apiserver --encryption-provider-config=/kms", "kms"},
 		"a signing service": {
@@ -269,6 +289,112 @@ func TestTranslateRefuses(t *testing.T) {
 	}
 }
 
+// TestDialsItselfAlone holds what each program may dial by itself: its own machine, on its loopback address, however
+// that is spelled, and as a member of etcd other machines. All else is refused, and what leaves by the egress selector
+// keeps its address, which is of the guest there.
+func TestDialsItselfAlone(t *testing.T) {
+	const mine = "https://127.0.0.4:8443"
+	own := []string{"https://127.0.0.1:8443", "https://localhost:8443", "https://LOCALHOST.:8443", "https://[::1]:8443",
+		"https://[::ffff:127.0.0.1]:8443", "https://0.0.0.0:8443", "https://[::]:8443", "https://10.0.0.4:8443", "https://127.8.8.8:8443"}
+	foreign := []string{"https://10.0.0.5:8443", "https://192.168.1.1:8443", "https://169.254.169.254:8443", "https://example.com:8443",
+		"https://127.1:8443", "https://2130706433:8443", "https://0x7f000001:8443", "https://0177.0.0.1:8443", "https://[fe80::1%25eth0]:8443",
+		"https://metadata:8443", "https://127.0.0.1.nip.io:8443", "unix:///run/x.sock", "https+unix://x",
+		"ftp://127.0.0.1:8443", "//127.0.0.1:8443",
+		"127.0.0.1:8443", "https://10.0.0.4@192.168.1.1:8443", "https:///x", "https://%zz"}
+	for _, place := range []struct {
+		name, command string
+		files         func(address string) tree
+		in            string // the file that has what became of it; none is the command line
+	}{
+		{name: "a controller manager", command: "kube-controller-manager --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
+		{name: "its authentication", command: "kube-controller-manager --authentication-kubeconfig=/k", files: kubeconfigOf,
+			in: "authentication-kubeconfig.conf"},
+		{name: "its authorization", command: "kube-controller-manager --authorization_kubeconfig /k", files: kubeconfigOf,
+			in: "authorization-kubeconfig.conf"},
+		{name: "a scheduler", command: "kube-scheduler --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
+		{name: "a scheduler's configuration", command: "kube-scheduler --config=/s", in: "kubeconfig.conf",
+			files: func(address string) tree {
+				files := kubeconfigOf(address)
+				files["/s"] = "clientConnection: {kubeconfig: /k}"
+				return files
+			}},
+		{name: "an extender", command: "kube-scheduler --config=/s", in: "config.yaml", files: func(address string) tree {
+			return tree{"/s": "extenders: [{urlPrefix: '" + address + "'}]"}
+		}},
+		{name: "a master", command: "kube-controller-manager --master=ADDRESS"},
+		{name: "a master, apart", command: "kube-scheduler --master ADDRESS"},
+		{name: "a data store", command: "kube-apiserver --etcd-servers=https://127.0.0.1:2379,ADDRESS"},
+		{name: "a data store, underscores", command: "kube-apiserver --etcd_servers=ADDRESS"},
+		{name: "an override", command: "kube-apiserver --etcd-servers-overrides=/events#https://127.0.0.1:2379;ADDRESS"},
+		{name: "where etcd listens", command: "etcd -listen-client-urls=ADDRESS"},
+		{name: "what etcd announces", command: "etcd --initial-advertise-peer-urls ADDRESS"},
+		{name: "members", command: "etcd --initial-cluster=a=ADDRESS"},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			run := func(address string) (Command, error) {
+				m := mapping()
+				m.Peer = nil
+				if place.files != nil {
+					m.Files = place.files(address)
+				}
+				return Translate(strings.Fields(strings.ReplaceAll(place.command, "ADDRESS", address)), m)
+			}
+			for _, address := range own {
+				got, err := run(address)
+				if err != nil {
+					t.Errorf("%s: %v", address, err)
+					continue
+				}
+				text := strings.Join(got.Argv, " ")
+				for name, data := range got.Made {
+					if place.in != "" && strings.HasSuffix(name, place.in) {
+						text = string(data)
+					}
+				}
+				if !strings.Contains(text, mine) || address != mine && strings.Contains(text, address) {
+					t.Errorf("%s became %s", address, text)
+				}
+				if listens := got.Argv[0] == etcd && place.name != "members"; !listens && !slices.Contains(got.Dials, "127.0.0.4:8443") {
+					t.Errorf("%s: it dials %v", address, got.Dials)
+				}
+			}
+			for _, address := range foreign {
+				if got, err := run(address); err == nil {
+					t.Errorf("%s is taken: %q %s", address, got.Argv, got.Made)
+				}
+			}
+		})
+	}
+}
+
+// kubeconfigOf returns a guest with a kubeconfig of a server.
+func kubeconfigOf(server string) tree {
+	return tree{"/k": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+		"clusters: [{name: k, cluster: {server: '" + server + "'}}]\nusers: [{name: u, user: {}}]"}
+}
+
+// TestIssuers holds that the API server asks an issuer by its egress selector, or not at all.
+func TestIssuers(t *testing.T) {
+	m := mapping()
+	m.Files = tree{"/a": "jwt: [{issuer: {url: 'https://127.0.0.1:9'}}, {issuer: {url: 'https://x', egressSelectorType: cluster}}]"}
+	got, err := Translate([]string{"kube-apiserver", "--authentication-config=/a"}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made := string(got.Made["/private/0-authentication-config.yaml"]); strings.Count(made, "egressSelectorType: controlplane") != 2 {
+		t.Errorf("the configuration is %s", made)
+	}
+	got, err = Translate([]string{"kube-apiserver", "--oidc-issuer-url=https://127.0.0.1:9", "--oidc_client_id", "a"}, m)
+	if err != nil || strings.Contains(strings.Join(got.Argv, " "), "oidc") || len(got.Dropped) != 2 {
+		t.Errorf("it runs as %q without %q (%v)", got.Argv, got.Dropped, err)
+	}
+	m.Version = "v1.33.1"
+	_, err = Translate([]string{"kube-apiserver", "--authentication-config=/a"}, m)
+	if err == nil || !strings.Contains(err.Error(), "jwt[0]") {
+		t.Errorf("a release that asks issuers on this computer's network: %v", err)
+	}
+}
+
 // TestTranslateRemakes holds that configurations reach a program as copies that
 // name nothing else.
 func TestTranslateRemakes(t *testing.T) {
@@ -277,7 +403,7 @@ func TestTranslateRemakes(t *testing.T) {
 	m.Files = tree{
 		"/k/conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 			"contexts: [{name: c, context: {cluster: k, user: u}}, {name: d, context: {cluster: k, user: evil}}]\n" +
-			"clusters: [{name: k, cluster: {server: 'https://x', certificate-authority: ca}}]\nusers: [{name: " +
+			"clusters: [{name: k, cluster: {server: 'https://10.0.0.4:6443', certificate-authority: ca}}]\nusers: [{name: " +
 			"u, user: {tokenFile: /k/token, client-key-data: a2V5}}, {name: evil, user: {exec: {command: " +
 			"sh, apiVersion: v1}}}]",
 		"/k/ca": "CA", "/k/token": "secret",
@@ -300,7 +426,8 @@ func TestTranslateRemakes(t *testing.T) {
 	}
 	for _, name := range []string{"/private/0-kubeconfig.conf", "/private/2-kubeconfig.conf"} {
 		text := string(got.Made[name])
-		for _, want := range []string{"server: https://x", "token: secret", "certificate-authority-data: Q0E=", "client-key-data: a2V5"} {
+		for _, want := range []string{"server: https://127.0.0.4:6443", "token: secret", "certificate-authority-data: Q0E=",
+			"client-key-data: a2V5"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q:\n%s", name, want, text)
 			}
@@ -378,7 +505,8 @@ func TestLease(t *testing.T) {
 				"--leader-elect-renew-deadline=3s --leader-elect-retry-period=1s",
 		},
 		"elects no one": {"etcd --name=a", true,
-			"etcd --name=a --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd"},
+			"etcd --name=a --enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn " +
+				"--backend-batch-interval=1s --data-dir=/vm/default.etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := mapping()

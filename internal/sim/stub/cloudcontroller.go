@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -298,11 +297,7 @@ func internalIP(n *corev1.Node) string {
 // cloudController runs a stub of the cloud-controller-manager.
 func (c *Cluster) cloudController(ctx context.Context, env Env) error {
 	file := cmp.Or(env.flag("cloud-config"), "/etc/kubernetes/azure.json")
-	path, err := env.Path(file)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(path)
+	data, err := env.Files.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("couldn't open cloud provider configuration %s: the file is not on the node", file)
 	}

@@ -124,7 +124,7 @@ func TestCloudControllerManager(t *testing.T) {
 		Key: "ccm", VNetID: cl.arm.network("rg", "virtualNetworks", "v"), Fabric: f,
 		Azure: Azure{Endpoint: cl.url, Authority: cl.url},
 	})
-	dir, path := guest(t)
+	dir, files := guest(t)
 	if err := os.MkdirAll(filepath.Join(dir, "etc/kubernetes"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestCloudControllerManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	container := corev1.Container{Args: []string{"--cluster-name=demo", "--cloud-config=/etc/kubernetes/azure.json"}}
-	env := Env{NodeName: "cp", OS: "linux", Path: path, Container: &container}
+	env := Env{NodeName: "cp", OS: "linux", Files: files, Container: &container}
 	if program, _ := c.Find("azure-cloud-controller-manager:v1"); program.Run(ctx, env) == nil {
 		t.Error("it runs without azure.json")
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,22 +18,11 @@ import (
 
 // write puts a file on the node, and notifies the kubelet.
 func (e Env) write(guest, content string) error {
-	path, err := e.Path(guest)
-	if err != nil {
-		return err
-	}
-	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+	if old, err := e.Files.ReadFile(guest); err == nil && string(old) == content {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
 	// containerd reads the directory at any time: it must not see half a file.
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	if err := os.WriteFile(tmp, []byte(content), 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := e.Files.Replace(guest, []byte(content), 0o644); err != nil {
 		return err
 	}
 	e.printf("wrote %s", guest)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,11 +42,7 @@ func proxyArguments(env Env) error {
 	if env.Vars["NODE_NAME"] == "" && env.Vars["NODENAME"] == "" && env.flag("hostname-override") == "" {
 		return errors.New("invalid configuration: --hostname-override= is empty: the environment has no NODE_NAME")
 	}
-	path, err := env.Path("/sourcevip/sourceVip.json")
-	if err != nil {
-		return err
-	}
-	if data, err := os.ReadFile(path); err == nil && !json.Valid(data) {
+	if data, err := env.Files.ReadFile("/sourcevip/sourceVip.json"); err == nil && !json.Valid(data) {
 		return errors.New("unable to create proxier: source-vip flag not set")
 	}
 	return nil
@@ -58,11 +53,7 @@ const confDir = "/etc/cni/net.d"
 
 // networkReady reports whether the node has a CNI configuration.
 func networkReady(env Env) bool {
-	dir, err := env.Path(confDir)
-	if err != nil {
-		return false
-	}
-	entries, err := os.ReadDir(dir)
+	entries, err := env.Files.ReadDir(confDir)
 	if err != nil {
 		return false
 	}

@@ -87,8 +87,8 @@ func start(t *testing.T, c *Cluster, image string, env Env) (out *log, stop func
 	out = &log{}
 	env.Out = out
 	env.Config = func(context.Context) (*rest.Config, error) { return shared.config, nil }
-	if env.Path == nil {
-		_, env.Path = guest(t)
+	if env.Files == nil {
+		_, env.Files = guest(t)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -190,8 +190,8 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	from := fabric.Origin{VNetID: testVNet, IP: netip.MustParseAddr("10.214.0.4"), Cluster: "c"}
 	nodePort := fmt.Sprintf("10.214.0.4:%d", svc.Spec.Ports[0].NodePort)
 
-	_, path := guest(t)
-	env := Env{NodeName: "win1", OS: "windows", InternalIP: from.IP, Path: path, Vars: map[string]string{"NODE_NAME": "win1"}}
+	_, files := guest(t)
+	env := Env{NodeName: "win1", OS: "windows", InternalIP: from.IP, Files: files, Vars: map[string]string{"NODE_NAME": "win1"}}
 	out, stop := start(t, c, "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess", env)
 	eventually(t, "it waits for the CNI", func() bool { return strings.Contains(out.String(), "Waiting for the HNS network") })
 	if got := answer(f, from, nodePort); !strings.Contains(got, "refused") {
@@ -294,7 +294,7 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 	c, _ := newCluster(t)
 	makeNode(t, "flannel-node")
 	env := Env{NodeName: "flannel-node", OS: "windows", InternalIP: netip.MustParseAddr("10.1.0.5")}
-	_, env.Path = guest(t)
+	_, env.Files = guest(t)
 	program, _ := c.Find("sigwindowstools/flannel:v0.13.0-nanoserver")
 	env.Config = func(context.Context) (*rest.Config, error) { return shared.config, nil }
 	if err := program.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(), "pod cidr not assigned") {
@@ -312,8 +312,7 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 	if !networkReady(env) {
 		t.Error("no CNI configuration")
 	}
-	subnet, _ := env.Path("/run/flannel/subnet.env")
-	if data, err := os.ReadFile(subnet); err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") {
+	if data, err := env.Files.ReadFile("/run/flannel/subnet.env"); err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") {
 		t.Errorf("subnet.env: %s, %v", data, err)
 	}
 	if err := stop(); err != nil {

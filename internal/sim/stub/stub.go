@@ -27,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/fabric"
 )
 
@@ -49,8 +50,8 @@ type Env struct {
 	OS       string
 	// InternalIP is the node's address.
 	InternalIP netip.Addr
-	// Path maps a path of the node (as a hostPath would name it).
-	Path func(guest string) (string, error)
+	// Files are the node's, by the paths that a hostPath would name.
+	Files *guestfs.Root
 	// Config connects as the pod's service account, by a token that is renewed;
 	// NodeConfig as the node itself. Both dial through the machine. All that ask for
 	// Config share its token and its connections.

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/testing/guesttree"
 )
 
 func TestFind(t *testing.T) {
@@ -160,20 +162,20 @@ func TestReadAzureConfig(t *testing.T) {
 }
 
 // guest returns a node's file system.
-func guest(t *testing.T) (dir string, path func(string) (string, error)) {
-	dir = t.TempDir()
-	return dir, func(p string) (string, error) { return filepath.Join(dir, p), nil }
+func guest(t *testing.T) (dir string, files *guestfs.Root) {
+	files, dir = guesttree.New(t)
+	return dir, files
 }
 
 func TestCalicoInstaller(t *testing.T) {
 	for _, os_ := range []string{"linux", "windows"} {
 		t.Run(os_, func(t *testing.T) {
-			dir, path := guest(t)
+			dir, files := guest(t)
 			touched := 0
 			container := corev1.Container{Name: "install-cni"}
 			env := Env{
 				Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{container}}}, Container: &container,
-				NodeName: "n", OS: os_, Path: path, Touched: func() { touched++ },
+				NodeName: "n", OS: os_, Files: files, Touched: func() { touched++ },
 			}
 			if networkReady(env) {
 				t.Fatal("the network is ready before anything ran")

@@ -35,7 +35,9 @@ type world struct {
 	config *rest.Config
 	client client.Client
 	azure  *azure
-	asked  *asked // by the manager
+	// options are those of the manager.
+	options manager.Options
+	asked   *asked // by the manager
 	// metrics is the host and port of the manager's metrics, webhooks the URL of its webhooks.
 	metrics, webhooks string
 }
@@ -117,7 +119,7 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		return nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	return &world{config: cfg, client: c, azure: azure, asked: counts, metrics: o.MetricsAddress,
+	return &world{options: o, config: cfg, client: c, azure: azure, asked: counts, metrics: o.MetricsAddress,
 		webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
@@ -142,7 +144,7 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	if err != nil {
 		return err
 	}
-	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 	if err != nil {
 		return err
 	}

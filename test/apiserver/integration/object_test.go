@@ -196,16 +196,16 @@ func (b *bed) read(ctx context.Context, o client.Object) error {
 // eventually reads o until f returns no objection.
 func (b *bed) eventually(o conditionsObject, f func() string) {
 	b.t.Helper()
-	objection := ""
+	objection, last := "", ""
 	err := wait.PollUntilContextTimeout(b.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		if err := b.read(ctx, o); err != nil {
 			return false, err
 		}
-		objection = f()
+		objection, last = f(), show(o)
 		return objection == "", nil
 	})
 	if err != nil {
-		b.t.Fatalf("%T %s: %s (%v); conditions:\n%s", o, o.GetName(), objection, err, show(o))
+		b.t.Fatalf("%T %s: %s (%v); conditions:\n%s", o, o.GetName(), objection, err, last)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/manager"
 )
@@ -286,4 +288,84 @@ func (s *tenants) forgetSecrets() {
 		s.t.Fatal(err)
 	}
 	s.allowedBefore = false
+}
+
+// TestClientSecretIsRead: who may use an identity may not, for that, read its client secret: the azure.json of a
+// machine without an identity has it in the secret's own namespace, and elsewhere where its owner says so.
+func TestClientSecretIsRead(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// annotate writes the owner's word.
+		annotate func(i *infrav1.AzureClusterIdentity, s *corev1.Secret, namespace string)
+		// machine changes the template's spec.
+		machine func(*infrav1.AzureMachineSpec)
+		own     bool // namespace
+		reads   bool
+		refused bool
+	}{
+		{name: "in its own namespace", own: true, reads: true},
+		{name: "elsewhere", refused: true},
+		{name: "elsewhere with an identity of its own",
+			machine: func(s *infrav1.AzureMachineSpec) { s.Identity = infrav1.VMIdentitySystemAssigned }},
+		{name: "allowed by the identity", reads: true,
+			annotate: func(i *infrav1.AzureClusterIdentity, _ *corev1.Secret, namespace string) {
+				i.Annotations = map[string]string{infrav1.ClientSecretNamespacesAnnotation: "other, " + namespace}
+			}},
+		{name: "allowed by the secret", reads: true,
+			annotate: func(_ *infrav1.AzureClusterIdentity, s *corev1.Secret, _ string) {
+				s.Annotations = map[string]string{infrav1.ClientSecretNamespacesAnnotation: "*"}
+			}},
+		{name: "allowed for another namespace", refused: true,
+			annotate: func(i *infrav1.AzureClusterIdentity, _ *corev1.Secret, namespace string) {
+				i.Annotations = map[string]string{infrav1.ClientSecretNamespacesAnnotation: namespace + "-2"}
+			}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBed(t)
+			owner := b.meta("shared")
+			if !test.own {
+				owner.Namespace = "owner-of-" + b.namespace
+				b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: owner.Namespace}})
+			}
+			secret := &corev1.Secret{ObjectMeta: owner, Data: map[string][]byte{"clientSecret": []byte("good")}}
+			identity := &infrav1.AzureClusterIdentity{ObjectMeta: owner, Spec: infrav1.AzureClusterIdentitySpec{
+				Type: infrav1.ServicePrincipal, ClientID: "client-" + b.name, TenantID: tenant,
+				ClientSecret:      corev1.SecretReference{Name: owner.Name, Namespace: owner.Namespace},
+				AllowedNamespaces: &infrav1.AllowedNamespaces{},
+			}}
+			if test.annotate != nil {
+				test.annotate(identity, secret, b.namespace)
+			}
+			b.create(secret)
+			b.create(identity)
+			b.azureC.Spec.IdentityRef.Name, b.azureC.Spec.IdentityRef.Namespace = owner.Name, owner.Namespace
+			b.provision()
+			template := &infrav1.AzureMachineTemplate{ObjectMeta: b.owned("template", "Cluster", b.cluster)}
+			spec := &template.Spec.Template.Spec
+			spec.VMSize, spec.SSHPublicKey = vmSize, anyKey
+			spec.OSDisk = infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}
+			if test.machine != nil {
+				test.machine(spec)
+			}
+			// What an older casement wrote.
+			old := &corev1.Secret{ObjectMeta: b.meta("template-azure-json"), Data: map[string][]byte{"azure.json": []byte("good")}}
+			old.Labels = map[string]string{b.name: desired.Owned}
+			b.create(old)
+			b.create(template)
+			b.eventually(template, func() string {
+				b.get(old)
+				data := string(old.Data["azure.json"])
+				said := conditions.GetReason(template, infrav1.AzureJSONReadyCondition)
+				switch {
+				case test.refused && (said != cloud.SecretNotReadable || len(old.Data) > 0):
+					return "not refused"
+				case !test.refused && (!strings.Contains(data, `"tenantId"`) || said != ""):
+					return "not written"
+				case strings.Contains(data, `"good"`) != test.reads:
+					return "wrong: " + data
+				}
+				return ""
+			})
+		})
+	}
 }

@@ -201,7 +201,7 @@ func installKinds(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 	if err != nil {
 		return err
 	}

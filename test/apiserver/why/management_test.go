@@ -243,6 +243,12 @@ func management() []failure {
 				metav1.ConditionFalse, "NotAvailable",
 				`failed to resolve file source: secret references non-existent: secrets "gzip-cert" not found`)}
 		}},
+		{"azure.json not written", "AzureJSONMissing", "KubeadmConfig/md-0", "workers-azure-json", func(s *scene) {
+			s.worker.Spec.Bootstrap.DataSecretName = nil
+			s.config.Status.Conditions = []metav1.Condition{is(bootstrapv1.KubeadmConfigDataSecretAvailableCondition,
+				metav1.ConditionFalse, "NotAvailable", "Failed to prepare spec.files: failed to resolve file source: "+
+					`secret not found: default/workers-azure-json: secrets "workers-azure-json" not found`)}
+		}},
 		{"bootstrap token", "TokenInvalid", "guest of Machine/md-0", "JWS",
 			boots(`could not find a JWS signature in the cluster-info ConfigMap for token ID "abcdef"`)},
 		{"unknown flag of the API server", "UnknownFlag", "guest of Machine/md-0", "--audit-polcy-file", boots("kube-"+

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,10 @@ import (
 )
 
 var (
-	only = flag.String("only", "", "those whose names contain this")
-	used = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
-	logs = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
+	only      = flag.String("only", "", "those whose names contain this")
+	used      = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
+	logs      = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
+	unwrapped = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
 )
 
 // TestSpecs runs the specs of the table one after the other.
@@ -153,7 +154,8 @@ func newPlane(t *testing.T) plane {
 	}
 	p.state = t.TempDir()
 	t.Cleanup(func() { p.casement(t, "down", "--purge") })
-	p.casement(t, "up", "--timeout", "10m", "--feature-gates", "MachineTaintPropagation=true", "--management-route")
+	p.casement(t, "up", "--timeout", "10m", "--feature-gates", "MachineTaintPropagation=true", "--management-route",
+		fmt.Sprintf("--upstream=%t", *unwrapped))
 	return p
 }
 

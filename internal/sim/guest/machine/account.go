@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,11 +186,12 @@ type account struct{ Salt, Hash []byte }
 // passwordRounds makes guessing slow and a test quick.
 const passwordRounds = 10_000
 
-func (m *Machine) accountsFile() string { return filepath.Join(m.Dir, "accounts.json") }
+// accountsFile keeps the hashes of passwords, beside the file tree.
+const accountsFile = "accounts.json"
 
 func (m *Machine) accounts() (map[string]account, error) {
 	out := map[string]account{}
-	data, err := os.ReadFile(m.accountsFile())
+	data, err := m.Folder.ReadFile(accountsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -223,7 +222,7 @@ func (m *Machine) SetPassword(user, password string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(m.accountsFile(), data, 0o600)
+	return m.Folder.WriteFile(accountsFile, data)
 }
 
 // PasswordIs reports whether password is the user's.

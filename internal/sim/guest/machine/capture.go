@@ -1,29 +1,16 @@
 package machine
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/artifact"
 )
-
-// maxCaptured bounds a captured disk, in bytes after compression: it is kept with the image and
-// with each machine of it.
-const maxCaptured = 256 << 10
-
-// maxUnpacked bounds the files of a captured disk, in bytes.
-const maxUnpacked = 64 << 20
 
 // servicesFile keeps the service table beside a guest's file tree.
 const servicesFile = "services.json"
@@ -37,42 +24,11 @@ var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase
 // Capture reads the disk of a guest that is off from its directory: drive C of Windows or the file
 // tree of Linux, and its service table.
 func Capture(dir string) ([]byte, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	w := tar.NewWriter(z)
-	root, err := os.OpenRoot(dir)
+	disk, err := guestfs.At(dir).Pack(isLeftOut, servicesFile)
 	if err != nil {
 		return nil, fmt.Errorf("capture the guest's disk: %w", err)
 	}
-	defer root.Close()
-	disk := "C"
-	if _, err := root.Stat("rootfs"); err == nil {
-		disk = "rootfs"
-	}
-	err = fs.WalkDir(root.FS(), disk, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if err := pack(w, root, name, d); err != nil {
-			return err
-		}
-		if d.IsDir() && isLeftOut(name) {
-			return fs.SkipDir
-		}
-		return nil
-	})
-	if err == nil {
-		if info, statErr := fs.Stat(root.FS(), servicesFile); statErr == nil {
-			err = pack(w, root, servicesFile, fs.FileInfoToDirEntry(info))
-		}
-	}
-	if err = errors.Join(err, w.Close(), z.Close()); err != nil {
-		return nil, fmt.Errorf("capture the guest's disk: %w", err)
-	}
-	if b.Len() > maxCaptured {
-		return nil, fmt.Errorf("capture the guest's disk: it has %d bytes, and a simulated image holds at most %d", b.Len(), maxCaptured)
-	}
-	return b.Bytes(), nil
+	return disk, nil
 }
 
 func isLeftOut(name string) bool {
@@ -84,84 +40,17 @@ func isLeftOut(name string) bool {
 	return false
 }
 
-// pack adds a folder, a file or a link to the archive and skips all other kinds of files.
-func pack(w *tar.Writer, root *os.Root, name string, d fs.DirEntry) error {
-	if d.IsDir() {
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
-	}
-	if d.Type()&fs.ModeSymlink != 0 {
-		target, err := root.Readlink(name)
-		if err != nil {
-			return err
-		}
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
-	}
-	if !d.Type().IsRegular() {
-		return nil
-	}
-	info, err := d.Info()
-	if err != nil {
-		return err
-	}
-	data, err := root.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: int64(info.Mode().Perm()), Size: int64(len(data))}); err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
-}
-
 // unpack lays a captured disk into a guest's directory that has none yet, and reports
 // whether it did.
-func (r *Root) unpack(dir string, captured []byte) (fresh bool, err error) {
+func unpack(spec Spec, root *guestfs.Root) (fresh bool, err error) {
 	laid := "/etc/passwd"
-	if r.windows {
+	if spec.OS == Windows {
 		laid = `C:\Windows`
 	}
-	if len(captured) == 0 || r.Exists(laid) {
+	if len(spec.Image.Captured) == 0 || root.Exists(laid) {
 		return false, nil
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return false, err
-	}
-	defer root.Close()
-	z, err := gzip.NewReader(bytes.NewReader(captured))
-	if err != nil {
-		return false, err
-	}
-	return true, extract(root, z)
-}
-
-func extract(root *os.Root, z io.Reader) error {
-	files := tar.NewReader(io.LimitReader(z, maxUnpacked))
-	for {
-		h, err := files.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		name := filepath.FromSlash(path.Clean(h.Name))
-		switch h.Typeflag {
-		case tar.TypeDir:
-			err = root.MkdirAll(name, 0o755)
-		case tar.TypeSymlink:
-			err = root.Symlink(h.Linkname, name)
-		default:
-			var data []byte
-			if data, err = io.ReadAll(files); err == nil {
-				err = root.WriteFile(name, data, fs.FileMode(h.Mode).Perm()|0o600)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return true, spec.Folder.Unpack(spec.Image.Captured)
 }
 
 // specialize gives the system of a captured disk the name of its machine, as the first boot after

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // Journal is what a guest's agent has done, kept beside its file tree: the
 // semaphores of cloud-init, the plugin states of cloudbase-init. It belongs to
 // one instance ID and is empty for another.
 type Journal struct {
-	mu   sync.Mutex
-	file string
-	data journalData
+	mu     sync.Mutex
+	folder guestfs.Folder
+	data   journalData
 }
 
 type journalData struct {
@@ -38,14 +39,15 @@ type journalData struct {
 	Message     string `json:"message,omitempty"`
 }
 
-func journalFile(dir string) string { return filepath.Join(dir, "journal.json") }
+// journalFile is the journal's name, beside the file tree.
+const journalFile = "journal.json"
 
-// openJournal reads the journal in dir. If the last boot of the instance was not finished,
-// the simulating process died, not the VM: the files of that boot in dir are removed, so
+// openJournal reads the journal in a guest's folder. If the last boot of the instance was not finished,
+// the simulating process died, not the VM: the files of that boot are removed, so
 // that the boot is replayed from the start.
-func openJournal(dir, instance string) (*Journal, error) {
-	j := &Journal{file: journalFile(dir), data: journalData{Instance: instance, Done: map[string]bool{}}}
-	raw, err := os.ReadFile(j.file)
+func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
+	j := &Journal{folder: folder, data: journalData{Instance: instance, Done: map[string]bool{}}}
+	raw, err := folder.ReadFile(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return j, nil
 	}
@@ -54,7 +56,7 @@ func openJournal(dir, instance string) (*Journal, error) {
 	}
 	var old journalData
 	if err := json.Unmarshal(raw, &old); err != nil || old.Instance == "" {
-		return j, j.recover(dir)
+		return j, j.recover()
 	}
 	if old.Instance == instance && old.Finished {
 		if old.Done == nil {
@@ -63,8 +65,8 @@ func openJournal(dir, instance string) (*Journal, error) {
 		j.data = old
 		return j, nil
 	}
-	for _, name := range []string{"rootfs", "C", "D", "services.json", "vitals.json", "hostname", "journal.json"} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+	for _, name := range []string{"rootfs", "C", "D", servicesFile, vitalsFile, hostnameFile, journalFile} {
+		if err := folder.RemoveAll(name); err != nil {
 			return nil, fmt.Errorf("clear a guest whose boot did not end: %w", err)
 		}
 	}
@@ -74,19 +76,19 @@ func openJournal(dir, instance string) (*Journal, error) {
 // recover replaces a journal that cannot be read, which is kept aside. What the guest has
 // on its disk reports whether its bootstrap succeeded; without that it is unknown what of
 // it was done, and it is not done again over a disk that may be in use.
-func (j *Journal) recover(dir string) error {
-	aside := j.file + ".damaged"
-	if err := os.Rename(j.file, aside); err != nil {
+func (j *Journal) recover() error {
+	const aside = journalFile + ".damaged"
+	if err := j.folder.Rename(journalFile, aside); err != nil {
 		return fmt.Errorf("keep the guest's damaged journal aside: %w", err)
 	}
 	for _, root := range []string{"rootfs", "C"} {
-		if _, err := os.Lstat(filepath.Join(dir, root, filepath.FromSlash(Sentinel))); err == nil {
+		if j.folder.Exists(root + Sentinel) {
 			j.data.Complete = true
 			return j.Finish(provisionedReady, 0, "")
 		}
 	}
 	j.data.Damage = fmt.Sprintf("the guest's state %s is damaged and was kept as %s, and there is no sign that "+
-		"its bootstrap had succeeded; delete the VM, or reimage it", j.file, aside)
+		"its bootstrap had succeeded; delete the VM, or reimage it", filepath.Join(j.folder.Name(), journalFile), aside)
 	j.data.Complete = true
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
 }
@@ -143,11 +145,7 @@ func (j *Journal) update(edit func(*journalData)) error {
 	if err != nil {
 		return err
 	}
-	tmp := j.file + ".new"
-	if err := os.WriteFile(tmp, raw, 0o600); err != nil {
-		return fmt.Errorf("keep the guest's journal: %w", err)
-	}
-	if err := os.Rename(tmp, j.file); err != nil {
+	if err := j.folder.WriteFile(journalFile, raw); err != nil {
 		return fmt.Errorf("keep the guest's journal: %w", err)
 	}
 	return nil

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +17,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/guestfs"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/domain"
 )
 
@@ -48,6 +49,8 @@ type Spec struct {
 	InstanceID string
 	// Dir is the host directory that holds all of the guest.
 	Dir string
+	// Folder is that directory through the door to a guest's files; a container has it alone.
+	Folder guestfs.Folder
 	// OS is Linux or Windows.
 	OS string
 	// ComputerName is osProfile.computerName, at most 15 characters on Windows.
@@ -66,6 +69,12 @@ type Spec struct {
 	DNS []string
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
+	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from
+	// the goroutine that had it. It may be nil.
+	OnPanic func(*contain.Panic)
+	// Usage is what the programs of the guest use; a container shares its machine's. Nil is
+	// one of its own.
+	Usage *limit.Guest
 	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
 	// the shell's default.
 	Speed float64
@@ -110,14 +119,16 @@ func (s Spec) HasLUN(lun string) bool {
 // Machine is a guest's body.
 type Machine struct {
 	Spec
-	Root     *Root
+	Root     *guestfs.Root
 	Services *Services
 	Console  *Console
 	Journal  *Journal
 	Pulse    *Pulse
 	Clock    clock.Clock
-	reboot   atomic.Bool
-	overrun  atomic.Pointer[string]
+	// Wall is around everything that the guest runs.
+	Wall    *contain.Wall
+	reboot  atomic.Bool
+	overrun atomic.Pointer[string]
 
 	registryOnce sync.Once
 	registry     *Registry
@@ -129,41 +140,48 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
+	if spec.Dir != "" {
+		spec.Folder = guestfs.At(spec.Dir)
+	}
+	if spec.Usage == nil {
+		spec.Usage = &limit.Guest{}
+	}
 	if spec.InstanceID == "" {
 		spec.InstanceID = spec.ID
 	}
 	if spec.Image.ServiceManager == "" {
 		spec.Image.ServiceManager = NSSM
 	}
-	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
+	if err := spec.Folder.Make(); err != nil {
 		return nil, fmt.Errorf("make the guest's directory: %w", err)
 	}
-	journal, err := openJournal(spec.Dir, spec.InstanceID)
+	journal, err := openJournal(spec.Folder, spec.InstanceID)
 	if err != nil {
 		return nil, err
 	}
-	root, err := openRoot(spec.Dir, spec.OS)
+	root, err := spec.Folder.Root(spec.OS == Windows)
 	if err != nil {
 		return nil, fmt.Errorf("make the guest's file tree: %w", err)
 	}
 	if !spec.Image.Container { // whose tree is a part of its machine's
-		if err := root.dropEscapes(); err != nil {
+		if err := root.DropEscapes(); err != nil {
 			return nil, err
 		}
 	}
-	fresh, err := root.unpack(spec.Dir, spec.Image.Captured)
+	fresh, err := unpack(spec, root)
 	if err != nil {
 		return nil, fmt.Errorf("lay the image that was captured: %w", err)
 	}
-	services, err := loadServices(filepath.Join(spec.Dir, servicesFile), imageServices(spec), onService)
+	services, err := loadServices(spec.Folder, imageServices(spec), onService)
 	if err != nil {
 		return nil, err
 	}
-	pulse, err := loadPulse(spec.Dir)
+	pulse, err := loadPulse(spec.Folder)
 	if err != nil {
 		return nil, err
 	}
 	m := &Machine{Spec: spec, Pulse: pulse, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
+	m.Wall = &contain.Wall{Report: m.panicked}
 	if err := m.layImage(); err != nil {
 		return nil, err
 	}
@@ -176,11 +194,19 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	return m, nil
 }
 
+// panicked writes a panic to the machine's console, with its trace.
+func (m *Machine) panicked(p *contain.Panic) {
+	fmt.Fprintf(m.Console, "guest: %v\n%s\n", p, p.Trace)
+	if m.OnPanic != nil {
+		m.OnPanic(p)
+	}
+}
+
 func (s Spec) check() error {
 	switch {
 	case s.OS != Linux && s.OS != Windows:
 		return fmt.Errorf("guest %s: OS is %q, want %s or %s", s.ID, s.OS, Linux, Windows)
-	case s.Dir == "":
+	case s.Dir == "" && !s.Image.Container:
 		return fmt.Errorf("guest %s: no directory", s.ID)
 	case s.ComputerName == "":
 		return fmt.Errorf("guest %s: no computer name", s.ID)
@@ -217,7 +243,7 @@ func (m *Machine) Hostname() string {
 
 func (m *Machine) readHostname() ([]byte, error) {
 	if m.OS == Windows {
-		return os.ReadFile(m.hostnameFile())
+		return m.Folder.ReadFile(hostnameFile)
 	}
 	return m.Root.ReadFile("/etc/hostname")
 }
@@ -225,13 +251,13 @@ func (m *Machine) readHostname() ([]byte, error) {
 // SetHostname renames the OS.
 func (m *Machine) SetHostname(name string) error {
 	if m.OS == Windows {
-		return os.WriteFile(m.hostnameFile(), []byte(name+"\n"), 0o600)
+		return m.Folder.WriteFile(hostnameFile, []byte(name+"\n"))
 	}
 	return m.Root.WriteFile("/etc/hostname", []byte(name+"\n"), 0o644)
 }
 
-// hostnameFile returns the path of the file that stores the registry's ComputerName.
-func (m *Machine) hostnameFile() string { return filepath.Join(m.Dir, "hostname") }
+// hostnameFile stores the registry's ComputerName, beside the file tree.
+const hostnameFile = "hostname"
 
 // RequestReboot asks that the guest restarts when what runs now has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }

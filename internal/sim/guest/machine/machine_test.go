@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -65,7 +66,7 @@ func TestWindowsPaths(t *testing.T) {
 	if err := m.Root.WriteFile(`D:\x`, nil, 0o644); err != nil {
 		t.Errorf("the temporary disk: %v", err)
 	}
-	if err := m.Root.WriteFile(`E:\x`, nil, 0o644); !errors.Is(err, ErrDrive) {
+	if err := m.Root.WriteFile(`E:\x`, nil, 0o644); !errors.Is(err, guestfs.ErrDrive) {
 		t.Errorf("drive E: %v", err)
 	}
 	if err := m.Root.RemoveAll(`C:\`); !errors.Is(err, fs.ErrPermission) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // registryFile stores the registry keys of a guest that differ from its image.
@@ -31,7 +33,7 @@ type Key struct {
 // use from several goroutines.
 type Registry struct {
 	mu    sync.Mutex
-	root  *Root
+	root  *guestfs.Root
 	fresh map[string]Key
 }
 

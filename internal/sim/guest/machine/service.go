@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // Action is a change of a service's state.
@@ -51,24 +52,24 @@ type Service struct {
 // Services is a guest's service table. It is safe for use from several
 // goroutines; the hook is called outside of its lock.
 type Services struct {
-	mu   sync.Mutex
-	file string
-	byID map[string]*Service
-	hook func(name string, action Action)
+	mu     sync.Mutex
+	folder guestfs.Folder
+	byID   map[string]*Service
+	hook   func(name string, action Action)
 }
 
-func loadServices(file string, image []Service, hook func(string, Action)) (*Services, error) {
-	s := &Services{file: file, byID: map[string]*Service{}, hook: hook}
+func loadServices(folder guestfs.Folder, image []Service, hook func(string, Action)) (*Services, error) {
+	s := &Services{folder: folder, byID: map[string]*Service{}, hook: hook}
 	if s.hook == nil {
 		s.hook = func(string, Action) {}
 	}
 	rows := image
-	data, err := os.ReadFile(file)
+	data, err := folder.ReadFile(servicesFile)
 	switch {
 	case err == nil:
 		rows = nil
 		if err := json.Unmarshal(data, &rows); err != nil {
-			return nil, fmt.Errorf("read the guest's service table %s: %w", file, err)
+			return nil, fmt.Errorf("read the guest's service table %s: %w", servicesFile, err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -202,7 +203,7 @@ func (s *Services) save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.file, data, 0o600); err != nil {
+	if err := s.folder.WriteFile(servicesFile, data); err != nil {
 		return fmt.Errorf("keep the guest's service table: %w", err)
 	}
 	return nil

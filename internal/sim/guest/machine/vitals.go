@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // Vitals are health values that a guest's OS reports besides files and services. The zero
@@ -48,13 +48,16 @@ func Healthy() Vitals {
 // several goroutines.
 type Pulse struct {
 	mu     sync.Mutex
-	file   string
+	folder guestfs.Folder
 	vitals Vitals
 }
 
-func loadPulse(dir string) (*Pulse, error) {
-	p := &Pulse{file: filepath.Join(dir, "vitals.json"), vitals: Healthy()}
-	data, err := os.ReadFile(p.file)
+// vitalsFile keeps the vitals, beside the file tree.
+const vitalsFile = "vitals.json"
+
+func loadPulse(folder guestfs.Folder) (*Pulse, error) {
+	p := &Pulse{folder: folder, vitals: Healthy()}
+	data, err := folder.ReadFile(vitalsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -62,7 +65,7 @@ func loadPulse(dir string) (*Pulse, error) {
 		err = json.Unmarshal(data, &p.vitals)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the guest's vitals %s: %w", p.file, err)
+		return nil, fmt.Errorf("read the guest's vitals %s: %w", vitalsFile, err)
 	}
 	return p, nil
 }
@@ -81,7 +84,7 @@ func (p *Pulse) Edit(edit func(*Vitals)) error {
 	edit(&p.vitals)
 	data, err := json.Marshal(p.vitals)
 	if err == nil {
-		err = os.WriteFile(p.file, data, 0o600)
+		err = p.folder.WriteFile(vitalsFile, data)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the guest's vitals: %w", err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/guestfs"
 )
 
 var pathCmdlets = []cmdlet{
@@ -75,12 +75,12 @@ func diskError(err error, name string) error {
 		f := broken("System.IO.DirectoryNotFoundException", "GetContentWriterDirectoryNotFoundError",
 			"Could not find a part of the path '%s'.", name)
 		return f
-	case errors.Is(err, machine.ErrDrive):
+	case errors.Is(err, guestfs.ErrDrive):
 		letter, _, _ := strings.Cut(name, ":")
 		return broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", letter)
 	case errors.Is(err, fs.ErrPermission):
 		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessError", "Access to the path '%s' is denied.", name)
-	case errors.Is(err, machine.ErrName), errors.Is(err, machine.ErrEscape):
+	case errors.Is(err, guestfs.ErrName), errors.Is(err, guestfs.ErrEscape):
 		return broken("System.ArgumentException", "ArgumentException",
 			"The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
 	}

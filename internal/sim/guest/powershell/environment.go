@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
@@ -102,9 +103,9 @@ func fileError(err error, name string) error {
 		return broken("System.IO.FileNotFoundException", "FileNotFoundException", "Could not find file '%s'.", name)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):
 		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessException", "Access to the path '%s' is denied.", name)
-	case errors.Is(err, machine.ErrDrive):
+	case errors.Is(err, guestfs.ErrDrive):
 		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", name)
-	case errors.Is(err, machine.ErrName):
+	case errors.Is(err, guestfs.ErrName):
 		return broken("System.ArgumentException", "ArgumentException", "Illegal characters in path.")
 	}
 	return broken("System.IO.IOException", "IOException", "The file '%s' cannot be used: %v", name, errors.Unwrap(err))

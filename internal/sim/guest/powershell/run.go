@@ -6,15 +6,15 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
 // Bounds of one run of a script.
 const (
 	maxSteps = 1_000_000
-	// maxValue bounds one value, maxMade all that a run makes, in bytes.
+	// maxValue bounds one value, in bytes. All that a run makes is in its guest's account.
 	maxValue = 16 << 20
-	maxMade  = 512 << 20
 	// maxCalls bounds functions that call each other.
 	maxCalls = 250
 	// maxItems bounds a range and a list.
@@ -45,9 +45,10 @@ type run struct {
 	// tries counts the try statements around what runs.
 	tries int
 	// skipped is the time that waiting has left out.
-	skipped            time.Duration
-	steps, made, calls int
-	modules            map[string]bool
+	skipped      time.Duration
+	steps, calls int
+	meter        *limit.Meter
+	modules      map[string]bool
 }
 
 type cell struct {
@@ -78,12 +79,11 @@ func (r *run) step() error {
 
 // take counts values that are about to be allocated, and fails once the script exceeds its bound.
 func (r *run) take(size int) error {
-	r.made += size
 	if size > maxValue {
 		return &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
 	}
-	if r.made > maxMade {
-		return &LimitError{fmt.Sprintf("makes more than %d MiB of values", maxMade>>20)}
+	if err := r.meter.Try(size); err != nil {
+		return &LimitError{fmt.Sprintf("asks for more memory, and %v", err)}
 	}
 	return nil
 }

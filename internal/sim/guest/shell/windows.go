@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
@@ -46,9 +47,9 @@ var cmdInternals = Table{
 
 func windowsReason(err error) string {
 	switch {
-	case errors.Is(err, machine.ErrDrive):
+	case errors.Is(err, guestfs.ErrDrive):
 		return "The system cannot find the drive specified."
-	case errors.Is(err, machine.ErrName):
+	case errors.Is(err, guestfs.ErrName):
 		return "The filename, directory name, or volume label syntax is incorrect."
 	case errors.Is(err, fs.ErrNotExist):
 		return "The system cannot find the path specified."

@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// unknownOwner names the owner of what has the cluster's tag without a mark, and is not to
+// be claimed.
+const unknownOwner = "an older cluster of the same name"
+
+// whose returns the other owner of a resource that has the cluster's tag, or "" if it is
+// this one's. What has no tags belongs to whom its parent does; have is nil for what does
+// not exist yet.
+func (p *Planner) whose(ctx context.Context, it *item, have, want map[string]any) (string, error) {
+	if want := tagsOf(want); want != nil {
+		if have == nil {
+			return "", nil
+		}
+		return it.owner.Other(ctx, texts(tagsOf(have)), texts(want)), nil
+	}
+	parent := arm.ParentOf(it.ID)
+	if parent == "" {
+		return "", nil
+	}
+	live, err := p.reader.read(ctx, parent, it.APIVersion)
+	if err != nil || live == nil {
+		return "", err
+	}
+	doc, err := document(live)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", describe(parent), err)
+	}
+	if tags := texts(tagsOf(doc)); tags[it.owner.Key] == it.owner.Value {
+		return it.owner.Other(ctx, tags, map[string]string{it.owner.Mark.Key: it.owner.Mark.Value}), nil
+	}
+	return "", nil
+}
+
+// Other returns another owner than the one that planned wants, of what has the cluster's
+// tag, or "".
+func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
+	for _, key := range []string{o.Mark.Key, o.Object.Key} {
+		if key != "" && have[key] != "" && want[key] != "" && have[key] != want[key] {
+			return have[key]
+		}
+	}
+	if o.Mark.Value != "" && have[o.Mark.Key] == "" && o.Claims != nil && !o.Claims(ctx) {
+		return unknownOwner
+	}
+	if o.Object.Value != "" && want[o.Object.Key] != "" && have[o.Object.Key] == "" && o.Claims != nil && !o.Claims(ctx) {
+		return unknownOwner
+	}
+	return ""
+}
+
+// mine reports whether a resource is this owner's; otherwise it says whose it is.
+func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool {
+	want, err := document(it.Body)
+	if err != nil {
+		return true // the caller says what is wrong with the body
+	}
+	whose, err := p.whose(ctx, it, have, want)
+	switch {
+	case err != nil:
+		it.unread(err)
+	case whose != "":
+		it.token = Token{}
+		it.set(Failed, OwnedByAnother, fmt.Sprintf("%s belongs to %s: it is not changed; give %s another name", describe(it.ID), whose,
+			cmp.Or(it.Field, "it")))
+		it.status.RetryAfter = slowPause
+	default:
+		return true
+	}
+	return false
+}
+
+// OwnedByAnother is the reason of a resource that is another owner's.
+const OwnedByAnother = "OwnedByAnother"
+
+// claim prepares the write that marks what has no mark yet: Azure is asked once more, and
+// takes the write only if no other program has written since, so that of two that claim one wins.
+// It returns false where another was faster.
+func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) ([]arm.Option, bool) {
+	if it.owner.Mark.Value == "" || tagsOf(have) == nil || tagsOf(have)[it.owner.Mark.Key] != nil {
+		return nil, true
+	}
+	live, err := p.client.Get(ctx, it.ID, it.APIVersion)
+	if err != nil {
+		p.reader.forget(it.ID)
+		it.unread(err)
+		return nil, false
+	}
+	p.reader.store(it.ID, live)
+	var head struct {
+		ETag string         `json:"etag"`
+		Tags map[string]any `json:"tags"`
+	}
+	if err := json.Unmarshal(live, &head); err != nil {
+		it.unread(fmt.Errorf("read %s: %w", describe(it.ID), err))
+		return nil, false
+	}
+	if !p.mine(ctx, it, map[string]any{"tags": head.Tags}) {
+		return nil, false
+	}
+	if head.ETag == "" {
+		return nil, true
+	}
+	return []arm.Option{arm.IfMatch(head.ETag)}, true
+}
+
+// texts returns the tags that are text, as Azure's are.
+func texts(tags map[string]any) map[string]string {
+	out := map[string]string{}
+	for key, value := range tags {
+		if text, ok := value.(string); ok {
+			out[key] = text
+		}
+	}
+	return out
+}

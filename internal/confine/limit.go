@@ -1,0 +1,29 @@
+package confine
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds are what a process may use; the kernel ends one that goes beyond CPU or File, and
+// refuses it memory beyond Memory.
+type Bounds struct {
+	// Memory is of data, in bytes. Address space that is only reserved, as Go does by the
+	// gigabyte, does not count (RLIMIT_DATA, getrlimit(2)).
+	Memory uint64
+	// CPU is in seconds of the processor.
+	CPU uint64
+	// File is the size of the largest file that it may write, in bytes.
+	File uint64
+}
+
+// Apply bounds this process for good.
+func (b Bounds) Apply() error {
+	for resource, bound := range map[int]uint64{unix.RLIMIT_DATA: b.Memory, unix.RLIMIT_CPU: b.CPU, unix.RLIMIT_FSIZE: b.File} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: bound, Max: bound}); err != nil {
+			return fmt.Errorf("bound this process (resource %d to %d): %w", resource, bound, err)
+		}
+	}
+	return nil
+}

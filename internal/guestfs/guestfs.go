@@ -1,0 +1,165 @@
+// Package guestfs is the only door to files that a simulated machine can name: the trees of its drives, the folders of
+// the containers in them, and what a container keeps beside its tree. Whatever a guest does with links, renames and
+// mounts, an access through this package reads and writes below the guest's own folder (os.Root), opens no device, FIFO
+// or socket, and reads at most a bound.
+//
+// It refuses to know what the files mean, and runs nothing. Where a program of this computer needs a path (Root.Host),
+// the program has walls of its own (internal/confine). Packages of the simulator and what boots its control planes may
+// import it; a test of the module names those that may open files otherwise.
+package guestfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// ErrKind is returned for what is neither a file nor a directory: opening a device, a FIFO or a socket could wait for
+// ever, read without an end or reach something of this computer.
+var ErrKind = errors.New("neither a file nor a directory")
+
+// MaxRead bounds a file that is read whole, in bytes.
+const MaxRead = 64 << 20
+
+// open opens a file or a directory below root.
+func open(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, perm) // a FIFO does not hold it up
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrKind}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// enter opens a directory below root as the root of what is below it. What is none is refused first: OpenRoot would wait
+// for the other end of a FIFO.
+func enter(root *os.Root, name string) (*os.Root, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	return root.OpenRoot(name)
+}
+
+// readAll returns what is left of a file, and an error if that is more than a bound.
+func readAll(f *os.File, name string, bound int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	tooLarge := &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: it is read whole and may have %d bytes", syscall.EFBIG, bound)}
+	if info.Size() > bound {
+		return nil, tooLarge
+	}
+	data, err := io.ReadAll(io.LimitReader(f, bound+1))
+	if err == nil && int64(len(data)) > bound {
+		return nil, tooLarge
+	}
+	return data, err
+}
+
+// writeAll replaces or extends a file.
+func writeAll(root *os.Root, name string, data []byte, flag int, perm fs.FileMode) error {
+	f, err := open(root, name, flag, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// Folder is the folder of one guest: the trees of its drives, and beside them what its host keeps of it.
+type Folder struct {
+	name string
+	open func() (*os.Root, error)
+	make func() error
+}
+
+// At returns the folder dir of this computer, on whose path no guest has a say. It need not exist.
+func At(dir string) Folder {
+	return Folder{dir, func() (*os.Root, error) { return os.OpenRoot(dir) }, func() error { return os.MkdirAll(dir, 0o700) }}
+}
+
+// Folder returns a folder in a guest's tree as that of another guest: a container's.
+func (r *Root) Folder(dir string) Folder {
+	return Folder{dir, func() (*os.Root, error) {
+		root, rel, err := r.locate(dir)
+		if err != nil {
+			return nil, err
+		}
+		below, err := enter(root, rel)
+		return below, rename(err, dir)
+	}, func() error { return r.MkdirAll(dir) }}
+}
+
+// Name returns the folder's path: the guest's where a guest has it, else this computer's.
+func (d Folder) Name() string { return d.name }
+
+// Make makes the folder if it is missing.
+func (d Folder) Make() error { return d.make() }
+
+// do runs something on the folder.
+func (d Folder) do(f func(root *os.Root) error) error {
+	root, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return f(root)
+}
+
+// ReadFile returns the content of a file that is kept beside the drives.
+func (d Folder) ReadFile(name string) (data []byte, err error) {
+	return data, d.do(func(root *os.Root) error {
+		f, err := open(root, name, os.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		data, err = readAll(f, name, MaxRead)
+		return err
+	})
+}
+
+// WriteFile replaces a file that is kept beside the drives, in one step.
+func (d Folder) WriteFile(name string, data []byte) error {
+	return d.do(func(root *os.Root) error { return replace(root, name, data, 0o600) })
+}
+
+// Rename gives a file that is kept beside the drives another name.
+func (d Folder) Rename(from, to string) error {
+	return d.do(func(root *os.Root) error { return move(root, from, to) })
+}
+
+// RemoveAll removes a file or a drive. It is no error if there is none.
+func (d Folder) RemoveAll(name string) error {
+	return d.do(func(root *os.Root) error { return root.RemoveAll(name) })
+}
+
+// Exists reports whether a name below the folder leads to something.
+func (d Folder) Exists(name string) bool {
+	return d.do(func(root *os.Root) error { _, err := root.Stat(name); return err }) == nil
+}
+
+// replace writes a file beside the old one and moves it into its place, so that a reader sees the old or the new one whole.
+func replace(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")
+	if err := writeAll(root, fresh, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm); err != nil {
+		return err
+	}
+	return move(root, fresh, name)
+}

@@ -1,0 +1,269 @@
+package guestfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// No link in a guest's tree leads out of it: the target of each is relative, climbs
+// first and descends then, and climbs no higher than the root. So a program of the
+// host that is given a path below the root stays below it, whatever the guest does
+// meanwhile. Symlink, Link, Rename and what lays an image are all that could change this; they
+// run one at a time, as the tree of a container is a part of its machine's.
+var linking sync.Mutex
+
+// maxLinks is how many links a path may lead through, as on Linux.
+const maxLinks = 40
+
+// Symlink makes the link p. A target that climbs above the root ends there, as it
+// does for a process whose root it is.
+func (r *Root) Symlink(target, p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	linking.Lock()
+	defer linking.Unlock()
+	folder, err := physical(root, path.Dir(rel))
+	if err != nil {
+		return rename(err, p)
+	}
+	if target, err = confined(folder, target); err != nil {
+		return &fs.PathError{Op: "symlink", Path: p, Err: err}
+	}
+	return rename(root.Symlink(target, path.Join(folder, path.Base(rel))), p)
+}
+
+// Readlink returns the target of the link p: absolute where the link was made so, else
+// as seen from its folder.
+func (r *Root) Readlink(p string) (string, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return "", err
+	}
+	target, err := root.Readlink(rel)
+	if !strings.HasPrefix(target, absoluteMark) {
+		return target, rename(err, p)
+	}
+	folder, err := physical(root, path.Dir(rel))
+	return meant(folder, target), rename(err, p)
+}
+
+// meant returns the target of a link as it was given, for a link in a folder.
+func meant(folder, target string) string {
+	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
+		return path.Join("/", folder, inner)
+	}
+	return target
+}
+
+// confined returns a link's target as seen from its folder.
+func confined(folder, target string) (string, error) {
+	if !path.IsAbs(target) {
+		return filepath.Rel(path.Join("/", folder), path.Join("/", folder, target))
+	}
+	rel, err := filepath.Rel(path.Join("/", folder), path.Clean(target))
+	return absoluteMark + rel, err
+}
+
+// absoluteMark starts the target of a link that was made with an absolute one: the link
+// on the host's disk must be relative to stay in the tree.
+const absoluteMark = "././"
+
+// physical resolves the links of a path; what does not exist resolves to itself.
+func physical(root *os.Root, rel string) (string, error) {
+	at, rest := ".", strings.Split(rel, "/")
+	for links := 0; len(rest) > 0; {
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
+		if next == ".." || strings.HasPrefix(next, "../") {
+			return "", &fs.PathError{Op: "open", Path: rel, Err: ErrEscape}
+		}
+		target, err := root.Readlink(next)
+		if err != nil { // no link
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "open", Path: rel, Err: syscall.ELOOP}
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return at, nil
+}
+
+// Link gives a file a second name, on one drive. The second name of a link is a link of its own with
+// the same target: what is stored of it depends on its place.
+func (r *Root) Link(from, to string) error {
+	a, relA, relB, err := r.pair("link", from, to)
+	if err != nil {
+		return err
+	}
+	return rename(link(a, relA, relB), to)
+}
+
+func link(root *os.Root, from, to string) error {
+	linking.Lock()
+	defer linking.Unlock()
+	folderA, realA, err := place(root, from)
+	if err != nil {
+		return err
+	}
+	folderB, realB, err := place(root, to)
+	if err != nil {
+		return err
+	}
+	info, err := root.Lstat(realA)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return root.Link(realA, realB)
+	case info.Mode()&fs.ModeSymlink == 0:
+		return &fs.PathError{Op: "link", Path: from, Err: syscall.EPERM}
+	}
+	target, err := root.Readlink(realA)
+	if err != nil {
+		return err
+	}
+	if target, err = confined(folderB, meant(folderA, target)); err != nil {
+		return err
+	}
+	return root.Symlink(target, realB)
+}
+
+// Rename moves from to to, on one drive. It refuses a move after which a moved link would
+// lead out of the guest.
+func (r *Root) Rename(from, to string) error {
+	a, relA, relB, err := r.pair("rename", from, to)
+	if err != nil {
+		return err
+	}
+	return rename(move(a, relA, relB), from)
+}
+
+func move(root *os.Root, from, to string) error {
+	linking.Lock()
+	defer linking.Unlock()
+	folderA, realA, err := place(root, from)
+	if err != nil {
+		return err
+	}
+	folderB, realB, err := place(root, to)
+	if err != nil {
+		return err
+	}
+	if depth(folderB) < depth(folderA) {
+		if link := escaping(root, realA, realB); link != "" {
+			return &fs.PathError{Op: "rename", Path: from, Err: fmt.Errorf("%w by the link %s", ErrEscape, path.Base(link))}
+		}
+	}
+	return root.Rename(realA, realB)
+}
+
+// pair locates two names on one drive.
+func (r *Root) pair(op, from, to string) (root *os.Root, relA, relB string, err error) {
+	a, relA, err := r.locate(from)
+	if err != nil {
+		return nil, "", "", err
+	}
+	b, relB, err := r.locate(to)
+	if err == nil && a != b {
+		err = &fs.PathError{Op: op, Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
+	}
+	return a, relA, relB, err
+}
+
+// place returns where a name is: its folder without links, and the name in it.
+func place(root *os.Root, rel string) (folder, name string, err error) {
+	folder, err = physical(root, path.Dir(rel))
+	return folder, path.Join(folder, path.Base(rel)), err
+}
+
+// Escapes reports whether an error is that of a path which leads out of the guest.
+func Escapes(err error) bool {
+	const ofRoot = "path escapes from parent" // of os.Root, whose error has no name
+	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), ofRoot)
+}
+
+func depth(folder string) int {
+	if folder == "." {
+		return 0
+	}
+	return strings.Count(folder, "/") + 1
+}
+
+// escaping returns a link at or below a path that would lead out of the tree if
+// the path were another, or nothing.
+func escaping(root *os.Root, at, moved string) string {
+	leads := func(p string) bool {
+		target, err := root.Readlink(p)
+		return err == nil && climbs(target) > depth(path.Dir(path.Join(moved, strings.TrimPrefix(p, at))))
+	}
+	if leads(at) { // WalkDir would follow it
+		return at
+	}
+	if info, err := root.Lstat(at); err != nil || !info.IsDir() {
+		return ""
+	}
+	found := ""
+	_ = fs.WalkDir(&Tree{root}, at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
+		if err == nil && e.Type()&fs.ModeSymlink != 0 && leads(p) {
+			found = p
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// climbs returns how many directories the target of a link begins with as ".."; for a
+// target that Symlink cannot have written, it returns more than any directory is deep.
+func climbs(target string) int {
+	parts := strings.Split(strings.TrimPrefix(target, absoluteMark), "/")
+	up := 0
+	for up < len(parts) && parts[up] == ".." {
+		up++
+	}
+	for _, part := range parts[up:] {
+		if part == ".." || part == "" {
+			return 1 << 20
+		}
+	}
+	return up
+}
+
+// DropEscapes removes links that lead out, which a tree of an earlier version may
+// have.
+func (r *Root) DropEscapes() error {
+	for _, d := range r.drives {
+		if err := d.dropEscapes(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *drive) dropEscapes() error {
+	root, err := d.below() // not the drive's own, which may never be used
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for {
+		link := escaping(root, ".", ".")
+		if link == "" {
+			return nil
+		}
+		if err := root.Remove(link); err != nil {
+			return fmt.Errorf("remove the link %s, which leads out of the guest: %w", link, err)
+		}
+	}
+}

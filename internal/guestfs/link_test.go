@@ -1,0 +1,197 @@
+package guestfs
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLinksStayInside holds that no link leads out of the tree, however it is made.
+func TestLinksStayInside(t *testing.T) {
+	dir := t.TempDir()
+	r := linux(t, dir)
+	for _, folder := range []string{"/a/b/c/d", "/etc/kubernetes"} {
+		if err := r.MkdirAll(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ target, link, want string }{
+		{"../../..", "/etc/kubernetes/out", "../.."},
+		{"/etc", "/a/b/abs", "././../../etc"},
+		{"/../../x", "/a/up", "././../x"},
+		{"sub/../../../y", "/a/mixed", "../y"},
+		{"d/file", "/a/b/c/plain", "d/file"},
+		{"/a/b/c/d", "/s", "././a/b/c/d"},
+		// The folder of this one is a link; what counts is where it leads.
+		{"../../../../../..", "/s/deep", "../../../.."},
+		{"s/../../..", "/a/over", "s/../../.."},
+	} {
+		if err := r.Symlink(c.target, c.link); err != nil {
+			t.Errorf("%s -> %s: %v", c.link, c.target, err)
+			continue
+		}
+		host, err := r.Host(filepath.Dir(c.link))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.Readlink(filepath.Join(host, filepath.Base(c.link)))
+		if c.link == "/a/over" {
+			c.want = ".." // dots behind a name are resolved by name
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s -> %s became %q, want %q (%v)", c.link, c.target, got, c.want, err)
+		}
+	}
+	for _, c := range []struct{ from, to string }{{"/a/b/c/d", "/d"}, {"/etc/kubernetes/out", "/out"}, {"/a/b/c/d/deep", "/a/deep"}} {
+		if err := r.Rename(c.from, c.to); !errors.Is(err, ErrEscape) {
+			t.Errorf("moving %s to %s, where it would lead out: %v", c.from, c.to, err)
+		}
+	}
+	if err := r.Rename("/a/b/abs", "/a/b/c/abs"); err != nil {
+		t.Errorf("moving a link down: %v", err)
+	}
+	if err := r.Rename("/a/b/c/plain", "/plain"); err != nil {
+		t.Errorf("moving a link that does not climb: %v", err)
+	}
+	inside(t, dir)
+}
+
+// TestOldEscapes holds that a tree with a link that leads out loses it.
+func TestOldEscapes(t *testing.T) {
+	dir := t.TempDir()
+	if err := linux(t, dir).MkdirAll("/etc"); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"etc/one": "../../..", "abs": "/etc", "good": "etc"} {
+		if err := os.Symlink(target, filepath.Join(dir, "rootfs", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := linux(t, dir)
+	if err := r.DropEscapes(); err != nil {
+		t.Fatal(err)
+	}
+	inside(t, dir)
+	if !r.IsDir("/good") {
+		t.Error("a link that stays inside is gone")
+	}
+}
+
+// linux opens the tree of a guest of Linux in a folder.
+func linux(t *testing.T, dir string) *Root {
+	t.Helper()
+	folder := At(dir)
+	if err := folder.Make(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := folder.Root(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// inside fails for each link below a guest's directory that leads out of its root.
+func inside(t *testing.T, dir string) {
+	t.Helper()
+	root := filepath.Join(dir, "rootfs")
+	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		target, err := os.Readlink(p)
+		if err != nil {
+			return err
+		}
+		if filepath.IsAbs(target) {
+			t.Errorf("%s -> %s is absolute", p, target)
+		}
+		// The kernel's own way: each part of the target from the real folder.
+		at, err := filepath.EvalSymlinks(filepath.Dir(p))
+		if err != nil {
+			return err
+		}
+		for part := range strings.SplitSeq(target, "/") {
+			at = filepath.Join(at, part)
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				at = real
+			}
+			if at != root && !strings.HasPrefix(at, root+"/") {
+				t.Errorf("%s -> %s leads to %s", p, target, at)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzLinks makes folders and links, moves them and writes through them in any
+// order, with the operating system's own resolution as the judge: nothing beside
+// the tree changes.
+func FuzzLinks(f *testing.F) {
+	f.Add("m a/b/c\nl ../../.. a/b/c/x\nr a/b/c c\nw c/x/file")
+	f.Add("m a/b\nl a/b s\nl ../../.. s/y\nr s/y y\nw y/z")
+	f.Add("m a/b\nl b/../.. a/o\nr a/b q\nw a/o/z")
+	f.Add("m a/b/c\nl ../../.. a/b/c/x\nh a/b/c/x x\nw x/file")
+	f.Add("m d/e\nl .. d/e/p\nl p/p/p d/e/q\nr d/e e\nw e/q/f\nr e/q q\nw q/f")
+	for seed := range uint64(50) {
+		f.Add(randomLinks(rand.New(rand.NewPCG(seed, 0))))
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		outer := t.TempDir()
+		dir := filepath.Join(outer, "vms", "g", "vm")
+		root := linux(t, dir)
+		lines := strings.Split(script, "\n")
+		for _, line := range lines[:min(len(lines), 32)] {
+			words := strings.Fields(line)
+			if len(words) < 2 {
+				continue
+			}
+			last := words[len(words)-1] // errors are answers: what counts is what is there after
+			switch words[0] {
+			case "m":
+				_ = root.MkdirAll(words[1])
+			case "l":
+				_ = root.Symlink(words[1], last)
+			case "r":
+				_ = root.Rename(words[1], last)
+			case "h":
+				_ = root.Link(words[1], last)
+			case "w":
+				if host, err := root.Host(words[1]); err == nil {
+					_ = os.WriteFile(host, nil, 0o600) // as a program of the host does
+				}
+			}
+		}
+		inside(t, dir)
+		for _, folder := range []string{outer, filepath.Join(outer, "vms"), filepath.Join(outer, "vms", "g")} {
+			entries, err := os.ReadDir(folder)
+			if err != nil || len(entries) != 1 {
+				t.Errorf("%s holds %v (%v)", folder, entries, err)
+			}
+		}
+	})
+}
+
+// randomLinks returns a script of FuzzLinks with few names, so that they meet.
+func randomLinks(r *rand.Rand) string {
+	name := func() string {
+		parts := make([]string, 1+r.IntN(4))
+		for i := range parts {
+			parts[i] = []string{"a", "b", "s", "d", ".."}[r.IntN(5)]
+		}
+		return strings.Join(parts, "/")
+	}
+	var b strings.Builder
+	for range 32 {
+		b.WriteString([]string{"m", "m", "l", "l", "l", "r", "r", "h", "w"}[r.IntN(9)] + " " + name() + " " + name() + "\n")
+	}
+	return b.String()
+}

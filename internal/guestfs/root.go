@@ -1,0 +1,483 @@
+package guestfs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+var (
+	// ErrEscape is returned for a path that leads out of the guest.
+	ErrEscape = errors.New("the path leads out of the guest")
+	// ErrDrive is returned for a Windows drive that the guest has not.
+	ErrDrive = errors.New("the system cannot find the drive specified")
+	// ErrName is returned for a name that the guest's file system refuses.
+	ErrName = errors.New("the filename, directory name, or volume label syntax is incorrect")
+)
+
+// Root is a guest's file tree. Guest paths go in: POSIX ones for Linux; for
+// Windows with or without a drive, with either slash, in any case. A path
+// without a drive is on C:, as it is for a process that an agent starts there.
+// No operation leaves the tree: os.Root sees to links.
+type Root struct {
+	windows bool
+	drives  map[byte]*drive
+	written atomic.Int64
+}
+
+// drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
+// what Linux has.
+func drives(windows bool) map[byte]string {
+	if windows {
+		return map[byte]string{'C': "C", 'D': "D"}
+	}
+	return map[byte]string{0: "rootfs"}
+}
+
+// drive is a file tree that is opened when it is first used, since few programs use D:.
+type drive struct {
+	folder Folder
+	name   string
+
+	mu     sync.Mutex
+	root   *os.Root // nil until it is used
+	closed bool
+}
+
+// open opens the drive. One that could not be opened, such as without a free file, is tried again.
+func (d *drive) open() (root *os.Root, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, fs.ErrClosed
+	}
+	if d.root == nil {
+		d.root, err = d.below()
+	}
+	return d.root, err
+}
+
+// below opens the tree once more.
+func (d *drive) below() (root *os.Root, err error) {
+	return root, d.folder.do(func(in *os.Root) (err error) {
+		root, err = enter(in, d.name)
+		return err
+	})
+}
+
+// close ends the drive, which cannot be opened any more.
+func (d *drive) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if d.root == nil {
+		return nil
+	}
+	return d.root.Close()
+}
+
+// Root opens the file trees of the guest, and makes those that are missing.
+func (d Folder) Root(windows bool) (*Root, error) {
+	r := &Root{windows: windows, drives: map[byte]*drive{}}
+	for letter, name := range drives(windows) {
+		if err := d.do(func(root *os.Root) error { return root.MkdirAll(name, 0o755) }); err != nil {
+			return nil, err
+		}
+		r.drives[letter] = &drive{folder: d, name: name}
+	}
+	return r, nil
+}
+
+// Close gives back the handles.
+func (r *Root) Close() error {
+	var errs []error
+	for _, d := range r.drives {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Abs makes a guest path absolute and clean in the OS's own spelling, against
+// the guest directory cwd.
+func (r *Root) Abs(cwd, p string) string {
+	if !r.windows {
+		if !path.IsAbs(p) {
+			p = path.Join("/", cwd, p)
+		}
+		return path.Clean(p)
+	}
+	drive, rest := splitDrive(p)
+	base, dir := splitDrive(cwd)
+	if drive == 0 {
+		drive = cmp.Or(base, 'C')
+	}
+	if !strings.HasPrefix(rest, "/") && drive == cmp.Or(base, 'C') {
+		rest = dir + "/" + rest
+	}
+	return string(drive) + ":" + strings.ReplaceAll(path.Clean("/"+rest), "/", `\`)
+}
+
+// splitDrive splits c:\a\b into 'C' and /a/b; the drive is 0 if the path has none.
+func splitDrive(p string) (byte, string) {
+	p = strings.ReplaceAll(p, `\`, "/")
+	p = strings.TrimPrefix(p, "//?/")
+	if len(p) >= 2 && p[1] == ':' {
+		if c := p[0] &^ 0x20; c >= 'A' && c <= 'Z' {
+			return c, p[2:]
+		}
+	}
+	return 0, p
+}
+
+// locate finds the drive and the path on it that p means.
+func (r *Root) locate(p string) (*os.Root, string, error) {
+	var letter byte
+	rest := p
+	if r.windows {
+		letter, rest = splitDrive(p)
+		if letter == 0 {
+			letter = 'C'
+		}
+	}
+	d := r.drives[letter]
+	if d == nil {
+		return nil, "", &fs.PathError{Op: "open", Path: p, Err: ErrDrive}
+	}
+	root, err := d.open()
+	if err != nil {
+		return nil, "", rename(err, p)
+	}
+	rel, err := r.clean(rest)
+	if err != nil {
+		return nil, "", &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	if r.windows {
+		rel = foldCase(root, rel)
+	}
+	return root, rel, nil
+}
+
+// clean makes p relative to its root, refusing what climbs above it and, on
+// Windows, what NTFS refuses.
+func (r *Root) clean(p string) (string, error) {
+	if strings.ContainsRune(p, 0) {
+		return "", ErrName
+	}
+	rel := path.Clean(strings.TrimLeft(p, "/"))
+	if rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", ErrEscape
+	}
+	if r.windows {
+		if strings.ContainsAny(rel, `<>:"|?*`) {
+			return "", ErrName
+		}
+		parts := strings.Split(rel, "/")
+		for i, part := range parts {
+			if part != "." {
+				parts[i] = strings.TrimRight(part, ". ") // NTFS drops them
+			}
+			if parts[i] == "" {
+				return "", ErrName
+			}
+		}
+		rel = strings.Join(parts, "/")
+	}
+	return rel, nil
+}
+
+// foldCase gives each part of rel the spelling of the entry that exists. It begins at the last part, which
+// is most often the only one that is missing.
+func foldCase(root *os.Root, rel string) string {
+	if _, err := root.Lstat(rel); err == nil || rel == "." {
+		return rel
+	}
+	dir, name := foldCase(root, path.Dir(rel)), path.Base(rel)
+	if found, ok := findFold(root, dir, name); ok {
+		name = found
+	}
+	return path.Join(dir, name)
+}
+
+func findFold(root *os.Root, dir, name string) (string, bool) {
+	entries, err := fs.ReadDir(&Tree{root}, dir)
+	if err != nil {
+		return "", false
+	}
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), name) {
+			return e.Name(), true
+		}
+	}
+	return "", false
+}
+
+// Host returns the host path of a guest path. Every link on the way must stay
+// inside the guest; the last part need not exist.
+func (r *Root) Host(p string) (string, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return "", err
+	}
+	for at := rel; ; at = path.Dir(at) {
+		_, err := root.Stat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", &fs.PathError{Op: "map", Path: p, Err: fmt.Errorf("%w: %w", ErrEscape, errors.Unwrap(err))}
+		}
+		if _, err := root.Lstat(at); err == nil { // a link to nowhere
+			return "", &fs.PathError{Op: "map", Path: p, Err: ErrEscape}
+		}
+		if at == "." {
+			break
+		}
+	}
+	return filepath.Join(root.Name(), filepath.FromSlash(rel)), nil
+}
+
+// OpenFile opens a file with os flags, and no device, FIFO or socket.
+func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := open(root, rel, flag, perm)
+	if errors.Is(err, fs.ErrPermission) && !r.windows {
+		f, err = openLocked(root, rel, flag, perm)
+	}
+	return f, rename(err, p)
+}
+
+// openLocked opens a file whose mode keeps the host's user out: in the guest root runs
+// the programs.
+func openLocked(root *os.Root, rel string, flag int, perm fs.FileMode) (*os.File, error) {
+	info, err := root.Stat(rel)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: fs.ErrPermission}
+	}
+	if err := root.Chmod(rel, info.Mode().Perm()|0o600); err != nil {
+		return nil, err
+	}
+	f, err := open(root, rel, flag, perm)
+	return f, errors.Join(err, root.Chmod(rel, info.Mode().Perm()))
+}
+
+// ReadFile returns a file's content, of at most MaxRead bytes.
+func (r *Root) ReadFile(p string) ([]byte, error) { return r.ReadAtMost(p, MaxRead) }
+
+// ReadAtMost returns a file's content. One with more bytes than the bound is an error that names both.
+func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
+	f, err := r.OpenFile(p, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := readAll(f, p, bound)
+	return data, rename(err, p)
+}
+
+// maxWritten bounds what the guest's programs write at all, in bytes: the disk is full then.
+const maxWritten = 4 << 30
+
+// WriteFile replaces a file. The parent must exist.
+func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
+	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+}
+
+// AppendFile writes at a file's end, making it if need be.
+func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
+	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+}
+
+func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
+	if err := r.charge(p, data); err != nil {
+		return err
+	}
+	f, err := r.OpenFile(p, flag, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+func (r *Root) charge(p string, data []byte) error {
+	if r.written.Add(int64(len(data))) > maxWritten {
+		return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+// Replace puts a file in another's place in one step, so that whoever looks sees the old or the new one whole. It
+// makes the directories above it.
+func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
+	if err := r.charge(p, data); err != nil {
+		return err
+	}
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
+		return rename(err, p)
+	}
+	return rename(replace(root, rel, data, perm), p)
+}
+
+// MkdirAll makes a directory and its parents.
+func (r *Root) MkdirAll(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil || rel == "." {
+		return err
+	}
+	return rename(root.MkdirAll(rel, 0o755), p)
+}
+
+// Stat describes what p leads to.
+func (r *Root) Stat(p string) (fs.FileInfo, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(rel)
+	return info, rename(err, p)
+}
+
+// Lstat describes p itself.
+func (r *Root) Lstat(p string) (fs.FileInfo, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Lstat(rel)
+	return info, rename(err, p)
+}
+
+// Appender returns a function that opens a file to write at its end, and makes it and the directories above it if need
+// be.
+func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
+	return func() (*os.File, error) {
+		root, rel, err := r.locate(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
+			return nil, rename(err, p)
+		}
+		return r.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+	}
+}
+
+// Exists reports whether p leads to something.
+func (r *Root) Exists(p string) bool { _, err := r.Stat(p); return err == nil }
+
+// IsDir reports whether p leads to a directory.
+func (r *Root) IsDir(p string) bool {
+	info, err := r.Stat(p)
+	return err == nil && info.IsDir()
+}
+
+// ReadDir lists a directory by name.
+func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(&Tree{root}, rel)
+	return entries, rename(err, p)
+}
+
+// Remove removes a file or an empty directory.
+func (r *Root) Remove(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Remove(rel), p)
+}
+
+// RemoveAll removes p and everything below it. It is no error if p does not exist. The root
+// of a drive is refused.
+func (r *Root) RemoveAll(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	if rel == "." {
+		return &fs.PathError{Op: "remove", Path: p, Err: fs.ErrPermission}
+	}
+	return rename(root.RemoveAll(rel), p)
+}
+
+// Chmod sets permission bits. The file stays readable and writable by the
+// simulator; on Windows only the read-only bit matters.
+func (r *Root) Chmod(p string, mode fs.FileMode) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Chmod(rel, mode.Perm()), p)
+}
+
+// Chtimes sets when a file was changed.
+func (r *Root) Chtimes(p string, at time.Time) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Chtimes(rel, at, at), p)
+}
+
+// Tree is a directory of a guest with what is below it. A link does not lead out of it.
+type Tree struct{ root *os.Root }
+
+// Tree opens a directory.
+func (r *Root) Tree(dir string) (*Tree, error) {
+	root, rel, err := r.locate(dir)
+	if err != nil {
+		return nil, err
+	}
+	below, err := enter(root, rel)
+	if err != nil {
+		return nil, rename(err, dir)
+	}
+	return &Tree{below}, nil
+}
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	f, err := open(t.root, name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err // a nil *os.File would be a file
+	}
+	return f, nil
+}
+
+// Close gives back the handle.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// rename puts the guest's path for the host's into an error.
+func rename(err error, p string) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return &fs.PathError{Op: pe.Op, Path: p, Err: pe.Err}
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return &fs.PathError{Op: le.Op, Path: p, Err: le.Err}
+	}
+	return err
+}

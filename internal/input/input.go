@@ -1,0 +1,148 @@
+// Package input reads files and addresses that a user names: it reads no more than a bound,
+// and opens no device. A pipe is read as a file is, so that <(command) works.
+//
+// It parses nothing. Everybody may import it; it imports the standard library only.
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Small bounds what holds a configuration, a template or a list.
+const Small = 16 << 20
+
+// openTime bounds how long a FIFO is waited for that no program opens for writing.
+const openTime = 10 * time.Second
+
+// fetchTime bounds the whole of a download.
+const fetchTime = time.Minute
+
+// File reads a file or a pipe of at most most bytes.
+func File(name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(name, info, most); err != nil {
+		return nil, err
+	}
+	f, err := open(name, info.Mode()&fs.ModeNamedPipe != 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return All(f, name, most)
+}
+
+// Check refuses what is not to be opened: a directory, a device, a socket, and a file that is
+// too large.
+func Check(name string, info fs.FileInfo, most int64) error {
+	mode := info.Mode()
+	switch {
+	case mode.IsDir():
+		return fmt.Errorf("%s is a directory", name)
+	case mode&fs.ModeDevice != 0 && !allowed(info):
+		return fmt.Errorf("%s is a device, which is not read: name a file, or - for standard input", name)
+	case mode&fs.ModeSocket != 0:
+		return fmt.Errorf("%s is a socket, which is not read", name)
+	case mode.IsRegular() && info.Size() > most:
+		return tooLarge(name, most)
+	}
+	return nil
+}
+
+// Regular reports whether a file that was found and not named may be opened: a FIFO would be
+// waited for.
+func Regular(info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("it is no regular file (%s), and is not read unless it is named", info.Mode().Type())
+}
+
+// allowed reports whether a device is /dev/null or standard input, which may be a terminal.
+func allowed(info fs.FileInfo) bool {
+	for _, f := range []string{os.DevNull, "/dev/stdin"} {
+		if other, err := os.Stat(f); err == nil && os.SameFile(info, other) {
+			return f == os.DevNull || info.Mode()&fs.ModeCharDevice != 0 && terminal()
+		}
+	}
+	return false
+}
+
+// terminal reports whether standard input is interactive: a device such as /dev/zero is none.
+func terminal() bool {
+	target, err := os.Readlink("/proc/self/fd/0")
+	return err != nil || len(target) > 8 && target[:8] == "/dev/pts" || len(target) > 7 && target[:7] == "/dev/tt"
+}
+
+func open(name string, fifo bool) (*os.File, error) {
+	if !fifo {
+		return os.Open(name)
+	}
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(name)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return o.file, o.err
+	case <-time.After(openTime):
+		return nil, fmt.Errorf("%s is a FIFO to which no program writes", name)
+	}
+}
+
+// All reads a stream of at most most bytes; name is for the error.
+func All(r io.Reader, name string, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		return nil, tooLarge(name, most)
+	}
+	return data, err
+}
+
+func tooLarge(name string, most int64) error {
+	if name == "-" {
+		name = "standard input"
+	}
+	return fmt.Errorf("%s has more than the %d MiB that are read", name, most>>20)
+}
+
+// URL fetches at most most bytes of a page, in a minute at most.
+func URL(ctx context.Context, url string, most int64) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(bounded, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	data, err := get(req, url, most)
+	if ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%s was not there in whole after %s", url, fetchTime)
+	}
+	return data, err
+}
+
+func get(req *http.Request, url string, most int64) ([]byte, error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return All(resp.Body, url, most)
+}

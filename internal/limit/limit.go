@@ -1,0 +1,139 @@
+// Package limit keeps a slow or greedy client from taking a server away from the others:
+// bounds on how long a request's head and body may take, on idle connections, and on how
+// many connections one listener has; and a greedy guest from taking the process away:
+// what all its programs hold together.
+//
+// It bounds no handler: answers that wait, and connections that a handler takes over
+// (tunnels, websockets), last as long as they do. Servers of the simulator and of the
+// local plane use it; it imports nothing of the module.
+package limit
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Limits of one server.
+type Limits struct {
+	// Head, Body and Idle are how long the head and the body of a request, and the time
+	// between requests, may be.
+	Head, Body, Idle time.Duration
+	// Connections is the most that a listener has at a time; more wait for their turn.
+	Connections int
+}
+
+// Default returns the limits of every listener that other users of the machine reach.
+func Default() Limits {
+	return Limits{Head: 10 * time.Second, Body: 60 * time.Second, Idle: 2 * time.Minute, Connections: quarter()}
+}
+
+// maxConnections is the most that one listener has, however many files the process may
+// open.
+const maxConnections = 4096
+
+// quarter returns a quarter of the files that the process may open, so that no listener
+// takes all of them.
+func quarter() int { return int(min(max(Files()/4, 16), maxConnections)) }
+
+// Files returns how many files this process may open; the usual 1024 where it is not known.
+func Files() uint64 {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 1024
+	}
+	return files.Cur
+}
+
+// Sockets returns how many ports of machines are sockets of this process: an eighth of the files that it may open. A
+// machine has four, which would be most of its files.
+func Sockets() int { return int(min(Files()/8, 1<<16)) }
+
+// Server serves h within the limits.
+func (l Limits) Server(h http.Handler) *http.Server {
+	return &http.Server{Handler: l.Handler(h), ReadHeaderTimeout: l.Head, IdleTimeout: l.Idle}
+}
+
+// Listener bounds the connections of a listener.
+func (l Limits) Listener(inner net.Listener) net.Listener {
+	return netutil.LimitListener(inner, l.Connections)
+}
+
+// guests counts the connections that all machines of the simulation together have.
+var guests atomic.Int64
+
+// Guests bounds the connections of one machine's listener, which shares its bound with
+// those of all others: there are thousands of them in one process.
+func Guests(inner net.Listener) net.Listener { return shared{inner, int64(quarter())} }
+
+// shared is a listener whose connections count together with those of other listeners.
+type shared struct {
+	net.Listener
+	bound int64
+}
+
+// Accept implements net.Listener. A connection beyond the bound is closed at once, so that
+// it holds up no other listener.
+func (l shared) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if guests.Add(1) <= l.bound {
+			return &counted{Conn: c, release: sync.OnceFunc(func() { guests.Add(-1) })}, nil
+		}
+		guests.Add(-1)
+		_ = c.Close() // it has not been used
+	}
+}
+
+// counted is a connection that occupies a slot until it is closed.
+type counted struct {
+	net.Conn
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// Handler bounds how long the body of a request may take. The bound ends with the body,
+// so that an answer may take longer.
+func (l Limits) Handler(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.ContentLength == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		control := http.NewResponseController(w)
+		if control.SetReadDeadline(time.Now().Add(l.Body)) == nil { // not every writer has a connection
+			r.Body = &body{ReadCloser: r.Body, end: func() { _ = control.SetReadDeadline(time.Time{}) }} // the connection may be gone
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// body calls a function when the response body has been read.
+type body struct {
+	io.ReadCloser
+	end  func()
+	once sync.Once
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.once.Do(b.end)
+	}
+	return n, err
+}

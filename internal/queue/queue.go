@@ -1,0 +1,129 @@
+// Package queue has the work queues of the controllers that share a process with others: an object rests between two
+// passes over it, so that one pass serves several events.
+//
+// It knows no kind of object. Managers use it: internal/manager for casement's controllers, and internal/capi for those of
+// Cluster API on the local plane.
+package queue
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// sampleEvery is how often a work queue samples its metrics workqueue_unfinished_work_seconds
+// and workqueue_longest_running_processor_seconds; they are scraped seldom more often.
+const sampleEvery = 15 * time.Second
+
+// Queue is the interface of a controller's work queue.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Rest is how long an object waits after a pass, the longer of two times.
+type Rest struct {
+	// Factor times as long as the pass took, but not longer than Longest.
+	Factor  time.Duration
+	Longest time.Duration
+	// PerObject for each object of the queue that is reconciled or rests, but not longer than longestTurn: what one of a
+	// thousand objects costs does not grow with their number.
+	PerObject time.Duration
+}
+
+// longestTurn bounds the rest that depends on the number of objects.
+const longestTurn = 10 * time.Second
+
+// after returns the rest after a pass that took a time, among a number of objects.
+func (r Rest) after(took time.Duration, objects int) time.Duration {
+	return max(min(r.Factor*took, r.Longest), min(r.PerObject*time.Duration(objects), longestTurn))
+}
+
+// New returns a function that makes the work queue of a controller. The queue is client-go's,
+// with slow tickers: the priority queue of controller-runtime samples twice a second, which
+// cannot be set, and with seven controllers that was two thirds of what an idle manager did.
+func New(rest Rest) func(string, workqueue.TypedRateLimiter[reconcile.Request]) Queue {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue {
+		return &restingQueue{
+			TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+				workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: slowTicks{}}),
+			rest:  rest,
+			turns: map[reconcile.Request]turn{},
+		}
+	}
+}
+
+// restingQueue delays an object for which an event arrives during its pass or its rest, so that one
+// pass serves several events: a pass over a pool costs more with each of its instances, and
+// each instance triggers passes. What was asked for a later time comes then, and a retry
+// after its back-off.
+type restingQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	rest Rest
+
+	mu    sync.Mutex
+	turns map[reconcile.Request]turn
+	swept time.Time
+}
+
+// turn is the last pass of one object.
+type turn struct {
+	begun time.Time // of the running pass; zero while none runs
+	next  time.Time // when the next pass may begin
+	again bool      // an event arrived during the pass
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *restingQueue) Add(r reconcile.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t, ok := q.turns[r]
+	switch {
+	case ok && !t.begun.IsZero():
+		t.again = true
+		q.turns[r] = t
+	case ok && time.Until(t.next) > 0:
+		q.TypedRateLimitingInterface.AddAfter(r, time.Until(t.next))
+	default:
+		q.TypedRateLimitingInterface.Add(r)
+	}
+}
+
+// Get implements workqueue.TypedInterface.
+func (q *restingQueue) Get() (reconcile.Request, bool) {
+	r, shutdown := q.TypedRateLimitingInterface.Get()
+	if !shutdown {
+		q.mu.Lock()
+		q.turns[r] = turn{begun: time.Now()}
+		q.mu.Unlock()
+	}
+	return r, shutdown
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *restingQueue) Done(r reconcile.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	t := q.turns[r]
+	rest := q.rest.after(now.Sub(t.begun), len(q.turns))
+	q.turns[r] = turn{next: now.Add(rest)}
+	q.TypedRateLimitingInterface.Done(r)
+	if t.again {
+		q.TypedRateLimitingInterface.AddAfter(r, rest)
+	}
+	if now.Sub(q.swept) > max(q.rest.Longest, time.Second) {
+		q.swept = now
+		maps.DeleteFunc(q.turns, func(_ reconcile.Request, t turn) bool { return t.begun.IsZero() && t.next.Before(now) })
+	}
+}
+
+// slowTicks is the real clock, with tickers that tick every sampleEvery at most. Its timers,
+// by which a queue adds an item later, are as exact as ever.
+type slowTicks struct{ clock.RealClock }
+
+// NewTicker implements clock.WithTicker.
+func (c slowTicks) NewTicker(d time.Duration) clock.Ticker {
+	return c.RealClock.NewTicker(max(d, sampleEvery))
+}

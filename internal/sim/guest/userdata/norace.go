@@ -1,9 +1,0 @@
-//go:build !race
-
-package userdata
-
-// memoryFactor is 1 without the race detector.
-const memoryFactor = 1
-
-// cpuFactor is 1 without the race detector.
-const cpuFactor = 1

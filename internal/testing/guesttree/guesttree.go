@@ -1,0 +1,22 @@
+// Package guesttree makes file trees of simulated machines for tests of what works on them.
+package guesttree
+
+import (
+	"path/filepath"
+	"testing"
+
+	"casement.dev/casement/internal/guestfs"
+)
+
+// New returns the empty tree of a Linux machine and its directory on this computer. What a test writes there is as if
+// the machine had it.
+func New(t testing.TB) (files *guestfs.Root, dir string) {
+	t.Helper()
+	home := t.TempDir()
+	files, err := guestfs.At(home).Root(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	return files, filepath.Join(home, "rootfs")
+}

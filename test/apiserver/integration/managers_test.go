@@ -1,0 +1,78 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/manager"
+)
+
+// second runs another manager without an election, beside the one of all tests, until its context ends.
+func (b *bed) second(ctx context.Context) error {
+	o := b.options
+	o.LeaderElection, o.WebhookPort, o.MetricsAddress, o.SkipNameValidation = false, 0, "0", true
+	o.Namespaces, o.GracefulShutdown = []string{b.namespace}, time.Millisecond
+	mgr, err := manager.New(rest.CopyConfig(b.config), o)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// TestManagersAtOnce: three managers work on one cluster, and two of them are ended and started again at random. That
+// costs no machine: each keeps the virtual machine that it got, and nothing is left in the end.
+func TestManagersAtOnce(t *testing.T) {
+	b := newBed(t)
+	random := rand.New(rand.NewPCG(*seed, 12))
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for range 2 {
+		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
+		running.Go(func() {
+			for ctx.Err() == nil {
+				life, kill := context.WithTimeout(ctx, 200*time.Millisecond+time.Duration(chance.IntN(2500))*time.Millisecond)
+				if err := b.second(life); err != nil && life.Err() == nil {
+					t.Error(err)
+				}
+				kill()
+			}
+		})
+	}
+	defer func() { end(); running.Wait() }()
+
+	l := &life{bed: b, random: random, theme: everything, vmIDs: map[string]string{}}
+	b.provision()
+	l.grow(8)
+	l.pools = []*pool{b.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 3),
+		b.pool("flexible", "Linux", infrav1.FlexibleOrchestrationMode, 2)}
+	for round := range 3 {
+		for _, m := range l.workers {
+			l.rest(m, func() string {
+				if m.Status.FailureReason != nil {
+					t.Fatalf("%s is given up: %s: %s", m.Name, *m.Status.FailureReason, *m.Status.FailureMessage)
+				}
+				return provisioned(m.Status.Initialization.Provisioned)
+			})
+		}
+		l.departed()
+		for _, p := range l.pools {
+			l.rest(p.azure, func() string {
+				p.play()
+				_, objection := p.unsettled()
+				return objection
+			})
+		}
+		l.account(fmt.Sprint("round ", round))
+		l.delete(l.draw())
+		l.delete(l.draw())
+		l.grow(3)
+	}
+	l.end()
+}
