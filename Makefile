@@ -145,6 +145,12 @@ e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SE
 	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
 	go test -timeout 0 -count=1 -v ./test/e2e/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -fury $(or $(FURY),1) -plot $(CURDIR)/bin/chaos.svg
 
+compare-templates: bin/casement ## Recorded answers of Azure's template engine against a running local Azure: RECORDED=FOLDER with compare.py, after eval "$$(casement azure env)"
+	python3 "$(RECORDED)/compare.py" all --report bin/template-verdicts.tsv
+
+quickstarts: ## Public templates expand as Azure's engine does; DIR=FOLDER with the repositories as OWNER/NAME at the recorded commits
+	QUICKSTARTS="$(DIR)" go test -count=1 -v ./azuresim/template -run TestQuickstarts
+
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	go test -race -timeout 60m -count=1 ./azuresim -run TestLoad -lives 12
 	hack/e2e-az.sh -evidence test/emulator/az/evidence.tsv
@@ -192,4 +198,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE

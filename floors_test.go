@@ -122,6 +122,11 @@ var fences = []fence{
 		why: "casement builds for systems without a local plane",
 	},
 	{
+		name: "templates are pure",
+		from: []string{"azuresim/template"}, deny: []string{"azuresim", "internal", "api", "net/http", "os/exec", "github.com", "k8s.io"},
+		why: "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
+	},
+	{
 		name: "no program has the helpers of tests",
 		from: []string{"api", "azuresim", "cmd", "internal"}, except: []string{"internal/testing"},
 		deny: []string{"internal/testing", "testing"},

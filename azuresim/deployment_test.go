@@ -3,15 +3,20 @@ package azuresim
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
+
+	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
 const (
 	deploymentPath = "resourcegroups/g/providers/Microsoft.Resources/deployments/d"
-	templateHead   = `"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", "contentVersion": "1.0.0.0", `
+	templateHead   = `"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", ` +
+		`"contentVersion": "1.0.0.0", `
 )
 
 // deploymentOf returns the body of a deployment of a template.
@@ -21,7 +26,8 @@ func deploymentOf(template string) string {
 
 const networkTemplate = `"languageVersion": "2.0", "resources": {
 	"rt": {"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "rt", "location": "westeurope",
-		"tags": {"a": "1"}, "properties": {"routes": [{"name": "r", "properties": {"addressPrefix": "10.9.0.0/16", "nextHopType": "VnetLocal"}}]}},
+		"tags": {"a": "1"},
+		"properties": {"routes": [{"name": "r", "properties": {"addressPrefix": "10.9.0.0/16", "nextHopType": "VnetLocal"}}]}},
 	"v": {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-09-01", "name": "v", "location": "[resourceGroup().location]",
 		"properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {
 			"addressPrefix": "10.0.0.0/24", "routeTable": {"id": "[resourceInfo('rt').id]"}}}]}, "dependsOn": ["rt"]}},
@@ -63,6 +69,57 @@ func TestWhatIf(t *testing.T) {
 	text, err := json.Marshal(value.At(d, "properties", "outputs"))
 	if err != nil || !strings.Contains(string(text), "order") {
 		t.Errorf("outputs %s, %v", text, err)
+	}
+}
+
+// TestWhatIfBySDK asks as Azure's SDK does, and for a deployment to the subscription too.
+func TestWhatIfBySDK(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	c, err := armresources.NewDeploymentsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template any
+	if err := json.Unmarshal([]byte(`{`+templateHead+networkTemplate+`}`), &template); err != nil {
+		t.Fatal(err)
+	}
+	properties := &armresources.DeploymentWhatIfProperties{Mode: new(armresources.DeploymentModeIncremental), Template: template}
+	poller, err := c.BeginWhatIf(t.Context(), "g", "d", armresources.DeploymentWhatIf{Properties: properties}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := poller.PollUntilDone(t.Context(), nil)
+	if err != nil || len(got.Properties.Changes) != 2 || *got.Properties.Changes[0].ChangeType != armresources.ChangeTypeCreate {
+		t.Errorf("changes %+v, %v", got.Properties, err)
+	}
+	group := map[string]any{"$schema": "https://schema.management.azure.com/schemas/2018-05-01/subscriptionDeploymentTemplate.json#",
+		"contentVersion": "1.0.0.0", "resources": []any{map[string]any{"type": "Microsoft.Resources/resourceGroups",
+			"apiVersion": "2022-09-01", "name": "made", "location": "[deployment().location]"}}}
+	made, err := c.BeginCreateOrUpdateAtSubscriptionScope(t.Context(), "s", armresources.Deployment{Location: new("northeurope"),
+		Properties: &armresources.DeploymentProperties{Mode: new(armresources.DeploymentModeIncremental), Template: group}}, nil)
+	if err == nil {
+		_, err = made.PollUntilDone(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := a.carried("GET", "resourcegroups/made", ""); value.Str(g, "location") != "northeurope" {
+		t.Errorf("the group that the deployment made: %v", g)
+	}
+	o, err := armresources.NewDeploymentOperationsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := o.NewListAtSubscriptionScopePager("s", nil).NextPage(t.Context())
+	if err != nil || len(operations.Value) != 1 {
+		t.Errorf("operations of the deployment: %v, %v", operations.Value, err)
+	}
+	pager := c.NewListAtSubscriptionScopePager(nil)
+	page, err := pager.NextPage(t.Context())
+	if err != nil || len(page.Value) != 1 {
+		t.Errorf("deployments of the subscription: %v, %v", page.Value, err)
 	}
 }
 
@@ -116,5 +173,77 @@ func TestFailedDeployment(t *testing.T) {
 	}
 	if states["first"] != "Succeeded" || states["bad"] != "Failed" || len(states) != 2 {
 		t.Errorf("operations %v", states)
+	}
+}
+
+// TestExampleTemplates deploys the templates of the documentation, and asks what they would change
+// after that.
+func TestExampleTemplates(t *testing.T) {
+	for _, name := range []string{"windows-vm", "scale-sets", "image-build"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("../examples/templates/" + name + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := start(t, Config{})
+			defer a.Close()
+			a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+			body := `{"properties": {"mode": "Incremental", "template": ` + string(text) + `,
+				"parameters": {"adminPassword": {"value": "Not-A-Secret-1"}}}}`
+			a.carried("POST", deploymentPath+"/validate", body)
+			a.carried("PUT", deploymentPath, body)
+			d := a.carried("GET", deploymentPath, "")
+			state, made := value.Str(d, "properties", "provisioningState"), value.Items(d, "properties", "outputResources")
+			if state != "Succeeded" || len(made) == 0 {
+				t.Fatalf("the deployment is %s: %v", state, value.At(d, "properties", "error"))
+			}
+			for _, c := range value.Items(a.carried("POST", deploymentPath+"/whatIf", body), "properties", "changes") {
+				if change := value.Str(c, "changeType"); change != "NoChange" && change != "Ignore" && len(value.Items(c, "delta")) > 1 {
+					t.Errorf("%s: %s %v", value.Str(c, "resourceId"), change, c["delta"])
+				}
+			}
+		})
+	}
+}
+
+// TestOldTemplates deploys what templates of ten years ago have: an account without a kind, a
+// retired size, disks without names in a loop, and disks that are blobs.
+func TestOldTemplates(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, deploymentOf(`"variables": {"account": "[concat('st', uniqueString(resourceGroup().id))]"}, "resources": [
+		{"type": "Microsoft.Storage/storageAccounts", "apiVersion": "2015-06-15", "name": "[variables('account')]", "location": "westeurope",
+			"properties": {"accountType": "Standard_LRS"}},
+		{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2015-06-15", "name": "v", "location": "westeurope", "properties": {
+			"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}]}},
+		{"type": "Microsoft.Network/networkInterfaces", "apiVersion": "2015-06-15", "name": "[concat('nic', copyIndex())]",
+			"location": "westeurope", "copy": {"name": "nics", "count": 2}, "dependsOn": ["v"], "properties": {"ipConfigurations": [{
+				"name": "ip", "properties": {"privateIpAddress": "[concat('10.0.0.', copyIndex(10))]", "privateIPAllocationMethod": "Static",
+				"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', 's')]"}}}]}},
+		{"type": "Microsoft.Compute/virtualMachines", "apiVersion": "2015-06-15", "name": "[concat('vm', copyIndex())]",
+			"location": "westeurope", "copy": {"name": "vms", "count": 2}, "dependsOn": ["nics", "[variables('account')]"], "properties": {
+			"hardwareProfile": {"vmSize": "Standard_A1"},
+			"osProfile": {"computerName": "[concat('vm', copyIndex())]", "adminUsername": "casement", "adminPassword": "Not-A-Secret-1"},
+			"storageProfile": {
+				"imageReference": {"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2012-R2-Datacenter", "version": "latest"},
+				"osDisk": {"name": "osdisk", "createOption": "FromImage", "vhd": {
+					"uri": "[concat(reference(variables('account')).primaryEndpoints.blob, 'vhds/os', copyIndex(), '.vhd')]"}},
+				"dataDisks": [{"lun": 0, "createOption": "Empty", "diskSizeGB": 8}, {"lun": 1, "createOption": "Empty", "diskSizeGB": 8}]},
+			"networkProfile": {"networkInterfaces": [{
+				"id": "[resourceId('Microsoft.Network/networkInterfaces', concat('nic', copyIndex()))]"}]}}}],
+		"outputs": {"key": {"type": "string", "value": "[listKeys(variables('account'), '2015-06-15').key1]"}}`))
+	d := a.carried("GET", deploymentPath, "")
+	if value.Str(d, "properties", "provisioningState") != "Succeeded" || value.Str(d, "properties", "outputs", "key", "value") == "" {
+		t.Fatalf("the deployment: %v", d["properties"])
+	}
+	if disks := value.Items(a.carried("GET", "resourcegroups/g/providers/Microsoft.Compute/disks", ""), "value"); len(disks) != 4 {
+		t.Errorf("%d managed disks, want the 4 for data", len(disks))
+	}
+	for i, want := range []string{"10.0.0.10", "10.0.0.11"} {
+		nic := a.carried("GET", fmt.Sprintf("resourcegroups/g/providers/Microsoft.Network/networkInterfaces/nic%d", i), "")
+		if got := fmt.Sprint(nic["properties"]); !strings.Contains(got, want) {
+			t.Errorf("nic%d has not the address %s: %s", i, want, got)
+		}
 	}
 }

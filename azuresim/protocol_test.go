@@ -115,7 +115,8 @@ func TestRefusedRequests(t *testing.T) {
 			`{"principalId": "p", "roleDefinitionId": "/subscriptions/s/providers/Microsoft.Authorization/` +
 			`roleDefinitions/x"}}`, nil, 400, "RoleDefinitionDoesNotExist"},
 		"a template with a hole": {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
-			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1", "resources": [{"type": "[nope()]"}]}}}`, nil, 400,
+			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1",
+				"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
 			"InvalidTemplate"},
 		"a group's odd name":    {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
 		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},

@@ -3,7 +3,6 @@ package template
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 )
@@ -11,7 +10,7 @@ import (
 // maxWork bounds what one expansion may do, nested deployments included: a unit is a call, an
 // element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
 // need a tenth of it.
-const maxWork = 10_000_000
+const maxWork = 3_000_000
 
 // errLater ends a function whose value is known later only.
 var errLater = errors.New("it is known when the resources are deployed")
@@ -28,8 +27,8 @@ type run struct {
 	table  map[string]*function
 	// stack are the parameters and variables whose values are being computed.
 	stack []*lazy
-	// calls is how deep functions of the template are in each other, level how deep deployments are.
-	calls, level int
+	// calls is how deep functions of the template are in each other.
+	calls int
 }
 
 // spend takes n units from what the expansion may do.
@@ -104,7 +103,7 @@ func (r *run) force(l *lazy) (any, error) {
 	return v, err
 }
 
-// A place says what an expression may use where it stands.
+// A place says what an expression may use where it is.
 type place uint8
 
 const (
@@ -146,7 +145,7 @@ type scope struct {
 	place                 place
 	// resources resolves references to resources of the template; nil while there are none.
 	resources *Template
-	// seen is told of the resources that are referred to by name or ID.
+	// seen is called with the resources that are referred to by name or ID.
 	seen func(*Resource)
 	// live answers what only deployed resources know; without it, that is known later.
 	live Live
@@ -426,7 +425,7 @@ func (s *scope) call(c *call) (any, error) {
 		return s.laterOf(showCall(c.name, args))
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the template function '%s': %w", c.name, err)
 	}
 	if t, is := v.(string); is {
 		if len(t) > maxText {
@@ -456,101 +455,4 @@ func showCall(name string, args []any) string {
 		parts[i] = showValue(a)
 	}
 	return name + "(" + strings.Join(parts, ", ") + ")"
-}
-
-// lambda is a function of an expression: lambda('x', ...).
-type lambda struct {
-	names  []string
-	body   node
-	scope  *scope
-	source *call
-}
-
-// apply evaluates a lambda expression with values for its variables.
-func (l *lambda) apply(args ...any) (any, error) {
-	in := *l.scope
-	in.bindings = slices.Clip(in.bindings)
-	for i, n := range l.names {
-		in.bindings = append(in.bindings, binding{n, args[i]})
-	}
-	return in.eval(l.body)
-}
-
-// userFunction is a function that the template defines.
-type userFunction struct {
-	parameters []any
-	output     *Object
-}
-
-// userFunctions reads the functions that a template defines, by namespace and name.
-func userFunctions(t *Object) (map[string]*userFunction, error) {
-	out := map[string]*userFunction{}
-	list, _ := t.Get("functions")
-	spaces, _ := list.([]any)
-	for _, e := range spaces {
-		space, _ := e.(*Object)
-		for name, m := range space.Object("members").All() {
-			member, _ := m.(*Object)
-			u := &userFunction{output: member.Object("output")}
-			if u.output == nil || space.Text("namespace") == "" {
-				return nil, fmt.Errorf("the template function '%s' has no namespace or no output", name)
-			}
-			v, _ := member.Get("parameters")
-			u.parameters, _ = v.([]any)
-			out[strings.ToLower(space.Text("namespace")+"."+name)] = u
-		}
-	}
-	return out, nil
-}
-
-func (s *scope) callUser(u *userFunction, c *call) (any, error) {
-	if len(c.args) != len(u.parameters) {
-		return nil, fmt.Errorf("unable to evaluate template function '%s': it takes %d argument(s) while %d were provided",
-			c.name, len(u.parameters), len(c.args))
-	}
-	if s.calls++; s.calls > maxDepth {
-		return nil, fmt.Errorf("calls of the template function '%s' lie in each other more than %d deep", c.name, maxDepth)
-	}
-	defer func() { s.calls-- }()
-	in := *s
-	in.parameters, in.loops, in.bindings = &Object{}, nil, nil
-	args := make([]any, len(c.args))
-	for i, a := range c.args {
-		v, err := s.eval(a)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = v
-		p, _ := u.parameters[i].(*Object)
-		t, err := typeOf(s.template, p)
-		if err == nil {
-			err = t.check(v, p.Text("name"))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the template function '%s': %w", c.name, err)
-		}
-		in.parameters.Set(p.Text("name"), &lazy{name: p.Text("name"), done: true, value: v})
-	}
-	raw, _ := u.output.Get("value")
-	v, err := in.value(raw)
-	if err != nil {
-		return nil, err
-	}
-	if isLater(v) {
-		return s.laterOf(showCall(c.name, args))
-	}
-	t, err := typeOf(s.template, u.output)
-	if err == nil {
-		err = t.check(v, "output")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the template function '%s': %w", c.name, err)
-	}
-	return v, nil
-}
-
-// tooLarge reports an integer of more than 64 bits.
-func tooLarge(v any) bool {
-	_, is := v.(*big.Int)
-	return is
 }

@@ -9,7 +9,7 @@ import (
 
 // errFormat is the error of a composite format.
 func errFormat(why string) error {
-	return fmt.Errorf("unable to evaluate language function 'format': the format is invalid: '%s'", why)
+	return fmt.Errorf("the format is invalid: '%s'", why)
 }
 
 // maxWidth bounds the alignment in a composite format, as .NET does.
@@ -20,7 +20,7 @@ const maxWidth = 1_000_000
 func format(s *scope, a []any) (any, error) {
 	text, is := a[0].(string)
 	if !is {
-		return nil, fmt.Errorf("the template language function 'format' expects its first parameter to be of type 'String'")
+		return nil, fmt.Errorf("expects its first parameter to be of type 'String'")
 	}
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -36,7 +36,7 @@ func format(s *scope, a []any) (any, error) {
 			continue
 		}
 		if c == '}' {
-			return nil, errFormat("a closing brace stands alone")
+			return nil, errFormat("a closing brace has no opening one")
 		}
 		end := strings.IndexByte(text[i:], '}')
 		if end < 0 {
@@ -66,7 +66,7 @@ func formatItem(item string, args []any) (string, error) {
 	case index >= len(args):
 		return "", errFormat("index (zero based) must be greater than or equal to zero and less than the size of the argument list")
 	case strings.Contains(spec, "{"):
-		return "", errFormat("an opening brace stands in a format item")
+		return "", errFormat("an opening brace is in a format item")
 	}
 	out, err := formatValue(args[index], spec)
 	if err != nil || !aligned {
@@ -312,7 +312,7 @@ func customNumber(n *big.Rat, spec string) (string, error) {
 				out.WriteByte('.')
 			}
 		case (c == '0' || c == '#') && !point:
-			// Literals may stand between digits: each place takes its own.
+			// Literals may be between digits: each place takes its own.
 			seen++
 			if group {
 				if !placed {
@@ -335,7 +335,7 @@ func customNumber(n *big.Rat, spec string) (string, error) {
 	return out.String(), nil
 }
 
-// scan calls f for each sign of a picture; plain ones stand for themselves.
+// scan calls f for each sign of a picture; plain ones are literals.
 func scan(picture string, f func(c byte, plain bool)) {
 	for i := 0; i < len(picture); i++ {
 		switch c := picture[i]; c {

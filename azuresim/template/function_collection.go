@@ -10,45 +10,30 @@ import (
 
 func collectionFunctions() []function {
 	return []function{
-		{signature: "createArray(value?: any...): array", does: "an array of the values", eval: func(_ *scope, a []any) (any, error) {
-			return append([]any{}, a...), nil
-		}, takesLater: true},
-		{signature: "length(of: string|array|object): int", does: "the number of UTF-16 units, elements or properties",
-			eval: func(_ *scope, a []any) (any, error) { return int64(lengthOf(a[0])), nil }},
-		{signature: "empty(value: string|array|object|null): bool", does: "whether it is null or has length 0",
-			eval: func(_ *scope, a []any) (any, error) { return lengthOf(a[0]) == 0, nil }},
-		{signature: "first(of: string|array): any", does: "the first element, null if there is none; of texts the first unit",
-			eval: func(_ *scope, a []any) (any, error) { return end(a[0], 0) }},
-		{signature: "last(of: string|array): any", does: "the last element or unit",
-			eval: func(_ *scope, a []any) (any, error) { return end(a[0], lengthOf(a[0])-1) }},
-		{signature: "take(of: string|array, count: int): string|array", does: "the first elements or units, all if there are fewer",
-			eval: func(_ *scope, a []any) (any, error) { return part(a[0], 0, a[1].(int64)), nil }},
-		{signature: "skip(of: string|array, count: int): string|array", does: "what comes after the first elements or units",
-			eval: func(_ *scope, a []any) (any, error) { return part(a[0], a[1].(int64), int64(lengthOf(a[0]))), nil }},
-		{signature: "contains(in: any, item: any): bool", does: "whether an array has a value, an object a key (case does not count), or a text a part",
-			eval: contains},
-		{signature: "union(first: array|object, second: array|object, more?: array|object...): array|object",
-			does: "the elements of all arrays once, or objects merged, those in them too", eval: union},
-		{signature: "intersection(first: array|object, second: array|object, more?: array|object...): array|object",
-			does: "the elements or properties that all have", eval: intersection},
-		{signature: "range(start: int, count: int): array", does: "up to 10,000 integers from start on", eval: rangeOf},
-		{signature: "min(value: int|float|array...): int|float", does: "the smallest of numbers, or of an array of them",
-			eval: func(_ *scope, a []any) (any, error) { return extreme("min", a, -1) }},
-		{signature: "max(value: int|float|array...): int|float", does: "the largest of numbers, or of an array of them",
-			eval: func(_ *scope, a []any) (any, error) { return extreme("max", a, 1) }},
-		{signature: "flatten(list: array): array", does: "the elements of the arrays in an array", eval: flatten},
-		{signature: "distinct(list: array): array", does: "the array with each value once", eval: func(s *scope, a []any) (any, error) {
+		{name: "createArray", eval: pure(func(a []any) any { return append([]any{}, a...) }), takesLater: true},
+		{name: "length", eval: func(_ *scope, a []any) (any, error) { return int64(lengthOf(a[0])), nil }},
+		{name: "empty", eval: func(_ *scope, a []any) (any, error) { return lengthOf(a[0]) == 0, nil }},
+		{name: "first", eval: func(_ *scope, a []any) (any, error) { return end(a[0], 0) }},
+		{name: "last", eval: func(_ *scope, a []any) (any, error) { return end(a[0], lengthOf(a[0])-1) }},
+		{name: "take", eval: func(_ *scope, a []any) (any, error) { return part(a[0], 0, a[1].(int64)), nil }},
+		{name: "skip", eval: func(_ *scope, a []any) (any, error) { return part(a[0], a[1].(int64), int64(lengthOf(a[0]))), nil }},
+		{name: "contains", eval: contains},
+		{name: "union", eval: union},
+		{name: "intersection", eval: intersection},
+		{name: "range", eval: rangeOf},
+		{name: "min", eval: func(_ *scope, a []any) (any, error) { return extreme("min", a, -1) }},
+		{name: "max", eval: func(_ *scope, a []any) (any, error) { return extreme("max", a, 1) }},
+		{name: "flatten", eval: flatten},
+		{name: "distinct", eval: func(s *scope, a []any) (any, error) {
 			return s.distinct(a[0].([]any))
 		}},
-		{signature: "indexFromEnd(list: array, place: int): any", does: "the element so many places from the end, 1 for the last",
-			eval: func(_ *scope, a []any) (any, error) { return fromEnd("indexFromEnd", a) }},
-		{signature: "tryIndexFromEnd(list: array|null, place: int): any", does: "the same, or null if there is none",
-			eval: func(_ *scope, a []any) (any, error) {
-				if list, _ := a[0].([]any); a[1].(int64) < 1 || a[1].(int64) > int64(len(list)) {
-					return nil, nil
-				}
-				return fromEnd("tryIndexFromEnd", a)
-			}},
+		{name: "indexFromEnd", eval: func(_ *scope, a []any) (any, error) { return fromEnd("indexFromEnd", a) }},
+		{name: "tryIndexFromEnd", eval: func(_ *scope, a []any) (any, error) {
+			if list, _ := a[0].([]any); a[1].(int64) < 1 || a[1].(int64) > int64(len(list)) {
+				return nil, nil
+			}
+			return fromEnd("tryIndexFromEnd", a)
+		}},
 	}
 }
 
@@ -93,12 +78,12 @@ func contains(_ *scope, a []any) (any, error) {
 	case []any:
 		return slices.ContainsFunc(in, func(v any) bool { return equal(v, a[1]) }), nil
 	case *Object:
-		if key, is := plainText(a[1]); is {
+		if key, is := a[1].(string); is {
 			_, ok := in.Get(key)
 			return ok, nil
 		}
 	case string:
-		if t, is := plainText(a[1]); is {
+		if t, is := a[1].(string); is {
 			return strings.Contains(in, t), nil
 		}
 	}
@@ -211,8 +196,7 @@ func merge(into, from *Object) (*Object, error) {
 			}
 			out.values[i] = m
 		case old != nil && (isObject || toObject):
-			return nil, fmt.Errorf("the template language function 'union' failed to evaluate due to a type mismatch between '%s' and '%s'",
-				kindOf(old), kindOf(v))
+			return nil, fmt.Errorf("failed to evaluate due to a type mismatch between '%s' and '%s'", kindOf(old), kindOf(v))
 		default:
 			out.values[i] = v
 		}
@@ -256,7 +240,7 @@ func rangeOf(_ *scope, a []any) (any, error) {
 	start, n := a[0].(int64), a[1].(int64)
 	const most, last = 10_000, 1<<31 - 1
 	if n < 0 || n > most || start > last || start+n-1 > last {
-		return nil, fmt.Errorf("the template language function 'range' parameters are out of range: 'count' must be a positive integer no "+
+		return nil, fmt.Errorf("parameters are out of range: 'count' must be a positive integer no "+
 			"larger than %d and the sum of 'start index' and 'count' must be no larger than %d", most, last)
 	}
 	out := make([]any, n)
@@ -309,8 +293,7 @@ func flatten(_ *scope, a []any) (any, error) {
 	for _, v := range a[0].([]any) {
 		list, is := v.([]any)
 		if !is {
-			return nil, fmt.Errorf("the template language function 'flatten' expects its parameter to be an array of arrays. The provided "+
-				"array has a value of type '%s'", kindOf(v))
+			return nil, fmt.Errorf("expects its parameter to be an array of arrays. The provided array has a value of type '%s'", kindOf(v))
 		}
 		out = append(out, list...)
 	}
@@ -331,20 +314,19 @@ func fromEnd(name string, a []any) (any, error) {
 
 func objectFunctions() []function {
 	return []function{
-		{signature: "createObject(pair?: any...): object", does: "an object of keys, each followed by its value", eval: createObject,
+		{name: "createObject", eval: createObject,
 			takesLater: true},
-		{signature: "shallowMerge(list: array): object", does: "one object of the properties of several, the last one counts", eval: shallowMerge},
-		{signature: "items(of: object): array", does: "an object with key and value for each property, sorted by key", eval: items},
-		{signature: "objectKeys(of: object): array", does: "the keys, sorted", eval: func(_ *scope, a []any) (any, error) {
+		{name: "shallowMerge", eval: shallowMerge},
+		{name: "items", eval: items},
+		{name: "objectKeys", eval: func(_ *scope, a []any) (any, error) {
 			out := []any{}
 			for _, k := range sortedKeys(a[0].(*Object)) {
 				out = append(out, k)
 			}
 			return out, nil
 		}},
-		{signature: "coalesce(value?: any...): any", does: "the first value that is not null", eval: coalesce, takesLater: true},
-		{signature: "tryGet(of: any, key: any, more?: any...): any", does: "a property or an element, or null if the first key is not there",
-			eval: tryGet, takesLater: true},
+		{name: "coalesce", eval: coalesce, takesLater: true},
+		{name: "tryGet", eval: tryGet, takesLater: true},
 	}
 }
 
@@ -356,7 +338,7 @@ func sortedKeys(o *Object) []string {
 
 func createObject(_ *scope, a []any) (any, error) {
 	if len(a)%2 != 0 {
-		return nil, errors.New("the template language function 'createObject' expects an even number of parameters")
+		return nil, errors.New("expects an even number of parameters")
 	}
 	out := &Object{}
 	for i := 0; i < len(a); i += 2 {
@@ -365,7 +347,7 @@ func createObject(_ *scope, a []any) (any, error) {
 			return nil, errLater
 		}
 		if !is {
-			return nil, fmt.Errorf("the template language function 'createObject' expects the parameters at an odd-numbered position to be "+
+			return nil, fmt.Errorf("expects the parameters at an odd-numbered position to be "+
 				"of type 'string'. The parameter at position '%d' is of type '%s'", i+1, kindOf(a[i]))
 		}
 		set(out, key, a[i+1])
@@ -386,8 +368,7 @@ func shallowMerge(_ *scope, a []any) (any, error) {
 	for _, v := range a[0].([]any) {
 		o, is := v.(*Object)
 		if !is {
-			return nil, fmt.Errorf("the template language function 'shallowMerge' expects its parameter to be an array of objects. The "+
-				"provided array has a value of type '%s'", kindOf(v))
+			return nil, fmt.Errorf("expects its parameter to be an array of objects. The provided array has a value of type '%s'", kindOf(v))
 		}
 		for k, e := range o.All() {
 			set(out, k, e)

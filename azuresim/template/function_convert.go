@@ -12,40 +12,34 @@ import (
 
 func convertFunctions() []function {
 	return []function{
-		{signature: "string(value: int|string|bool|object|array): string", does: "the value as text; objects and arrays as JSON", eval: toText},
-		{signature: "int(value: int|string): int", does: "the integer that a text is", eval: toInt},
-		{signature: "bool(value: any): bool", does: "the boolean that a text is; of numbers, whether they are not 0", eval: toBool},
-		{signature: "float(value: any): float", does: "the number that a text or integer is", eval: toFloat},
-		{signature: "array(value: any): array", does: "an array as it is; another value as the one element of an array",
-			eval: func(_ *scope, a []any) (any, error) {
-				if _, is := a[0].([]any); is {
-					return a[0], nil
-				}
-				return []any{a[0]}, nil
-			}},
-		{signature: "json(text: string): any", does: "the value of a JSON text, which may have comments and lack quotes", eval: fromJSON},
-		{signature: "null(): null", does: "no value", eval: func(*scope, []any) (any, error) { return nil, nil }},
-		{signature: "base64(text: string): string", does: "the UTF-8 of the text in base64", eval: func(_ *scope, a []any) (any, error) {
-			return base64.StdEncoding.EncodeToString([]byte(a[0].(string))), nil
+		{name: "string", eval: toText},
+		{name: "int", eval: toInt},
+		{name: "bool", eval: toBool},
+		{name: "float", eval: toFloat},
+		{name: "array", eval: func(_ *scope, a []any) (any, error) {
+			if _, is := a[0].([]any); is {
+				return a[0], nil
+			}
+			return []any{a[0]}, nil
 		}},
-		{signature: "base64ToString(text: string): string", does: "the text that a base64 text is", eval: func(_ *scope, a []any) (any, error) {
+		{name: "json", eval: fromJSON},
+		{name: "null", eval: func(*scope, []any) (any, error) { return nil, nil }},
+		{name: "base64", eval: pure(func(a []any) any { return base64.StdEncoding.EncodeToString([]byte(a[0].(string))) })},
+		{name: "base64ToString", eval: func(_ *scope, a []any) (any, error) {
 			return fromBase64("base64ToString", a[0].(string))
 		}},
-		{signature: "base64ToJson(text: string): any", does: "the value of the JSON that a base64 text is", eval: func(s *scope, a []any) (any, error) {
+		{name: "base64ToJson", eval: func(s *scope, a []any) (any, error) {
 			t, err := fromBase64("base64ToJson", a[0].(string))
 			if err != nil {
 				return nil, err
 			}
 			return fromJSON(s, []any{t})
 		}},
-		{signature: "dataUri(value: any): string", does: "the value as a data URI in base64", eval: dataURI},
-		{signature: "dataUriToString(uri: string): string", does: "the text in a data URI", eval: fromDataURI},
-		{signature: "uri(base: string, relative: string): string", does: "the address that a relative one is below a base", eval: joinURI},
-		{signature: "uriComponent(text: string): string", does: "the text with all but letters, digits and -_.~ escaped",
-			eval: func(_ *scope, a []any) (any, error) { return escape(a[0].(string)), nil }},
-		{signature: "uriComponentToString(text: string): string", does: "the text without escapes", eval: func(_ *scope, a []any) (any, error) {
-			return unescape(strings.ReplaceAll(a[0].(string), "+", " ")), nil
-		}},
+		{name: "dataUri", eval: dataURI},
+		{name: "dataUriToString", eval: fromDataURI},
+		{name: "uri", eval: joinURI},
+		{name: "uriComponent", eval: func(_ *scope, a []any) (any, error) { return escape(a[0].(string)), nil }},
+		{name: "uriComponentToString", eval: pure(func(a []any) any { return unescape(strings.ReplaceAll(a[0].(string), "+", " ")) })},
 	}
 }
 
@@ -63,7 +57,7 @@ func toInt(_ *scope, a []any) (any, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(t), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the template language function 'int' cannot convert provided value '%s' to integer value", t)
+		return nil, fmt.Errorf("cannot convert provided value '%s' to integer value", t)
 	}
 	return n, nil
 }
@@ -112,8 +106,7 @@ func toFloat(_ *scope, a []any) (any, error) {
 func fromJSON(_ *scope, a []any) (any, error) {
 	v, err := Decode([]byte(a[0].(string)))
 	if err != nil {
-		return nil, fmt.Errorf("unable to evaluate the template language function 'json'. The argument provided is not a valid JSON "+
-			"string: %w", err)
+		return nil, fmt.Errorf("The argument provided is not a valid JSON string: %w", err)
 	}
 	return v, nil
 }
@@ -138,8 +131,7 @@ func dataURI(_ *scope, a []any) (any, error) {
 }
 
 func fromDataURI(_ *scope, a []any) (any, error) {
-	bad := fmt.Errorf("the template language function 'dataUriToString' expects its parameter to be formatted as a valid data URI. The "+
-		"provided value '%s' was not formatted correctly", a[0])
+	bad := fmt.Errorf("expects its parameter to be formatted as a valid data URI. The provided value '%s' was not formatted correctly", a[0])
 	rest, ok := strings.CutPrefix(a[0].(string), "data:")
 	kind, data, comma := strings.Cut(rest, ",")
 	if !ok || !comma {
@@ -159,15 +151,14 @@ func fromDataURI(_ *scope, a []any) (any, error) {
 func joinURI(_ *scope, a []any) (any, error) {
 	base, err := url.Parse(strings.TrimSpace(a[0].(string)))
 	if err != nil || !base.IsAbs() || base.Opaque != "" {
-		return nil, fmt.Errorf("the template language function 'uri' expects its first argument to be a uri string. The provided value "+
-			"is '%s'", a[0])
+		return nil, fmt.Errorf("expects its first argument to be a uri string. The provided value is '%s'", a[0])
 	}
 	relative, err := url.Parse(strings.ReplaceAll(a[1].(string), `\`, "/"))
 	if err != nil {
 		relative, err = url.Parse(strings.ReplaceAll(a[1].(string), "%", "%25"))
 	}
 	if err != nil {
-		return nil, errors.New("the template language function 'uri' expects its second argument to be a relative or absolute uri string")
+		return nil, errors.New("expects its second argument to be a relative or absolute uri string")
 	}
 	out := base.ResolveReference(relative)
 	if p := out.Port(); p == "443" && out.Scheme == "https" || p == "80" && out.Scheme == "http" {

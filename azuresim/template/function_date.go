@@ -12,27 +12,24 @@ import (
 
 func dateFunctions() []function {
 	return []function{
-		{signature: "utcNow(format?: string): string", does: "the time; in defaults of parameters only",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.place&placeDefault == 0 {
-					return nil, errPlace("utcNow")
-				}
-				if s.Now.IsZero() {
-					return s.laterOf(showCall("utcNow", a))
-				}
-				if len(a) == 0 {
-					a = []any{"yyyyMMddTHHmmssZ"}
-				}
-				return dateText("utcNow", s.Now.UTC(), a[0].(string))
-			}},
-		{signature: "dateTimeAdd(base: string, duration: string, format?: string): string",
-			does: "a time and an ISO 8601 duration; a year has 365 days and a month 30", eval: dateTimeAdd},
-		{signature: "dateTimeFromEpoch(seconds: int|string): string", does: "the time so many seconds after 1970", eval: fromEpoch},
-		{signature: "dateTimeToEpoch(time: string): int", does: "the seconds from 1970 to a time", eval: func(_ *scope, a []any) (any, error) {
+		{name: "utcNow", eval: func(s *scope, a []any) (any, error) {
+			if s.place&placeDefault == 0 {
+				return nil, errPlace("utcNow")
+			}
+			if s.Now.IsZero() {
+				return s.laterOf(showCall("utcNow", a))
+			}
+			if len(a) == 0 {
+				a = []any{"yyyyMMddTHHmmssZ"}
+			}
+			return dateText("utcNow", s.Now.UTC(), a[0].(string))
+		}},
+		{name: "dateTimeAdd", eval: dateTimeAdd},
+		{name: "dateTimeFromEpoch", eval: fromEpoch},
+		{name: "dateTimeToEpoch", eval: func(_ *scope, a []any) (any, error) {
 			t, ok := dateOf(a[0].(string))
 			if !ok {
-				return nil, fmt.Errorf("the template function 'dateTimeToEpoch' has an invalid parameter. The parameter is not a valid " +
-					"ISO8601 DateTime string")
+				return nil, fmt.Errorf("The parameter is not a valid ISO8601 DateTime string")
 			}
 			return t.Unix(), nil
 		}},
@@ -64,7 +61,7 @@ var durations = regexp.MustCompile(`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(
 
 func dateTimeAdd(_ *scope, a []any) (any, error) {
 	bad := func(which string, i int, what string) error {
-		return fmt.Errorf("the template function 'dateTimeAdd' has an invalid parameter. The %s parameter '%s' is not a valid %s", which, a[i], what)
+		return fmt.Errorf("The %s parameter '%s' is no valid %s", which, a[i], what)
 	}
 	t, ok := dateOf(a[0].(string))
 	if !ok {
@@ -114,7 +111,7 @@ func fromEpoch(_ *scope, a []any) (any, error) {
 	if t := time.Unix(n, 0).UTC(); is && t.Year() >= 1 && t.Year() <= 9999 && n < 1<<40 && n > -1<<40 {
 		return t.Format("2006-01-02T15:04:05Z"), nil
 	}
-	return nil, fmt.Errorf("the template function 'dateTimeFromEpoch' has an invalid parameter: '%v' is no time in seconds from 1970", a[0])
+	return nil, fmt.Errorf("'%v' is no time in seconds from 1970", a[0])
 }
 
 // standardDates are the standard formats of a DateTimeOffset in the invariant culture.
@@ -127,7 +124,7 @@ var standardDates = map[string]string{"d": "MM/dd/yyyy", "D": "dddd, dd MMMM yyy
 
 // dateText formats a time as .NET does.
 func dateText(name string, t time.Time, format string) (any, error) {
-	bad := fmt.Errorf("the template function '%s' has an invalid parameter. The parameter '%s' is not a valid DateTime format string", name, format)
+	bad := fmt.Errorf("the template function '%s' has an invalid parameter. '%s' is not a valid DateTime format string", name, format)
 	if format == "" {
 		format = "G"
 	}
@@ -181,7 +178,7 @@ func dateText(name string, t time.Time, format string) (any, error) {
 	return out.String(), nil
 }
 
-// datePart writes n repeated letters of a custom format; false if they stand for themselves.
+// datePart writes n repeated letters of a custom format; false if they are literals.
 func datePart(out *strings.Builder, t time.Time, c byte, n int) bool {
 	padded := func(v int) { fmt.Fprintf(out, "%0*d", n, v) }
 	named := func(short, long string, v int) {
@@ -243,15 +240,15 @@ func datePart(out *strings.Builder, t time.Time, c byte, n int) bool {
 
 func cidrFunctions() []function {
 	return []function{
-		{signature: "parseCidr(network: string): object", does: "the addresses, mask and length of a network", eval: func(_ *scope, a []any) (any, error) {
+		{name: "parseCidr", eval: func(_ *scope, a []any) (any, error) {
 			n, err := networkOf(a[0].(string))
 			if err != nil {
 				return nil, err
 			}
 			return n.object(), nil
 		}},
-		{signature: "cidrSubnet(network: string, length: int, index: int): string", does: "the part of a network with that index", eval: cidrSubnet},
-		{signature: "cidrHost(network: string, index: int): string", does: "the address of a network with that index; 0 is the first host", eval: cidrHost},
+		{name: "cidrSubnet", eval: cidrSubnet},
+		{name: "cidrHost", eval: cidrHost},
 	}
 }
 

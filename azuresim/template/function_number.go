@@ -12,8 +12,8 @@ import (
 )
 
 func numericFunctions() []function {
-	arithmetic := func(name, does string, do func(a, b int64) (int64, bool)) function {
-		return function{signature: name + "(first: int, second: int): int", does: does, eval: func(_ *scope, a []any) (any, error) {
+	arithmetic := func(name string, do func(a, b int64) (int64, bool)) function {
+		return function{name: name, eval: func(_ *scope, a []any) (any, error) {
 			x, y := a[0].(int64), a[1].(int64)
 			if (name == "div" || name == "mod") && y == 0 {
 				return nil, fmt.Errorf("the template language function '%s' tried to divide by zero", name)
@@ -26,11 +26,11 @@ func numericFunctions() []function {
 		}}
 	}
 	return []function{
-		arithmetic("add", "the sum, in 64 bits", func(a, b int64) (int64, bool) { return a + b, (a+b > a) == (b > 0) }),
-		arithmetic("sub", "the difference, in 64 bits", func(a, b int64) (int64, bool) { return a - b, (a-b < a) == (b > 0) }),
-		arithmetic("mul", "the product, in 64 bits", multiply),
-		arithmetic("div", "the quotient, towards 0", func(a, b int64) (int64, bool) { return a / b, a != math.MinInt64 || b != -1 }),
-		arithmetic("mod", "the rest of a division, with the sign of the first", func(a, b int64) (int64, bool) {
+		arithmetic("add", func(a, b int64) (int64, bool) { return a + b, (a+b > a) == (b > 0) }),
+		arithmetic("sub", func(a, b int64) (int64, bool) { return a - b, (a-b < a) == (b > 0) }),
+		arithmetic("mul", multiply),
+		arithmetic("div", func(a, b int64) (int64, bool) { return a / b, a != math.MinInt64 || b != -1 }),
+		arithmetic("mod", func(a, b int64) (int64, bool) {
 			return a % b, a != math.MinInt64 || b != -1
 		}),
 	}
@@ -52,29 +52,28 @@ func multiply(a, b int64) (int64, bool) {
 }
 
 func logicFunctions() []function {
-	compared := func(name, does string, is func(order int) bool) function {
-		return function{signature: name + "(first: any, second: any): bool", does: does, eval: func(_ *scope, a []any) (any, error) {
+	compared := func(name string, is func(order int) bool) function {
+		return function{name: name, eval: func(_ *scope, a []any) (any, error) {
 			order, err := compare(name, a[0], a[1])
 			return is(order), err
 		}}
 	}
 	constant := func(name string, v bool) function {
-		return function{signature: name + "(): bool", does: "the value " + name, eval: func(*scope, []any) (any, error) { return v, nil }}
+		return function{name: name, eval: func(*scope, []any) (any, error) { return v, nil }}
 	}
 	return []function{
 		constant("true", true), constant("false", false),
-		{signature: "not(value: bool): bool", does: "the opposite", eval: func(_ *scope, a []any) (any, error) { return !a[0].(bool), nil }},
-		{signature: "and(first: bool, second: bool, more?: bool...): bool", does: "whether all are true; what follows a false one is not evaluated",
+		{name: "not", eval: func(_ *scope, a []any) (any, error) { return !a[0].(bool), nil }},
+		{name: "and",
 			nodes: func(s *scope, c *call) (any, error) { return s.shortcut(c, "and", false) }},
-		{signature: "or(first: bool, second: bool, more?: bool...): bool", does: "whether one is true; what follows it is not evaluated",
+		{name: "or",
 			nodes: func(s *scope, c *call) (any, error) { return s.shortcut(c, "or", true) }},
-		{signature: "if(condition: bool, then: any, else: any): any", does: "one of two values; the other is not evaluated", nodes: choose},
-		{signature: "equals(first: any, second: any): bool", does: "whether the types and values are equal; case counts",
-			eval: func(_ *scope, a []any) (any, error) { return equal(a[0], a[1]), nil }},
-		compared("less", "whether the first of two numbers or texts comes before the second", func(o int) bool { return o < 0 }),
-		compared("lessOrEquals", "whether it comes before it or is equal", func(o int) bool { return o <= 0 }),
-		compared("greater", "whether it comes after it", func(o int) bool { return o > 0 }),
-		compared("greaterOrEquals", "whether it comes after it or is equal", func(o int) bool { return o >= 0 }),
+		{name: "if", nodes: choose},
+		{name: "equals", eval: func(_ *scope, a []any) (any, error) { return equal(a[0], a[1]), nil }},
+		compared("less", func(o int) bool { return o < 0 }),
+		compared("lessOrEquals", func(o int) bool { return o <= 0 }),
+		compared("greater", func(o int) bool { return o > 0 }),
+		compared("greaterOrEquals", func(o int) bool { return o >= 0 }),
 	}
 }
 
@@ -128,8 +127,7 @@ func choose(s *scope, c *call) (any, error) {
 		args := []any{v, s.attempt(c.args[1]), s.attempt(c.args[2])}
 		return s.laterOf(showCall(c.name, args))
 	}
-	return nil, fmt.Errorf("the template language function 'if' expects its first parameter to be of type 'boolean'. The provided value "+
-		"is of type '%s'", kindOf(v))
+	return nil, fmt.Errorf("expects its first parameter to be of type 'boolean'. The provided value is of type '%s'", kindOf(v))
 }
 
 // compare orders two numbers, or two texts as .NET's invariant culture does.
@@ -143,7 +141,7 @@ func compare(name string, a, b any) (int, error) {
 	case kindOf(a)&numbers != 0 && kindOf(b)&numbers != 0:
 		return compareNumbers(a, b), nil
 	}
-	return 0, fmt.Errorf("the template language function '%s' expects two numbers or two texts. The provided values are of types '%s' and '%s'",
+	return 0, fmt.Errorf("the template language function '%s' expects two numbers or two texts, not values of types '%s' and '%s'",
 		name, kindOf(a), kindOf(b))
 }
 
@@ -191,9 +189,9 @@ func class(r rune) int {
 
 func lambdaFunctions() []function {
 	return []function{
-		{signature: "lambda(name: string, next?: any...): lambda", does: "a function of an expression: names of its variables, then what it yields",
+		{name: "lambda",
 			nodes: makeLambda},
-		{signature: "lambdaVariables(name: string): any", does: "the value of a variable of a lambda expression", in: inLambda,
+		{name: "lambdaVariables", in: inLambda,
 			eval: func(s *scope, a []any) (any, error) {
 				for i := len(s.bindings) - 1; i >= 0; i-- {
 					if strings.EqualFold(s.bindings[i].name, a[0].(string)) {
@@ -201,31 +199,25 @@ func lambdaFunctions() []function {
 					}
 				}
 				return nil, fmt.Errorf("the template function 'lambdaVariables' is not valid: there is no variable '%s'", a[0])
-			}},
-		{signature: "map(list: array, of: lambda): array", does: "what a function of the element, and its index, yields for each",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := []any{}
-				err := each("map", a, 0, func(_ int, _, v any) error { out = append(out, v); return nil })
-				return out, err
-			}},
-		{signature: "filter(list: array, which: lambda): array", does: "the elements for which a function yields true",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := []any{}
-				err := each("filter", a, kindBool, func(_ int, e, v any) error {
-					if v == true {
-						out = append(out, e)
-					}
-					return nil
-				})
-				return out, err
-			}},
-		{signature: "reduce(list: array, start: any, with: lambda): any", does: "what a function makes of the value so far, each element and its index",
-			eval: reduce},
-		{signature: "sort(list: array, before: lambda): array", does: "the elements in the order of a function that says whether one comes before another",
-			eval: sortList},
-		{signature: "toObject(list: array, key: lambda, value?: lambda): object", does: "an object of the elements, or of a function of them, by key",
-			eval: toObject},
-		{signature: "groupBy(list: array, key: lambda): object", does: "arrays of the elements by key", eval: func(_ *scope, a []any) (any, error) {
+			}}, {name: "map", eval: func(_ *scope, a []any) (any, error) {
+			out := []any{}
+			err := each("map", a, 0, func(_ int, _, v any) error { out = append(out, v); return nil })
+			return out, err
+		}},
+		{name: "filter", eval: func(_ *scope, a []any) (any, error) {
+			out := []any{}
+			err := each("filter", a, kindBool, func(_ int, e, v any) error {
+				if v == true {
+					out = append(out, e)
+				}
+				return nil
+			})
+			return out, err
+		}},
+		{name: "reduce", eval: reduce},
+		{name: "sort", eval: sortList},
+		{name: "toObject", eval: toObject},
+		{name: "groupBy", eval: func(_ *scope, a []any) (any, error) {
 			out := &Object{}
 			err := each("groupBy", a, kindString, func(_ int, e, v any) error {
 				list, _ := out.Get(v.(string))
@@ -235,22 +227,21 @@ func lambdaFunctions() []function {
 			})
 			return out, err
 		}},
-		{signature: "mapValues(of: object, with: lambda): object", does: "an object of what a function yields for each value",
-			eval: func(_ *scope, a []any) (any, error) {
-				out := &Object{}
-				l, err := lambdaOf("mapValues", a[1], 1, 1)
+		{name: "mapValues", eval: func(_ *scope, a []any) (any, error) {
+			out := &Object{}
+			l, err := lambdaOf("mapValues", a[1], 1, 1)
+			if err != nil {
+				return nil, err
+			}
+			for k, v := range a[0].(*Object).All() {
+				w, err := l.apply(v)
 				if err != nil {
 					return nil, err
 				}
-				for k, v := range a[0].(*Object).All() {
-					w, err := l.apply(v)
-					if err != nil {
-						return nil, err
-					}
-					out.Set(k, w)
-				}
-				return out, nil
-			}},
+				out.Set(k, w)
+			}
+			return out, nil
+		}},
 	}
 }
 
@@ -263,7 +254,7 @@ func makeLambda(s *scope, c *call) (any, error) {
 		}
 		name, is := v.(string)
 		if !is {
-			return nil, fmt.Errorf("the template language function 'lambda' expects names of variables to be of type 'String', not '%s'", kindOf(v))
+			return nil, fmt.Errorf("expects names of variables to be texts, not '%s'", kindOf(v))
 		}
 		l.names = append(l.names, name)
 	}

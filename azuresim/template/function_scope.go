@@ -9,39 +9,35 @@ import (
 
 func scopeFunctions() []function {
 	return []function{
-		{signature: "parameters(name: string): any", does: "the value of a parameter", eval: func(s *scope, a []any) (any, error) {
+		{name: "parameters", eval: func(s *scope, a []any) (any, error) {
 			return s.lookUp(s.parameters, "parameter", a[0].(string))
 		}},
-		{signature: "variables(name: string): any", does: "the value of a variable", eval: func(s *scope, a []any) (any, error) {
+		{name: "variables", eval: func(s *scope, a []any) (any, error) {
 			return s.lookUp(s.variables, "variable", a[0].(string))
 		}},
-		{signature: "copyIndex(name?: any, offset?: any): int", does: "the round of a copy loop, from 0 or the offset on", in: inLoop, eval: copyIndex},
-		{signature: "resourceGroup(name?: string, more?: string): object", does: "the group that is deployed to, or the ID and name of another", eval: resourceGroup},
-		{signature: "subscription(id?: string): object", does: "the subscription that is deployed to", eval: subscription},
-		{signature: "tenant(): object", does: "the tenant", eval: func(s *scope, _ []any) (any, error) {
+		{name: "copyIndex", in: inLoop, eval: copyIndex},
+		{name: "resourceGroup", eval: resourceGroup},
+		{name: "subscription", eval: subscription},
+		{name: "tenant", eval: func(s *scope, _ []any) (any, error) {
 			return NewObject("tenantId", s.Tenant, "displayName", "casement (simulated)", "countryCode", "US"), nil
 		}},
-		{signature: "deployment(): object", does: "the deployment", eval: deployment},
-		{signature: "environment(): object", does: "the addresses of the cloud; known when deployed", eval: func(s *scope, _ []any) (any, error) {
+		{name: "deployment", eval: deployment},
+		{name: "environment", eval: func(s *scope, _ []any) (any, error) {
 			return s.givenOr(s.Environment, "environment()")
 		}},
-		{signature: "deployer(): object", does: "who deploys; known when deployed", eval: func(s *scope, _ []any) (any, error) {
+		{name: "deployer", eval: func(s *scope, _ []any) (any, error) {
 			return s.givenOr(s.Deployer, "deployer()")
 		}},
-		{signature: "managementGroup(name?: string): object", does: "refused: the local Azure has no management groups",
-			eval: func(*scope, []any) (any, error) { return nil, errPlace("managementGroup") }},
-		{signature: "resourceId(part: string, next: string, more?: string...): string", does: "the ID of a resource, from a type and names, after a group or a subscription and a group",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
-		{signature: "subscriptionResourceId(part: string, next: string, more?: string...): string", does: "the ID of a resource of a subscription",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
-		{signature: "tenantResourceId(type: string, name: string, more?: string...): string", does: "the ID of a resource of the tenant",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
-		{signature: "managementGroupResourceId(part: string, next: string, more?: string...): string", does: "the ID of a resource of a management group",
-			eval: func(s *scope, a []any) (any, error) { return s.resourceID("managementGroupResourceId", a, 1) }},
-		{signature: "extensionResourceId(scope: string, type: string, name: string, more?: string...): string", does: "the ID of a resource on another one",
-			eval: func(s *scope, a []any) (any, error) {
-				return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
-			}},
+		{name: "managementGroup", eval: func(*scope, []any) (any, error) { return nil, errPlace("managementGroup") }},
+		{name: "resourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
+		{name: "subscriptionResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
+		{name: "tenantResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
+		{name: "managementGroupResourceId", eval: func(s *scope, a []any) (any, error) {
+			return s.resourceID("managementGroupResourceId", a, 1)
+		}},
+		{name: "extensionResourceId", eval: func(s *scope, a []any) (any, error) {
+			return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
+		}},
 	}
 }
 
@@ -75,16 +71,14 @@ func copyIndex(s *scope, a []any) (any, error) {
 		offset, ok = n, ok && is
 	}
 	if !ok {
-		return nil, errors.New("unable to evaluate template language function 'copyIndex': the first parameter should be a string and the " +
-			"second one should be an integer")
+		return nil, errors.New("the first parameter should be a string and the second one should be an integer")
 	}
 	for i := len(s.loops) - 1; i >= 0; i-- {
 		if l := s.loops[i]; name == "" && l.of == loopWhole || name != "" && strings.EqualFold(l.name, name) {
 			return l.index + offset, nil
 		}
 	}
-	return nil, fmt.Errorf("the template language function 'copyIndex' has an invalid argument. The provided copy name '%s' doesn't exist "+
-		"in the resource", name)
+	return nil, fmt.Errorf("has an invalid argument. The provided copy name '%s' doesn't exist in the resource", name)
 }
 
 func resourceGroup(s *scope, a []any) (any, error) {
@@ -110,19 +104,12 @@ func resourceGroup(s *scope, a []any) (any, error) {
 		if tags == nil {
 			tags = &Object{}
 		}
-		for _, p := range []any{"location", s.Location, "tags", tags, "managedBy", nil, "properties", NewObject("provisioningState", "Succeeded")} {
-			o.keys, o.values = appendPair(o.keys, o.values, p)
+		rest := NewObject("location", s.Location, "tags", tags, "managedBy", nil, "properties", NewObject("provisioningState", "Succeeded"))
+		for k, v := range rest.All() {
+			o.Set(k, v)
 		}
 	}
 	return o, nil
-}
-
-// appendPair appends a key, or the value of the last key.
-func appendPair(keys []string, values []any, p any) ([]string, []any) {
-	if len(keys) == len(values) {
-		return append(keys, p.(string)), values
-	}
-	return keys, append(values, p)
 }
 
 func groupID(subscription, group string) string {
@@ -161,7 +148,8 @@ var guids = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{
 func isGUID(s string) bool { return guids.MatchString(s) }
 
 func deployment(s *scope, _ []any) (any, error) {
-	p := NewObject("template", s.template, "templateHash", "", "parameters", &Object{}, "mode", "Incremental", "provisioningState", "Accepted")
+	p := NewObject("template", s.template, "templateHash", "", "parameters", &Object{}, "mode", "Incremental",
+		"provisioningState", "Accepted")
 	o := NewObject("name", s.Deployment, "properties", p)
 	if s.Group == "" {
 		o = NewObject("name", s.Deployment, "location", s.Location, "properties", p)
@@ -249,29 +237,23 @@ type Live interface {
 
 func resourceFunctions() []function {
 	return []function{
-		{signature: "reference(resource: string, version?: string|null, full?: string): object", does: "the properties of a resource, or all of it; known when deployed",
-			eval: reference},
-		{signature: "references(resources: string, full?: string): array", does: "the properties of the resources of a loop; known when deployed",
-			eval: references},
-		{signature: "resourceInfo(resource: string): object", does: "ID, name, type and API version of a resource by symbolic name", eval: resourceInfo},
-		{signature: "pickZones(namespace: string, type: string, location: string, count?: int, offset?: int): array",
-			does: "availability zones; known when deployed, when they are 1, 2 and 3 in every region", eval: pickZones},
-		{signature: "providers(namespace: string, type?: string): object", does: "the API versions of a type; known when deployed",
-			eval: func(*scope, []any) (any, error) { return nil, errLater }},
-		{signature: "toLogicalZone(subscription: string, location: string, zone: string): string", does: "the zone's number; known when deployed",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.live == nil {
-					return nil, errLater
-				}
-				return a[2].(string)[strings.LastIndexByte(a[2].(string), 'z')+1:], nil
-			}},
-		{signature: "toPhysicalZone(subscription: string, location: string, zone: string): string", does: "the zone's name; known when deployed",
-			eval: func(s *scope, a []any) (any, error) {
-				if s.live == nil {
-					return nil, errLater
-				}
-				return a[1].(string) + "-az" + a[2].(string), nil
-			}},
+		{name: "reference", eval: reference},
+		{name: "references", eval: references},
+		{name: "resourceInfo", eval: resourceInfo},
+		{name: "pickZones", eval: pickZones},
+		{name: "providers", eval: func(*scope, []any) (any, error) { return nil, errLater }},
+		{name: "toLogicalZone", eval: func(s *scope, a []any) (any, error) {
+			if s.live == nil {
+				return nil, errLater
+			}
+			return a[2].(string)[strings.LastIndexByte(a[2].(string), 'z')+1:], nil
+		}},
+		{name: "toPhysicalZone", eval: func(s *scope, a []any) (any, error) {
+			if s.live == nil {
+				return nil, errLater
+			}
+			return a[1].(string) + "-az" + a[2].(string), nil
+		}},
 	}
 }
 
@@ -366,14 +348,14 @@ func pickZones(s *scope, a []any) (any, error) {
 	}
 	zones := []any{"1", "2", "3"}
 	if count < 1 || offset < 0 || offset+count > int64(len(zones)) {
-		return nil, fmt.Errorf("the template language function 'pickZones' finds %d zones in %s", len(zones), a[2])
+		return nil, fmt.Errorf("finds %d zones in %s", len(zones), a[2])
 	}
 	return zones[offset : offset+count], nil
 }
 
 // listFunction is any function whose name begins with list.
 func listFunction(name string) *function {
-	f := &function{signature: name + "(resource: string, version?: string|null, body?: any): any", eval: func(s *scope, a []any) (any, error) {
+	f := &function{eval: func(s *scope, a []any) (any, error) {
 		if s.place&placeRuntime == 0 {
 			return nil, errPlace(name)
 		}
@@ -396,6 +378,6 @@ func listFunction(name string) *function {
 		}
 		return s.live.List(name, id, version, body)
 	}}
-	f.read()
+	f.read(name + "(resource: string, version?: string|null, body?: any): any")
 	return f
 }

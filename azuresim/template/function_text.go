@@ -44,42 +44,29 @@ func invariant(s string, to func(rune) rune) string {
 
 func textFunctions() []function {
 	return []function{
-		{signature: "concat(arg?: any...): string|array", does: "texts, integers and booleans joined; or arrays, one after the other", eval: concat},
-		{signature: "toLower(text: string): string", does: "the text in small letters", eval: func(_ *scope, a []any) (any, error) {
-			return invariant(a[0].(string), unicode.ToLower), nil
+		{name: "concat", eval: concat},
+		{name: "toLower", eval: pure(func(a []any) any { return invariant(a[0].(string), unicode.ToLower) })},
+		{name: "toUpper", eval: pure(func(a []any) any { return invariant(a[0].(string), unicode.ToUpper) })},
+		{name: "trim", eval: pure(func(a []any) any { return strings.TrimSpace(a[0].(string)) })},
+		{name: "replace", eval: replace},
+		{name: "substring", eval: substring},
+		{name: "indexOf", eval: func(s *scope, a []any) (any, error) { return indexOf("indexOf", a, false) }},
+		{name: "lastIndexOf", eval: func(s *scope, a []any) (any, error) { return indexOf("lastIndexOf", a, true) }},
+		{name: "startsWith", eval: func(_ *scope, a []any) (any, error) {
+			u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
+			return len(u) >= len(w) && slices.Equal(u[:len(w)], w), nil
 		}},
-		{signature: "toUpper(text: string): string", does: "the text in capital letters", eval: func(_ *scope, a []any) (any, error) {
-			return invariant(a[0].(string), unicode.ToUpper), nil
+		{name: "endsWith", eval: func(_ *scope, a []any) (any, error) {
+			u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
+			return len(u) >= len(w) && slices.Equal(u[len(u)-len(w):], w), nil
 		}},
-		{signature: "trim(text: string): string", does: "the text without white space around it", eval: func(_ *scope, a []any) (any, error) {
-			return strings.TrimSpace(a[0].(string)), nil
-		}},
-		{signature: "replace(text: string, old: string, new: string): string", does: "the text with each old replaced; case counts", eval: replace},
-		{signature: "substring(text: string, start: int, length?: int): string", does: "the part of the text from start", eval: substring},
-		{signature: "indexOf(in: string|array, of: any): int", does: "where of is first, or -1; in texts case does not count, in arrays it does",
-			eval: func(s *scope, a []any) (any, error) { return indexOf("indexOf", a, false) }},
-		{signature: "lastIndexOf(in: string|array, of: any): int", does: "where of is last, or -1",
-			eval: func(s *scope, a []any) (any, error) { return indexOf("lastIndexOf", a, true) }},
-		{signature: "startsWith(text: string, with: string): bool", does: "whether the text begins so; case does not count",
-			eval: func(_ *scope, a []any) (any, error) {
-				u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
-				return len(u) >= len(w) && slices.Equal(u[:len(w)], w), nil
-			}},
-		{signature: "endsWith(text: string, with: string): bool", does: "whether the text ends so; case does not count",
-			eval: func(_ *scope, a []any) (any, error) {
-				u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
-				return len(u) >= len(w) && slices.Equal(u[len(u)-len(w):], w), nil
-			}},
-		{signature: "padLeft(text: string|int, width: int, with?: string): string", does: "the text, filled up from the left to at most 16 characters",
-			eval: padLeft},
-		{signature: "split(text: string, by: string|array): array", does: "the parts of the text between one text, or any of several", eval: split},
-		{signature: "join(list: array, by: string): string", does: "texts, integers and booleans of an array as one text", eval: join},
-		{signature: "format(format: string, arg?: any...): string", does: "a composite format of .NET, in the invariant culture", eval: format},
-		{signature: "uniqueString(text: string...): string", does: "13 letters and digits that follow from the texts, the same as Azure's",
-			eval: func(_ *scope, a []any) (any, error) { return uniqueString(joined(a)), nil }},
-		{signature: "guid(text: string...): string", does: "a UUID of version 5 that follows from the texts, the same as Azure's",
-			eval: func(_ *scope, a []any) (any, error) { return guid(joined(a)), nil }},
-		{signature: "newGuid(): string", does: "a random UUID; in defaults of parameters only", eval: newGUID},
+		{name: "padLeft", eval: padLeft},
+		{name: "split", eval: split},
+		{name: "join", eval: join},
+		{name: "format", eval: format},
+		{name: "uniqueString", eval: func(_ *scope, a []any) (any, error) { return uniqueString(joined(a)), nil }},
+		{name: "guid", eval: func(_ *scope, a []any) (any, error) { return guid(joined(a)), nil }},
+		{name: "newGuid", eval: newGUID},
 	}
 }
 
@@ -111,8 +98,7 @@ func concat(_ *scope, args []any) (any, error) {
 	for _, a := range args {
 		t, ok := plainText(a)
 		if !ok {
-			return nil, errors.New("the provided parameters for language function 'concat' are invalid: either all or none of the " +
-				"parameters must be an array, and others texts, integers or booleans")
+			return nil, errors.New("either all or none of the parameters must be an array, and others texts, integers or booleans")
 		}
 		out.WriteString(t)
 	}
@@ -122,7 +108,7 @@ func concat(_ *scope, args []any) (any, error) {
 func replace(_ *scope, a []any) (any, error) {
 	text, old, with := a[0].(string), a[1].(string), a[2].(string)
 	if old == "" {
-		return nil, errors.New("the template language function 'replace' expects its second parameter to not be null or empty")
+		return nil, errors.New("expects its second parameter to not be null or empty")
 	}
 	if n := strings.Count(text, old); n*len(with) > maxText {
 		return nil, errWork
@@ -134,17 +120,16 @@ func substring(_ *scope, a []any) (any, error) {
 	u, start := units(a[0].(string)), a[1].(int64)
 	switch {
 	case start < 0:
-		return nil, fmt.Errorf("unable to evaluate the template language function 'substring'. The index parameter cannot be less than "+
-			"zero. The index: '%d'", start)
+		return nil, fmt.Errorf("The index parameter cannot be less than zero. The index: '%d'", start)
 	case start > int64(len(u)):
-		return nil, fmt.Errorf("unable to evaluate the template language function 'substring'. The index parameter cannot be larger than "+
+		return nil, fmt.Errorf("The index parameter cannot be larger than "+
 			"the length of the string. The index parameter: '%d', the length of the string parameter: '%d'", start, len(u))
 	case len(a) == 2:
 		return fromUnits(u[start:]), nil
 	}
 	n := a[2].(int64)
 	if n < 0 || n > int64(len(u))-start {
-		return nil, fmt.Errorf("unable to evaluate the template language function 'substring'. The index and length parameters must refer "+
+		return nil, fmt.Errorf("The index and length parameters must refer "+
 			"to a location within the string. The index parameter: '%d', the length parameter: '%d', the length of the string "+
 			"parameter: '%d'", start, n, len(u))
 	}
@@ -188,11 +173,10 @@ func padLeft(_ *scope, a []any) (any, error) {
 	}
 	switch {
 	case width < 1 || width > 16:
-		return nil, fmt.Errorf("unable to evaluate template language function 'padLeft': the second parameter is invalid. Total width "+
+		return nil, fmt.Errorf("the second parameter is invalid. Total width "+
 			"must be a positive integer value and not greater than '16', while '%d' was provided", width)
 	case utf16Len(with) != 1:
-		return nil, fmt.Errorf("unable to evaluate template language function 'padLeft': the third parameter is invalid. The padding "+
-			"character must be a single character, while '%s' was provided", with)
+		return nil, fmt.Errorf("the third parameter is invalid. The padding character must be a single character, while '%s' was provided", with)
 	}
 	return strings.Repeat(with, max(0, int(width)-utf16Len(text))) + text, nil
 }
@@ -206,7 +190,7 @@ func split(_ *scope, a []any) (any, error) {
 		for _, e := range d {
 			t, is := e.(string)
 			if !is {
-				return nil, fmt.Errorf("the template language function 'split' expects its second parameter to be of type 'String or Array "+
+				return nil, fmt.Errorf("expects its second parameter to be of type 'String or Array "+
 					"of Strings'. The array has a value of type '%s'", kindOf(e))
 			}
 			by = append(by, t)
@@ -242,7 +226,7 @@ func join(_ *scope, a []any) (any, error) {
 	for i, v := range a[0].([]any) {
 		t, ok := plainText(v)
 		if !ok {
-			return nil, fmt.Errorf("the template language function 'join' expects its first parameter to be an array only containing "+
+			return nil, fmt.Errorf("expects its first parameter to be an array only containing "+
 				"elements of type(s) 'String, Integer, Boolean'. The provided value contains an element of type '%s' at index %d", kindOf(v), i)
 		}
 		parts = append(parts, t)
@@ -326,7 +310,7 @@ func newGUID(s *scope, _ []any) (any, error) {
 	return s.NewGUID(), nil
 }
 
-// errPlace is the error of a function that is not allowed where it stands.
+// errPlace is the error of a function that is not allowed where it is.
 func errPlace(name string) error {
 	return fmt.Errorf("the template function '%s' is not expected at this location", name)
 }

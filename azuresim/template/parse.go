@@ -30,7 +30,7 @@ const (
 )
 
 // expression returns the text of the expression that a text of a template is. A text that
-// begins with [[ stands for the same text with one bracket.
+// begins with [[ means the same text with one bracket.
 func expression(s string) (text string, is bool) {
 	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' || s[1] == '[' {
 		return "", false
@@ -38,7 +38,7 @@ func expression(s string) (text string, is bool) {
 	return s[1 : len(s)-1], true
 }
 
-// literal returns what a text of a template that is no expression stands for.
+// literal returns what a text of a template that is no expression means.
 func literal(s string) string {
 	if strings.HasPrefix(s, "[[") && strings.HasSuffix(s, "]") {
 		return s[1:]

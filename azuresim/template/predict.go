@@ -85,9 +85,12 @@ func (r *Resource) predicted() (*Object, error) {
 	if r.condition != nil {
 		o.Set("condition", r.condition)
 	}
-	body, err := r.bodyIn(r.scope)
-	if err != nil {
-		return nil, err
+	body := r.body
+	if body == nil || isLater(body) {
+		var err error
+		if body, err = r.bodyIn(r.scope); err != nil {
+			return nil, err
+		}
 	}
 	for k, v := range body.All() {
 		o.Set(k, v)

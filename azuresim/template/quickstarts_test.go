@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // quickstart is one public template with what Azure's engine made of it.
@@ -167,4 +169,17 @@ func (q quickstart) judge(t *testing.T, dir string) string {
 		why = append(why, "got "+l.typ+" "+l.name+" "+string(Encode(bodies[l])))
 	}
 	return strings.Join(why, "\n    ")
+}
+
+// TestDocumentedFunctions holds the page of the functions to their table.
+func TestDocumentedFunctions(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Functions of templates\n\nMade by `make generate` from the table that checks their arguments " +
+		"(`azuresim/template/functions.tsv`). An argument with a question mark may be left out, one with three dots repeated. Functions " +
+		"whose name begins with `list` ask a resource, as `listKeys` does, and are known when it is deployed. What is not here is refused " +
+		"by name before anything is made.\n\n| function | yields |\n|---|---|\n")
+	for signature, does := range Documented() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(signature, "|", `\|`), does)
+	}
+	golden.Compare(t, "../../docs/reference/template-functions.md", []byte(b.String()))
 }

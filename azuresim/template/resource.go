@@ -334,13 +334,6 @@ func withoutTemplate(v any) any {
 	return out
 }
 
-// trace evaluates the body to find what it refers to; nested templates are evaluated in their
-// own time.
-func (r *Resource) trace(s *scope) error {
-	_, err := r.bodyIn(s)
-	return err
-}
-
 // known returns what the template says of a resource that it deploys: the outputs of a nested
 // deployment, or its properties.
 func (r *Resource) known(full bool) (v any, sealed bool, err error) {
@@ -429,10 +422,9 @@ func (r *Resource) inner() (*Template, error) {
 	}
 	s := *r.scope
 	s.place |= placeRuntime | placeCopy
-	if s.level++; s.level > maxLevels {
-		return nil, fmt.Errorf("the nested deployment '%s' lies more than %d levels deep", r.Name, maxLevels)
+	if r.template.level >= maxLevels {
+		return nil, fmt.Errorf("the nested deployment '%s' is more than %d levels deep", r.Name, maxLevels)
 	}
-	defer func() { s.level-- }()
 	if group := r.template.find(r.target.base()); group != nil && r.target.Group != "" && r.target.Location == "" {
 		// The group that it deploys to is one that the template makes.
 		if r.target.Location, err = group.scope.text(group.raw, "location"); err != nil || strings.HasPrefix(r.target.Location, "[") {
@@ -447,7 +439,7 @@ func (r *Resource) inner() (*Template, error) {
 	if !inner {
 		outer = r.scope
 	}
-	r.expanded, err = build(raw, given, r.target, s.run, outer)
+	r.expanded, err = build(raw, given, r.target, s.run, outer, r.template.level+1)
 	if err != nil {
 		return nil, fmt.Errorf("the nested deployment '%s': %w", r.Name, err)
 	}
@@ -469,11 +461,14 @@ func (r *Resource) given(s *scope) (*Object, error) {
 // Source: https://learn.microsoft.com/azure-stack/user/azure-stack-profiles-azure-resource-manager-versions.
 var profiles = map[string]map[string]string{
 	"2018-03-01-hybrid": {"microsoft.compute": "2017-03-30", "microsoft.network": "2017-10-01", "microsoft.storage": "2016-01-01",
-		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2016-06-01", "microsoft.authorization": "2015-07-01", "microsoft.insights": "2015-11-01"},
+		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2016-06-01", "microsoft.authorization": "2015-07-01",
+		"microsoft.insights": "2015-11-01"},
 	"2019-03-01-hybrid": {"microsoft.compute": "2017-12-01", "microsoft.network": "2017-10-01", "microsoft.storage": "2017-10-01",
-		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2018-05-01", "microsoft.authorization": "2016-09-01", "microsoft.insights": "2018-01-01"},
+		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2018-05-01", "microsoft.authorization": "2016-09-01",
+		"microsoft.insights": "2018-01-01"},
 	"2020-09-01-hybrid": {"microsoft.compute": "2020-06-01", "microsoft.network": "2018-11-01", "microsoft.storage": "2019-06-01",
-		"microsoft.keyvault": "2019-09-01", "microsoft.resources": "2019-10-01", "microsoft.authorization": "2016-09-01", "microsoft.insights": "2018-01-01"},
+		"microsoft.keyvault": "2019-09-01", "microsoft.resources": "2019-10-01", "microsoft.authorization": "2016-09-01",
+		"microsoft.insights": "2018-01-01"},
 }
 
 // profileVersion returns the API version of a type in a profile, "" if it has none.

@@ -11,14 +11,17 @@ type schema struct {
 	template *Object
 	def      *Object
 	kind     kind
-	secure   bool
+	// name is the type as answers about deployments spell it.
+	name   string
+	secure bool
 }
 
 // typeNames are the types of parameters and outputs.
-var typeNames = map[string]schema{"string": {kind: kindString}, "securestring": {kind: kindString, secure: true}, "int": {kind: kindInt},
-	"bool": {kind: kindBool}, "object": {kind: kindObject}, "secureobject": {kind: kindObject, secure: true}, "array": {kind: kindArray}}
+var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, "int": {kind: kindInt, name: "Int"},
+	"bool": {kind: kindBool, name: "Bool"}, "object": {kind: kindObject, name: "Object"}, "array": {kind: kindArray, name: "Array"},
+	"securestring": {kind: kindString, name: "SecureString", secure: true}, "secureobject": {kind: kindObject, name: "SecureObject", secure: true}}
 
-// maxReferences bounds how many definitions may stand between a $ref and the type.
+// maxReferences bounds how many definitions may be between a $ref and the type.
 const maxReferences = 32
 
 // typeOf reads a declaration; a $ref takes what it does not say from a definition.
@@ -47,17 +50,10 @@ func typeOf(template, def *Object) (*schema, error) {
 	}
 	s, ok := typeNames[strings.ToLower(merged.Text("type"))]
 	if !ok {
-		return nil, fmt.Errorf("requested value '%s' was not found among the types string, secureString, int, bool, object, secureObject and array",
-			merged.Text("type"))
+		return nil, fmt.Errorf("the type '%s' is none of string, secureString, int, bool, object, secureObject and array", merged.Text("type"))
 	}
 	s.template, s.def = template, merged
 	return &s, nil
-}
-
-// name returns the type as answers about deployments spell it: String for string.
-func (t *schema) name() string {
-	n := t.def.Text("type")
-	return strings.ToUpper(n[:1]) + n[1:]
 }
 
 func (t *schema) nullable() bool {
@@ -226,12 +222,4 @@ func (t *schema) properties(o *Object, place string, bad func(string, ...any) er
 		}
 	}
 	return nil
-}
-
-// keysOf returns the keys; those of a nil object are none.
-func (o *Object) keysOf() []string {
-	if o == nil {
-		return nil
-	}
-	return o.keys
 }

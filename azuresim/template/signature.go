@@ -1,6 +1,7 @@
 package template
 
 import (
+	_ "embed"
 	"fmt"
 	"iter"
 	"slices"
@@ -8,14 +9,16 @@ import (
 	"sync"
 )
 
-// function is one function of the language. Its signature says how many arguments of which types
-// it takes: what is checked, refused and documented comes from it.
+// functionsTSV has the signatures: "substring(text: string, start: int, length?: int): string" for
+// one, and "concat(arg?: any...): string|array" for one whose last argument may be repeated.
+//
+//go:embed functions.tsv
+var functionsTSV string
+
+// function is one function of the language. Its row in the table says how many arguments of which
+// types it takes: what is checked, refused and documented comes from it.
 type function struct {
-	// signature is like "substring(text: string, start: int, length?: int): string"; the last
-	// argument may be repeated: "concat(arg?: any...): string|array".
-	signature string
-	// does says what it yields, for the documentation.
-	does string
+	name string
 	eval func(s *scope, args []any) (any, error)
 	// nodes evaluates arguments by itself, for what does not evaluate all of them.
 	nodes func(s *scope, c *call) (any, error)
@@ -23,9 +26,14 @@ type function struct {
 	takesLater bool
 	in         where
 
-	name     string
-	args     []argument
-	min, max int // max is -1 without a limit
+	signature, does string
+	args            []argument
+	min, max        int // max is -1 without a limit
+}
+
+// pure returns the code of a function that depends on its arguments alone and cannot fail.
+func pure(do func(a []any) any) func(*scope, []any) (any, error) {
+	return func(_ *scope, a []any) (any, error) { return do(a), nil }
 }
 
 // where says where a function is known.
@@ -49,27 +57,31 @@ var table = sync.OnceValue(func() map[string]*function {
 	for _, rows := range [][]function{textFunctions(), convertFunctions(), collectionFunctions(), objectFunctions(), numericFunctions(),
 		logicFunctions(), dateFunctions(), cidrFunctions(), lambdaFunctions(), scopeFunctions(), resourceFunctions()} {
 		for i := range rows {
-			rows[i].read()
 			out[strings.ToLower(rows[i].name)] = &rows[i]
+		}
+	}
+	for line := range strings.Lines(functionsTSV) {
+		if signature, does, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			name, _, _ := strings.Cut(signature, "(")
+			f := out[strings.ToLower(name)]
+			f.does = does
+			f.read(signature)
 		}
 	}
 	return out
 })
 
-// read takes the signature apart. Signatures are written in this package, so that a wrong one is
-// a fault of the program.
-func (f *function) read() {
-	name, rest, ok := strings.Cut(f.signature, "(")
-	list, _, closed := strings.Cut(rest, "): ")
-	if !ok || !closed {
-		panic("template: signature " + f.signature)
-	}
-	f.name = name
+// read takes a signature apart. Signatures are written in this package, so that a wrong one is a
+// fault of the program, which a test finds.
+func (f *function) read(signature string) {
+	name, rest, _ := strings.Cut(signature, "(")
+	list, _, _ := strings.Cut(rest, "): ")
+	f.name, f.signature = name, signature
 	for part := range strings.SplitSeq(list, ", ") {
 		if part == "" {
 			break
 		}
-		arg, types, ok := strings.Cut(part, ": ")
+		arg, types, _ := strings.Cut(part, ": ")
 		types, repeated := strings.CutSuffix(types, "...")
 		arg, optional := strings.CutSuffix(arg, "?")
 		a := argument{name: arg, types: types}
@@ -84,9 +96,6 @@ func (f *function) read() {
 			}) bool {
 				return n.short == t
 			})
-			if i < 0 || !ok {
-				panic("template: signature " + f.signature)
-			}
 			a.kinds |= kindNames[i].kind
 		}
 		f.args = append(f.args, a)

@@ -3,7 +3,6 @@ package template
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +46,7 @@ type Template struct {
 	loops     map[string][]*Resource
 	evaluated *Object
 	busy      bool
+	level     int // how many deployments it is in
 }
 
 // Parameter is a parameter's declared type and value.
@@ -70,7 +70,7 @@ const (
 // copies and dependencies; nested deployments are expanded as well. Its errors are mistakes in
 // the template or its parameters.
 func New(template, given *Object, c Context) (*Template, error) {
-	t, err := build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil)
+	t, err := build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +79,13 @@ func New(template, given *Object, c Context) (*Template, error) {
 
 // build expands one template. outer is the scope that the expressions of a nested deployment are
 // evaluated in, if it is not that of its own.
-func build(template, given *Object, c *Context, r *run, outer *scope) (*Template, error) {
+func build(template, given *Object, c *Context, r *run, outer *scope, level int) (*Template, error) {
 	for _, key := range []string{"$schema", "contentVersion", "resources"} {
 		if _, ok := template.Get(key); !ok {
 			return nil, fmt.Errorf("required property '%s' not found in the template", key)
 		}
 	}
-	t := &Template{Context: c, outputs: template.Object("outputs"), byID: map[string]*Resource{}, byName: map[string]*Resource{},
+	t := &Template{Context: c, level: level, outputs: template.Object("outputs"), byID: map[string]*Resource{}, byName: map[string]*Resource{},
 		loops: map[string][]*Resource{}}
 	for _, key := range []string{"imports", "extensions"} {
 		if template.Object(key).Len() > 0 {
@@ -145,7 +145,7 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 	for name := range given.All() {
 		if _, ok := declared.Get(name); !ok {
 			return fmt.Errorf("the following parameters were supplied, but do not correspond to any parameters defined in the template: "+
-				"'%s'. The parameters defined in the template are: '%s'", name, declared.keysListOr())
+				"'%s'. The parameters defined in the template are: '%s'", name, declared.keysList())
 		}
 	}
 	for name, d := range declared.All() {
@@ -172,7 +172,7 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 		if typ.secure {
 			v = nil
 		}
-		t.Parameters = append(t.Parameters, Parameter{name, typ.name(), v})
+		t.Parameters = append(t.Parameters, Parameter{name, typ.name, v})
 	}
 	for _, l := range s.variables.All() {
 		if _, err := s.force(l.(*lazy)); err != nil {
@@ -180,13 +180,6 @@ func (t *Template) declare(s *scope, given *Object) (err error) {
 		}
 	}
 	return nil
-}
-
-func (o *Object) keysListOr() string {
-	if o == nil {
-		return ""
-	}
-	return o.keysList()
 }
 
 // parameter returns a parameter, to be evaluated.
@@ -210,7 +203,7 @@ func (s *scope) parameter(name string, def, given *Object) (*lazy, error) {
 			if err := typ.check(v, place); err != nil {
 				return nil, err
 			}
-			if typ.secure && s.HideSecrets && s.level == 0 {
+			if typ.secure && s.HideSecrets && s.resources.level == 0 {
 				return later{text: "parameters(" + showValue(name) + ")"}, nil
 			}
 			return v, nil
@@ -297,7 +290,7 @@ func (t *Template) expandAll(template *Object) error {
 			return err
 		}
 	}
-	if n := len(t.Resources); n > maxResources && t.scope.level == 0 {
+	if n := len(t.Resources); n > maxResources && t.level == 0 {
 		t.problem("the template has %d resources, more than the limit of %d", n, maxResources)
 	}
 	return nil
@@ -383,140 +376,6 @@ func (t *Template) find(name string) *Resource {
 // loop returns the resources of a copy loop.
 func (t *Template) loop(name string) []*Resource { return t.loops[strings.ToLower(name)] }
 
-// order notes what each resource depends on, and refuses duplicates and circles.
-func (t *Template) order() error {
-	seen := map[string]bool{}
-	for _, r := range t.Resources {
-		if r.Existing || r.skipped {
-			continue
-		}
-		if lower := strings.ToLower(r.ID); seen[lower] {
-			t.problem("the resource '%s' is defined multiple times in the template", r.ID)
-		} else {
-			seen[lower] = true
-		}
-	}
-	for _, r := range t.Resources {
-		if err := t.depend(r); err != nil {
-			return fmt.Errorf("the template resource '%s' is not valid: %w", r.Name, err)
-		}
-	}
-	t.sort()
-	return nil
-}
-
-// depend finds what one resource depends on: its parent, dependsOn, and what it refers to.
-func (t *Template) depend(r *Resource) error {
-	on := map[*Resource]bool{}
-	add := func(d *Resource) {
-		if d != r {
-			on[d] = true
-		}
-	}
-	for _, d := range r.after {
-		add(d)
-	}
-	if r.parent != nil {
-		add(r.parent)
-	}
-	raw, ok := r.raw.Get("dependsOn")
-	list, isList := raw.([]any)
-	if ok && !isList && raw != nil {
-		v, err := r.scope.value(raw)
-		if list, isList = v.([]any); err != nil || !isList {
-			return errors.Join(errors.New("'dependsOn' is no array"), err)
-		}
-	}
-	for _, e := range list {
-		v, err := r.scope.value(e)
-		if err != nil {
-			return err
-		}
-		name, is := v.(string)
-		if !is {
-			if isLater(v) || v == nil {
-				continue
-			}
-			return fmt.Errorf("'dependsOn' has a value of type '%s'; it has names and IDs", kindOf(v))
-		}
-		found := t.loop(name)
-		if one := t.find(name); one != nil && len(found) == 0 {
-			found = []*Resource{one}
-			if one == r {
-				t.problem("circular dependency detected on resource: '%s'", r.ID)
-			}
-		}
-		if _, empty := t.loops[strings.ToLower(name)]; len(found) == 0 && !empty {
-			t.problem("the resource '%s' is not defined in the template", name)
-		}
-		for _, d := range found {
-			add(d)
-		}
-	}
-	if !r.skipped && !r.Existing {
-		s := *r.scope
-		s.seen = add
-		if err := r.trace(&s); err != nil {
-			return err
-		}
-	}
-	r.on = slices.DeleteFunc(slices.Clone(t.Resources), func(d *Resource) bool { return !on[d] })
-	return nil
-}
-
-// sort orders the resources so that each comes after those that it depends on.
-func (t *Template) sort() {
-	const (
-		open = iota
-		busy
-		done
-	)
-	state := map[*Resource]int{}
-	var out []*Resource
-	var visit func(r *Resource)
-	visit = func(r *Resource) {
-		state[r] = busy
-		for _, d := range r.on {
-			switch state[d] {
-			case open:
-				visit(d)
-			case busy:
-				t.problem("circular dependency detected on resources: '%s', '%s'", d.ID, r.ID)
-			}
-		}
-		state[r] = done
-		out = append(out, r)
-	}
-	for _, r := range t.Resources {
-		if state[r] == open {
-			visit(r)
-		}
-	}
-	t.Resources = out
-	for _, r := range out {
-		ids := map[string]bool{}
-		through(r, func(d *Resource) { ids[d.ID] = true }, map[*Resource]bool{})
-		delete(ids, r.ID)
-		r.DependsOn = slices.Sorted(maps.Keys(ids))
-	}
-}
-
-// through calls f for what r waits for: resources that are not deployed stand for those that they
-// depend on.
-func through(r *Resource, f func(*Resource), visited map[*Resource]bool) {
-	for _, d := range r.on {
-		if visited[d] {
-			continue
-		}
-		visited[d] = true
-		if d.Deployed() {
-			f(d)
-		} else {
-			through(d, f, visited)
-		}
-	}
-}
-
 // nested expands the nested deployments that nothing referred to.
 func (t *Template) nested() error {
 	for _, r := range t.Resources {
@@ -571,7 +430,7 @@ func (t *Template) output(name string, def *Object, live Live) (o Output, ok boo
 	if err != nil {
 		return o, false, fmt.Errorf("the template %s: %w", place, err)
 	}
-	o = Output{Name: name, Type: typ.name(), Secure: typ.secure}
+	o = Output{Name: name, Type: typ.name, Secure: typ.secure}
 	if c, has := def.Get("condition"); has {
 		v, err := s.value(c)
 		if err != nil || v == false {

@@ -133,7 +133,15 @@ func (o *Object) All() iter.Seq2[string, any] {
 }
 
 // keysList returns the keys, as messages list them.
-func (o *Object) keysList() string { return strings.Join(o.keys, ", ") }
+func (o *Object) keysList() string { return strings.Join(o.keysOf(), ", ") }
+
+// keysOf returns the keys; those of a nil object are none.
+func (o *Object) keysOf() []string {
+	if o == nil {
+		return nil
+	}
+	return o.keys
+}
 
 // later is a value that is known when a resource is deployed only: the text of the expression
 // that yields it, with what is known put in. known is what the template itself says of it, for
@@ -213,7 +221,7 @@ func kindOf(v any) kind {
 	return kindAny // known later
 }
 
-// equal compares as equals does: types are told apart, texts by their letters, objects without
+// equal compares as equals does: types differ, texts by their letters, objects without
 // regard to order.
 func equal(a, b any) bool {
 	switch a := a.(type) {
@@ -394,4 +402,10 @@ func Of(v any) any {
 		return o
 	}
 	return v
+}
+
+// tooLarge reports an integer of more than 64 bits.
+func tooLarge(v any) bool {
+	_, is := v.(*big.Int)
+	return is
 }

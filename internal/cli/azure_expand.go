@@ -46,8 +46,8 @@ NAME.parameters.json beside it. Exit codes: 0 all expand, 1 some are refused.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.parameters, "parameters", "", "a file of parameters")
-	f.StringVar(&o.subscription, "subscription-id", "00000000-0000-0000-0000-0000000000a1", "the subscription (default that of the local Azure)")
-	f.StringVar(&o.tenant, "tenant-id", "00000000-0000-0000-0000-0000000000a0", "the tenant (default that of the local Azure)")
+	f.StringVar(&o.subscription, "subscription-id", "00000000-0000-0000-0000-0000000000a1", "the subscription")
+	f.StringVar(&o.tenant, "tenant-id", "00000000-0000-0000-0000-0000000000a0", "the tenant")
 	f.StringVar(&o.group, "resource-group", "rg1", "the resource group that the template is deployed to")
 	f.StringVar(&o.location, "location", "westeurope", "the group's location, or that of a deployment to a subscription")
 	f.StringVar(&o.deploymentName, "deployment-name", "dep1", "the name of the deployment")
@@ -105,7 +105,7 @@ func refusals(all []expansion) error {
 	for _, x := range all {
 		switch {
 		case x.Error != "":
-			out = append(out, fmt.Errorf("%s: %s", x.File, x.Error))
+			out = append(out, errors.New(x.Error)) // which names the file
 		case len(x.Diagnostics) > 0:
 			out = append(out, fmt.Errorf("%s: %s", x.File, x.Diagnostics[0].Message))
 		}
@@ -150,7 +150,8 @@ func templatesBelow(dir string) (files []string, err error) {
 			return err
 		}
 		if data, err := readTemplate(path, nil); err == nil {
-			if o, err := template.DecodeObject(data); err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
+			o, err := template.DecodeObject(data)
+			if err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
 				files = append(files, path)
 			}
 		}

@@ -36,15 +36,17 @@ func expandWith(t *testing.T, files map[string]string, args ...string) (string, 
 }
 
 func TestExpand(t *testing.T) {
-	files := map[string]string{"main.json": expandTemplate, "main.parameters.json": `{"parameters": {"name": {"value": "w"}, "secret": {"value": "hidden"}}}`,
-		"flat.json": `{"name": "flat"}`, "bad.json": strings.Replace(expandTemplate, "[reference", "[nope", 1), "main.bicep": "x"}
+	bad := strings.NewReplacer("[reference", "[nope", `"name": {"type": "string"}`, `"name": {"type": "string", "defaultValue": "n"}`)
+	files := map[string]string{"main.json": expandTemplate, "flat.json": `{"name": "flat"}`, "bad.json": bad.Replace(expandTemplate),
+		"main.parameters.json": `{"parameters": {"name": {"value": "w"}, "secret": {"value": "hidden"}}}`, "main.bicep": "x"}
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 		err  string
 	}{
-		"with parameters":   {[]string{"main.json", "--parameters", "main.parameters.json"}, `"name": "w"`, "'x' is not defined"},
-		"a flat file":       {[]string{"main.json", "--parameters", "flat.json", "--resource-group", "other"}, "resourceGroups/other/providers", "'x' is not defined"},
+		"with parameters": {[]string{"main.json", "--parameters", "main.parameters.json"}, `"name": "w"`, "'x' is not defined"},
+		"a flat file": {[]string{"main.json", "--parameters", "flat.json", "--resource-group", "other"},
+			"resourceGroups/other/providers", "'x' is not defined"},
 		"as a table":        {[]string{"main.json", "--parameters", "flat.json", "-o", "table"}, "Contoso.Things/widgets", "'x' is not defined"},
 		"nothing given":     {[]string{"main.json"}, "", "'name' is not provided"},
 		"from a pipe":       {[]string{"-"}, "", "'name' is not provided"},
@@ -78,7 +80,8 @@ func TestExpand(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &got)
 	}
-	if err != nil || len(got.PredictedResources) != 1 || got.PredictedResources[0].Properties.Later != "Y" || got.Diagnostics == nil || got.Outputs["id"] == nil {
+	if err != nil || len(got.PredictedResources) != 1 || got.PredictedResources[0].Properties.Later != "Y" ||
+		got.Diagnostics == nil || got.Outputs["id"] == nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

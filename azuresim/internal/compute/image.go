@@ -102,6 +102,9 @@ func built(version string) bool {
 // exact version.
 func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	ref := value.Sub(value.Props(d.Body), "storageProfile", "imageReference")
+	if vhd := value.Str(value.Props(d.Body), "storageProfile", "osDisk", "image", "uri"); ref == nil && vhd != "" {
+		return nil // an image of one's own, a blob of a storage account: what it holds is not known here
+	}
 	if ref == nil {
 		return invalid("imageReference", "Required parameter 'imageReference' is missing (null).")
 	}

@@ -216,8 +216,8 @@ func (c *Request) Reply(status int, body any) {
 	_, _ = c.Writer.Write(data)
 }
 
-// Text reads the request's body.
-func (c *Request) Text() ([]byte, *Error) {
+// BodyText reads the body of a request.
+func BodyText(c *Request) ([]byte, *Error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.HTTP.Body, MaxBody))
 	if err != nil {
 		return nil, Refuse(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The request is larger than %d bytes.", MaxBody)
@@ -227,7 +227,7 @@ func (c *Request) Text() ([]byte, *Error) {
 
 // Body parses the request's body as a JSON object; an empty body is {}.
 func (c *Request) Body() (value.Object, *Error) {
-	data, e := c.Text()
+	data, e := BodyText(c)
 	if e != nil {
 		return nil, e
 	}

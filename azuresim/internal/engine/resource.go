@@ -419,7 +419,8 @@ func asError(e *Error) error {
 // find them without regard to it.
 var spellings = func() map[string]string {
 	out := map[string]string{}
-	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod", "ipConfigurations",
+	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod",
+		"ipConfigurations",
 		"frontendIPConfigurations", "frontendIPConfiguration", "loadBalancerBackendAddressPools", "networkSecurityGroup", "dnsSettings",
 		"addressPrefix", "addressPrefixes", "addressSpace", "domainNameLabel", "hardwareProfile", "vmSize", "storageProfile", "osProfile",
 		"networkProfile", "imageReference", "adminUsername", "adminPassword", "computerName", "createOption"} {
@@ -428,7 +429,8 @@ var spellings = func() map[string]string {
 	return out
 }()
 
-// respell gives fields the case in which they are read here.
+// respell gives fields the case in which they are read here. Keys of tags and settings are their
+// owner's own.
 func respell(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -437,7 +439,9 @@ func respell(v any) {
 		}
 	case value.Object:
 		for k, e := range v {
-			respell(e)
+			if k != "tags" && k != "settings" && k != "protectedSettings" {
+				respell(e)
+			}
 			if n := spellings[value.Lower(k)]; n != "" && n != k && v[n] == nil {
 				v[n] = e
 				delete(v, k)

@@ -183,7 +183,8 @@ func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r *
 }
 
 // send sends a request as a deployment does.
-func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (*http.Response, error) {
+func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (
+	*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "https://localhost"+to.Escaped()+"?api-version="+version, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func send(ctx context.Context, s *engine.Server, method string, to engine.ID, ve
 	return engine.RoundTrip(s, req)
 }
 
-// madeBy returns the IDs of the resources that a resource of a template stands for.
+// madeBy returns the IDs of the resources that a resource of a template has made.
 func madeBy(s *engine.Server, r *template.Resource) []string {
 	if !r.IsDeployment() {
 		return []string{r.ID}

@@ -46,10 +46,10 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 }
 
 // answerDeployment answers the list of a deployment's operations, which has no
-// provider in its path.
+// provider in its path but for deployments to a subscription.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 	id := c.Id
-	if id.Namespace != "" || len(id.Types) != 2 || len(id.Names) != 1 ||
+	if id.Namespace != "" && value.Lower(id.Namespace) != value.Lower(resourcesSpace) || len(id.Types) != 2 || len(id.Names) != 1 ||
 		value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" ||
 		c.HTTP.Method != http.MethodGet {
 		return false, nil
@@ -76,8 +76,11 @@ func exportTemplate(c *engine.Request, id engine.ID) *engine.Error {
 	if d == nil {
 		return errDeploymentNotFound(id)
 	}
-	text, _ := d.Hidden["template"].(string)
-	c.Reply(http.StatusOK, value.Object{"template": json.RawMessage(text)})
+	kept := d.Hidden["template"] // an object, if an earlier version kept it
+	if text, is := kept.(string); is {
+		kept = json.RawMessage(text)
+	}
+	c.Reply(http.StatusOK, value.Object{"template": kept})
 	return nil
 }
 
@@ -112,7 +115,7 @@ type request struct {
 
 // readRequest reads the body of a request about a deployment.
 func readRequest(c *engine.Request) (*request, *engine.Error) {
-	data, e := c.Text()
+	data, e := engine.BodyText(c)
 	if e != nil {
 		return nil, e
 	}
@@ -124,7 +127,8 @@ func readRequest(c *engine.Request) (*request, *engine.Error) {
 	if link := p.Object("templateLink"); link != nil || p.Object("parametersLink") != nil {
 		return nil, engine.ErrUnsupported("templates by link: nothing leaves this machine")
 	}
-	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"), location: body.Text("location"), body: body}
+	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"),
+		location: body.Text("location"), body: body}
 	if r.template == nil {
 		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid: properties.template is missing.")
 	}
@@ -197,13 +201,14 @@ func environment() *template.Object {
 		"portal", "https://portal.azure.com", "resourceManager", "https://management.azure.com/",
 		"authentication", template.NewObject("loginEndpoint", "https://login.microsoftonline.com/", "tenant", "common",
 			"audiences", []any{"https://management.core.windows.net/", "https://management.azure.com/"}, "identityProvider", "AAD"),
-		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net", "sqlServerHostname", ".database.windows.net",
+		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net",
+			"sqlServerHostname", ".database.windows.net",
 			"acrLoginServer", ".azurecr.io", "azureDatalakeStoreFileSystem", "azuredatalakestore.net"))
 }
 
 // deploymentContext returns where a template is deployed to. What changes from call to call
-// follows from the seed and the time of the request, so that a deployment that is taken up again
-// makes the same names.
+// follows from the seed and the time of the request, so that a deployment that resumes makes the
+// same names.
 func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now time.Time) template.Context {
 	made := 0
 	c := template.Context{

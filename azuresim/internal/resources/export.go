@@ -31,7 +31,7 @@ func exportGroup(c *engine.Request) *engine.Error {
 			d := t.Doc(rec)
 			k := t.Server.Registry.TypeOf(d.Type)
 			if k == nil || d.Type == typeDeployment || k.Untracked && d.Parsed.Scope == nil || k.Remains || value.Str(d.Body, "managedBy") != "" ||
-				len(wanted) > 0 && !slices.Contains(wanted, "*") && !slices.ContainsFunc(wanted, func(w string) bool { return value.Lower(w) == d.Key() }) {
+				len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return w == "*" || value.Lower(w) == d.Key() }) {
 				continue
 			}
 			docs[d.Key()] = d

@@ -56,7 +56,8 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 	if e != nil {
 		return e
 	}
-	c.Reply(http.StatusOK, value.Object{"status": engine.StatusSucceeded, "properties": value.Object{"correlationId": c.Server.GUID(), "changes": changes}})
+	c.Reply(http.StatusOK, value.Object{"status": engine.StatusSucceeded,
+		"properties": value.Object{"correlationId": c.Server.GUID(), "changes": changes}})
 	return nil
 }
 
@@ -167,7 +168,8 @@ func difference(path string, before, after any, there bool) []any {
 			return nil
 		}
 	case string:
-		if b, is := before.(string); is && (strings.EqualFold(a, b) || strings.HasSuffix(path, "location") && engine.Region(a) == engine.Region(b)) {
+		b, is := before.(string)
+		if is && (strings.EqualFold(a, b) || strings.HasSuffix(path, "location") && engine.Region(a) == engine.Region(b)) {
 			return nil
 		}
 	}

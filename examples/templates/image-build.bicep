@@ -1,0 +1,106 @@
+// What Packer does with Azure: a VM, a script that runs in it, and a gallery for the image that it becomes.
+@description('Names begin with it.')
+@maxLength(9)
+param name string = 'build'
+@secure()
+param adminPassword string = 'P-${newGuid()}'
+param allowedFrom string = '10.0.0.0/8'
+param gallery string = 'images'
+param script string = 'powershell -Command "New-Item -ItemType Directory C:\\build"'
+param location string = resourceGroup().location
+
+resource nsg 'Microsoft.Network/networkSecurityGroups@2023-09-01' = {
+  name: '${name}-nsg'
+  location: location
+  properties: {
+    securityRules: [
+      {
+        name: 'rdp'
+        properties: {
+          priority: 100
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefix: allowedFrom
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '3389'
+        }
+      }
+    ]
+  }
+}
+
+resource vnet 'Microsoft.Network/virtualNetworks@2023-09-01' = {
+  name: '${name}-vnet'
+  location: location
+  properties: {
+    addressSpace: { addressPrefixes: ['10.0.0.0/16'] }
+    subnets: [
+      {
+        name: 'default'
+        properties: {
+          addressPrefix: cidrSubnet('10.0.0.0/16', 24, 0)
+          networkSecurityGroup: { id: nsg.id }
+        }
+      }
+    ]
+  }
+}
+
+resource nic 'Microsoft.Network/networkInterfaces@2023-09-01' = {
+  name: '${name}-nic'
+  location: location
+  properties: {
+    ipConfigurations: [
+      { name: 'ip', properties: { subnet: { id: '${vnet.id}/subnets/default' } } }
+    ]
+  }
+}
+
+resource vm 'Microsoft.Compute/virtualMachines@2024-03-01' = {
+  name: name
+  location: location
+  properties: {
+    hardwareProfile: { vmSize: 'Standard_D2s_v3' }
+    osProfile: { computerName: name, adminUsername: 'casement', adminPassword: adminPassword }
+    storageProfile: {
+      imageReference: { publisher: 'MicrosoftWindowsServer', offer: 'WindowsServer', sku: '2022-datacenter-g2', version: 'latest' }
+      osDisk: { createOption: 'FromImage' }
+    }
+    networkProfile: { networkInterfaces: [{ id: nic.id }] }
+  }
+}
+
+resource provision 'Microsoft.Compute/virtualMachines/extensions@2024-03-01' = {
+  parent: vm
+  name: 'provision'
+  location: location
+  properties: {
+    publisher: 'Microsoft.Compute'
+    type: 'CustomScriptExtension'
+    typeHandlerVersion: '1.10'
+    autoUpgradeMinorVersion: true
+    settings: { commandToExecute: script }
+  }
+}
+
+resource images 'Microsoft.Compute/galleries@2023-07-03' = {
+  name: gallery
+  location: location
+  properties: {}
+}
+
+resource node 'Microsoft.Compute/galleries/images@2023-07-03' = {
+  parent: images
+  name: 'windows-node'
+  location: location
+  properties: {
+    osType: 'Windows'
+    osState: 'Generalized'
+    hyperVGeneration: 'V2'
+    identifier: { publisher: 'casement', offer: 'nodes', sku: '2022' }
+  }
+}
+
+output image string = node.id
