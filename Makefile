@@ -42,7 +42,7 @@ demo: build ## From nothing to a Windows cluster that serves a page
 	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
 recording: build ## Run the demo and write docs/demo.svg, the recording that the README shows
-	PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
+	CASEMENT_DEMO_KUBECONFIG="$$HOME/demo.kubeconfig" PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
 
 down: ## End the local plane and delete its state
 	bin/casement down --purge

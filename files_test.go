@@ -13,11 +13,9 @@ import (
 // fileUsers are the files of the simulator that open files of this computer themselves, with what these are. A path that
 // a guest has a say in is opened by internal/guestfs alone.
 var fileUsers = map[string]string{
-	"azuresim/azuresim.go":                     "the state directory",
 	"azuresim/internal/engine/damage.go":       "the store of the local Azure",
 	"azuresim/internal/engine/keep.go":         "the state directory",
 	"azuresim/internal/engine/serve.go":        "the authority of the local Azure",
-	"azuresim/internal/engine/server.go":       "the state directory",
 	"internal/sim/domain/domain.go":            "the directory service of the plane",
 	"internal/sim/fabric/address.go":           "the addresses of the plane",
 	"internal/sim/fabric/egress.go":            "a socket in the state directory",

@@ -78,11 +78,15 @@ func record(title, file string, command []string) error {
 	return os.WriteFile(file, picture(title, lines), 0o644)
 }
 
-// read returns the lines of a text as they come, each at most as wide as the picture.
+// read returns the lines of a text as they come, each at most as wide as the picture, with ~ for the home folder.
 func read(from io.Reader, now func() time.Duration) (lines []line, err error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
 	scan := bufio.NewScanner(from)
 	for scan.Scan() {
-		text := []rune(escape.ReplaceAllString(scan.Text(), ""))
+		text := []rune(strings.ReplaceAll(escape.ReplaceAllString(scan.Text(), ""), home, "~"))
 		if len(text) > columns {
 			text = append(text[:columns-1], '…')
 		}
