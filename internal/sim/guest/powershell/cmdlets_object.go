@@ -239,7 +239,7 @@ func getRandom(c *call) error {
 	return c.emit(int64(low) + c.random(int64(high-low)))
 }
 
-func isNumber(v any) bool { _, ok := v.(int64); return ok }
+func isNumber(v any) bool { _, _, ok := wholeOf(v); return ok }
 
 func getDate(c *call) error {
 	t := c.now()

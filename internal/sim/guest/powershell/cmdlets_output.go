@@ -6,11 +6,13 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
 		each: func(c *call, v any) error { return c.emit(v) }},
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
-		run: writeHost, each: func(c *call, v any) error { return c.host6(text(v) + "\r\n") }},
+		run: writeHost, each: func(c *call, v any) error { c.given["object"] = v; return writeHostLine(c) }},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
-	{name: "Write-Warning", parameters: "Message:0", run: writeStream("WARNING: ", "warningpreference", 3)},
-	{name: "Write-Verbose", parameters: "Message:0", run: writeStream("VERBOSE: ", "verbosepreference", 4)},
-	{name: "Write-Debug", parameters: "Message:0", run: writeStream("DEBUG: ", "debugpreference", 5)},
+	{name: "Write-Warning", parameters: "Message|Msg:0", run: writeStream("warningpreference", 3)},
+	{name: "Write-Verbose", parameters: "Message|Msg:0", run: writeStream("verbosepreference", 4)},
+	{name: "Write-Debug", parameters: "Message|Msg:0", run: writeStream("debugpreference", 5)},
+	{name: "Write-Progress", parameters: "Activity:0~ Status:1~ Id:2~ PercentComplete~ SecondsRemaining~ CurrentOperation~ ParentId~ " +
+		"Completed?~ SourceId~", run: func(*call) error { return nil }},
 	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ " +
 		"CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
@@ -46,19 +48,14 @@ func writeOutput(c *call) error {
 	return each(c.given["inputobject"], c.emit)
 }
 
-// host6 writes to the console, which is stream 6.
-func (r *run) host6(s string) error {
-	if to := r.redirected[6]; to != nil {
-		return to(strings.TrimSuffix(s, "\r\n"))
-	}
-	r.print(r.session.Stdout, s)
-	return r.ctx.Err()
-}
-
 func writeHost(c *call) error {
-	if c.piped && !c.has("object") {
+	if c.piped {
 		return nil
 	}
+	return writeHostLine(c)
+}
+
+func writeHostLine(c *call) error {
 	separator := " "
 	if c.has("separator") {
 		separator = c.textOf("separator")
@@ -77,89 +74,123 @@ func writeHost(c *call) error {
 		}
 		parts = append(parts, s)
 	}
-	line := strings.Join(parts, separator)
+	message := strings.Join(parts, separator)
+	line := message
 	if !c.is("nonewline") {
 		line += "\r\n"
 	}
 	if err := c.take(len(line)); err != nil {
 		return err
 	}
-	return c.host6(line)
+	c.keepOwn(6, message)
+	data := system("System.Management.Automation.HostInformationMessage", nil, "Message", message, "NoNewLine", c.is("nonewline"), "text", message)
+	return c.inform(data, c.wanted("informationpreference") != "ignore", line)
 }
 
 func writeInformation(c *call) error {
-	if to := c.redirected[6]; to != nil {
-		return to(c.given["messagedata"])
+	data := c.given["messagedata"]
+	action := c.wanted("informationpreference")
+	if action == "stop" {
+		return broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
+			"variable \"InformationPreference\" or common parameter is set to Stop: %s", text(data))
 	}
-	if c.preference("informationpreference") == "continue" {
-		return c.host6(c.textOf("messagedata") + "\r\n")
+	if action == "ignore" {
+		return nil
 	}
-	return nil
+	c.keepOwn(6, data)
+	return c.inform(data, action == "continue", text(data)+"\r\n")
 }
 
-func writeStream(mark, preference string, stream int) func(*call) error {
+// wanted is the action of a preference, or of the common parameter for it.
+func (c *call) wanted(preference string) string {
+	if v, ok := c.common.preferences[preference]; ok {
+		return strings.ToLower(text(v))
+	}
+	return c.preference(preference)
+}
+
+// keepOwn puts a record into the cmdlet's own variable of a common parameter.
+func (c *call) keepOwn(stream int, v any) {
+	if a := c.common.kept[stream]; a != nil {
+		a.items = append(a.items, v)
+	}
+}
+
+func writeStream(preference string, stream int) func(*call) error {
 	return func(c *call) error {
-		for _, v := range append(c.input, list(c.given["message"])...) {
-			action := c.preference(preference)
-			if c.verbose == true && stream == 4 {
-				action = "continue"
+		messages := c.input
+		if c.has("message") {
+			messages = append(messages, c.given["message"])
+		}
+		for _, v := range messages {
+			action := c.wanted(preference)
+			if own, ok := c.common.preferences["verbosepreference"]; ok && stream == 4 {
+				action = strings.ToLower(text(own))
 			}
-			switch action {
-			case "silentlycontinue", "ignore":
-				continue
-			case "stop":
-				f := broken("ActionPreferenceStopException", "ActionPreferenceStop",
-					"The running command stopped because the preference variable is set to Stop: %s", text(v))
-				f.ends = true
-				return f
+			message := text(v)
+			if action != "silentlycontinue" && action != "ignore" {
+				c.keepOwn(stream, system(streamKinds[stream].kind, nil, "Message", message, "text", message))
 			}
-			if to := c.redirected[stream]; to != nil {
-				if err := to(text(v)); err != nil {
-					return err
-				}
-				continue
+			if err := c.note(stream, message, action); err != nil {
+				return err
 			}
-			c.print(c.session.Stdout, mark+text(v)+"\r\n")
 		}
 		return nil
 	}
 }
 
 // warn writes a warning of a cmdlet's own.
-func (c *call) warn(message string) error {
-	c.given["message"] = message
-	c.input = nil
-	return writeStream("WARNING: ", "warningpreference", 3)(c)
-}
+func (c *call) warn(message string) error { return c.note(3, message, c.wanted("warningpreference")) }
 
+// writeError is Write-Error: a message, an exception or a record becomes an error of the caller.
 func writeError(c *call) error {
-	messages := append(c.input, list(c.given["message"])...)
-	if v, ok := c.given["exception"].(exception); ok {
-		f := &failure{exception: v, id: v.kind, command: "Write-Error"}
-		if len(messages) > 0 {
-			f.exception.message = text(messages[0])
-		}
-		return c.fault(f)
+	messages := c.input
+	if c.has("message") {
+		messages = append(messages, c.given["message"])
 	}
+	caller := c.invoked()
 	if f, ok := c.given["errorrecord"].(*failure); ok {
 		copied := *f
-		copied.quiet = false
+		copied.quiet, copied.ends, copied.whole = false, false, true
+		copied.command = "Write-Error"
+		if !strings.Contains(copied.id, ",") {
+			copied.id += "," + caller
+		}
 		return c.fault(&copied)
 	}
+	if len(messages) == 0 && c.has("exception") {
+		messages = []any{nil}
+	}
 	for _, v := range messages {
-		if f, ok := v.(*failure); ok {
-			copied := *f
-			if err := c.fault(&copied); err != nil {
-				return err
-			}
-			continue
-		}
 		f := broken("Microsoft.PowerShell.Commands.WriteErrorException", "Microsoft.PowerShell.Commands.WriteErrorException", "%s", text(v))
+		switch e := c.given["exception"].(type) {
+		case exception:
+			f.exception, f.id = e, e.kind
+			if v != nil {
+				f.details = text(v)
+			}
+		case nil:
+			if old, ok := v.(*failure); ok {
+				f = old
+			}
+		default:
+			return lacking("-Exception of Write-Error with %s", kindOf(e))
+		}
 		if c.has("errorid") {
 			f.id = c.textOf("errorid")
 		}
-		f.command = c.invoked()
-		f.target = c.given["targetobject"]
+		if c.has("category") {
+			m, err := toEnumeration("management.automation.errorcategory", c.given["category"])
+			if err != nil {
+				return err
+			}
+			f.category = text(m)
+		}
+		f.command, f.target, f.whole = "Write-Error", c.given["targetobject"], true
+		if caller != "" && !strings.Contains(f.id, ",") {
+			f.id += "," + caller
+		}
+		f.invoked = caller
 		if err := c.fault(f); err != nil {
 			return err
 		}
@@ -167,12 +198,18 @@ func writeError(c *call) error {
 	return nil
 }
 
-// invoked returns the script or command that Write-Error speaks for.
+// invoked returns the function or the script that Write-Error speaks for.
 func (c *call) invoked() string {
-	if c.file != "" {
-		return c.file
+	if v := c.find("myinvocation").valueOr(); v != nil {
+		if o, ok := v.(*object); ok {
+			command, _ := o.get("MyCommand")
+			if o, ok := command.(*object); ok {
+				name, _ := o.get("Name")
+				return text(name)
+			}
+		}
 	}
-	return "Write-Error"
+	return base(c.file)
 }
 
 func showStart(c *call) error { c.state = &printer{r: c.run}; return nil }

@@ -308,7 +308,7 @@ func (c *call) registryValue(old machine.Value, there bool) (machine.Value, erro
 	}
 	if kind == "" {
 		switch given.(type) {
-		case int64:
+		case int64, sized:
 			kind = "DWord"
 		case *array:
 			kind = "MultiString"

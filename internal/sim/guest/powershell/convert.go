@@ -1,8 +1,9 @@
 package powershell
 
 import (
-	"fmt"
+	"encoding/hex"
 	"math"
+	"math/big"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -37,8 +38,9 @@ var typeNames = map[string]string{
 	"securestring":                       "System.Security.SecureString",
 	"security.securestring":              "System.Security.SecureString",
 	"net.servicepointmanager":            "System.Net.ServicePointManager", "valuetype": "System.ValueType",
-	"text.stringbuilder": "System.Text.StringBuilder",
-	"console":            "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
+	"text.stringbuilder": "System.Text.StringBuilder", "ref": "System.Management.Automation.PSReference",
+	"uint": "System.UInt32", "ulong": "System.UInt64", "ushort": "System.UInt16", "short": "System.Int16", "sbyte": "System.SByte",
+	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
 	"diagnostics.stopwatch":   "System.Diagnostics.Stopwatch",
 	"collections.idictionary": "System.Collections.IDictionary",
 	"io.fileinfo":             kindFile, "io.directoryinfo": kindDirectory,
@@ -59,13 +61,41 @@ func typeName(name string) string {
 	if full, ok := typeNames[name]; ok {
 		return full
 	}
+	if full, ok := properNames[name]; ok {
+		return full
+	}
+	if full, ok := properEnumerations[name]; ok {
+		return full
+	}
+	if generic, _, ok := strings.Cut(name, "["); ok && strings.HasPrefix(name, "collections.generic.") {
+		return typeName(generic) + map[bool]string{true: "`2", false: "`1"}[strings.HasSuffix(generic, "dictionary")]
+	}
 	return name
 }
 
+// cannot is the failure of a conversion that PowerShell does not know.
 func cannot(v any, kind string) error {
-	return broken("RuntimeException", "ConvertToFinalInvalidCastException",
-		"Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
+	return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"%s\".",
+		text(v), kindOf(v), typeName(kind))
 }
+
+// uncast is a failed cast.
+func uncast(id, format string, a ...any) *failure {
+	f := broken("RuntimeException", id, format, a...)
+	f.category = "InvalidArgument"
+	f.exception.inner = &exception{kind: "System.Management.Automation.PSInvalidCastException", message: f.exception.message}
+	return f
+}
+
+// unread is the failure of a conversion in which a method of .NET throws.
+func unread(id string, v any, kind, why string) error {
+	return uncast(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), typeName(kind), why)
+}
+
+const (
+	parseThrew   = "InvalidCastParseTargetInvocation"
+	cultureThrew = "InvalidCastParseTargetInvocationWithFormatProvider"
+)
 
 // convert returns a cast to a type in lower case.
 func (r *run) convert(kind string, v any) (any, error) {
@@ -81,15 +111,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return r.text(a.items[0])
 		}
 		return r.text(v)
-	case "int", "int32", "long", "int64", "int16", "uint16", "uint32", "uint64", "byte", "sbyte":
+	case "int", "int32", "long", "int64", "int16", "uint16", "uint32", "uint64", "byte", "sbyte", "uint", "ulong", "ushort", "short":
 		return r.bounded(kind, v)
-	case "double", "float", "single", "decimal":
+	case "decimal":
+		return toDecimal(v)
+	case "double", "float", "single":
 		return toFloat(kind, v)
 	case "bool", "boolean", "switch", "management.automation.switchparameter":
 		if s, ok := v.(string); ok && kind == "switch" {
 			return nil, cannot(s, kind)
 		}
 		return truth(v), nil
+	case "ref", "management.automation.psreference":
+		return nil, lacking("[ref] of a value")
 	case "char":
 		return toChar(v)
 	case "datetime":
@@ -97,12 +131,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "timespan":
 		return toSpan(v)
 	case "guid":
-		if s := strings.ToLower(strings.Trim(text(v), "{}")); len(s) == 36 && strings.Count(s, "-") == 4 {
-			return guid(s), nil
-		}
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocation", "Cannot convert value \"%s\" "+
-			"to type \"System.Guid\". Error: \"Guid should contain 32 digits with 4 dashes "+
-			"(xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).\"", text(v))
+		return toGUID(text(v))
 	case "version":
 		return toVersion(text(v))
 	case "array":
@@ -147,6 +176,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if isType(v, kind) {
 		return v, nil
 	}
+	if _, ok := enumerationTypes[kind]; ok && v != nil {
+		return toEnumeration(kind, v)
+	}
 	if strings.Contains(kind, "generic.list[") {
 		a := newArray(append([]any(nil), list(v)...)...)
 		a.kind = "System.Collections.Generic.List`1"
@@ -170,6 +202,7 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	if s, ok := v.(string); ok && kind == "char" {
 		out := newArray()
+		out.kind = "Char[]"
 		for _, c := range s {
 			out.items = append(out.items, char(c))
 		}
@@ -177,7 +210,11 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	out := newArray()
 	out.kind = typeName(kind) + "[]"
-	for _, item := range list(v) {
+	items := list(v)
+	if h, ok := v.(*hashtable); ok {
+		items = []any{h}
+	}
+	for _, item := range items {
 		c, err := r.convert(kind, item)
 		if err != nil {
 			return nil, err
@@ -187,7 +224,7 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	if kind == "byte" {
 		data := make([]byte, len(out.items))
 		for i, item := range out.items {
-			n, _ := item.(int64)
+			n, _, _ := wholeOf(item)
 			data[i] = byte(n)
 		}
 		return data, nil
@@ -198,25 +235,63 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 var ranges = map[string][2]float64{
 	"int": {math.MinInt32, math.MaxInt32}, "int32": {math.MinInt32, math.MaxInt32},
 	"int16": {math.MinInt16, math.MaxInt16}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32},
-	"byte": {0, 255}, "sbyte": {-128, 127},
+	"byte": {0, 255}, "sbyte": {-128, 127}, "uint": {0, math.MaxUint32}, "ushort": {0, math.MaxUint16},
+	"short": {math.MinInt16, math.MaxInt16},
 }
 
 // bounded converts to an integer of a size. Halves go to the even neighbour.
 func (r *run) bounded(kind string, v any) (any, error) {
-	n, err := r.integer(v)
-	if err != nil {
-		if f := failed(err); f != nil {
-			f.exception.message = fmt.Sprintf("Cannot convert value \"%s\" to type \"%s\". Error: \"Input "+
-				"string was not in a correct format.\"", text(v), typeName(kind))
+	if s, ok := v.(string); ok && kind == "uint64" {
+		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err == nil {
+			return sized{"UInt64", int64(n)}, nil
 		}
+	}
+	n, err := r.integer(v)
+	if failed(err) != nil {
+		if _, isText := v.(string); isText {
+			return nil, unread("InvalidCastFromStringToInteger", v, kind, "Input string was not in a correct format.")
+		}
+		return nil, cannot(v, kind)
+	} else if err != nil {
 		return nil, err
 	}
 	if bounds, ok := ranges[kind]; ok && (float64(n) < bounds[0] || float64(n) > bounds[1]) {
-		return nil, broken("RuntimeException", "InvalidCastIConvertible",
-			"Cannot convert value \"%s\" to type \"%s\". Error: \"Value was either too large or too small for an %s.\"",
-			text(v), typeName(kind), strings.TrimPrefix(typeName(kind), "System."))
+		id := "InvalidCastIConvertible"
+		if _, isText := v.(string); isText {
+			id = "InvalidCastFromStringToInteger"
+		}
+		return nil, unread(id, v, kind, "Value was either too large or too small for an "+limitName(kind)+".")
 	}
-	return n, nil
+	return sizedOf(strings.TrimPrefix(typeName(kind), "System."), n), nil
+}
+
+// limitName is how the messages of .NET call a type of whole numbers.
+func limitName(kind string) string {
+	switch kind {
+	case "byte":
+		return "unsigned byte"
+	case "sbyte":
+		return "signed byte"
+	}
+	return strings.TrimPrefix(typeName(kind), "System.")
+}
+
+func toDecimal(v any) (any, error) {
+	switch n := v.(type) {
+	case nil:
+		return decimal{new(big.Int), 0}, nil
+	case string:
+		if d, ok := parseDecimal(strings.ReplaceAll(n, ",", "")); ok {
+			return d, nil
+		}
+	case bool, char, enumMember:
+		f, _ := float(v)
+		v = int64(f)
+	}
+	if d, ok := decimalOf(v); ok {
+		return d, nil
+	}
+	return toFloat("decimal", v)
 }
 
 func (r *run) integer(v any) (int64, error) {
@@ -230,6 +305,14 @@ func (r *run) integer(v any) (int64, error) {
 	switch n := n.(type) {
 	case int64:
 		return n, nil
+	case sized:
+		return n.n, nil
+	case decimal:
+		whole := n.round(0).n
+		if !whole.IsInt64() {
+			return 0, cannot(v, "int64")
+		}
+		return whole.Int64(), nil
 	case float64:
 		if math.IsNaN(n) || math.Abs(n) >= 1<<63 {
 			return 0, cannot(v, "int64")
@@ -245,9 +328,10 @@ func toFloat(kind string, v any) (any, error) {
 	}
 	f, ok := float(v)
 	if !ok {
-		return nil, broken("RuntimeException", "InvalidCastFromStringToDoubleOrSingle",
-			"Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"",
-			text(v), typeName(kind))
+		if _, isText := v.(string); !isText {
+			return nil, cannot(v, kind)
+		}
+		return nil, unread("InvalidCastFromStringToDoubleOrSingle", v, kind, "Input string was not in a correct format.")
 	}
 	return f, nil
 }
@@ -280,6 +364,8 @@ func toChar(v any) (any, error) {
 	switch v := v.(type) {
 	case char:
 		return v, nil
+	case sized:
+		return toChar(v.n)
 	case int64:
 		if v >= 0 && v <= 0xffff {
 			return char(v), nil
@@ -288,6 +374,7 @@ func toChar(v any) (any, error) {
 		if runes := []rune(v); len(runes) == 1 {
 			return char(runes[0]), nil
 		}
+		return nil, unread(parseThrew, v, "char", "String must be exactly one character long.")
 	}
 	return nil, cannot(v, "char")
 }
@@ -304,8 +391,10 @@ func toTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case time.Time:
 		return v, nil
+	case sized:
+		return toTime(v.n)
 	case int64:
-		return time.Time{}.Add(time.Duration(v) * 100), nil
+		return fromTicks(v), nil
 	case string:
 		for _, form := range timeForms {
 			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
@@ -313,40 +402,89 @@ func toTime(v any) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
-		"convert value \"%s\" to type \"System.DateTime\". Error: \"String was not recognized as a valid "+
-		"DateTime.\"", text(v))
+	if _, isText := v.(string); !isText {
+		return time.Time{}, cannot(v, "datetime")
+	}
+	return time.Time{}, unread(cultureThrew, v, "datetime", "String was not recognized as a valid DateTime.")
 }
 
 func toSpan(v any) (time.Duration, error) {
 	switch v := v.(type) {
 	case time.Duration:
 		return v, nil
+	case sized:
+		return toSpan(v.n)
 	case int64:
 		return time.Duration(v) * 100, nil
+	case float64:
+		return time.Duration(v) * 100, nil
 	case string:
-		days, rest, ok := strings.Cut(v, ".")
-		if !ok || !strings.Contains(rest, ":") {
-			days, rest = "0", v
+		if d, ok := parseSpan(v); ok {
+			return d, nil
 		}
-		if parts := strings.Split(rest, ":"); len(parts) == 2 || len(parts) == 3 {
-			total, scale := 0.0, []float64{3600, 60, 1}
-			for i, part := range parts {
-				n, err := strconv.ParseFloat(part, 64)
-				if err != nil {
-					return 0, cannot(v, "timespan")
-				}
-				total += n * scale[i]
-			}
-			d, err := strconv.ParseFloat(days, 64)
-			if err == nil {
-				return time.Duration((total + d*86400) * float64(time.Second)), nil
-			}
-		} else if n, err := strconv.Atoi(v); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
+		return 0, unread(cultureThrew, v, "timespan", "String '"+v+"' was not recognized as a valid TimeSpan.")
 	}
 	return 0, cannot(v, "timespan")
+}
+
+// parseSpan reads [-][d.]hh:mm[:ss[.fffffff]] or days.
+func parseSpan(s string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	sign := time.Duration(1)
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		s, sign = rest, -1
+	}
+	if n, err := strconv.ParseUint(s, 10, 24); err == nil {
+		return sign * time.Duration(n) * 24 * time.Hour, true
+	}
+	days, rest := uint64(0), s
+	if head, tail, ok := strings.Cut(s, "."); ok && strings.Contains(tail, ":") {
+		n, err := strconv.ParseUint(head, 10, 24)
+		if err != nil {
+			return 0, false
+		}
+		days, rest = n, tail
+	}
+	parts := strings.Split(rest, ":")
+	if len(parts) < 2 || len(parts) > 4 {
+		return 0, false
+	}
+	if len(parts) == 4 {
+		n, err := strconv.ParseUint(parts[0], 10, 24)
+		if err != nil {
+			return 0, false
+		}
+		days, parts = n, parts[1:]
+	}
+	total := time.Duration(days) * 24 * time.Hour
+	for i, part := range parts {
+		whole, fraction, _ := strings.Cut(part, ".")
+		n, err := strconv.ParseUint(whole, 10, 8)
+		if err != nil || n > []uint64{23, 59, 59}[i] || fraction != "" && (i != 2 || len(fraction) > 7) {
+			return 0, false
+		}
+		total += time.Duration(n) * []time.Duration{time.Hour, time.Minute, time.Second}[i]
+		if fraction != "" {
+			n, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 32)
+			if err != nil {
+				return 0, false
+			}
+			total += time.Duration(n)
+		}
+	}
+	return sign * total, true
+}
+
+// toGUID reads 32 hexadecimal digits, with or without dashes and braces.
+func toGUID(s string) (any, error) {
+	digits := strings.ToLower(strings.Trim(strings.TrimSpace(s), "{}()"))
+	if len(digits) == 36 && strings.Count(digits, "-") == 4 {
+		digits = strings.ReplaceAll(digits, "-", "")
+	}
+	if _, err := hex.DecodeString(digits); err != nil || len(digits) != 32 {
+		return nil, unread(cultureThrew, s, "guid", "Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).")
+	}
+	return guid(digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]), nil
 }
 
 // toVersion reads two to four numbers.
@@ -355,14 +493,14 @@ func toVersion(s string) (any, error) {
 	o := system("System.Version", nil)
 	names := []string{"Major", "Minor", "Build", "Revision"}
 	if len(parts) < 2 || len(parts) > 4 {
-		return nil, cannot(s, "version")
+		return nil, unread(parseThrew, s, "version", "Version string portion was too short or too long.\r\nParameter name: input")
 	}
 	for i, name := range names {
 		n := int64(-1)
 		if i < len(parts) {
 			v, err := strconv.ParseUint(parts[i], 10, 31)
 			if err != nil {
-				return nil, cannot(s, "version")
+				return nil, unread(parseThrew, s, "version", "Input string was not in a correct format.")
 			}
 			n = int64(v)
 		}
@@ -402,9 +540,7 @@ func orderVersions(a, b string) int {
 func toAddress(v any) (any, error) {
 	a, err := netip.ParseAddr(text(v))
 	if err != nil {
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
-			"convert value \"%s\" to type \"System.Net.IPAddress\". Error: \"An invalid IP address was "+
-			"specified.\"", text(v))
+		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}
 	family := "InterNetwork"
 	if a.Is6() {

@@ -32,7 +32,7 @@ func (r *run) raw(n node) (any, error) {
 	case parenthesis:
 		return r.value(n.body)
 	case scriptBlock:
-		return function{body: n.body, text: n.text, source: r.source, file: r.file}, nil
+		return function{body: n.body, text: n.text, source: r.source, file: r.file, home: r.scope.home}, nil
 	case typeLiteral:
 		if err := known(n.name); err != nil {
 			return nil, err
@@ -334,8 +334,7 @@ func (r *run) putIndex(t index, v any) error {
 			i += int64(len(of.items))
 		}
 		if i < 0 || i >= int64(len(of.items)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
-				"Index was outside the bounds of the array.")
+			return outOfRange()
 		}
 		of.items[i] = v
 		return nil
@@ -349,8 +348,7 @@ func (r *run) putIndex(t index, v any) error {
 			return err
 		}
 		if i < 0 || i >= int64(len(of)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
-				"Index was outside the bounds of the array.")
+			return outOfRange()
 		}
 		of[i] = byte(n)
 		return nil
@@ -430,23 +428,26 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 		}
 	case []byte:
 		if at, ok := pick(len(o)); ok {
-			return int64(o[at]), true, nil
+			return sized{"Byte", int64(o[at])}, true, nil
 		}
 	case *array:
 		if at, ok := pick(len(o.items)); ok {
 			return o.items[at], true, nil
 		}
-	case int64, float64, bool, guid, version, function, time_:
-		return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
-	default:
-		if i == 0 {
+	default: // every value is a list of itself (about_Arrays)
+		if i == 0 || i == -1 {
 			return of, true, nil
 		}
-		if o, ok := of.(*object); ok && o.closed {
-			return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
-		}
+	}
+	if r.strictness() >= 3 {
+		return nil, false, outOfRange()
 	}
 	return nil, false, nil
+}
+
+func outOfRange() error {
+	return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
+		"Index was outside the bounds of the array.")
 }
 
 // known refuses types that the simulation has not.
@@ -455,7 +456,10 @@ func known(name string) error {
 		strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
 		return nil
 	}
-	if enumerations[name] {
+	if _, ok := enumerationTypes[name]; ok {
+		return nil
+	}
+	if _, ok := properNames[name]; ok {
 		return nil
 	}
 	for _, table := range []map[string]bool{settings, values} {

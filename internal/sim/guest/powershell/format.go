@@ -84,7 +84,7 @@ func (r *run) formatOne(v any, spec string) (any, error) {
 		return dateFormat(v, spec)
 	case time.Duration:
 		return spanFormat(v, spec)
-	case int64, float64, bool:
+	case int64, float64, bool, sized, decimal:
 		if _, isBool := v.(bool); isBool {
 			return r.text(v)
 		}
@@ -113,7 +113,7 @@ func numberFormat(v any, spec string) (any, error) {
 			return customNumber(f, spec)
 		}
 	}
-	n, isInt := v.(int64)
+	n, _, isInt := wholeOf(v)
 	switch letter {
 	case 'n':
 		return grouped(f, or(digits, 2)), nil

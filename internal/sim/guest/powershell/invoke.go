@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,8 @@ type argumentValue struct {
 	text string
 	// bare is set for values without quotes.
 	bare bool
+	// splatted is set for what @name gives.
+	splatted bool
 	// glued is set for values that follow their parameter without a blank.
 	glued bool
 }
@@ -56,19 +59,29 @@ func (r *run) pipeline(p pipeline, out sink) error {
 		}
 	}
 	err := r.feed(p.stages[0], next)
-	if stop, ok := errors.AsType[stopSignal](err); ok {
-		found := false
-		for _, s := range stages {
-			found = found || s == stop.owner
+	for i := 1; ; i++ {
+		if owner := stopped(err, stages); owner > 0 {
+			i, err = max(i, owner), nil // what is before it does not go on
 		}
-		if found {
-			err = nil
+		if err != nil || i >= len(stages) {
+			return err
 		}
-	}
-	for i := 1; i < len(stages) && err == nil; i++ {
 		err = r.located(stages[i].end(), p.stages[i])
 	}
-	return err
+}
+
+// stopped returns which stage of a pipeline needs no more input, or 0.
+func stopped(err error, stages []stage) int {
+	stop, ok := errors.AsType[stopSignal](err)
+	if !ok {
+		return 0
+	}
+	return max(slices.IndexFunc(stages, func(s stage) bool {
+		if rs, ok := s.(*redirectedStage); ok {
+			s = rs.inner
+		}
+		return s == stop.owner
+	}), 0)
 }
 
 // feed runs the first stage of a pipeline.
@@ -166,7 +179,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 		low, name = strings.ToLower(target), target
 	}
 	if f, ok := r.function(low); ok {
-		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: name}, nil
 	}
 	if cmd := cmdlets[low]; cmd != nil {
 		return r.bind(cmd, args, out, piped, c)
@@ -433,7 +446,11 @@ func (s *fileStage) end() error {
 	r.scope.vars["pscommandpath"] = &cell{value: s.file}
 	r.scope.vars["myinvocation"] = &cell{value: r.invocation(s.file)}
 	r.ok = true
-	err = r.body(body, function{name: s.file, body: body, source: s.content, file: s.file}, s.args, s.input, s.out)
+	input := s.input
+	if s.piped && input == nil {
+		input = []any{}
+	}
+	err = r.body(function{name: s.file, body: body, source: s.content, file: s.file, home: r.scope.home}, s.args, input, s.out)
 	switch e := err.(type) {
 	case exitSignal:
 		r.lastExit, r.ok = int64(e.code), e.code == 0

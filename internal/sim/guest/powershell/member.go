@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -74,11 +75,7 @@ func (r *run) property(of any, name string) (any, error) {
 	}
 	switch o := of.(type) {
 	case nil:
-		if r.strict() {
-			return nil, broken("RuntimeException", "PropertyNotFoundStrict",
-				"The property '%s' cannot be found on this object. Verify that the property exists.", name)
-		}
-		return nil, nil
+		return r.noProperty(name)
 	case *hashtable:
 		return r.hashProperty(o, name)
 	case *object:
@@ -108,7 +105,7 @@ func (r *run) property(of any, name string) (any, error) {
 	case *failure:
 		return r.failureProperty(o, name, low)
 	case exception:
-		return exceptionProperty(o, name, low)
+		return exceptionProperty(r, o, name, low)
 	case typeValue:
 		switch low {
 		case "name":
@@ -129,11 +126,10 @@ func (r *run) property(of any, name string) (any, error) {
 	case function, version:
 		return nil, lacking("the property %s of %s", name, kindOf(of))
 	}
-	if r.strict() {
-		return nil, broken("RuntimeException", "PropertyNotFoundStrict",
-			"The property '%s' cannot be found on this object. Verify that the property exists.", name)
+	if known, ok := realMembers()[strings.ToLower(kindOf(of))]; ok && strings.Contains(known, " "+low+" ") {
+		return nil, lacking("the property %s of %s", name, kindOf(of))
 	}
-	return nil, nil
+	return r.noProperty(name)
 }
 
 // common returns the properties that every value has.
@@ -187,10 +183,12 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 			out.items = append(out.items, v)
 		}
 		return out, nil
+	case "isreadonly", "isfixedsize", "issynchronized":
+		return false, nil
 	case "length":
 		return int64(1), nil
 	}
-	return nil, nil
+	return r.noProperty(name)
 }
 
 // listProperty reads a property of each item.
@@ -253,7 +251,7 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 	}
 	switch low {
 	case "dayofweek":
-		return t.Weekday().String(), nil
+		return enumerationOf("dayofweek", int64(t.Weekday())), nil
 	case "date":
 		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC), nil
 	case "ticks":
@@ -262,6 +260,12 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, nil
 	}
 	return nil, lacking("the property %s of dates", name)
+}
+
+// fromTicks is the time of a count of ticks.
+func fromTicks(n int64) time.Time {
+	const unix = 621355968000000000
+	return time.Unix((n-unix)/1e7, (n-unix)%1e7*100).UTC()
 }
 
 // ticks are tenths of microseconds since the year one.
@@ -301,37 +305,99 @@ func spanProperty(d time.Duration, name, low string) (any, error) {
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	switch low {
 	case "exception":
-		return f.exception, nil
+		e := f.exception
+		e.record = f
+		return e, nil
 	case "errordetails":
 		if f.details == "" {
 			return nil, nil
 		}
-		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "text", f.details), nil
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", "", "text", f.details), nil
 	case "fullyqualifiederrorid":
 		return f.id, nil
 	case "targetobject":
 		return f.target, nil
 	case "scriptstacktrace":
-		where := f.script
-		if where == "" {
-			where = "<No file>"
-		}
-		return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line), nil
+		return f.trace(), nil
 	case "categoryinfo":
-		return system("System.Management.Automation.ErrorCategoryInfo", nil, "Activity", f.command, "Reason",
-			f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:], "TargetName", text(f.target)), nil
+		return f.categoryInfo(), nil
 	case "invocationinfo":
 		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
-			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage",
-			fmt.Sprintf("At line:%d char:%d", f.line, f.column),
-			"InvocationName", f.command, "MyCommand", f.command), nil
-	case "message":
-		return nil, nil
+			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", strings.TrimSuffix(f.position(), "\r\n"),
+			"InvocationName", cmp.Or(f.invoked, f.command), "Line", f.source,
+			"MyCommand", system(kindCommand, nil, "Name", f.command, "text", f.command)), nil
+	case "pipelineiterationinfo":
+		return newArray(), nil
 	}
-	return nil, lacking("the property %s of error records", name)
+	return r.noProperty(name)
 }
 
-func exceptionProperty(e exception, name, low string) (any, error) {
+func (f *failure) trace() string {
+	where := f.script
+	if where == "" {
+		where = "<No file>"
+	}
+	return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line)
+}
+
+// categoryInfo is what kind of error it is. Most follow from the exception's class.
+func (f *failure) categoryInfo() *object {
+	short := f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:]
+	category := f.category
+	if category == "" {
+		category = categories[short]
+	}
+	if category == "" && strings.HasPrefix(f.id, "CommandNotFound") {
+		category = "ObjectNotFound"
+	}
+	if category == "" {
+		switch {
+		case f.exception.inner != nil || f.command != "" && short == "WriteErrorException":
+			category = "NotSpecified"
+		case short == "RuntimeException":
+			category = "InvalidOperation"
+		case f.command == "":
+			category = "OperationStopped"
+		default:
+			category = "NotSpecified"
+		}
+	}
+	target, kind := "", ""
+	if f.target != nil {
+		target, kind = text(f.target), kindOf(f.target)
+		kind = kind[strings.LastIndexByte(kind, '.')+1:]
+	}
+	shown := target
+	if len([]rune(shown)) > 40 {
+		runes := []rune(shown)
+		shown = string(runes[:20]) + "..." + string(runes[len(runes)-17:])
+	}
+	activity := f.command
+	if strings.EqualFold(short, "CommandNotFoundException") && !strings.Contains(f.id, "GetCommand") {
+		activity = ""
+	}
+	value, _ := toEnumeration("management.automation.errorcategory", category)
+	return system("System.Management.Automation.ErrorCategoryInfo", nil, "Category", value, "Activity", activity, "Reason", short,
+		"TargetName", target, "TargetType", kind, "text", fmt.Sprintf("%s: (%s:%s) [%s], %s", category, shown, kind, activity, short))
+}
+
+// categories are those of exceptions that always have the same one.
+var categories = map[string]string{
+	"ItemNotFoundException": "ObjectNotFound", "CommandNotFoundException": "ObjectNotFound", "DriveNotFoundException": "ObjectNotFound",
+	"ProviderNotFoundException": "ObjectNotFound", "ParameterBindingException": "InvalidArgument",
+	"ParameterBindingValidationException": "InvalidData", "ParameterBindingArgumentTransformationException": "InvalidData",
+	"SessionStateUnauthorizedAccessException": "WriteError", "UnauthorizedAccessException": "PermissionDenied",
+	"ProcessCommandException": "ObjectNotFound", "ServiceCommandException": "ObjectNotFound",
+	"DirectoryNotFoundException": "ObjectNotFound", "ActionPreferenceStopException": "OperationStopped",
+	"FileNotFoundException": "ObjectNotFound", "ParseException": "ParserError", "MethodInvocationException": "NotSpecified",
+}
+
+func exceptionProperty(r *run, e exception, name, low string) (any, error) {
+	if e.more != nil {
+		if v, ok := e.more.get(low); ok {
+			return v, nil
+		}
+	}
 	switch low {
 	case "message":
 		return e.message, nil
@@ -340,12 +406,28 @@ func exceptionProperty(e exception, name, low string) (any, error) {
 			return nil, nil
 		}
 		return *e.inner, nil
-	case "response":
-		return nil, nil
 	case "hresult":
 		return int64(-2146233088), nil
-	case "stacktrace", "source", "targetsite", "data", "helplink":
+	case "errorrecord":
+		if e.record != nil && strings.HasPrefix(e.kind, "System.Management.Automation.") {
+			return e.record, nil
+		}
+		return nil, nil
+	case "data":
+		return newHash(), nil
+	case "helplink":
+		return nil, nil
+	case "stacktrace", "source", "targetsite":
 		return nil, lacking("the property %s of exceptions", name)
+	}
+	return r.noProperty(name)
+}
+
+// noProperty is what a property is that a value does not have.
+func (r *run) noProperty(name string) (any, error) {
+	if r.strictness() >= 2 {
+		return nil, broken("PropertyNotFoundException", "PropertyNotFoundStrict",
+			"The property '%s' cannot be found on this object. Verify that the property exists.", name)
 	}
 	return nil, nil
 }
@@ -428,7 +510,7 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 // groupItem returns a group of a match, by number or name, or a match by number.
 func (r *run) groupItem(o *object, by any) (any, bool, error) {
 	items, _ := o.get("items")
-	if n, ok := by.(int64); ok {
+	if n, _, ok := wholeOf(by); ok {
 		a := list(items)
 		if n >= 0 && n < int64(len(a)) {
 			return a[n], true, nil

@@ -46,15 +46,20 @@ func (r *run) owner(n node, static bool) (any, error) {
 // methodError words what a method of .NET throws as PowerShell does.
 func methodError(err error, name string, args int) error {
 	f := failed(err)
-	if f == nil || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") {
+	if f == nil || f.line != 0 || f.ends || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") &&
+		!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
+	return wrapped(f, name, args)
+}
+
+// wrapped puts an exception of a method of .NET into the one that PowerShell throws for it.
+func wrapped(f *failure, name string, args int) *failure {
 	inner := f.exception
 	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException",
 		message: "Exception calling \"" + name + "\" with \"" + text(int64(args)) + "\" argument(s): \"" + inner.message + "\"",
 		inner:   &inner}
 	f.id = inner.kind[strings.LastIndexByte(inner.kind, '.')+1:]
-	f.exception.kind = inner.kind // catch [System.IO.IOException] sees what is within
 	return f
 }
 
@@ -132,7 +137,14 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 	case "invoke", "invokereturnasis":
 		items, err := r.gather(func(out sink) error { return r.callFunction(f, values, nil, out) })
 		return single(items), err
-	case "getnewclosure":
+	case "getnewclosure": // a module of its own, with a copy of the caller's variables
+		own := newScope(r.global)
+		own.home, own.script = own, true
+		for name, c := range r.scope.vars {
+			copied := *c
+			own.vars[name] = &copied
+		}
+		f.home = own
 		return f, nil
 	}
 	return nil, lacking("the method %s of script blocks", name)
@@ -286,7 +298,7 @@ func (r *run) replaceText(s string, args []any) (any, error) {
 func (r *run) splitText(s string, args []any) (any, error) {
 	set, most, drop := "", -1, false
 	for i, a := range args {
-		switch v := a.(type) {
+		switch v := bare(a).(type) {
 		case int64:
 			if i > 0 {
 				most = int(v)

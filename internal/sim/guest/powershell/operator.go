@@ -136,6 +136,16 @@ func equal(left, right any, exact bool) bool {
 		return sameText(string(rune(l)), text(right), exact)
 	case bool:
 		return l == truth(right)
+	case enumMember:
+		if s, ok := right.(string); ok {
+			return sameText(l.name, s, false)
+		}
+		y, ok := float(right)
+		return ok && float64(l.n) == y
+	case sized, decimal:
+		y, ok := float(right)
+		x, _ := float(left)
+		return right != nil && ok && x == y
 	case int64, float64:
 		if right == nil {
 			return false
@@ -192,7 +202,14 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		return cmp.Compare(l, y), err
 	case version:
 		return orderVersions(string(l), text(right)), nil
-	case int64, float64, bool:
+	case int64, float64, bool, sized, decimal, enumMember:
+		if m, ok := left.(enumMember); ok {
+			converted, err := toEnumeration(typeKey(m.kind), right)
+			if err != nil {
+				return 0, err
+			}
+			right = converted
+		}
 		x, _ := float(left)
 		y, ok := float(right)
 		if !ok && right != nil {
@@ -242,7 +259,7 @@ func isType(v any, kind string) bool {
 	}
 	have := typeKey(kindOf(v))
 	if f, ok := v.(exception); ok {
-		return isException(f.kind, kind)
+		return kind == "object" || f.is(kind)
 	}
 	switch kind {
 	case "object":
@@ -262,7 +279,7 @@ func isType(v any, kind string) bool {
 		return have == "int64"
 	case "valuetype":
 		switch v.(type) {
-		case int64, float64, bool, char, time.Time, time.Duration, guid:
+		case int64, float64, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
 			return true
 		}
 		return false

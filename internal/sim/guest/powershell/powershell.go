@@ -209,7 +209,7 @@ func (r *run) top(body *block, out *printer) error {
 	for _, a := range r.session.Args {
 		args = append(args, scriptArgument(a))
 	}
-	return r.body(body, function{name: r.session.File, body: body, source: r.source, file: r.file}, args, nil, out.put)
+	return r.body(function{name: r.session.File, body: body, source: r.source, file: r.file}, args, nil, out.put)
 }
 
 // scriptArgument reads an argument of -File: -Name and -Name:value are parameters.

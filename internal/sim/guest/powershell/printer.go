@@ -57,7 +57,10 @@ func (p *printer) flush() {
 func asText(o *object) bool {
 	switch o.kind {
 	case "System.Version", kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,
-		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex":
+		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex",
+		"System.Management.Automation.WarningRecord", "System.Management.Automation.VerboseRecord",
+		"System.Management.Automation.DebugRecord", "System.Management.Automation.InformationRecord",
+		"System.Management.Automation.HostInformationMessage":
 		return true
 	}
 	return false
@@ -173,7 +176,7 @@ func asTable(list []*object, names []string, heads bool) string {
 	for i, n := range names {
 		v, _ := list[0].get(n)
 		switch v.(type) {
-		case int64, float64:
+		case int64, float64, sized, decimal, bool, char, time.Duration:
 			right[i] = true
 		}
 		widths[i] = columnWidths[list[0].kind+"."+n]

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -47,13 +48,17 @@ type run struct {
 	// skipped is the time that waiting has left out.
 	skipped            time.Duration
 	steps, made, calls int
-	modules            map[string]bool
+	// modules are those that are imported, by name; loading is the one whose script runs.
+	modules map[string]*module
+	loading *module
 }
 
 type cell struct {
 	value any
 	kind  string // a cast for what is assigned
-	fixed bool
+	// fixed is the option ReadOnly or Constant; private cells are seen in their own scope alone.
+	fixed   string
+	private bool
 }
 
 type scope struct {
@@ -62,10 +67,30 @@ type scope struct {
 	aliases   map[string]string
 	parent    *scope
 	script    bool
+	// kept are the lists of common parameters that collect what streams carry.
+	kept [7]*array
+	// unwell is set by $PSCmdlet.WriteError, after which $? is false.
+	unwell bool
+	// home is the scope of the module that the scope is of, or nil.
+	home *scope
+	// caller is the scope that called, where it is not the parent.
+	caller *scope
 }
 
 func newScope(parent *scope) *scope {
-	return &scope{vars: map[string]*cell{}, functions: map[string]function{}, parent: parent}
+	s := &scope{vars: map[string]*cell{}, functions: map[string]function{}, parent: parent}
+	if parent != nil {
+		s.home = parent.home
+	}
+	return s
+}
+
+// outer is the scope that called.
+func (s *scope) outer() *scope {
+	if s.caller != nil {
+		return s.caller
+	}
+	return s.parent
 }
 
 // step counts one step.
@@ -155,7 +180,7 @@ func measure(v any, left *int, level int) bool {
 // find returns the cell of a variable, from the innermost scope out.
 func (r *run) find(name string) *cell {
 	for s := r.scope; s != nil; s = s.parent {
-		if c := s.vars[name]; c != nil {
+		if c := s.vars[name]; c != nil && (!c.private || s == r.scope) {
 			return c
 		}
 	}
@@ -253,12 +278,15 @@ func (r *run) get(v variable) (any, error) {
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
 		return nil, broken("RuntimeException", "VariableIsUndefined",
-			"The variable '$%s' cannot be retrieved because it has not been set.", name)
+			"The variable '$%s' cannot be retrieved because it has not been set.", cmp.Or(v.shown, name))
 	}
 	return nil, nil
 }
 
-func (r *run) strict() bool { v, _ := r.lookup("casement:strict"); return v == true }
+// strictness is the version of Set-StrictMode, or 0.
+func (r *run) strictness() int64 { v, _ := r.lookup("casement:strict"); n, _ := v.(int64); return n }
+
+func (r *run) strict() bool { return r.strictness() > 0 }
 
 // set writes a variable in the innermost scope, or the one that its name says.
 func (r *run) set(name string, value any) error {
@@ -272,10 +300,20 @@ func (r *run) set(name string, value any) error {
 			return lacking("a function that is no script block")
 		}
 		f.name = rest
-		r.scope.functions[rest] = f
+		r.scope.functions[strings.ToLower(rest)] = f
 		return nil
 	case drive != "":
 		return lacking("assignment to $%s:", drive)
+	}
+	if strings.HasSuffix(rest, "actionpreference") || rest == "warningpreference" || rest == "verbosepreference" ||
+		rest == "informationpreference" || rest == "debugpreference" || rest == "progresspreference" {
+		action, err := toEnumeration("management.automation.actionpreference", value)
+		if err != nil {
+			f := failed(err)
+			f.id = "RuntimeException"
+			return broken("RuntimeException", "RuntimeException", "Cannot convert the value because: %s", f.exception.message)
+		}
+		value = action
 	}
 	switch rest {
 	case "true", "false", "null", "?", "error", "host", "pid", "home", "pshome":
@@ -296,10 +334,11 @@ func (r *run) set(name string, value any) error {
 		c = &cell{}
 		s.vars[rest] = c
 	}
-	if c.fixed {
+	if c.fixed != "" {
 		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
 			"Cannot overwrite variable %s because it is read-only or constant.", rest)
 	}
+	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
 		if err != nil {

@@ -80,7 +80,12 @@ func (r *run) exec(s node, out sink) error {
 	case switchStatement:
 		return r.switchOf(s, out)
 	case functionStatement:
-		r.scope.functions[s.name] = function{name: s.name, body: s.body, text: s.text, source: r.source, file: r.file}
+		to := r.scope
+		name := s.name
+		if at, rest, drive := r.scopeOf(strings.ToLower(name)); at != nil && drive == "" {
+			to, name = at, name[len(name)-len(rest):]
+		}
+		to.functions[strings.ToLower(name)] = function{name: name, body: s.body, text: s.text, source: r.source, file: r.file, home: r.scope.home}
 		return nil
 	case tryStatement:
 		return r.try(s, out)
@@ -357,7 +362,7 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 			return &clauses[i]
 		}
 		for _, kind := range c.kinds {
-			if isException(f.exception.kind, kind) {
+			if f.exception.caughtAs(kind) {
 				return &clauses[i]
 			}
 		}
@@ -365,19 +370,13 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 	return nil
 }
 
-// isException reports whether an exception is of a type or one below it.
-func isException(kind, wanted string) bool {
-	have := typeKey(kind)
-	short := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
-	switch {
-	case have == wanted, short(have) == short(wanted):
-		return true
-	case wanted == "exception", wanted == "systemexception":
-		return true
-	case short(wanted) == "runtimeexception":
-		return strings.HasPrefix(have, "management.automation.")
-	case short(wanted) == "ioexception":
-		return strings.HasPrefix(have, "io.")
+// caughtAs reports whether a clause for a class catches an exception: by its own class, or by that
+// of the exception of .NET which PowerShell has wrapped.
+func (e exception) caughtAs(kind string) bool {
+	for x := &e; x != nil; x = x.inner {
+		if x.is(kind) {
+			return true
+		}
 	}
 	return false
 }
@@ -417,6 +416,7 @@ func (r *run) exit(j jump) error {
 
 func (r *run) throw(j jump) error {
 	f := broken("RuntimeException", "ScriptHalted", "ScriptHalted")
+	f.category = "OperationStopped"
 	if j.value == nil {
 		if c := r.scope.vars["_"]; c != nil {
 			if old, ok := c.value.(*failure); ok {

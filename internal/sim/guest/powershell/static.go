@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"math/big"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,20 +35,16 @@ var settings = map[string]bool{
 	"net.servicepointmanager::defaultconnectionlimit":              true, "console::outputencoding": true, "console::inputencoding": true,
 }
 
-// enumerations are types whose members are texts.
-var enumerations = map[string]bool{
-	"net.securityprotocoltype": true, "io.compression.compressionmode": true, "environmentvariabletarget": true,
-	"stringcomparison": true, "stringsplitoptions": true, "text.regularexpressions.regexoptions": true,
-	"io.filemode": true, "io.searchoption": true, "management.automation.actionpreference": true,
-	"serviceprocess.servicecontrollerstatus": true, "consolecolor": true, "base64formattingoptions": true,
-	"microsoft.win32.registryvaluekind": true,
-}
-
 // staticValue reads a property of a type.
 func (r *run) staticValue(kind, name string) (any, error) {
 	low := strings.ToLower(name)
-	if enumerations[kind] {
-		return name, nil
+	if members, ok := enumeration(kind); ok {
+		for _, m := range members {
+			if strings.EqualFold(m.name, name) {
+				return m, nil
+			}
+		}
+		return nil, lacking("[%s]::%s", kind, name)
 	}
 	if settings[kind+"::"+low] {
 		return "Tls12", nil
@@ -114,9 +112,40 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 }
 
 func (r *run) parseAs(kind, full string, args []any) (any, error) {
-	v, err := r.convert(kind, at(args, 0))
-	if f := failed(err); f != nil || strings.TrimSpace(at(args, 0)) == "" {
+	s := strings.TrimSpace(at(args, 0))
+	_, whole := ranges[kind]
+	_, numeric := map[string]bool{"long": true, "int64": true, "double": true, "decimal": true, "float": true, "uint64": true}[kind]
+	hex := len(args) > 1 && strings.Contains(strings.ToLower(at(args, 1)), "hex")
+	switch {
+	case kind == "bool" || kind == "boolean":
+		if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
+			return strings.EqualFold(s, "true"), nil
+		}
+		return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid Boolean.")
+	case hex:
+		n, err := strconv.ParseUint(s, 16, 64)
+		if err != nil {
+			return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+		}
+		return r.convert(kind, int64(n))
+	case (whole || numeric) && (s == "" || strings.ContainsAny(s, "xXkKmMgGtTpP")),
+		whole && strings.ContainsAny(s, ".eE,"):
 		return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+	case kind == "guid" || kind == "version" || kind == "timespan" || kind == "datetime" || kind == "ipaddress" ||
+		kind == "net.ipaddress" || whole || numeric || kind == "char":
+	default:
+		if _, ok := enumerationTypes[kind]; !ok {
+			return nil, lacking("[%s]::Parse()", kind)
+		}
+	}
+	v, err := r.convert(kind, s)
+	if f := failed(err); f != nil {
+		_, why, _ := strings.Cut(f.exception.message, "Error: \"")
+		name := "System.FormatException"
+		if strings.Contains(why, "too large") {
+			name = "System.OverflowException"
+		}
+		return nil, broken(name, "FormatException", "%s", strings.TrimSuffix(why, "\""))
 	}
 	_ = full
 	return v, err
@@ -168,8 +197,11 @@ var textStatics = map[string]staticMethod{
 	"convert::toint64":  func(r *run, a []any) (any, error) { return r.toInt(a) },
 	"convert::tobyte":   func(r *run, a []any) (any, error) { return r.toInt(a) },
 	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
-	"convert::toboolean": func(_ *run, a []any) (any, error) {
-		return truth(first2(a)) && !strings.EqualFold(at(a, 0), "false"), nil
+	"convert::toboolean": func(r *run, a []any) (any, error) {
+		if s, ok := first2(a).(string); ok {
+			return r.parseAs("bool", "", []any{s})
+		}
+		return truth(first2(a)), nil
 	},
 	"convert::todouble":   func(r *run, a []any) (any, error) { return r.convert("double", first2(a)) },
 	"convert::todatetime": func(r *run, a []any) (any, error) { return r.convert("datetime", first2(a)) },
@@ -203,7 +235,7 @@ func bytesOf(v any) ([]byte, error) {
 	}
 	var out []byte
 	for _, item := range list(v) {
-		n, ok := item.(int64)
+		n, _, ok := wholeOf(item)
 		if !ok || n < 0 || n > 255 {
 			return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument",
 				"Cannot convert argument with value: \"%s\" to type \"System.Byte[]\".", text(item))
@@ -229,8 +261,13 @@ var mathStatics = map[string]staticMethod{
 	"math::log10":    unaryMath(math.Log10),
 	"math::abs": func(r *run, a []any) (any, error) {
 		v, err := r.numeric(first2(a))
-		if n, ok := v.(int64); ok {
+		switch n := v.(type) {
+		case int64:
 			return max(n, -n), err
+		case sized:
+			return sizedOf(n.kind, max(n.n, -n.n)), err
+		case decimal:
+			return decimal{new(big.Int).Abs(n.n), n.scale}, err
 		}
 		f, _ := v.(float64)
 		return math.Abs(f), err
@@ -423,7 +460,7 @@ func (r *run) blockOf(script string) (any, error) {
 	if err != nil {
 		return nil, r.unparsed(err, "")
 	}
-	return function{body: b, text: script, source: script, file: r.file}, nil
+	return function{body: b, text: script, source: script, file: r.file, home: r.scope.home}, nil
 }
 
 const (

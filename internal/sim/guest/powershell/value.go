@@ -19,8 +19,13 @@ type (
 		items []any
 		kind  string
 	}
-	// typeValue is a type, as [string] is.
+	// typeValue is a type, as [string] is: its name in lower case and without System.
 	typeValue struct{ name string }
+	// enumMember is a member of an enumeration.
+	enumMember struct {
+		kind, name string
+		n          int64
+	}
 	// secret is a SecureString. It has no text.
 	secret struct{ text string }
 	// guid and version print themselves.
@@ -34,6 +39,8 @@ type (
 		file string
 		// source is the text that positions in body are of.
 		source string
+		// home is the scope of the module that it was written in, nil outside of modules.
+		home *scope
 	}
 	// object has ordered fields. Closed objects are the system's: their missing fields are
 	// not simulated.
@@ -112,8 +119,12 @@ func hashKey(k any) string {
 		return "s" + strings.ToLower(k)
 	case int64:
 		return "i" + strconv.FormatInt(k, 10)
+	case enumMember:
+		return "e" + k.kind + k.name
+	case *object, *array, *hashtable, *failure:
+		return fmt.Sprintf("%p", k)
 	}
-	return fmt.Sprintf("%T%s", k, text(k))
+	return fmt.Sprintf("%s %s", kindOf(k), text(k))
 }
 
 func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[hashKey(key)]; return v, ok }
@@ -159,6 +170,12 @@ func truth(v any) bool {
 		return v != ""
 	case int64:
 		return v != 0
+	case sized:
+		return v.n != 0
+	case decimal:
+		return v.n.Sign() != 0
+	case enumMember:
+		return v.n != 0
 	case float64:
 		return v != 0
 	case char:
@@ -189,7 +206,7 @@ func list(v any) []any {
 	case []byte:
 		out := make([]any, len(v))
 		for i, b := range v {
-			out[i] = int64(b)
+			out[i] = sized{"Byte", int64(b)}
 		}
 		return out
 	}
@@ -231,6 +248,8 @@ func textOf(v any, level int) string {
 		return span(v)
 	case typeValue:
 		return typeName(v.name)
+	case enumMember:
+		return v.name
 	case function:
 		return v.text
 	case *hashtable:
@@ -242,10 +261,8 @@ func textOf(v any, level int) string {
 		items := list(v)
 		parts := make([]string, 0, len(items))
 		for _, item := range items {
-			if _, ok := item.(*array); ok && level >= maxLevels {
-				break
-			} else if ok && level > 0 {
-				parts = append(parts, "System.Object[]")
+			if isList(item) {
+				parts = append(parts, kindOf(item))
 				continue
 			}
 			parts = append(parts, textOf(item, level+1))
@@ -259,15 +276,29 @@ func textOf(v any, level int) string {
 	return fmt.Sprint(v)
 }
 
+// isList reports values that read as the name of their type within another one.
+func isList(v any) bool {
+	switch v.(type) {
+	case *array, []byte:
+		return true
+	}
+	return false
+}
+
 // objectText returns the text of an object inside a string.
 func objectText(o *object, level int) string {
 	if o.kind == customKind {
-		if level >= maxLevels {
+		if level > 0 { // PowerShell's own objects have no text of their own
 			return ""
 		}
 		parts := make([]string, len(o.fields))
 		for i, f := range o.fields {
-			parts[i] = f.name + "=" + textOf(f.value, level+1)
+			parts[i] = f.name + "="
+			if isList(f.value) {
+				parts[i] += kindOf(f.value)
+				continue
+			}
+			parts[i] += textOf(f.value, level+1)
 		}
 		return "@{" + strings.Join(parts, "; ") + "}"
 	}
@@ -276,7 +307,7 @@ func objectText(o *object, level int) string {
 			return textOf(v, level+1)
 		}
 	}
-	if v, ok := o.get("text"); ok && asText(o) {
+	if v, ok := o.get("text"); ok {
 		return textOf(v, level+1)
 	}
 	return o.kind
@@ -347,6 +378,12 @@ func kindOf(v any) string {
 			return "System.Int64"
 		}
 		return "System.Int32"
+	case sized:
+		return "System." + v.kind
+	case decimal:
+		return "System.Decimal"
+	case enumMember:
+		return v.kind
 	case float64:
 		return "System.Double"
 	case char:

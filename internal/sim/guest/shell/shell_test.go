@@ -219,6 +219,7 @@ func TestPowerShell(t *testing.T) {
 		{"unknown", "frobit x", "frobit : The term 'frobit' is not recognized as the name of a cmdlet, " +
 			"function, script file, or operable program. Check the spelling of the name, or if a path was " +
 			"included, verify that the path is correct and try again.\r\nAt line:1 char:1\r\n    + " +
+			"CategoryInfo          : ObjectNotFound: (frobit:String) [], CommandNotFoundException\r\n    + " +
 			"FullyQualifiedErrorId : CommandNotFoundException\r\n", 1},
 		{"exit", "exit 4; Write-Host no", "", 4},
 		{"native code", "fail", "", 1},
@@ -228,8 +229,8 @@ func TestPowerShell(t *testing.T) {
 		{"encoded", "powershell -NoProfile -ExecutionPolicy Bypass -EncodedCommand " + encode("Write-Host hi"), "hi\r\n", 0},
 		{"no download", "Invoke-WebRequest -Uri https://x -OutFile C:\\x", "Invoke-WebRequest : Unable to " +
 			"connect to the remote server: this guest is simulated and downloads nothing\r\nAt line:1 " +
-			"char:1\r\n    + FullyQualifiedErrorId : " +
-			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand\r\n", 1},
+			"char:1\r\n    + CategoryInfo          : NotSpecified: (:) [Invoke-WebRequest], WebException\r\n" +
+			"    + FullyQualifiedErrorId : WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand\r\n", 1},
 		{"environment", "Write-Host $env:COMPUTERNAME", "NODE-1\r\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
