@@ -47,6 +47,9 @@ down: ## End the local plane and delete its state
 unit: ## The tests that need no built program, without the race detector
 	go test $$(hack/unit.sh)
 
+fuzz: ## Mutated scripts and documents of all kinds that guests interpret; N each, SEED, INPUTS=DIR with more
+	go test ./test/emulator/mutants -count=1 -timeout 24h -run TestMutants -n $(or $(N),100000) -seed $(or $(SEED),1) $(if $(INPUTS),-inputs $(abspath $(INPUTS)))
+
 ifdef PKG
 test race: PACKAGES = $(PKG) -run '$(RUN)'
 else

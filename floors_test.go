@@ -77,7 +77,7 @@ var fences = []fence{
 	},
 	{
 		name: "azuresim imports nothing of casement",
-		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/sim/limit"},
+		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/limit"},
 		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates " +
 			"and for bounds of servers, serve both",
 	},

@@ -11,5 +11,5 @@
 //
 // The local plane, the command line and tests may import it; the provider never
 // does. It imports nothing of casement outside its own tree but internal/pki and
-// internal/sim/limit, which know no domain.
+// internal/limit, which know no domain.
 package azuresim

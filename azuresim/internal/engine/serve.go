@@ -15,8 +15,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/pki"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // serving has the CA certificate and the serving certificate that it signed.

@@ -18,11 +18,11 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
-	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -55,7 +55,7 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 		return nil, err
 	}
 	guests := host.New(host.Config{
-		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route,
+		Dir: string(c.opts.Dir), Images: c.opts.Images, Route: c.route,
 		Directory: domains, Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // openGateway starts a proxy, with a password, to private API servers, whose names only their own networks resolve, and

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/plane"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // serveControl serves the control socket, which only the owner may open.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/internal/sim/limit"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/proxy"
 )
 

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/cloudbase"
 	"casement.dev/casement/internal/sim/guest/cloudinit"
@@ -117,6 +118,9 @@ type Config struct {
 	HTTP http.RoundTripper
 	// OnChange hears each new status, from the goroutine that changed it.
 	OnChange func(Status)
+	// OnPanic hears of each panic of the simulation's own code in what the guest runs,
+	// which ends that alone. It may be nil.
+	OnPanic func(*contain.Panic)
 	// OnService hears of each service that starts or stops. kubelet starts with the
 	// OS, configured or not, and again by kubeadm.
 	OnService func(name string, action Action)
@@ -143,6 +147,7 @@ func New(c Config) (*Guest, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	c.Machine.OnPanic = c.OnPanic
 	m, err := machine.New(c.Machine, c.Log, c.Clock, c.OnService)
 	if err != nil {
 		return nil, fmt.Errorf("make guest %s: %w", c.Machine.ComputerName, err)
@@ -207,7 +212,7 @@ func (g *Guest) Boot(ctx context.Context) error {
 		g.banner(reboots)
 		g.set(func(s *Status) { s.Phase = PhaseBooting; s.Boots++ })
 		g.m.Services.StartAutomatic()
-		reboot, err := g.runAgent(ctx)
+		reboot, err := g.boot(ctx)
 		if err != nil {
 			return fmt.Errorf("boot guest %s: %w", g.m.ComputerName, err)
 		}
@@ -235,6 +240,17 @@ func (g *Guest) banner(reboots int) {
 	}
 	fmt.Fprintf(g.m.Console, "guest: %s %s: %s, Kubernetes %s (simulated by casement)\n", g.m.ComputerName, word,
 		g.m.Image.Name, g.m.Image.KubernetesVersion)
+}
+
+// boot runs the image's agent. One that panics has failed.
+func (g *Guest) boot(ctx context.Context) (reboot bool, err error) {
+	if p := g.m.Wall.Call("boot", func() { reboot, err = g.runAgent(ctx) }); p != nil {
+		g.set(func(s *Status) {
+			s.Provisioned, s.ExitCode, s.Message = ProvisionedFailed, contain.ExitCode, p.Error()
+		})
+		return false, nil
+	}
+	return reboot, err
 }
 
 // runAgent runs the image's agent and reports whether the guest restarts.

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"casement.dev/casement/internal/contain"
 )
 
 // Bytes that a terminal sends for keys.
@@ -31,10 +33,10 @@ type keyboard struct {
 }
 
 // newKeyboard reads stream until its end.
-func newKeyboard(stream io.ReadWriter) *keyboard {
+func newKeyboard(stream io.ReadWriter, wall *contain.Wall) *keyboard {
 	k := &keyboard{Writer: stream}
 	k.grown = sync.NewCond(&k.mu)
-	go k.pump(stream)
+	wall.Go(nil, "terminal", func() { k.pump(stream) })
 	return k
 }
 
@@ -94,7 +96,7 @@ type tty struct {
 	keys *keyboard
 }
 
-func newTTY(stream io.ReadWriter) *tty {
-	keys := newKeyboard(stream)
+func newTTY(stream io.ReadWriter, wall *contain.Wall) *tty {
+	keys := newKeyboard(stream, wall)
 	return &tty{term.NewTerminal(keys, ""), keys}
 }

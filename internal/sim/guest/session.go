@@ -13,15 +13,16 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
 
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
 // pipe copies both ways until one side has ended and the other was notified.
-func pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
+func (g *Guest) pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(); ch.Close() })
 	defer stop()
 	var wg sync.WaitGroup
-	wg.Go(func() {
+	g.m.Wall.Go(&wg, "sshd", func() {
 		_, _ = io.Copy(conn, ch) // an end is all that an error says here
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // the peer may be gone
@@ -49,8 +50,9 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	started := false
 	run := func(f func() int) {
 		started = true
-		wg.Go(func() {
-			code := f()
+		g.m.Wall.Go(&wg, "sshd", func() {
+			code := contain.ExitCode
+			g.m.Wall.Call("sshd", func() { code = f() })
 			_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) // or the client is gone
 			ch.Close()
 		})
@@ -60,7 +62,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 		var program func() int
 		switch {
 		case req.Type == "pty-req" && !started:
-			terminal = newTTY(ch)
+			terminal = newTTY(ch, g.m.Wall)
 			resize(terminal, req)
 		case req.Type == "window-change":
 			resize(terminal, req)
@@ -143,6 +145,7 @@ func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.R
 		fmt.Fprintf(errOut, "%v\n", err)
 		return 1
 	}
+	defer session.Close()
 	code := 0
 	for {
 		if terminal != nil {
@@ -188,7 +191,8 @@ func plainLines(r io.Reader) func() (string, error) {
 
 func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	t := &tree{g.m}
-	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t},
+	w := walledTree{t}
+	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: w, FilePut: w, FileCmd: w, FileList: w},
 		sftp.WithStartDirectory(t.wire(g.m.Home(user))))
 	defer server.Close()
 	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {

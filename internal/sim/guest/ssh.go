@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // loginTime is how long a client may take to log in; OpenSSH waits for 2 minutes.
@@ -65,7 +65,7 @@ func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handl
 		if err != nil {
 			return fmt.Errorf("%s of guest %s: %w", service, g.m.ComputerName, err)
 		}
-		wg.Go(func() {
+		g.m.Wall.Go(&wg, service, func() {
 			defer c.Close()
 			stop := context.AfterFunc(ctx, func() { c.Close() })
 			defer stop()
@@ -143,13 +143,13 @@ func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerCon
 	defer wg.Wait()
 	defer cancel()
 	defer conn.Close()
-	go ssh.DiscardRequests(requests) // ends with the connection
+	g.m.Wall.Go(nil, "sshd", func() { ssh.DiscardRequests(requests) }) // ends with the connection
 	for ch := range channels {
 		switch ch.ChannelType() {
 		case "session":
-			wg.Go(func() { g.session(ctx, conn.User(), ch) })
+			g.m.Wall.Go(&wg, "sshd", func() { g.session(ctx, conn.User(), ch) })
 		case "direct-tcpip":
-			wg.Go(func() { forward(ctx, ch, dial) })
+			g.m.Wall.Go(&wg, "sshd", func() { g.forward(ctx, ch, dial) })
 		default:
 			_ = ch.Reject(ssh.UnknownChannelType, "not served by a simulated guest") // or the connection is gone
 		}
@@ -157,7 +157,7 @@ func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerCon
 }
 
 // forward opens a connection from the guest that the client requests, and copies its data.
-func forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
+func (g *Guest) forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
 	var to struct {
 		Host       string
 		Port       uint32
@@ -184,6 +184,6 @@ func forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
 		return
 	}
 	defer channel.Close()
-	go ssh.DiscardRequests(requests)
-	pipe(ctx, channel, conn)
+	g.m.Wall.Go(nil, "sshd", func() { ssh.DiscardRequests(requests) })
+	g.pipe(ctx, channel, conn)
 }

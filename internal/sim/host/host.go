@@ -29,12 +29,13 @@ import (
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
-	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
@@ -60,6 +61,12 @@ type Host struct {
 	// takes it for suspectLead when it boots, so that such guests start one after the other.
 	suspects chan struct{}
 	seats    seats
+	// wall is around what is done for all guests.
+	wall *contain.Wall
+	// crash is the file to which the Go runtime writes why this process died.
+	crash string
+	// panics counts the panics of this process in what guests ran, by their place.
+	panics map[string]int
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
 	// have not started yet.
@@ -72,9 +79,6 @@ type Config struct {
 	// Dir has a folder for each machine below vms, and below egress the sockets through
 	// which API servers reach their nodes.
 	Dir string
-	// LogFile is where the Go runtime writes why this process died, for the quarantine of
-	// a guest that ended it.
-	LogFile string
 	// Images decides which container images nodes can pull.
 	Images pull.Policy
 	// Route returns the address on this computer that replaces an address outside the
@@ -103,11 +107,14 @@ type Azure struct {
 // New returns a Host whose machines wait for Open.
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Host{
-		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
+	m := &Host{
+		config: config, panics: map[string]int{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
+	m.crash = m.recordCrash()
+	m.wall = &contain.Wall{Report: m.panicked("")}
+	return m
 }
 
 // Open lets new guests run; guests of an earlier run wait for Resume. changed is called
@@ -123,6 +130,7 @@ func (m *Host) Open(azure Azure, changed func(id string)) {
 func (m *Host) Close() {
 	m.stop()
 	m.work.Wait()
+	m.endCrash()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.folders != nil {
@@ -183,7 +191,7 @@ func (m *Host) Start(vm host.VM) {
 		m.waiting = append(m.waiting, g)
 	}
 	m.mu.Unlock()
-	m.work.Go(func() {
+	m.wall.Go(&m.work, "guest "+vm.Name, func() {
 		defer close(g.done)
 		defer g.booted()
 		select {

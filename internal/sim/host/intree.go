@@ -39,13 +39,13 @@ const inTreeRetry = 2 * time.Second
 func (n *node) runInTree(process *staticProcess, command []string, file string) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
-	go func() {
+	n.body.Machine().Wall.Go(nil, "kube-controller-manager", func() {
 		select {
 		case <-process.Done():
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	})
 	said := ""
 	for ctx.Err() == nil {
 		err := n.cloudController(ctx, command, file)

@@ -91,6 +91,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},
+		OnPanic:  m.panicked(g.vm.Name),
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
@@ -128,7 +129,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 // API server dials through. All of them end with ctx.
 func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
-		services.Go(func() {
+		n.body.Machine().Wall.Go(services, what, func() {
 			if err := run(); err != nil && ctx.Err() == nil {
 				m.config.Log.Error(err, what+" ended", "vm", n.vm.Name)
 			}

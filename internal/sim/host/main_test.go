@@ -22,11 +22,8 @@ func TestMain(m *testing.M) {
 	playKube()
 }
 
-// logName is the log of a test's process, in its directory.
-const logName = "casement.log"
-
 func testHost(dir string) *Host {
-	return New(Config{Dir: dir, LogFile: filepath.Join(dir, logName), Log: logr.Discard()})
+	return New(Config{Dir: dir, Log: logr.Discard()})
 }
 
 func writeFile(t *testing.T, file, text string) {

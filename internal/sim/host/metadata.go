@@ -11,8 +11,8 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // metadataAddress is Azure's instance metadata service.
@@ -50,10 +50,10 @@ func (m *Host) dialMetadata(from fabric.Origin) (net.Conn, error) {
 	}
 	client, server := net.Pipe()
 	l := newPipeListener(server)
-	go func() {
+	m.wall.Go(nil, "the metadata service", func() {
 		serve := func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) }
 		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
-	}()
+	})
 	return client, nil
 }
 

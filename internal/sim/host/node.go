@@ -107,11 +107,11 @@ func (n *node) startKubelet() {
 	ctx, stop := context.WithCancel(n.ctx)
 	ended := make(chan struct{})
 	n.stop, n.ended, n.kubelet = stop, ended, k
-	go func() {
+	config.Wall.Go(nil, "kubelet", func() {
 		defer close(ended)
 		defer file.Close()
 		n.supervise(ctx, k, config)
-	}()
+	})
 }
 
 // kubeletRestart is how long systemd waits before it starts a kubelet again that ended
@@ -215,6 +215,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Identity:  n.containerIdentity,
 		Nodes:     n.nodes,
 		OnReady:   n.ready,
+		Wall:      m.Wall,
 		Log:       n.console,
 	}
 }
@@ -225,6 +226,7 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Dir: e.Dir, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
 	if err != nil {
 		return 0, err

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +32,8 @@ type bootMark struct {
 	Deaths int `json:"strikes"`
 	// Process says which one it was last.
 	Process string `json:"conductor"`
-	// Log is the size of the supervisor's log when the boot began, in bytes.
-	Log int64 `json:"log"`
+	// Crash is the file to which the Go runtime writes why that one died.
+	Crash string `json:"crash,omitempty"`
 	// OutOfMemory counts the processes that the kernel had ended for want of memory
 	// when the boot began.
 	OutOfMemory int64 `json:"outOfMemory,omitempty"`
@@ -100,16 +102,13 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 		return nil, fmt.Errorf("%w and not booted: %s; delete the VM, or start it again through Azure to try once more",
 			errQuarantine, mark.Quarantine)
 	}
-	if suspect && diedBy(m.config.LogFile, mark.Log) != "" {
+	if suspect && diedBy(mark.Crash) != "" {
 		m.awaitSuspects(ctx)
 	}
 	if mark.Process != thisProcess {
 		mark.Deaths++
 	}
-	mark.Process, mark.OutOfMemory = thisProcess, outOfMemory()
-	if info, err := os.Stat(m.config.LogFile); err == nil {
-		mark.Log = info.Size()
-	}
+	mark.Process, mark.OutOfMemory, mark.Crash = thisProcess, outOfMemory(), m.crash
 	if err := m.writeMark(id, mark); err != nil {
 		return nil, err
 	}
@@ -135,7 +134,7 @@ func (m *Host) awaitSuspects(ctx context.Context) {
 // fromWithin reports whether the supervisor of a mark ended by itself, or the kernel may
 // have ended it because memory was exhausted.
 func (m *Host) fromWithin(mark bootMark) bool {
-	return diedBy(m.config.LogFile, mark.Log) != "" || outOfMemory() > mark.OutOfMemory
+	return diedBy(mark.Crash) != "" || outOfMemory() > mark.OutOfMemory
 }
 
 // outOfMemory returns how many processes the kernel has killed for lack of memory since
@@ -156,7 +155,7 @@ func outOfMemory() int64 {
 
 // judge returns why a guest that a supervisor died with goes into quarantine, or nothing.
 func (m *Host) judge(mark bootMark) string {
-	died := diedBy(m.config.LogFile, mark.Log)
+	died := diedBy(mark.Crash)
 	marks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
 	switch {
 	case died != "" && len(marks) == 1:
@@ -174,22 +173,59 @@ func (m *Host) forgive(id string) {
 	}
 }
 
-// diedBy returns the message of the Go runtime about a crash in a process's log after an
-// offset; "" for a process that was killed.
-func diedBy(log string, from int64) string {
-	f, err := os.Open(log)
-	if err != nil {
+// keptCrashes is how many files of processes that died from within are kept.
+const keptCrashes = 5
+
+// recordCrash lets the Go runtime write why this process dies to a file of its own,
+// whichever way the process was started and wherever its standard error goes. It removes
+// the files of processes that ended otherwise.
+func (m *Host) recordCrash() (file string) {
+	dir := filepath.Join(m.config.Dir, "crashes")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		m.config.Log.Error(err, "a guest that ends this process will not be found by that")
 		return ""
 	}
-	defer f.Close()
-	text := make([]byte, 1<<20)
-	n, _ := f.ReadAt(text, from) // less than that is the rule
-	for line := range bytes.Lines(text[:n]) {
-		for _, sign := range []string{"fatal error: ", "panic: ", "runtime: out of memory"} {
+	old, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is good
+	slices.Sort(old)
+	old = slices.DeleteFunc(old, func(file string) bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() == 0 && os.Remove(file) == nil
+	})
+	for len(old) >= keptCrashes {
+		_ = os.Remove(old[0]) // or it stays
+		old = old[1:]
+	}
+	file = filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000000000")+"-"+strconv.Itoa(os.Getpid()))
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		defer f.Close()
+		err = debug.SetCrashOutput(f, debug.CrashOptions{})
+	}
+	if err != nil {
+		m.config.Log.Error(err, "a guest that ends this process will not be found by that")
+	}
+	return file
+}
+
+// endCrash removes the file of a process that ends well.
+func (m *Host) endCrash() {
+	_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // nil is always taken
+	_ = os.Remove(m.crash)                              // an empty one stays without harm
+}
+
+// diedBy returns what the Go runtime wrote about a crash to a file; "" for a process that
+// was killed or has ended.
+func diedBy(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) == 0 {
+		return ""
+	}
+	for line := range bytes.Lines(data) {
+		for _, sign := range []string{"fatal error: ", "panic: ", "runtime: out of memory", "runtime: goroutine stack exceeds"} {
 			if bytes.HasPrefix(line, []byte(sign)) {
 				return string(bytes.TrimSpace(line[:min(len(line), 120)]))
 			}
 		}
 	}
-	return ""
+	return "a fatal error of the Go runtime"
 }

@@ -1,9 +1,9 @@
 package host
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -31,6 +31,14 @@ func TestSupervisorThatDies(t *testing.T) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
+	if how == "memory" {
+		if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}); err != nil {
+			t.Fatal(err)
+		}
+		for all := [][]byte{}; len(all) < 1<<10; {
+			all = append(all, bytes.Repeat([]byte("x"), 16<<20))
+		}
+	}
 	debug.SetMaxStack(1 << 20)
 	t.Log(deep(1))
 }
@@ -55,7 +63,8 @@ func TestQuarantine(t *testing.T) {
 		deaths      []string // how, and who booted
 		quarantined string   // of the killer: why
 	}{
-		"its own fault, alone":          {[]string{"overflow killer"}, "stack overflow"},
+		"its own fault, alone":          {[]string{"overflow killer"}, "booted"},
+		"out of memory, alone":          {[]string{"memory killer"}, "booted"},
 		"killed from outside, once":     {[]string{"kill killer"}, ""},
 		"killed from outside, twice":    {[]string{"kill killer", "kill killer"}, ""},
 		"killed from outside, often":    {[]string{"kill killer", "kill killer", "kill killer", "kill killer"}, ""},
@@ -120,14 +129,8 @@ func die(t *testing.T, dir, how string, boots []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
 	cmd := exec.Command(self, "-test.run=^TestSupervisorThatDies$")
 	cmd.Env = append(os.Environ(), "QUARANTINE_DIR="+dir, "QUARANTINE_HOW="+how, "QUARANTINE_BOOTS="+strings.Join(boots, " "))
-	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err == nil {
 		t.Fatal("the supervisor did not die")
 	}

@@ -78,7 +78,7 @@ func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	if len(waiting) == 0 {
 		return
 	}
-	m.work.Go(func() {
+	m.wall.Go(&m.work, "the start of guests", func() {
 		slots := make(chan struct{}, atOnce())
 		for i, g := range waiting {
 			select {
@@ -90,7 +90,7 @@ func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 			}
 			close(g.turn.begin)
 			progress(i+1, len(waiting))
-			m.work.Go(func() {
+			m.wall.Go(&m.work, "the start of guests", func() {
 				defer func() { <-slots }()
 				m.settle(g)
 			})
@@ -156,7 +156,10 @@ const (
 // is tried again.
 func (m *Host) runAgain(ctx context.Context, g *machine) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := m.run(ctx, g)
+		var err error
+		if p := m.wall.Call("guest "+g.vm.Name, func() { err = m.run(ctx, g) }); p != nil {
+			err = p
+		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/allowance"
+	"casement.dev/casement/internal/contain"
 )
 
 // Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and beside them
@@ -98,12 +99,12 @@ func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 		return nil, err
 	}
 	seated, leave := context.WithCancel(ctx)
-	go func() {
+	(*contain.Wall)(nil).Go(nil, "a seat", func() {
 		defer r.free()
 		defer leave()
 		for limit := allowance.New(r.limit); limit.Wait(seated, time.Second); {
 		}
-	}()
+	})
 	return leave, nil
 }
 

@@ -40,7 +40,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	}
 	n.processes[key] = s
 	if file, inTree := cloudConfig(args); inTree {
-		n.work.Go(func() { n.runInTree(s, args, file) })
+		n.body.Machine().Wall.Go(&n.work, "kube-controller-manager", func() { n.runInTree(s, args, file) })
 	}
 	return s, nil
 }
@@ -151,7 +151,7 @@ func (n *node) stopProcesses(ctx context.Context) {
 				continue
 			}
 			delete(left, key)
-			group.Go(func() { _ = p.Stop(ctx) }) // Stop kills in the end
+			n.body.Machine().Wall.Go(&group, "static pod", func() { _ = p.Stop(ctx) }) // Stop kills in the end
 		}
 		group.Wait()
 	}

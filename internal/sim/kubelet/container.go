@@ -322,7 +322,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
 	}
-	w.k.runtime.work.Go(func() {
+	w.k.c.Wall.Go(&w.k.runtime.work, "container "+c.spec.Image, func() {
 		defer close(done)
 		defer stop()
 		defer out.Close()

@@ -50,14 +50,14 @@ func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	for _, c := range w.containers {
 		if l := c.spec.Lifecycle; c.run != nil && l != nil && l.PreStop != nil {
 			running++
-			hooks.Go(func() { w.preStop(ctx, pod, c) })
+			w.k.c.Wall.Go(&hooks, "preStop hook", func() { w.preStop(ctx, pod, c) })
 		}
 	}
 	if running == 0 {
 		close(done)
 		return e
 	}
-	w.k.pods.running.Go(func() {
+	w.k.c.Wall.Go(&w.k.pods.running, "pod", func() {
 		hooks.Wait()
 		close(done)
 		w.signal()

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
+
+	"casement.dev/casement/internal/contain"
 )
 
 // Folders notifies the kubelets of one process of changes in folders. They share it, because
@@ -24,7 +26,7 @@ func NewFolders() *Folders {
 	f := &Folders{waiting: map[string]map[chan struct{}]bool{}}
 	if w, err := fsnotify.NewWatcher(); err == nil {
 		f.watcher = w
-		go f.run()
+		(*contain.Wall)(nil).Go(nil, "kubelet", f.run)
 	}
 	return f
 }

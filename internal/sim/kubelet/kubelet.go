@@ -30,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
@@ -93,6 +94,8 @@ type Config struct {
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
 	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
 	Nodes func() int
+	// Wall contains what panics in the kubelet, which ends it, and in its pods.
+	Wall *contain.Wall
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
 	OnReady func()
@@ -268,8 +271,12 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	k.log.Info("Starting simulated kubelet", "node", k.nodeName, "version", k.c.Version, "os", k.c.OS)
 	var loops sync.WaitGroup
 	loop := func(f func(context.Context) error) {
-		loops.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
+		k.c.Wall.Go(&loops, "kubelet", func() {
+			var err error
+			if p := k.c.Wall.Call("kubelet", func() { err = f(ctx) }); p != nil {
+				err = p
+			}
+			if err != nil && ctx.Err() == nil {
 				stop(err)
 			}
 		})

@@ -96,13 +96,15 @@ func (m *podManager) update(pod *corev1.Pod) {
 // start runs a worker until its pod is gone.
 func (m *podManager) start(w *worker) {
 	m.workers[w.uid] = w
-	m.running.Go(func() {
+	m.k.c.Wall.Go(&m.running, "pod "+w.name, func() {
+		defer func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.workers[w.uid] == w {
+				delete(m.workers, w.uid)
+			}
+		}()
 		w.run(m.ctx)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.workers[w.uid] == w {
-			delete(m.workers, w.uid)
-		}
 	})
 }
 

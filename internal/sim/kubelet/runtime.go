@@ -105,7 +105,7 @@ func (w *worker) adopt(ctx context.Context) {
 
 // follow wakes the worker when a run ends.
 func (w *worker) follow(ctx context.Context, run *execution) {
-	w.k.pods.running.Go(func() {
+	w.k.c.Wall.Go(&w.k.pods.running, "pod", func() {
 		select {
 		case <-run.done:
 			w.signal()

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/pki"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // Limits of a port forward, as in the real kubelet.
@@ -210,8 +210,8 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	}
 	defer conn.Close()
 	done := make(chan error, 2)
-	go func() { _, err := io.Copy(conn, stream); done <- err }()
-	go func() { _, err := io.Copy(stream, conn); done <- err }()
+	f.k.c.Wall.Go(nil, "port-forward", func() { _, err := io.Copy(conn, stream); done <- err })
+	f.k.c.Wall.Go(nil, "port-forward", func() { _, err := io.Copy(stream, conn); done <- err })
 	return <-done
 }
 

@@ -98,7 +98,7 @@ func (w *worker) overruled(latest *corev1.Pod) bool {
 
 // signalLater wakes the worker after a failed write.
 func (w *worker) signalLater(ctx context.Context) {
-	w.k.pods.running.Go(func() {
+	w.k.c.Wall.Go(&w.k.pods.running, "pod", func() {
 		if w.k.sleep(ctx, 2*time.Second) {
 			w.signal()
 		}

@@ -20,8 +20,8 @@ import (
 	"net/http"
 	"time"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/connqueue"
-	"casement.dev/casement/internal/sim/limit"
 )
 
 // Config says whom a Proxy answers for.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,7 @@ func (r *run) eval(n *node) value {
 	case "text":
 		return textOf(n.text)
 	case "pattern":
+		r.bounded(len(r.record))
 		return truth(r.compile(n.text).MatchString(r.record))
 	case "name":
 		return r.get(n.text)
@@ -73,9 +75,7 @@ func (r *run) eval(n *node) value {
 		return numberOf(r.number(r.eval(n.parts[0])))
 	case "concat":
 		a, b := r.text(r.eval(n.parts[0])), r.text(r.eval(n.parts[1]))
-		if len(a)+len(b) > maxText {
-			panic(problem{errors.New("a text is too large (a bound of the simulation)")})
-		}
+		r.bounded(len(a) + len(b))
 		return textOf(a + b)
 	case "<", "<=", "==", "!=", ">", ">=":
 		return truth(r.compared(n))
@@ -146,6 +146,9 @@ func (r *run) compared(n *node) bool {
 	}
 	return c >= 0
 }
+
+// matchSize is what a match takes, in bytes: a search gives all at once.
+const matchSize = 64
 
 type matching interface {
 	MatchString(string) bool
@@ -240,6 +243,7 @@ func (r *run) call(n *node) value {
 }
 
 func (r *run) substr(n *node, s string) value {
+	r.bounded(len(s))
 	letters := []rune(s)
 	from := math.Round(r.number(r.eval(n.parts[1])))
 	to := float64(len(letters)) + 1
@@ -255,7 +259,7 @@ func (r *run) substr(n *node, s string) value {
 
 func (r *run) split(n *node, s string) value {
 	into := r.array(n.parts[1].text)
-	clear(into)
+	r.clear(into)
 	var parts []string
 	switch {
 	case len(n.parts) < 3:
@@ -268,15 +272,12 @@ func (r *run) split(n *node, s string) value {
 		parts = r.splitFields(s, r.text(r.eval(n.parts[2])))
 	}
 	for i, p := range parts {
-		into[fmt.Sprint(i+1)] = inputOf(p)
+		r.put(into, strconv.Itoa(i+1), inputOf(p))
 	}
 	return numberOf(float64(len(parts)))
 }
 
 func (r *run) replace(n *node) value {
-	if len(n.parts) < 2 {
-		panic(problem{errors.New("sub and gsub take two arguments or three")})
-	}
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
 		target = n.parts[2]
@@ -289,6 +290,8 @@ func (r *run) replace(n *node) value {
 	}
 	var b strings.Builder
 	from := 0
+	r.bounded(len(s))
+	r.meter.Hold(matchSize * (1 + len(s)))
 	found := re.FindAllStringIndex(s, most)
 	for _, m := range found {
 		b.WriteString(s[from:m[0]])
@@ -304,10 +307,9 @@ func (r *run) replace(n *node) value {
 			}
 		}
 		from = m[1]
-		if b.Len() > maxText {
-			panic(problem{errors.New("a text is too large (a bound of the simulation)")})
-		}
+		r.bounded(b.Len())
 	}
+	r.meter.Hold(-matchSize * (1 + len(s)))
 	if len(found) > 0 {
 		b.WriteString(s[from:])
 		r.assign(target, textOf(b.String()))
@@ -319,22 +321,32 @@ func (r *run) callOwn(d *definition, args []*node) value {
 	if len(r.frames) >= maxCalls {
 		panic(problem{errors.New("functions call each other too deep (a bound of the simulation)")})
 	}
-	f := &frame{vars: map[string]value{}, arrays: map[string]map[string]value{}, locals: map[string]bool{}}
+	f := &frame{vars: map[string]value{}, arrays: map[string]map[string]value{}, locals: map[string]bool{}, passed: map[string]bool{}}
 	for i, name := range d.params {
 		f.locals[name] = true
 		if i >= len(args) {
 			continue
 		}
 		if a := args[i]; a.op == "name" && r.isArray(a.text) {
-			f.arrays[name] = r.array(a.text)
+			f.arrays[name], f.passed[name] = r.array(a.text), true
 			continue
 		}
 		f.vars[name] = r.eval(args[i])
+		r.meter.Hold(len(f.vars[name].s))
 	}
 	r.frames = append(r.frames, f)
 	r.result = value{}
 	flow := r.statement(d.body)
 	r.frames = r.frames[:len(r.frames)-1]
+	for name, v := range f.vars {
+		r.meter.Hold(-len(v.s))
+		delete(f.vars, name)
+	}
+	for name, array := range f.arrays {
+		if !f.passed[name] {
+			r.clear(array)
+		}
+	}
 	if flow == exits {
 		panic(problem{Unsupported("exit in a function")})
 	}

@@ -317,11 +317,32 @@ func (p *parser) list(close string) (out []*node) {
 		p.lines()
 		out = append(out, p.expr())
 		p.lines()
-		if !p.take(",") && !p.is(close) {
+		if !p.take(",") && !p.is(close) || p.tokens[max(min(p.at, len(p.tokens))-1, 0)].text == "," && p.is(close) {
 			p.fail("%q in a list", p.peek().text)
 		}
 	}
 	return out
+}
+
+// arguments are how many each function takes, at least and at most.
+var arguments = map[string][2]int{
+	"length": {0, 1}, "substr": {2, 3}, "index": {2, 2}, "split": {2, 3}, "sub": {2, 3}, "gsub": {2, 3}, "match": {2, 2},
+	"sprintf": {1, 1 << 10}, "toupper": {1, 1}, "tolower": {1, 1}, "int": {1, 1}, "sqrt": {1, 1}, "exp": {1, 1}, "log": {1, 1},
+	"sin": {1, 1}, "cos": {1, 1}, "atan2": {2, 2}, "close": {1, 2},
+}
+
+// call returns a call whose arguments are as many as the function takes.
+func (p *parser) call(name string) *node {
+	parts := p.list(")")
+	if n, built := arguments[name]; built {
+		if len(parts) < n[0] || len(parts) > n[1] {
+			p.fail("%d arguments of %s", len(parts), name)
+		}
+		if name == "split" && parts[1].op != "name" {
+			p.fail("split into what is no array")
+		}
+	}
+	return &node{op: "call", text: name, parts: parts}
 }
 
 func (p *parser) expr() *node {
@@ -462,10 +483,14 @@ func (p *parser) primary() *node {
 		return &node{op: "pattern", text: t.text}
 	case function:
 		p.want("(")
-		return &node{op: "call", text: t.text, parts: p.list(")")}
+		return p.call(t.text)
 	case name:
 		if p.take("[") {
-			return &node{op: "index", text: t.text, parts: p.list("]")}
+			parts := p.list("]")
+			if len(parts) == 0 {
+				p.fail("an index without a value")
+			}
+			return &node{op: "index", text: t.text, parts: parts}
 		}
 		if t.text == "length" {
 			return &node{op: "call", text: t.text}

@@ -18,8 +18,12 @@ func (r *run) records(inputs func() (Input, bool)) bool {
 			continue
 		}
 		r.vars["FILENAME"] = textOf(in.Name)
-		for i, rec := range split(in.Text, r.text(r.vars["RS"])) {
+		sep := r.text(r.vars["RS"])
+		r.meter.Hold(16 * strings.Count(in.Text, sep))
+		for i, rec := range split(in.Text, sep) {
 			total++
+			r.meter.Step()
+			r.bounded(len(rec))
 			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i+1))
 			r.setRecord(rec)
 			if r.rulesOn() == exits {
@@ -87,6 +91,7 @@ func (r *run) setRecord(rec string) {
 }
 
 func (r *run) splitFields(s, sep string) []string {
+	r.bounded(len(s))
 	switch {
 	case s == "":
 		return nil

@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 // Bounds of one run.
 const (
 	maxSteps = 3_000_000
-	maxText  = 16 << 20
+	// maxText bounds a text, in bytes, which a search cannot be ended in.
+	maxText  = 8 << 20
 	maxCalls = 200
 	maxField = 10_000
 )
@@ -69,6 +71,8 @@ type frame struct {
 	vars   map[string]value
 	arrays map[string]map[string]value
 	locals map[string]bool
+	// passed are the arrays that are the caller's.
+	passed map[string]bool
 }
 
 type run struct {
@@ -83,6 +87,7 @@ type run struct {
 	write    Output
 	opened   map[string]bool
 	steps    int
+	meter    *limit.Meter
 	exit     int
 	result   value
 }
@@ -91,8 +96,8 @@ type run struct {
 type problem struct{ err error }
 
 // Run runs a program and returns its exit code. vars are set before BEGIN.
-func (p *Program) Run(vars map[string]string, inputs func() (Input, bool), out io.Writer, write Output) (code int, err error) {
-	r := &run{Program: p, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
+func (p *Program) Run(meter *limit.Meter, vars map[string]string, inputs func() (Input, bool), out io.Writer, write Output) (code int, err error) {
+	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
 		arrays: map[string]map[string]value{}, patterns: map[string]*regexp.Regexp{}, out: out, write: write, opened: map[string]bool{}}
 	defer func() {
@@ -196,6 +201,7 @@ func (r *run) isTrue(v value) bool {
 }
 
 func (r *run) step() {
+	r.meter.Step()
 	if r.steps++; r.steps > maxSteps {
 		panic(problem{errors.New("the program runs too long (a bound of the simulation)")})
 	}
@@ -233,6 +239,7 @@ func (r *run) statement(n *node) flow {
 		return r.forLoop(n)
 	case "forin":
 		keys := make([]string, 0)
+		r.meter.Hold(16 * len(r.array(n.parts[0].text)))
 		for k := range r.array(n.parts[0].text) {
 			keys = append(keys, k)
 		}
@@ -248,9 +255,9 @@ func (r *run) statement(n *node) flow {
 	case "delete":
 		target := n.parts[0]
 		if target.op == "index" {
-			delete(r.array(target.text), r.subscript(target.parts))
+			r.remove(r.array(target.text), r.subscript(target.parts))
 		} else {
-			clear(r.array(target.text))
+			r.clear(r.array(target.text))
 		}
 	case "break":
 		return breaks
@@ -362,11 +369,16 @@ func (r *run) get(name string) value {
 }
 
 func (r *run) set(name string, v value) {
-	if f := r.frameOf(name); f != nil {
-		f.vars[name] = v
+	vars := r.vars
+	f := r.frameOf(name)
+	if f != nil {
+		vars = f.vars
+	}
+	r.meter.Hold(len(v.s) - len(vars[name].s))
+	vars[name] = v
+	if f != nil {
 		return
 	}
-	r.vars[name] = v
 	if name == "NF" {
 		n := min(max(int(r.number(v)), 0), maxField)
 		for len(r.fields) < n {
@@ -385,10 +397,50 @@ func (r *run) subscript(parts []*node) string {
 	return strings.Join(out, r.text(r.vars["SUBSEP"]))
 }
 
-func (r *run) assign(target *node, v value) value {
-	if len(v.s) > maxText {
-		panic(problem{errors.New("a text is too large (a bound of the simulation)")})
+// bounded ends a program that makes too large a text. What is large is looked at longer.
+func (r *run) bounded(size int) {
+	if size > maxText {
+		panic(problem{fmt.Errorf("a text of more than %d MiB (a bound of the simulation)", maxText>>20)})
 	}
+	if n := size / stepText; n > 0 {
+		r.steps += n
+		r.meter.Look()
+	}
+}
+
+const (
+	// stepText is how much of a text counts as a step more.
+	stepText = 4 << 10
+	// itemSize is what an item of an array takes beside its texts, in bytes.
+	itemSize = 128
+)
+
+// put sets an item of an array, whose texts the program holds.
+func (r *run) put(array map[string]value, key string, v value) {
+	old, known := array[key]
+	if !known {
+		r.meter.Hold(itemSize + len(key))
+	}
+	r.meter.Hold(len(v.s) - len(old.s))
+	array[key] = v
+}
+
+// remove deletes an item of an array.
+func (r *run) remove(array map[string]value, key string) {
+	if old, known := array[key]; known {
+		r.meter.Hold(-itemSize - len(key) - len(old.s))
+		delete(array, key)
+	}
+}
+
+func (r *run) clear(array map[string]value) {
+	for key := range array {
+		r.remove(array, key)
+	}
+}
+
+func (r *run) assign(target *node, v value) value {
+	r.bounded(len(v.s))
 	switch target.op {
 	case "group":
 		return r.assign(target.parts[0], v)
@@ -397,7 +449,7 @@ func (r *run) assign(target *node, v value) value {
 	case "field":
 		r.setField(int(r.number(r.eval(target.parts[0]))), r.text(v))
 	case "index":
-		r.array(target.text)[r.subscript(target.parts)] = v
+		r.put(r.array(target.text), r.subscript(target.parts), v)
 	default:
 		panic(problem{errors.New("assignment to what is no variable")})
 	}

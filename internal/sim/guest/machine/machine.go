@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/domain"
 )
 
@@ -66,6 +68,12 @@ type Spec struct {
 	DNS []string
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
+	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from
+	// the goroutine that had it. It may be nil.
+	OnPanic func(*contain.Panic)
+	// Usage is what the programs of the guest use; a container shares its machine's. Nil is
+	// one of its own.
+	Usage *limit.Guest
 	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
 	// the shell's default.
 	Speed float64
@@ -116,8 +124,10 @@ type Machine struct {
 	Journal  *Journal
 	Pulse    *Pulse
 	Clock    clock.Clock
-	reboot   atomic.Bool
-	overrun  atomic.Pointer[string]
+	// Wall is around everything that the guest runs.
+	Wall    *contain.Wall
+	reboot  atomic.Bool
+	overrun atomic.Pointer[string]
 
 	registryOnce sync.Once
 	registry     *Registry
@@ -128,6 +138,9 @@ type Machine struct {
 func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
+	}
+	if spec.Usage == nil {
+		spec.Usage = &limit.Guest{}
 	}
 	if spec.InstanceID == "" {
 		spec.InstanceID = spec.ID
@@ -164,6 +177,7 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 		return nil, err
 	}
 	m := &Machine{Spec: spec, Pulse: pulse, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
+	m.Wall = &contain.Wall{Report: m.panicked}
 	if err := m.layImage(); err != nil {
 		return nil, err
 	}
@@ -174,6 +188,14 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	}
 	m.inspect()
 	return m, nil
+}
+
+// panicked writes a panic to the machine's console, with its trace.
+func (m *Machine) panicked(p *contain.Panic) {
+	fmt.Fprintf(m.Console, "guest: %v\n%s\n", p, p.Trace)
+	if m.OnPanic != nil {
+		m.OnPanic(p)
+	}
 }
 
 func (s Spec) check() error {

@@ -1,9 +1,11 @@
 package powershell
 
 import (
+	"errors"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // invoke calls a method, of a value or of a type.
@@ -331,7 +333,10 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		if i < 0 {
 			break
 		}
-		size := len(string([]rune(rest[i:])[:1]))
+		if err := errors.Join(r.step(), r.take(partSize)); err != nil {
+			return nil, err
+		}
+		_, size := utf8.DecodeRuneInString(rest[i:])
 		if i > 0 || !drop {
 			out.items = append(out.items, rest[:i])
 		}
@@ -340,7 +345,7 @@ func (r *run) splitText(s string, args []any) (any, error) {
 	if rest != "" || !drop {
 		out.items = append(out.items, rest)
 	}
-	return out, r.take(len(s) + 16*len(out.items))
+	return out, r.take(len(s))
 }
 
 func (r *run) piece(s, low string, args []any) (any, error) {

@@ -85,6 +85,7 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 	global := newScope(nil)
 	r := &run{
 		m: m, host: h, session: s, dir: s.Dir, scope: global, global: global, ok: true, errors: newArray(), ctx: context.Background(),
+		meter: m.Usage.Meter(context.Background()),
 	}
 	r.errors.kind = "ArrayList"
 	global.script = true
@@ -105,6 +106,9 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 	}
 	return &Shell{r}
 }
+
+// Close gives back the memory that the shell's values hold.
+func (s *Shell) Close() { s.r.meter.Close() }
 
 // Dir returns the current directory.
 func (s *Shell) Dir() string { return s.r.dir }

@@ -1,6 +1,8 @@
 package powershell
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/dlclark/regexp2"
@@ -25,7 +27,7 @@ func late(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &LimitError{"searches a text for longer than two seconds"}
+	return &LimitError{"searches a text for longer than a second"}
 }
 
 // match is -match, which fills $Matches.
@@ -79,12 +81,19 @@ func (r *run) replace(exact bool, left, right any) (any, error) {
 			return nil, err
 		}
 		if len(with) > 0 && len(s)*(1+len(with)) > maxValue {
-			n, err := count(re, s)
+			n, err := r.count(re, s)
 			if err != nil {
 				return nil, err
 			}
 			if grown := len(s) + n*(len(with)+strings.Count(with, "$")*len(s)); grown > maxValue {
 				return nil, r.take(grown)
+			}
+		}
+		if len(s) > longText {
+			if n, err := r.count(re, s); err != nil {
+				return nil, err
+			} else if n > maxReplaced {
+				return nil, &LimitError{fmt.Sprintf("replaces more than %d parts of a text", maxReplaced)}
 			}
 		}
 		out, err := re.Replace(s, with, -1, -1)
@@ -108,10 +117,21 @@ func (r *run) replace(exact bool, left, right any) (any, error) {
 	return out, nil
 }
 
-func count(re *regexp2.Regexp, s string) (int, error) {
+// longText is the length in bytes from which the matches of a text are counted before they
+// are replaced at once, which cannot be ended.
+const (
+	longText    = 256 << 10
+	maxReplaced = 250_000
+)
+
+// count returns how often a pattern matches.
+func (r *run) count(re *regexp2.Regexp, s string) (int, error) {
 	n := 0
 	m, err := re.FindStringMatch(s)
 	for err == nil && m != nil {
+		if err := r.step(); err != nil {
+			return n, err
+		}
 		n++
 		m, err = re.FindNextMatch(m)
 	}
@@ -163,10 +183,13 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 }
 
 func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
+	if err := r.take(4 * len(s)); err != nil {
+		return err
+	}
 	runes, from, n := []rune(s), 0, int64(1)
 	m, err := re.FindRunesMatch(runes)
 	for ; err == nil && m != nil && (most <= 0 || n < most); n++ {
-		if err := r.step(); err != nil {
+		if err := errors.Join(r.step(), r.take(partSize)); err != nil {
 			return err
 		}
 		if m.Length == 0 && (m.Index == 0 || m.Index == len(runes)) {
@@ -183,11 +206,11 @@ func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 		m, err = re.FindNextMatch(m)
 	}
 	out.items = append(out.items, string(runes[from:]))
-	if err != nil {
-		return late(err)
-	}
-	return r.take(4 * len(runes))
+	return late(err)
 }
+
+// partSize is what a part of a text takes beside its letters, in bytes.
+const partSize = 32
 
 // like returns a match of * ? and [a-z].
 func like(s, p string, exact bool) (bool, error) {

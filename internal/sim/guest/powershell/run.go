@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
 // Bounds of one run of a script.
 const (
 	maxSteps = 1_000_000
-	// maxValue bounds one value, maxMade all that a run makes, in bytes.
+	// maxValue bounds one value, in bytes. All that a run makes is in its guest's account.
 	maxValue = 16 << 20
-	maxMade  = 512 << 20
 	// maxCalls bounds functions that call each other.
 	maxCalls = 250
 	// maxItems bounds a range and a list.
@@ -46,8 +46,9 @@ type run struct {
 	// tries counts the try statements around what runs.
 	tries int
 	// skipped is the time that waiting has left out.
-	skipped            time.Duration
-	steps, made, calls int
+	skipped      time.Duration
+	steps, calls int
+	meter        *limit.Meter
 	// modules are those that are imported, by name; loading is the one whose script runs.
 	modules map[string]*module
 	loading *module
@@ -103,12 +104,11 @@ func (r *run) step() error {
 
 // take counts values that are about to be allocated, and fails once the script exceeds its bound.
 func (r *run) take(size int) error {
-	r.made += size
 	if size > maxValue {
 		return &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
 	}
-	if r.made > maxMade {
-		return &LimitError{fmt.Sprintf("makes more than %d MiB of values", maxMade>>20)}
+	if err := r.meter.Try(size); err != nil {
+		return &LimitError{fmt.Sprintf("asks for more memory, and %v", err)}
 	}
 	return nil
 }

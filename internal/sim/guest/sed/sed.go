@@ -10,13 +10,45 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"casement.dev/casement/internal/limit"
 )
 
 // Bounds of one run.
 const (
 	maxSteps = 2_000_000
-	maxSpace = 16 << 20
+	// maxSpace bounds a space, in bytes, which a search cannot be ended in.
+	maxSpace = 4 << 20
+	// matchSize is what a match takes, in bytes: a search gives all at once.
+	matchSize = 64
+	// stepText is how much of a text counts as a step more.
+	stepText = 4 << 10
 )
+
+// space is the pattern space or the hold space: a text that lines are added to.
+type space struct {
+	text  string
+	added []byte // the text with what was added; nil for nothing
+}
+
+func (s *space) set(text string) { s.text, s.added = text, nil }
+
+func (s *space) len() int { return max(len(s.text), len(s.added)) }
+
+func (s *space) add(text string) {
+	if s.added == nil {
+		s.added = append(make([]byte, 0, 2*len(s.text)+len(text)), s.text...)
+	}
+	s.added = append(s.added, text...)
+}
+
+// String returns the text.
+func (s *space) String() string {
+	if s.added != nil {
+		s.set(string(s.added))
+	}
+	return s.text
+}
 
 // Files gives access to the files that the commands r and w name.
 type Files interface {
@@ -30,8 +62,9 @@ type run struct {
 	*Program
 	lines    []string // with their newlines
 	at       int      // the line that is in the pattern space, from 1
-	space    string
-	hold     string
+	space    space
+	hold     space
+	meter    *limit.Meter
 	newline  bool // the line in the pattern space ends with one
 	quiet    bool
 	out      io.Writer
@@ -50,7 +83,8 @@ var (
 )
 
 // Run edits a text and returns sed's exit code. quiet is -n.
-func (p *Program) Run(text string, quiet bool, out io.Writer, files Files) (int, error) {
+func (p *Program) Run(meter *limit.Meter, text string, quiet bool, out io.Writer, files Files) (int, error) {
+	meter.Hold(16 * strings.Count(text, "\n"))
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -58,7 +92,7 @@ func (p *Program) Run(text string, quiet bool, out io.Writer, files Files) (int,
 	for _, c := range p.commands {
 		c.active = false
 	}
-	r := &run{Program: p, lines: lines, quiet: quiet, out: out, files: files}
+	r := &run{Program: p, meter: meter, lines: lines, quiet: quiet, out: out, files: files}
 	for again := false; again || r.next(); {
 		code, err := r.cycle()
 		again = errors.Is(err, errAgain)
@@ -84,15 +118,22 @@ func (r *run) next() bool {
 	if r.at >= len(r.lines) {
 		return false
 	}
-	r.space, r.newline = strings.CutSuffix(r.lines[r.at], "\n")
-	r.at++
+	r.space.set(r.line())
 	r.replaced = false
 	return true
 }
 
+// line takes the next line.
+func (r *run) line() (text string) {
+	r.meter.Step()
+	text, r.newline = strings.CutSuffix(r.lines[r.at], "\n")
+	r.at++
+	return text
+}
+
 func (r *run) finish() {
 	if !r.quiet {
-		r.print(r.space)
+		r.print(r.text())
 	}
 	r.flush()
 }
@@ -111,11 +152,25 @@ func (r *run) flush() {
 	r.appended = nil
 }
 
+// text returns the pattern space for a search or an edit of it, which is a step for each
+// part of it.
+func (r *run) text() string {
+	if n := r.space.len() / stepText; n > 0 {
+		r.steps += n
+		r.meter.Look()
+	}
+	return r.space.String()
+}
+
 func (r *run) cycle() (int, error) {
 	for i := 0; i < len(r.commands); i++ {
-		if r.steps++; r.steps > maxSteps || len(r.space)+len(r.hold) > maxSpace {
-			return 1, errors.New("the script is too long or its text too large (a bound of the simulation)")
+		if r.steps++; r.steps > maxSteps {
+			return 1, errors.New("the script takes too many steps (a bound of the simulation)")
 		}
+		if r.space.len()+r.hold.len() > maxSpace {
+			return 1, fmt.Errorf("the text in its spaces grows to more than %d MiB (a bound of the simulation)", maxSpace>>20)
+		}
+		r.meter.Step()
 		c := r.commands[i]
 		ok, err := r.selected(c)
 		if err != nil {
@@ -202,10 +257,10 @@ func (r *run) matches(a *address) (bool, error) {
 	case a.empty && r.last == nil:
 		return false, errors.New("no previous regular expression")
 	case a.empty:
-		return r.last.MatchString(r.space), nil
+		return r.last.MatchString(r.text()), nil
 	case a.re != nil:
 		r.last = a.re
-		return a.re.MatchString(r.space), nil
+		return a.re.MatchString(r.text()), nil
 	case a.step > 0:
 		return r.at >= a.line && (r.at-a.line)%a.step == 0, nil
 	}
@@ -220,7 +275,7 @@ func (r *run) execute(c *command) (int, error) {
 	case 'd':
 		return -1, errDelete
 	case 'p':
-		r.print(r.space)
+		r.print(r.text())
 	case 'q':
 		return -1, errQuit
 	case 'Q':
@@ -237,18 +292,18 @@ func (r *run) execute(c *command) (int, error) {
 		}
 		return -1, errDelete
 	case 'y':
-		r.space = strings.Map(func(l rune) rune {
+		r.space.set(strings.Map(func(l rune) rune {
 			if to, ok := c.pairs[l]; ok {
 				return to
 			}
 			return l
-		}, r.space)
+		}, r.text()))
 	case 'r':
 		if data, err := r.files.ReadFile(c.text); err == nil { // what is not there is nothing
 			r.appended = append(r.appended, string(data))
 		}
 	case 'w':
-		return -1, r.files.AppendFile(c.text, r.space+"\n")
+		return -1, r.files.AppendFile(c.text, r.text()+"\n")
 	case 'b', 't', 'T':
 		return r.jump(c), nil
 	default:
@@ -275,13 +330,13 @@ func (r *run) jump(c *command) int {
 func (r *run) move(name byte) error {
 	switch name {
 	case 'h':
-		r.hold = r.space
+		r.hold.set(r.text())
 	case 'H':
-		r.hold += "\n" + r.space
+		r.hold.add("\n" + r.text())
 	case 'g':
-		r.space = r.hold
+		r.space.set(r.hold.String())
 	case 'G':
-		r.space += "\n" + r.hold
+		r.space.add("\n" + r.hold.String())
 	case 'x':
 		r.space, r.hold = r.hold, r.space
 	case 'n':
@@ -289,7 +344,7 @@ func (r *run) move(name byte) error {
 			return errQuit
 		}
 		if !r.quiet {
-			r.print(r.space)
+			r.print(r.text())
 		}
 		r.flush()
 		replaced := r.replaced
@@ -300,18 +355,16 @@ func (r *run) move(name byte) error {
 			return errQuit
 		}
 		r.flush()
-		before, replaced := r.space, r.replaced
-		r.next()
-		r.space, r.replaced = before+"\n"+r.space, replaced
+		r.space.add("\n" + r.line())
 	case 'P':
-		first, _, _ := strings.Cut(r.space, "\n")
+		first, _, _ := strings.Cut(r.text(), "\n")
 		_, _ = io.WriteString(r.out, first+"\n") // a failed write is the reader's affair
 	case 'D':
-		_, rest, more := strings.Cut(r.space, "\n")
+		_, rest, more := strings.Cut(r.text(), "\n")
 		if !more {
 			return errDelete
 		}
-		r.space = rest
+		r.space.set(rest)
 		return errAgain
 	}
 	return nil
@@ -327,26 +380,35 @@ func (r *run) substitute(s *substitution) error {
 	}
 	r.last = re
 	var b strings.Builder
-	from, count, done := 0, 0, false
-	for _, m := range re.FindAllStringSubmatchIndex(r.space, -1) {
-		count++
-		if count < s.number || count > s.number && !s.global {
-			continue
-		}
-		b.WriteString(r.space[from:m[0]])
-		expand(&b, r.space, m, s.replacement)
-		from, done = m[1], true
+	text, most := r.text(), -1
+	if !s.global {
+		most = max(s.number, 1)
 	}
+	from, done := 0, false
+	r.meter.During(matchSize*(1+len(text)), func() {
+		for i, m := range re.FindAllStringSubmatchIndex(text, most) {
+			if i+1 < s.number {
+				continue
+			}
+			if b.Len() > maxSpace {
+				break
+			}
+			b.WriteString(text[from:m[0]])
+			expand(&b, text, m, s.replacement)
+			from, done = m[1], true
+		}
+	})
 	if !done {
 		return nil
 	}
-	b.WriteString(r.space[from:])
-	r.space, r.replaced = b.String(), true
+	b.WriteString(text[from:])
+	r.space.set(b.String())
+	r.replaced = true
 	if s.print {
-		r.print(r.space)
+		r.print(r.text())
 	}
 	if s.file != "" {
-		return r.files.AppendFile(s.file, r.space+"\n")
+		return r.files.AppendFile(s.file, r.text()+"\n")
 	}
 	return nil
 }

@@ -86,11 +86,18 @@ func unquoted(line string) (string, bool) {
 		return line, false // one program's path in quotes
 	}
 	last := strings.LastIndexByte(t, '"')
+	if last == 0 {
+		return t[1:], true
+	}
 	return t[1:last] + t[last+1:], true
 }
 
 func (s *Shell) batch(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	o = s.complete(o)
+	return s.contained("cmd.exe", o.Stderr, func() int { return s.batchScript(ctx, script, o, typed, delayed) })
+}
+
+func (s *Shell) batchScript(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {

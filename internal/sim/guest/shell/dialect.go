@@ -1,12 +1,16 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
+
+	"casement.dev/casement/internal/contain"
 )
 
 // The interpreter is bash's cousin. What dash or bash do otherwise is rewritten in a
@@ -18,7 +22,9 @@ type dialect struct {
 	shell *Shell
 	posix bool
 	run   *scriptRun
-	stack []syntax.Node
+	// source is the text of the tree.
+	source string
+	stack  []syntax.Node
 	// refused are statements and why they are.
 	refused map[*syntax.Stmt]string
 	// constants are the variables that the script makes read-only.
@@ -32,6 +38,8 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
+	// maps are the associative arrays that the script has declared so far, by name.
+	maps map[string]bool
 	// watch gets which commands fail; nil watches nothing.
 	watch *watch
 	// sinks are programs that read what is written to >(program).
@@ -40,10 +48,16 @@ type scriptRun struct {
 	files []string
 }
 
-// adapt edits a tree in place.
-func (s *Shell) adapt(n syntax.Node, run *scriptRun) {
-	d := &dialect{shell: s, posix: run.posix, run: run, refused: map[*syntax.Stmt]string{},
+// adapt edits the tree of a text in place.
+func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
+	d := &dialect{shell: s, posix: run.posix, run: run, source: source, refused: map[*syntax.Stmt]string{},
 		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.DeclClause); ok {
+			d.declareMaps(c)
+		}
+		return true
+	})
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
 			d.stack = d.stack[:len(d.stack)-1]
@@ -129,6 +143,13 @@ func (d *dialect) check(n syntax.Node) {
 		}
 	case *syntax.CallExpr:
 		d.lookAtCall(n)
+	case *syntax.Assign:
+		if n.Name != nil && d.run.isMap(n.Name.Value) {
+			n.Index = d.key(n.Index)
+			if n.Array != nil {
+				d.items(n.Name.Value, n.Array)
+			}
+		}
 	case *syntax.DeclClause:
 		for _, a := range n.Args {
 			if a.Name != nil {
@@ -153,6 +174,9 @@ func (d *dialect) check(n syntax.Node) {
 
 // lookAtExpansion refuses what the interpreter expands otherwise.
 func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
+	if n.Param != nil && d.run.isMap(n.Param.Value) {
+		n.Index = d.key(n.Index)
+	}
 	switch {
 	case n.Param == nil:
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
@@ -169,6 +193,82 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 			d.refuse("quotes around blanks in ${%s...} that has none around it", n.Param.Value)
 		}
 	}
+}
+
+// declareMaps notes the associative arrays of a declaration.
+func (d *dialect) declareMaps(c *syntax.DeclClause) {
+	mapped := false
+	for _, a := range c.Args {
+		if a.Name == nil && a.Value != nil {
+			mapped = mapped || strings.HasPrefix(a.Value.Lit(), "-") && strings.Contains(a.Value.Lit(), "A")
+		} else if a.Name != nil && mapped {
+			d.run.declareMap(a.Name.Value)
+		}
+	}
+}
+
+// items gives the items of an associative array their keys: [KEY]=VALUE, or keys and values
+// in turn.
+func (d *dialect) items(name string, array *syntax.ArrayExpr) {
+	bare := 0
+	for _, e := range array.Elems {
+		if e.Index = d.key(e.Index); e.Index == nil {
+			bare++
+		}
+	}
+	if bare == 0 {
+		return
+	}
+	var pairs []*syntax.ArrayElem
+	for pair := range slices.Chunk(array.Elems, 2) {
+		one := &syntax.ArrayElem{Index: pair[0].Value, Value: &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{}}}}
+		if len(pair) > 1 {
+			one.Value = pair[1].Value
+		}
+		pairs = append(pairs, one)
+	}
+	if bare < len(array.Elems) {
+		d.refuse("an associative array %s with keys of some items", name)
+		pairs = nil
+	}
+	array.Elems = pairs
+}
+
+// key returns the subscript of an associative array as the text that it is in bash: the
+// parser, which does not know the kind of an array, makes a sum of node-ip.
+func (d *dialect) key(index syntax.ArithmExpr) syntax.ArithmExpr {
+	if index == nil {
+		return nil
+	}
+	if _, ok := index.(*syntax.Word); ok {
+		return index
+	}
+	from, to := int(index.Pos().Offset()), int(index.End().Offset())
+	if from > to || to > len(d.source) {
+		d.refuse("a subscript that is no plain text")
+		return &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{}}}
+	}
+	text := strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "`", "\\`").Replace(d.source[from:to])
+	word, err := syntax.NewParser().Document(strings.NewReader(text))
+	if err != nil {
+		word = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: d.source[from:to]}}}
+	}
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: word.Parts}}}
+}
+
+func (run *scriptRun) declareMap(name string) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.maps == nil {
+		run.maps = map[string]bool{}
+	}
+	run.maps[name] = true
+}
+
+func (run *scriptRun) isMap(name string) bool {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.maps[name]
 }
 
 // quoted reports whether the node is inside double quotes or assigned, and so not split.
@@ -234,6 +334,13 @@ func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
 // lookAtCall refuses a trap on the exit of a subshell, and gives return outside of functions the
 // meaning that it has in dash.
 func (d *dialect) lookAtCall(n *syntax.CallExpr) {
+	for i, a := range n.Assigns {
+		if a.Name != nil && a.Name.Value == "" { // the parser takes += for one, which is a word
+			n.Args = append(assignedWords(n.Assigns[i:]), n.Args...)
+			n.Assigns = n.Assigns[:i]
+			break
+		}
+	}
 	if len(n.Args) == 0 {
 		return
 	}
@@ -265,6 +372,22 @@ func (d *dialect) lookAtCall(n *syntax.CallExpr) {
 	}
 }
 
+// assignedWords returns assignments as the words that they are written as.
+func assignedWords(assigns []*syntax.Assign) (words []*syntax.Word) {
+	for _, a := range assigns {
+		start := a.Name.Value + "="
+		if a.Append {
+			start = a.Name.Value + "+="
+		}
+		w := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: start, ValuePos: a.Pos(), ValueEnd: a.Pos()}}}
+		if a.Value != nil {
+			w.Parts = append(w.Parts, a.Value.Parts...)
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
 // literalStart returns the literal text at the start of a word, before any expansion.
 func literalStart(w *syntax.Word) string {
 	if lit, ok := w.Parts[0].(*syntax.Lit); ok {
@@ -280,6 +403,11 @@ func (d *dialect) edit(n syntax.Node) {
 		if n.Cmd != nil {
 			n.Cmd = d.command(n.Cmd)
 		}
+		if n.Background {
+			inner := *n
+			inner.Background = false
+			*n = syntax.Stmt{Position: n.Position, Background: true, Cmd: &syntax.Block{Stmts: walled(&inner)}}
+		}
 		for _, r := range n.Redirs {
 			if r.Op == syntax.RdrClob {
 				r.Op = syntax.RdrOut
@@ -287,12 +415,17 @@ func (d *dialect) edit(n syntax.Node) {
 		}
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-			n.Y = apart(n.Y)
+			n.X = &syntax.Stmt{Position: n.X.Position, Cmd: &syntax.Block{Stmts: walled(n.X)}}
+			n.Y = &syntax.Stmt{Position: n.Y.Position, Cmd: &syntax.Subshell{Stmts: walled(n.Y)}}
 		}
 	case *syntax.CallExpr:
 		d.escape(n.Args)
 	case *syntax.WordIter:
 		d.escape(n.Items)
+	case *syntax.CmdSubst:
+		if len(n.Stmts) == 1 && n.Stmts[0].Cmd == nil && len(n.Stmts[0].Redirs) == 1 && n.Stmts[0].Redirs[0].Op == syntax.RdrIn {
+			n.Stmts[0].Cmd = callOf(own + "cat") // whose output is bounded
+		}
 	case *syntax.ParamExp:
 		editExpansion(n)
 	case *syntax.BinaryArithm:
@@ -382,12 +515,34 @@ func escapeBraces(text string) string {
 	return b.String()
 }
 
-// apart runs a statement in a subshell, as the last part of a pipe runs too.
-func apart(s *syntax.Stmt) *syntax.Stmt {
-	if _, ok := s.Cmd.(*syntax.Subshell); ok && len(s.Redirs) == 0 && !s.Negated {
-		return s
+// walled returns statements that run one in a handler of this package, which contains what
+// panics: the interpreter runs parts of pipes and jobs in goroutines of its own. They run in
+// a subshell, so that one name is enough.
+func walled(s *syntax.Stmt) []*syntax.Stmt {
+	part := &syntax.FuncDecl{Name: &syntax.Lit{Value: wallPart}, Parens: true,
+		Body: &syntax.Stmt{Cmd: &syntax.Block{Stmts: []*syntax.Stmt{s}}}}
+	return []*syntax.Stmt{{Position: s.Position, Cmd: part}, {Position: s.Position, Cmd: callOf(own + "apart")}}
+}
+
+// wallPart is the function that walled declares.
+const wallPart = own + "part"
+
+// apart runs the function that walled declares, with the context of an exec handler.
+func (s *Shell) apart(ctx context.Context) (err error) {
+	h := interp.HandlerCtx(ctx)
+	if l, some := ctx.Value(limitsKey{}).(limits); some {
+		meter := s.guest.Usage.Meter(ctx) // a part holds what a statement of it can grow to
+		defer meter.Close()
+		if err := meter.Try(ownShare + int(l.script.largest.Load())); err != nil {
+			fmt.Fprintf(h.Stderr, "sh: %v\n", err)
+			return interp.ExitStatus(killedCode)
+		}
 	}
-	return &syntax.Stmt{Position: s.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{s}}}
+	if p := s.guest.Wall.Call("sh", func() { err = h.Builtin(ctx, []string{"eval", wallPart + ` "$@"`}) }); p != nil {
+		fmt.Fprintf(h.Stderr, "%v\n", p)
+		return interp.ExitStatus(contain.ExitCode)
+	}
+	return err
 }
 
 func (d *dialect) command(c syntax.Command) syntax.Command {
@@ -469,5 +624,8 @@ func assignment(w *syntax.Word) *syntax.Assign {
 		value.Parts = append(value.Parts, &syntax.Lit{Value: rest})
 	}
 	value.Parts = append(value.Parts, w.Parts[1:]...)
+	if len(value.Parts) == 0 {
+		value.Parts = []syntax.WordPart{&syntax.SglQuoted{}} // a word without parts cannot be printed
+	}
 	return &syntax.Assign{Name: &syntax.Lit{Value: name}, Value: value}
 }

@@ -17,11 +17,8 @@ import (
 const followPeriod = 200 * time.Millisecond
 
 // lastLines returns the last n lines of text, all of them for a negative n.
-func lastLines(text string, n int) string {
-	lines := strings.SplitAfter(text, "\n")
-	if last := len(lines) - 1; lines[last] == "" {
-		lines = lines[:last]
-	}
+func (p *Process) lastLines(text string, n int) string {
+	lines := p.linesAfter(text)
 	if n < 0 || n > len(lines) {
 		n = len(lines)
 	}
@@ -98,10 +95,10 @@ func tail(ctx context.Context, p *Process, o options) int {
 		}
 		text := string(data)
 		if strings.HasPrefix(count, "+") {
-			skipped := strings.SplitAfter(text, "\n")
+			skipped := p.linesAfter(text)
 			text = strings.Join(skipped[min(max(n-1, 0), len(skipped)):], "")
 		} else {
-			text = lastLines(text, max(n, -n))
+			text = p.lastLines(text, max(n, -n))
 		}
 		p.Printf("%s", text)
 	}
@@ -156,7 +153,7 @@ func journalctl(ctx context.Context, p *Process, o options) int {
 	default:
 		n = -1
 	}
-	p.Printf("%s", lastLines(text, n))
+	p.Printf("%s", p.lastLines(text, n))
 	if goOn {
 		return follow(ctx, p, []string{file}, []int64{int64(len(data))}, false)
 	}

@@ -30,7 +30,7 @@ const (
 	// maxCaptured bounds what a command substitution prints.
 	maxCaptured = maxVariables + maxArguments
 	// maxExpanded bounds what the words of a statement can become.
-	maxExpanded = 512 << 20
+	maxExpanded = 256 << 20
 )
 
 // checkpoint is a file that cannot exist. Looking for it measures the variables: there is
@@ -116,7 +116,7 @@ func (s *Shell) guard(ctx context.Context, file *syntax.File) error {
 	if w.reason != "" {
 		return s.exceed(l.used, w.reason)
 	}
-	return nil
+	return l.script.grows(w.largest)
 }
 
 // begins measures what a script is given.
@@ -153,7 +153,9 @@ type weigher struct {
 	each  int64            // of one that has not
 	// arguments is the largest size of positional parameters.
 	arguments int64
-	reason    string
+	// largest is the largest size that a statement can have.
+	largest int64
+	reason  string
 }
 
 // node counts a syntax node before its parts.
@@ -205,6 +207,7 @@ func (w *weigher) test(x syntax.TestExpr) {
 }
 
 func (w *weigher) bounded(size int64) {
+	w.largest = max(w.largest, min(size, maxExpanded))
 	if size > maxExpanded && w.reason == "" {
 		w.reason = fmt.Sprintf("has a statement that can grow to more than %d MiB", maxExpanded>>20)
 	}
@@ -303,7 +306,11 @@ func (w *weigher) expansion(p *syntax.ParamExp) int64 {
 	}
 	size := w.variable(p.Param.Value)
 	if p.Repl != nil {
-		return min(size*(1+w.word(p.Repl.With)), 2*maxExpanded)
+		with := w.word(p.Repl.With)
+		if literals := with - w.each; size <= w.each && literals >= 0 && literals < w.each { // all variables together have w.each
+			size, with = w.each/2, w.each/2+literals
+		}
+		return min(size*(1+with), 2*maxExpanded)
 	}
 	if p.Exp == nil {
 		return size
@@ -349,7 +356,7 @@ func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (strin
 	if err != nil {
 		return text, nil //nolint:nilerr // it fails in the interpreter, too
 	}
-	s.adapt(file, run)
+	s.adapt(file, text, run)
 	if err := s.guard(ctx, file); err != nil {
 		return "", err
 	}

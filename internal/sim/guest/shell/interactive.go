@@ -42,6 +42,13 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 	return i, nil
 }
 
+// Close ends the shell.
+func (i *Interactive) Close() {
+	if i.ps != nil {
+		i.ps.Close()
+	}
+}
+
 // Prompt returns the prompt of the shell.
 func (i *Interactive) Prompt() string {
 	switch {
@@ -67,10 +74,21 @@ func (i *Interactive) Prompt() string {
 // Line runs a line. It returns the exit code so far and whether the shell has
 // ended.
 func (i *Interactive) Line(ctx context.Context, line string) (code int, done bool) {
-	if i.ps != nil {
-		return i.psLine(ctx, line)
-	}
+	code = i.shell.contained("shell", i.o.Stderr, func() (code int) {
+		if i.ps != nil {
+			code, done = i.psLine(ctx, line)
+		} else {
+			code, done = i.shLine(ctx, line)
+		}
+		return code
+	})
+	return code, done
+}
+
+// shLine runs a line of bash, together with those before it that it ends.
+func (i *Interactive) shLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
+	source := i.pending
 	file, err := i.parser.Parse(strings.NewReader(i.pending), "")
 	if err != nil && syntax.IsIncomplete(err) {
 		return 0, false
@@ -80,7 +98,7 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
 		return 2, false
 	}
-	i.shell.adapt(file, i.run)
+	i.shell.adapt(file, source, i.run)
 	defer i.run.end(i.shell)
 	ctx, leave, err := i.shell.enter(ctx, line, i.o.Stderr)
 	defer leave()

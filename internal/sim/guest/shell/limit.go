@@ -1,12 +1,15 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"sync/atomic"
+
+	"casement.dev/casement/internal/limit"
 )
 
 // Bounds of one run of a script, with all that it starts. They are far above what
@@ -32,7 +35,18 @@ const (
 type limits struct {
 	used   *usage
 	nested int
+	script *account
 }
+
+// account is what one script holds itself, beside its programs.
+type account struct {
+	meter *limit.Meter
+	// largest is what a statement of the script can grow to.
+	largest atomic.Int64
+}
+
+// ownShare is what a script holds for its variables and its tree.
+const ownShare = 1 << 20
 
 type usage struct {
 	calls, written atomic.Int64
@@ -59,6 +73,12 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 		leave = func() { l.used.end(nil) }
 	}
 	l.nested++
+	l.script = &account{meter: s.guest.Usage.Meter(ctx)}
+	end := leave
+	leave = func() { l.script.meter.Close(); end() }
+	if err := l.script.meter.Try(ownShare + len(script)); err != nil {
+		return ctx, leave, err
+	}
 	switch {
 	case l.nested > maxNested:
 		err = s.exceed(l.used, fmt.Sprintf("starts scripts more than %d deep", maxNested))
@@ -66,6 +86,15 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 		err = s.exceed(l.used, fmt.Sprintf("is longer than %d bytes", maxScript))
 	}
 	return context.WithValue(ctx, limitsKey{}, l), leave, err
+}
+
+// grows notes what the largest statement of a script can grow to, which the script then
+// holds.
+func (a *account) grows(size int64) error {
+	if size <= a.largest.Load() {
+		return nil
+	}
+	return a.meter.Try(int(size - a.largest.Swap(size)))
 }
 
 // exceed ends a script by a bound; the guest keeps the reason.
@@ -112,6 +141,12 @@ type counter struct {
 func (c *counter) Write(p []byte) (int, error) {
 	if c.used.written.Add(int64(len(p))) > maxWritten {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("writes more than %d MiB", maxWritten>>20))
+	}
+	if bytes.HasPrefix(p, []byte("+ "+own)) {
+		return len(p), nil // the trace of set -x does not show what is added to a script
+	}
+	if captured, ok := c.w.(interface{ Len() int }); ok && captured.Len()+len(p) > maxCaptured {
+		return 0, c.shell.exceed(c.used, fmt.Sprintf("substitutes a command that prints more than %d KiB", maxCaptured>>10))
 	}
 	return c.w.Write(p)
 }

@@ -115,13 +115,13 @@ func timeout(ctx context.Context, p *Process, o options) int {
 	}
 	end, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
+	p.Guest.Wall.Go(nil, "timeout", func() {
 		select {
 		case <-p.Guest.Clock.After(p.shell.real(d)):
 			cancel(errTimeout)
 		case <-end.Done():
 		}
-	}()
+	})
 	code := p.shell.child(end, p, o.operands[1:])
 	if context.Cause(end) == errTimeout {
 		return 124

@@ -42,7 +42,7 @@ func awkCommand(_ context.Context, p *Process, o options) int {
 		}
 		in := &awkInputs{p: p, args: args}
 		files := guestFiles{p, map[string]bool{}}
-		code, err = program.Run(vars, in.next, p.Stdout, func(name, text string, appended bool) error {
+		code, err = program.Run(p.meter, vars, in.next, p.Stdout, func(name, text string, appended bool) error {
 			if p.device(name, []byte(text)) {
 				return nil
 			}

@@ -151,7 +151,7 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 				continue
 			}
 			lines := 0
-			for _, line := range linesOf(string(data)) {
+			for _, line := range p.linesOf(string(data)) {
 				want, name, ok := strings.Cut(line, " ")
 				if !ok || len(want) != 2*digest().Size() {
 					continue

@@ -118,7 +118,7 @@ func (p *Process) read(name string) ([]byte, error) {
 		if p.Stdin == nil {
 			return nil, nil
 		}
-		return io.ReadAll(io.LimitReader(p.Stdin, 64<<20))
+		return p.readAll(p.Stdin)
 	}
 	switch file := p.Abs(name); file {
 	case "/dev/stdin":
@@ -139,7 +139,32 @@ func (p *Process) read(name string) ([]byte, error) {
 		if p.Guest.Root.IsDir(file) {
 			return nil, &fs.PathError{Op: "read", Path: file, Err: errIsDirectory}
 		}
-		return p.Guest.Root.ReadFile(file)
+		data, err := p.Guest.Root.ReadFile(file)
+		p.meter.Hold(copies * len(data))
+		return data, err
+	}
+}
+
+// copies is how often a command holds a text that it reads: as bytes, as text and in its
+// answer.
+const copies = 3
+
+// readAll reads a stream, whose bytes the process holds until its end.
+func (p *Process) readAll(in io.Reader) (data []byte, err error) {
+	part := make([]byte, 64<<10)
+	for {
+		n, err := in.Read(part)
+		if n > 0 {
+			p.meter.Look()
+			p.meter.Hold(copies * n)
+			data = append(data, part[:n]...)
+		}
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
 	}
 }
 

@@ -335,13 +335,17 @@ func (f *findRun) exec() (predicate, bool) {
 	}, true
 }
 
+// maxCommandLine is how long a command line of xargs gets, in bytes (GNU findutils, "xargs
+// options", -s).
+const maxCommandLine = 128 << 10
+
 // xargs runs a command with the words of its input.
 func xargs(ctx context.Context, p *Process, o options) int {
 	data, err := p.read("-")
 	if err != nil {
 		return p.failed("-", err)
 	}
-	items, err := xargsItems(string(data), o)
+	items, err := p.xargsItems(string(data), o)
 	if err != nil {
 		return p.Fail(1, "xargs: %v", err)
 	}
@@ -364,7 +368,11 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	}
 	code := 0
 	for first := true; first || len(items) > 0; first = false {
-		n := min(size, len(items))
+		n, length := 0, 0
+		for n < min(size, len(items)) && (n == 0 || length+len(items[n]) < maxCommandLine) {
+			length += len(items[n]) + 1
+			n++
+		}
 		argv := slices.Concat(command, items[:n])
 		if place := o.value("I"); place != "" {
 			argv = slices.Clone(command)
@@ -388,7 +396,8 @@ func xargs(ctx context.Context, p *Process, o options) int {
 }
 
 // xargsItems takes the input apart: words with quotes, lines, or what a byte ends.
-func xargsItems(text string, o options) ([]string, error) {
+func (p *Process) xargsItems(text string, o options) ([]string, error) {
+	p.meter.Hold(lineSize * len(text)) // as many words as there can be
 	if o.has("0") || o.has("d") {
 		sep := "\x00"
 		if o.has("d") {
@@ -398,7 +407,7 @@ func xargsItems(text string, o options) ([]string, error) {
 	}
 	if o.has("I") || o.has("L") {
 		var items []string
-		for _, l := range linesOf(text) {
+		for _, l := range p.linesOf(text) {
 			if l = strings.TrimLeft(l, " \t"); l != "" {
 				items = append(items, l)
 			}

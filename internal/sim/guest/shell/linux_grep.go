@@ -65,6 +65,9 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}, 0
 }
 
+// maxMatched bounds a line that is searched, in bytes: a search cannot be ended.
+const maxMatched = 8 << 20
+
 type regexpLike interface {
 	MatchString(string) bool
 	FindAllString(string, int) []string
@@ -148,12 +151,15 @@ func (g grepping) run(text string) bool {
 	limit, _ := strconv.Atoi(cmp.Or(o.value("m"), "-1"))
 	after, _ := strconv.Atoi(cmp.Or(o.value("A"), o.value("C"), o.value("n"), "0"))
 	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if text == "" {
-		lines = nil
-	}
+	lines := g.p.linesOf(text)
 	count, shown, context := 0, -1, 0
 	for i, line := range lines {
+		g.p.meter.Step()
+		if len(line) > maxMatched {
+			g.p.meter.Look()
+			g.p.Fail(2, "grep: line %d is longer than the %d MiB that are searched (a bound of the simulation)", i+1, maxMatched>>20)
+			continue
+		}
 		if g.m.match(line) == o.has("v") {
 			if context > 0 && !o.has("c", "l", "L", "q", "o") {
 				g.line(i, line, '-')

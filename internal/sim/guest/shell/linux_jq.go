@@ -6,12 +6,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"casement.dev/casement/internal/sim/guest/apart"
 )
 
 // jqFlags are read apart from the other commands' ones: some take two values.
@@ -58,16 +62,6 @@ func jq(ctx context.Context, p *Process) int {
 	if err != nil {
 		return p.Fail(3, "jq: error: syntax error: %v", err)
 	}
-	code, err := gojq.Compile(query, gojq.WithVariables(names), gojq.WithEnvironLoader(func() []string {
-		var out []string
-		for k, v := range p.Env {
-			out = append(out, k+"="+v)
-		}
-		return out
-	}))
-	if err != nil {
-		return p.Fail(3, "jq: error: %v", err)
-	}
 	text, status := "", 0
 	if !o.has("n") {
 		text, status = p.inputs(files)
@@ -75,18 +69,133 @@ func jq(ctx context.Context, p *Process) int {
 	if status != 0 {
 		return 2
 	}
-	run := &jqRun{p: p, o: o, order: map[string]int{}, status: map[bool]int{true: 4}[o.has("e")]}
-	inputs, err := run.inputs(text)
-	run.learn(filter)
+	q := jqQuestion{Filter: filter, Text: text, Names: names, Values: values}
+	for _, g := range o.given {
+		q.Flags = append(q.Flags, [2]string{g.name, g.value})
+	}
+	for k, v := range p.Env {
+		q.Env = append(q.Env, k+"="+v)
+	}
+	var answer jqAnswer
+	if jqPlain(query) && len(text) <= maxPlainInput {
+		answer = answerJQ(ctx, q)
+	} else if answer, err = apart.Run[jqQuestion, jqAnswer](ctx, "jq", q, maxJQ); err != nil {
+		return p.Fail(killedCode, "jq: %v", err)
+	}
+	p.Printf("%s", answer.Out)
+	if answer.Err != "" {
+		return p.Fail(answer.Code, "%s", answer.Err)
+	}
+	return answer.Code
+}
+
+// jqQuestion is one run of jq, as far as it opens no file. A filter is a program, and its
+// engine bounds nothing: one that only takes apart a small document runs here, and every
+// other in a process of its own.
+type jqQuestion struct {
+	Filter, Text string
+	Flags        [][2]string
+	Names        []string
+	Values       []any
+	Env          []string
+}
+
+type jqAnswer struct {
+	Out, Err string
+	Code     int
+}
+
+// maxJQ bounds the answer of a process, in bytes.
+const maxJQ = 64 << 20
+
+// This runs before all else, as apart.Serve says.
+func init() {
+	apart.Serve("jq", func(q jqQuestion) jqAnswer { return answerJQ(context.Background(), q) })
+}
+
+func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
+	var o options
+	for _, f := range q.Flags {
+		o.given = append(o.given, given{f[0], f[1]})
+	}
+	query, err := gojq.Parse(q.Filter)
+	if err != nil {
+		return jqAnswer{Err: fmt.Sprintf("jq: error: syntax error: %v", err), Code: 3}
+	}
+	code, err := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }))
+	if err != nil {
+		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", err), Code: 3}
+	}
+	run := &jqRun{o: o, order: map[string]int{}, status: map[bool]int{true: 4}[o.has("e")]}
+	defer func() { a.Out = run.out.String() }()
+	inputs, err := run.inputs(q.Text)
+	run.learn(q.Filter)
 	for _, in := range inputs {
-		if c := run.apply(ctx, code, in, values); c != 0 {
-			return c
+		if message, c := run.apply(ctx, code, in, q.Values); c != 0 {
+			return jqAnswer{Err: message, Code: c}
 		}
 	}
 	if err != nil {
-		return p.Fail(2, "jq: error (at <stdin>): %v", err)
+		return jqAnswer{Err: fmt.Sprintf("jq: error (at <stdin>): %v", err), Code: 2}
 	}
-	return run.status
+	return jqAnswer{Code: run.status}
+}
+
+const (
+	// maxPlainInput bounds the text that a plain filter runs over here, in bytes.
+	maxPlainInput = 64 << 10
+	// maxPlainParts bounds how often a plain filter repeats what it is given: each time may
+	// double it.
+	maxPlainParts = 8
+)
+
+// plainFunctions are the functions of jq that make nothing much larger.
+var plainFunctions = strings.Fields(`select length keys values not empty map type tostring tonumber ascii_downcase
+	ascii_upcase has to_entries from_entries startswith endswith ltrimstr rtrimstr contains any all first last min max
+	sort unique reverse objects arrays strings numbers booleans nulls null true false`)
+
+// jqPlain reports whether the size of a filter and of its input bounds its work.
+func jqPlain(query *gojq.Query) bool {
+	parts, plain := 0, true
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+			return
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+			return
+		}
+		switch n := v.Interface().(type) {
+		case gojq.FuncDef, gojq.Reduce, gojq.Foreach, gojq.Label, gojq.Import:
+			plain = false
+		case gojq.Func:
+			plain = plain && (slices.Contains(plainFunctions, n.Name) || strings.HasPrefix(n.Name, "$"))
+		case gojq.Operator:
+			plain = plain && n != gojq.OpMul && n != gojq.OpUpdateMul
+			if n == gojq.OpComma || n == gojq.OpAdd || n == gojq.OpUpdateAdd {
+				parts++
+			}
+		case gojq.TermType:
+			plain = plain && n != gojq.TermTypeRecurse
+		case gojq.ObjectKeyVal, gojq.Pattern:
+			parts++
+		case gojq.String:
+			parts += len(n.Queries) / 2
+		}
+		if v.Kind() == reflect.Struct {
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
+		}
+	}
+	walk(reflect.ValueOf(query))
+	return plain && parts <= maxPlainParts
 }
 
 func jqArgument(p *Process, kind, text string) (value any, err error) {
@@ -108,8 +217,8 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 
 // jqRun is one run of jq.
 type jqRun struct {
-	p *Process
-	o options
+	o   options
+	out strings.Builder
 	// order is where each key of an object was seen first.
 	order  map[string]int
 	status int
@@ -123,8 +232,8 @@ func (r *jqRun) inputs(text string) (list []any, err error) {
 	case r.o.has("R") && r.o.has("s"):
 		return []any{text}, nil
 	case r.o.has("R"):
-		for _, l := range linesOf(text) {
-			list = append(list, l)
+		for l := range strings.Lines(text) {
+			list = append(list, strings.TrimSuffix(l, "\n"))
 		}
 		return list, nil
 	}
@@ -201,30 +310,28 @@ func (r *jqRun) learn(filter string) {
 	}
 }
 
-func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any) int {
+func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any) (message string, status int) {
 	for results := code.RunWithContext(ctx, in, values...); ; {
 		v, ok := results.Next()
 		if !ok {
-			return 0
+			return "", 0
 		}
 		if err, isErr := v.(error); isErr {
 			if halt, ok := errors.AsType[*gojq.HaltError](err); ok && halt.Value() == nil {
-				return halt.ExitCode()
+				return "", halt.ExitCode()
 			}
-			return r.p.Fail(5, "jq: error (at <stdin>): %v", err)
+			return fmt.Sprintf("jq: error (at <stdin>): %v", err), 5
 		}
 		if r.o.has("e") {
 			r.status = map[bool]int{true: 1}[v == nil || v == false]
 		}
 		if s, ok := v.(string); ok && r.o.has("r", "j") {
-			r.p.Printf("%s", s)
+			r.out.WriteString(s)
 		} else {
-			var b strings.Builder
-			r.encode(&b, v, 0)
-			r.p.Printf("%s", b.String())
+			r.encode(&r.out, v, 0)
 		}
 		if !r.o.has("j") {
-			r.p.Printf("\n")
+			r.out.WriteByte('\n')
 		}
 	}
 }

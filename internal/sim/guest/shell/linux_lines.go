@@ -116,7 +116,8 @@ func (p *Process) device(name string, data []byte) bool {
 func perLine(edit func(string) string) func(context.Context, *Process, options) int {
 	return func(_ context.Context, p *Process, o options) int {
 		text, code := p.inputs(o.operands)
-		for _, line := range linesOf(text) {
+		for _, line := range p.linesOf(text) {
+			p.meter.Hold(len(line)) // letters take four bytes
 			p.Printf("%s\n", edit(line))
 		}
 		return code
@@ -131,7 +132,7 @@ func reversed(line string) string {
 
 func tac(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
-	for _, line := range slices.Backward(linesOf(text)) {
+	for _, line := range slices.Backward(p.linesOf(text)) {
 		p.Printf("%s\n", line)
 	}
 	return code
@@ -145,7 +146,7 @@ func nl(_ context.Context, p *Process, o options) int {
 		sep = o.value("s")
 	}
 	n := 0
-	for _, line := range linesOf(text) {
+	for _, line := range p.linesOf(text) {
 		if line == "" && o.value("b") != "a" {
 			p.Printf("%s\n", strings.Repeat(" ", width+len(sep)))
 			continue
@@ -179,7 +180,7 @@ func paste(_ context.Context, p *Process, o options) int {
 		if f == "-" && len(files) > 1 { // each takes the next line
 			if rest == nil {
 				text, _ := p.inputs([]string{"-"})
-				rest = linesOf(text)
+				rest = p.linesOf(text)
 			}
 			dashes := 0
 			for _, g := range files {
@@ -199,7 +200,7 @@ func paste(_ context.Context, p *Process, o options) int {
 		if code != 0 {
 			return code
 		}
-		columns = append(columns, linesOf(text))
+		columns = append(columns, p.linesOf(text))
 		longest = max(longest, len(columns[i]))
 	}
 	if o.has("s") {
@@ -231,7 +232,7 @@ func comm(_ context.Context, p *Process, o options) int {
 	if code+code2 != 0 {
 		return 1
 	}
-	a, b := linesOf(left), linesOf(right)
+	a, b := p.linesOf(left), p.linesOf(right)
 	show := func(column string, indent int, line string) {
 		if !o.has(column) {
 			tabs := 0

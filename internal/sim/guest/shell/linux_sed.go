@@ -86,7 +86,7 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	if apart {
 		return code
 	}
-	c, err := program.Run(all.String(), o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
+	c, err := program.Run(p.meter, all.String(), o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
 	if err != nil {
 		return p.Fail(1, "sed: %v", err)
 	}
@@ -96,7 +96,7 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 // sedFile edits one file apart, in place with -i.
 func sedFile(p *Process, program *sed.Program, name string, data []byte, o options) int {
 	var out bytes.Buffer
-	c, err := program.Run(string(data), o.has("n"), &out, guestFiles{p, map[string]bool{}})
+	c, err := program.Run(p.meter, string(data), o.has("n"), &out, guestFiles{p, map[string]bool{}})
 	if err != nil {
 		return p.Fail(1, "sed: %v", err)
 	}

@@ -47,8 +47,9 @@ func sortLines(_ context.Context, p *Process, o options) int {
 		end = "\x00"
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\x01"), "\x00", "\n")
 	}
-	lines := linesOf(text)
+	lines := p.linesOf(text)
 	byKeys := func(a, b string) int {
+		p.meter.Step()
 		for _, k := range keys {
 			if c := k.compare(k.field(a, o.value("t")), k.field(b, o.value("t"))); c != 0 {
 				return c

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func textCommands() Table {
@@ -59,12 +60,26 @@ func (p *Process) inputs(files []string) (text string, code int) {
 }
 
 // linesOf returns the lines of a text, without their newlines.
-func linesOf(text string) []string {
+func (p *Process) linesOf(text string) []string {
 	if text == "" {
 		return nil
 	}
+	p.meter.Hold(lineSize * strings.Count(text, "\n"))
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
+
+// linesAfter returns the lines of a text, with their newlines.
+func (p *Process) linesAfter(text string) []string {
+	p.meter.Hold(lineSize * strings.Count(text, "\n"))
+	lines := strings.SplitAfter(text, "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		lines = lines[:last]
+	}
+	return lines
+}
+
+// lineSize is what a line takes beside its text.
+const lineSize = 16
 
 // span is a range of fields, from 1; to 0 is to the end.
 type span struct{ from, to int }
@@ -122,10 +137,11 @@ func cut(_ context.Context, p *Process, o options) int {
 		joint = o.value("output-delimiter")
 	}
 	text, code := p.inputs(o.operands)
-	for _, line := range linesOf(text) {
+	for _, line := range p.linesOf(text) {
 		var parts []string
 		switch {
 		case !o.has("f"):
+			p.meter.Hold(lineSize * len(line))
 			for i := range len(line) {
 				parts = append(parts, line[i:i+1])
 			}
@@ -137,6 +153,7 @@ func cut(_ context.Context, p *Process, o options) int {
 		default:
 			parts = strings.Split(line, sep)
 		}
+		p.meter.Hold(2 * lineSize * len(parts))
 		var kept []string
 		for i, part := range parts {
 			if within(ranges, i+1) != o.has("complement") {
@@ -144,6 +161,7 @@ func cut(_ context.Context, p *Process, o options) int {
 			}
 		}
 		p.Printf("%s\n", strings.Join(kept, joint))
+		p.meter.Hold(-2 * lineSize * len(parts))
 	}
 	return code
 }
@@ -257,6 +275,7 @@ func tr(_ context.Context, p *Process, o options) int {
 	}
 	out := make([]byte, 0, len(data))
 	for _, c := range data {
+		p.meter.Step()
 		i := in(c)
 		if i >= 0 && o.has("d") {
 			continue
@@ -286,11 +305,12 @@ func uniq(_ context.Context, p *Process, o options) int {
 		return p.Refuse("uniq with a file for its output")
 	}
 	text, code := p.inputs(in)
-	lines := linesOf(text)
+	lines := p.linesOf(text)
 	same := func(a, b string) bool { return a == b || o.has("i") && strings.EqualFold(a, b) }
 	for i := 0; i < len(lines); {
 		j := i
 		for j < len(lines) && same(lines[i], lines[j]) {
+			p.meter.Step()
 			j++
 		}
 		n := j - i
@@ -332,10 +352,7 @@ func head(_ context.Context, p *Process, o options) int {
 			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // a failed write is the reader's affair
 			continue
 		}
-		lines := strings.SplitAfter(string(data), "\n")
-		if last := len(lines) - 1; lines[last] == "" {
-			lines = lines[:last]
-		}
+		lines := p.linesAfter(string(data))
 		end := n
 		if n < 0 || strings.HasPrefix(count, "-") {
 			end = max(len(lines)+n, 0)
@@ -354,18 +371,23 @@ func wc(_ context.Context, p *Process, o options) int {
 			n = append(n, strings.Count(text, "\n"))
 		}
 		if o.has("w") {
-			n = append(n, len(strings.Fields(text)))
+			words := 0
+			for range strings.FieldsSeq(text) {
+				p.meter.Step()
+				words++
+			}
+			n = append(n, words)
 		}
 		if o.has("m") {
-			n = append(n, len([]rune(text)))
+			n = append(n, utf8.RuneCountInString(text))
 		}
 		if o.has("c") {
 			n = append(n, len(text))
 		}
 		if o.has("L") {
 			longest := 0
-			for _, l := range linesOf(text) {
-				longest = max(longest, len([]rune(l)))
+			for _, l := range p.linesOf(text) {
+				longest = max(longest, utf8.RuneCountInString(l))
 			}
 			n = append(n, longest)
 		}

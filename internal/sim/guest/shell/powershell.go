@@ -15,25 +15,27 @@ import (
 // PowerShell runs a script as powershell.exe -File does: the result is the code of exit,
 // or 1 where an error ended the script, or 0.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
-	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script, o.Stderr)
-	defer leave()
-	if err != nil {
-		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
-	}
-	return s.powershell(ctx, o).File(ctx, script)
+	return s.inPowerShell(ctx, script, o, (*powershell.Shell).File)
 }
 
 // PowerShellCommand runs a script as powershell.exe -Command does: the result is 1 also
 // where the last statement failed.
 func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session) int {
+	return s.inPowerShell(ctx, script, o, (*powershell.Shell).Command)
+}
+
+func (s *Shell) inPowerShell(ctx context.Context, script string, o Session, run func(*powershell.Shell, context.Context, string) int) int {
 	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script, o.Stderr)
-	defer leave()
-	if err != nil {
-		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
-	}
-	return s.powershell(ctx, o).Command(ctx, script)
+	return s.contained("powershell.exe", o.Stderr, func() int {
+		ctx, leave, err := s.enter(ctx, script, o.Stderr)
+		defer leave()
+		if err != nil {
+			return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
+		}
+		ps := s.powershell(ctx, o)
+		defer ps.Close()
+		return run(ps, ctx, script)
+	})
 }
 
 // powershell starts one for a complete session.

@@ -35,6 +35,10 @@ func (s *Shell) Bash(ctx context.Context, script string, o Session) int {
 
 func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
 	o = s.complete(o)
+	return s.contained(o.Name, o.Stderr, func() int { return s.shScript(ctx, lang, script, o) })
+}
+
+func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {
@@ -64,14 +68,17 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 	file := &syntax.File{Name: o.Name}
 	complaint := ""
 	for stmt, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(script)) {
+		if complaint != "" {
+			continue // the parser may go on once after an error, and must be let to
+		}
 		if err != nil {
 			complaint = syntaxError(err)
-			break
+			continue
 		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
 	run.main = true
-	s.adapt(file, run)
+	s.adapt(file, script, run)
 	run.main = false
 	err = s.guard(ctx, file)
 	if err == nil {
@@ -250,6 +257,9 @@ func (input) Close() error              { return nil }
 // execute runs what is not a builtin: a command of the table or a script file.
 func (s *Shell) execute(ctx context.Context, shell string, posix bool, args []string) error {
 	h := interp.HandlerCtx(ctx)
+	if args[0] == own+"apart" {
+		return s.apart(ctx)
+	}
 	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir,
 		Env: exported(h.Env), posix: posix}
 	p.isSet = func(name string) bool { return h.Env.Get(name).IsSet() }
@@ -276,6 +286,7 @@ func exported(env expand.Environ) map[string]string {
 
 // launch starts p on Linux as execvp would; where names the caller in errors.
 func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
+	p.shell, p.Guest = s, s.guest
 	name := p.Args[0]
 	if strings.Contains(name, "/") {
 		file := s.guest.Root.Abs(p.Dir, name)

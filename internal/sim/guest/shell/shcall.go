@@ -274,11 +274,11 @@ var signals = strings.Fields("HUP INT QUIT TERM PIPE ALRM USR1 USR2 CHLD CONT TS
 
 // trapCall keeps the traps that can be reached.
 func trapCall(args []string, posix bool) []string {
+	if len(args) > 1 && args[1] == "--" {
+		args = slices.Concat(args[:1], args[2:])
+	}
 	if len(args) < 2 {
 		return args
-	}
-	if args[1] == "--" {
-		args = slices.Concat(args[:1], args[2:])
 	}
 	from := 2
 	if len(args) == 2 || args[1] == "-p" || args[1] == "-l" {

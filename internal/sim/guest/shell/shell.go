@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
@@ -39,6 +41,8 @@ type Process struct {
 	isSet func(name string) bool
 	// skipped is the time that the run slept through without waiting.
 	skipped *atomic.Int64
+	// meter is the run's account.
+	meter *limit.Meter
 }
 
 // bash reports whether the shell that runs the process is bash.
@@ -56,7 +60,10 @@ func (p *Process) Arg(i int) string {
 }
 
 // Printf writes to standard output. A failed write is the reader's affair.
-func (p *Process) Printf(format string, a ...any) { fmt.Fprintf(p.Stdout, format, a...) }
+func (p *Process) Printf(format string, a ...any) {
+	p.meter.Step()
+	fmt.Fprintf(p.Stdout, format, a...)
+}
 
 // Fail writes a line to standard error and returns code.
 func (p *Process) Fail(code int, format string, a ...any) int {
@@ -209,5 +216,24 @@ func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	if err := s.counted(ctx); err != nil {
 		return p.Fail(137, "%s: %v", p.Args[0], err)
 	}
-	return c(ctx, p)
+	p.meter = s.guest.Usage.Meter(ctx)
+	defer p.meter.Close()
+	return s.contained(p.name(), p.Stderr, func() (code int) {
+		if err := p.meter.Run(func() { code = c(ctx, p) }); err != nil {
+			return p.Fail(killedCode, "%s: %v", p.name(), err)
+		}
+		return code
+	})
+}
+
+// killedCode is the exit code of a program that was ended: 128 and the number of SIGKILL.
+const killedCode = 137
+
+// contained runs something of the guest. What panics in it fails by name.
+func (s *Shell) contained(name string, stderr io.Writer, run func() int) (code int) {
+	if p := s.guest.Wall.Call(name, func() { code = run() }); p != nil {
+		fmt.Fprintf(stderr, "%v\n", p)
+		return contain.ExitCode
+	}
+	return code
 }

@@ -55,12 +55,12 @@ func (s *Shell) openSink(ctx context.Context, run *scriptRun, name string) (io.R
 	run.mu.Lock()
 	run.sinks = append(run.sinks, one)
 	run.mu.Unlock()
-	go func() {
+	s.guest.Wall.Go(nil, "a substitution", func() {
 		defer close(one.done)
 		defer r.Close()
 		s.Bash(ctx, text, o)
 		_, _ = io.Copy(io.Discard, r) // the writer must not wait for one that reads no more
-	}()
+	})
 	return device{w}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/nikolalohinski/gonja/v2/exec"
 	"github.com/nikolalohinski/gonja/v2/loaders"
 	"github.com/nikolalohinski/gonja/v2/tokens"
+
+	"casement.dev/casement/internal/sim/guest/apart"
 )
 
 // Missing is what both agents print before the name of a variable that the
@@ -127,15 +129,15 @@ func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	if err != nil {
 		return nil, templateError(err, text, true)
 	}
-	rendered := &limited{left: maxRendered, refuses: true}
+	rendered := &apart.Kept{Left: maxRendered, Refuses: true}
 	err = tpl.Execute(rendered, exec.NewContext(maps.Clone(vars)))
 	switch {
-	case rendered.over:
+	case rendered.Over:
 		return nil, &LimitError{fmt.Sprintf("renders to more than %d bytes", maxRendered)}
 	case err != nil:
 		return nil, templateError(err, text, false)
 	}
-	return rendered.kept.Bytes(), nil
+	return rendered.Bytes(), nil
 }
 
 func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Value {

@@ -2,7 +2,6 @@ package userdata
 
 import (
 	"context"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -28,29 +27,6 @@ func TestTemplatesAreBounded(t *testing.T) {
 				t.Errorf("error %v does not name %q", err, c.bound)
 			}
 		})
-	}
-}
-
-// TestLimited holds that no way of writing passes the limit, and that only one that refuses reports it.
-func TestLimited(t *testing.T) {
-	ways := map[string]func(io.Writer, string) error{
-		"Write":       func(w io.Writer, s string) error { _, err := w.Write([]byte(s)); return err },
-		"WriteString": func(w io.Writer, s string) error { _, err := io.WriteString(w, s); return err },
-		"Copy": func(w io.Writer, s string) error {
-			_, err := io.Copy(w, io.LimitReader(strings.NewReader(s), 99))
-			return err
-		},
-	}
-	for way, write := range ways {
-		for text, over := range map[string]bool{"1234": false, "12345678": false, "123456789": true} {
-			for _, refuses := range []bool{false, true} {
-				l := &limited{left: 8, refuses: refuses}
-				err := write(l, text)
-				if got, want := l.kept.String(), text[:min(len(text), 8)]; got != want || l.over != over || (err != nil) != (over && refuses) {
-					t.Errorf("%s %q, refuses %v: kept %q, over %v, error %v", way, text, refuses, got, l.over, err)
-				}
-			}
-		}
 	}
 }
 

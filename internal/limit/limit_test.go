@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"casement.dev/casement/internal/sim/limit"
+	"casement.dev/casement/internal/limit"
 )
 
 // pipes is a listener in memory, so that its connections wait in a bubble's time.

@@ -1,6 +1,6 @@
 //go:build !race
 
-package userdata
+package apart
 
 // memoryFactor is 1 without the race detector.
 const memoryFactor = 1

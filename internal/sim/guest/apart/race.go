@@ -1,6 +1,6 @@
 //go:build race
 
-package userdata
+package apart
 
 // memoryFactor multiplies the bound of memory: the race detector keeps several bytes
 // for each byte of the program.

@@ -1,0 +1,109 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// GuestMemory is how many bytes all programs that one guest runs hold together.
+const GuestMemory = 512 << 20
+
+// ErrExceeded is wrapped by what ends a program that wanted more than its guest may use.
+var ErrExceeded = errors.New("a bound of the simulation")
+
+// Guest is what the programs of one guest use at this moment. It is safe for use from
+// several goroutines.
+type Guest struct{ inUse atomic.Int64 }
+
+// InUse returns how many bytes the guest's programs hold.
+func (g *Guest) InUse() int64 { return g.inUse.Load() }
+
+// Meter returns the account of one program of the guest, which Close ends.
+func (g *Guest) Meter(ctx context.Context) *Meter { return &Meter{guest: g, ctx: ctx} }
+
+// Meter is the account of one program. Steps are those of one goroutine; Try and Close are
+// safe for use from several. A nil Meter bounds nothing.
+type Meter struct {
+	guest *Guest
+	ctx   context.Context
+	inUse atomic.Int64
+	steps uint
+}
+
+// stop is what Step and Hold panic with.
+type stop struct{ err error }
+
+// Run calls f, and returns why Step or Hold has ended it. Only f's own goroutine may use
+// the meter.
+func (m *Meter) Run(f func()) (err error) {
+	defer func() {
+		switch value := recover().(type) {
+		case nil:
+		case stop:
+			err = value.err
+		default:
+			panic(value)
+		}
+	}()
+	f()
+	return nil
+}
+
+// stepsPerLook is how many steps are taken between two looks at the context.
+const stepsPerLook = 256
+
+// Step ends the program if it was cancelled. Every loop of a program calls it; one that
+// does much in one pass calls Look.
+func (m *Meter) Step() {
+	if m == nil {
+		return
+	}
+	if m.steps++; m.steps%stepsPerLook == 0 {
+		m.Look()
+	}
+}
+
+// Look is Step for a pass that takes long.
+func (m *Meter) Look() {
+	if m != nil && m.ctx.Err() != nil {
+		panic(stop{context.Cause(m.ctx)})
+	}
+}
+
+// Hold notes that the program is about to hold more bytes, or fewer, and ends it if the
+// guest has no more.
+func (m *Meter) Hold(bytes int) {
+	if err := m.Try(bytes); err != nil {
+		panic(stop{err})
+	}
+}
+
+// Try is Hold that returns the error.
+func (m *Meter) Try(bytes int) error {
+	if m == nil {
+		return nil
+	}
+	m.inUse.Add(int64(bytes))
+	if all := m.guest.inUse.Add(int64(bytes)); bytes > 0 && all > GuestMemory {
+		m.inUse.Add(int64(-bytes))
+		m.guest.inUse.Add(int64(-bytes))
+		return fmt.Errorf("this guest used more than %d MiB (%w)", GuestMemory>>20, ErrExceeded)
+	}
+	return nil
+}
+
+// During holds bytes for as long as f runs.
+func (m *Meter) During(bytes int, f func()) {
+	m.Hold(bytes)
+	defer m.Hold(-bytes)
+	f()
+}
+
+// Close gives back what the program holds.
+func (m *Meter) Close() {
+	if m != nil {
+		m.guest.inUse.Add(-m.inUse.Swap(0))
+	}
+}

@@ -1,0 +1,57 @@
+package limit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"casement.dev/casement/internal/limit"
+)
+
+// TestGuest: what two programs of a guest hold counts together; the one that wants too
+// much ends, and what it held is given back.
+func TestGuest(t *testing.T) {
+	var g limit.Guest
+	first, second := g.Meter(t.Context()), g.Meter(t.Context())
+	first.Hold(limit.GuestMemory / 2)
+	err := second.Run(func() {
+		second.Hold(limit.GuestMemory / 2)
+		second.Hold(1)
+		t.Error("the program goes on")
+	})
+	if !errors.Is(err, limit.ErrExceeded) {
+		t.Errorf("ended with %v", err)
+	}
+	second.Close()
+	if got := g.InUse(); got != limit.GuestMemory/2 {
+		t.Errorf("%d bytes are held", got)
+	}
+	first.During(limit.GuestMemory/2, func() {})
+	first.Close()
+	if got := g.InUse(); got != 0 {
+		t.Errorf("%d bytes are held at the end", got)
+	}
+}
+
+// TestMeterSeesTheEnd: a loop ends with its context.
+func TestMeterSeesTheEnd(t *testing.T) {
+	var g limit.Guest
+	ctx, cancel := context.WithCancel(t.Context())
+	m := g.Meter(ctx)
+	err := m.Run(func() {
+		for i := 0; ; i++ {
+			if m.Step(); i == 1000 {
+				cancel()
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	defer func() {
+		if recover() != "other" {
+			t.Error("another panic does not pass")
+		}
+	}()
+	_ = m.Run(func() { panic("other") })
+}

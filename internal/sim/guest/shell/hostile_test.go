@@ -1,0 +1,126 @@
+package shell_test
+
+import (
+	"context"
+	"io"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/limit"
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// hostile are scripts that compute or grow for as long as they may.
+var hostile = []struct{ name, os, script string }{
+	{"sed: a cycle in a line", machine.Linux, "echo a | sed ':x;s/a/aa/;bx'"},
+	{"sed: a cycle that grows fast", machine.Linux, "echo a | sed ':x;s/a/aaaaaaaa/g;bx'"},
+	{"sed: the join idiom", machine.Linux, "yes | sed ':a;N;ba'"},
+	{"sed: the join idiom of long lines", machine.Linux, "yes $(seq 1000) | sed ':a;N;ba'"},
+	{"sed: the hold space", machine.Linux, "yes | sed 'H;$!d;x'"},
+	{"sed: G", machine.Linux, "yes | sed 'G;h;:a;G;h;ba'"},
+	{"a substitution of yes", machine.Linux, "printf '%s\\n' $(yes)"},
+	{"a substitution of yes in quotes", machine.Linux, "x=\"$(yes)\"; echo \"$x\""},
+	{"a substitution of a file", machine.Linux, "yes | head -c 60000000 > /tmp/f; echo $(</tmp/f)"},
+	{"tac", machine.Linux, "yes | tac"}, {"rev", machine.Linux, "yes | rev"}, {"nl", machine.Linux, "yes | nl"},
+	{"comm", machine.Linux, "comm <(yes) <(yes)"}, {"head", machine.Linux, "yes | head -n -1"},
+	{"tail", machine.Linux, "yes | tail -n +2"}, {"sort", machine.Linux, "yes | sort"}, {"sort by keys", machine.Linux, "yes 'a b' | sort -k2,2 -n"},
+	{"uniq", machine.Linux, "yes | uniq -c"}, {"tr", machine.Linux, "yes | tr y z | tr -d '\\n' | tr z a"}, {"xargs", machine.Linux, "yes | xargs"},
+	{"xargs by one", machine.Linux, "yes | xargs -n1 echo"}, {"cut", machine.Linux, "yes | tr -d '\\n' | cut -c1-"}, {"grep", machine.Linux, "yes | grep -c y"},
+	{"grep of one line", machine.Linux, "yes | tr -d '\\n' | grep -E '(y*)*z'"}, {"wc", machine.Linux, "yes | wc -mwl"}, {"tee", machine.Linux, "yes | tee /tmp/a /tmp/b"},
+	{"paste", machine.Linux, "yes | paste -s"}, {"base64", machine.Linux, "yes | base64 | base64 -d"}, {"cat", machine.Linux, "yes | cat | cat | cat"},
+	{"a hundred at once", machine.Linux, "for i in {1..100}; do yes | tac & done; wait"},
+	{"awk: a loop", machine.Linux, "awk 'BEGIN{while(1)x++}'"}, {"awk: a text that doubles", machine.Linux, "awk 'BEGIN{x=\"a\";while(1)x=x x}'"},
+	{"awk: an array", machine.Linux, "awk 'BEGIN{while(1)a[i++]=sprintf(\"%01000d\",i)}'"}, {"awk: lines", machine.Linux, "yes | awk '{a[NR]=$0}END{for(i in a)print a[i]}'"},
+	{"awk: gsub", machine.Linux, "awk 'BEGIN{x=\"a\";while(1)gsub(/a/,\"aa\",x)}'"}, {"awk: split", machine.Linux, "yes | tr -d '\\n' | awk '{n=split($0,a,\"\")}'"},
+	{"awk: functions", machine.Linux, "awk 'function f(a){return f(a a)} BEGIN{f(\"a\")}'"},
+	{"jq: range", machine.Linux, "jq -n '[range(1e9)]'"}, {"jq: a text that doubles", machine.Linux, "jq -n '\"a\"|until(false;.+.)'"},
+	{"jq: repeat", machine.Linux, "jq -n '[repeat(1)]'"}, {"jq: multiplied", machine.Linux, "jq -n '\"aaaaaaaa\" * 1000000000'"},
+	{"jq: a match", machine.Linux, "jq -n '(\"a\"*100000) | [match(\"a\";\"g\")] | length'"},
+	{"a here-document", machine.Linux, "x=$(seq 20000); while :; do cat <<E\n$x$x$x$x\nE\ndone > /dev/null"},
+	{"a case of patterns", machine.Linux, "x=$(printf '%060000d' 0); while :; do case $x in *0*0*0*0*0*0*1) ;; esac; done"},
+	{"a pattern removed", machine.Linux, "x=$(printf '%0200000d' 0); y=${x##*0*0*0*0*1}; echo ${#y}"},
+	{"find", machine.Linux, "while :; do find / -name '*a*' > /dev/null; done"},
+	{"PowerShell: Split", machine.Windows, "$s = 'a b ' * 1500000; $s.Split(' ').Count; $s.Split(' ').Count"},
+	{"PowerShell: -split", machine.Windows, "$s = 'a b ' * 1500000; ($s -split ' ').Count"},
+	{"PowerShell: -replace", machine.Windows, "$s = 'a' * 6000000; ($s -replace 'a', 'b$0').Length"},
+	{"PowerShell: -match", machine.Windows, "$s = ('a' * 6000000); while ($true) { $s -match '(a*)*(a*)*b' }"},
+	{"PowerShell: an array that doubles", machine.Windows, "$a = 1,2; while ($true) { $a = $a + $a }"},
+	{"PowerShell: texts", machine.Windows, "$a = @(); while ($true) { $a += 'x' * 1000000 }"},
+	{"PowerShell: a list", machine.Windows, "$a = New-Object System.Collections.ArrayList; while ($true) { [void]$a.Add('x' * 100000) }"},
+	{"PowerShell: many variables", machine.Windows, "$i = 0; while ($true) { Set-Variable \"v$i\" ('x' * 1000000); $i++ }"},
+	{"PowerShell: a pipe", machine.Windows, "1..1000000 | ForEach-Object { 'x' * 1000 } | Sort-Object"},
+	{"PowerShell: join", machine.Windows, "$a = 1..100000; while ($true) { $b = $a -join ('x' * 100) }"},
+	{"PowerShell: format", machine.Windows, "while ($true) { $x = '{0,1000000}' -f 1 }"},
+	{"PowerShell: a loop", machine.Windows, "while ($true) { }"},
+	{"cmd: a loop", machine.Windows, "cmd /c \"for /l %i in (1,0,2) do @rem\""},
+	{"cmd: variables", machine.Windows, "cmd /v:on /c \"set x=aaaaaaaa& for /l %i in (1,0,2) do @set x=!x!!x!\""},
+}
+
+// TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All
+// the while the process keeps within what one guest may use.
+func TestHostileScriptsEnd(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is used
+	for _, c := range hostile {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t, c.os, "")
+			debug.FreeOSMemory()
+			own := heap()
+			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			defer cancel()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				shell.New(m, nil, nil).Run(ctx, c.script, shell.Session{Stdout: io.Discard, Stderr: io.Discard})
+			}()
+			peak := uint64(0)
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			late := time.NewTimer(30 * time.Second)
+			defer late.Stop()
+			begin := time.Now()
+			for running := true; running; {
+				select {
+				case <-done:
+					running = false
+				case <-tick.C:
+					peak = max(peak, heap())
+				case <-late.C:
+					t.Fatal("the script does not end")
+				}
+			}
+			t.Logf("ended after %s, with %d MiB at most", time.Since(begin).Round(time.Millisecond), (peak-min(own, peak))>>20)
+			if most := own + limit.GuestMemory + 88<<20; peak > most {
+				t.Errorf("the process had %d MiB, and %d MiB before", peak>>20, own>>20)
+			}
+			if inUse := m.Usage.InUse(); inUse != 0 {
+				t.Errorf("%d bytes are in use at the end", inUse)
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// TestOutOfMemoryEndsTheCommand: a command that wants more than its guest has fails by
+// name, and the script goes on.
+func TestOutOfMemoryEndsTheCommand(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | sort; echo $?", "137\n"},
+		{"awk 'BEGIN{while(1)a[i++]=sprintf(\"%0100000d\",i)}'; echo $?", "137\n"},
+	} {
+		m := newMachine(t, machine.Linux, "")
+		var out, errOut strings.Builder
+		shell.New(m, nil, nil).Run(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &errOut})
+		if out.String() != c.want || !strings.Contains(errOut.String(), "this guest used more than 512 MiB") {
+			t.Errorf("%s: printed %q and %q", c.script, out.String(), errOut.String())
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package shell_test
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// TestPanicsAreContained: whatever a command is run by, its panic is its own end with code
+// 139, and what follows it runs.
+func TestPanicsAreContained(t *testing.T) {
+	commands := shell.Table{"boom": func(context.Context, *shell.Process) int { panic("boom") }}
+	for _, c := range []struct{ name, os, script, want string }{
+		{"a command", machine.Linux, "boom; echo $?", "139\n"},
+		{"the start of a pipe", machine.Linux, "set -o pipefail; boom | cat; echo $?", "139\n"},
+		{"the end of a pipe", machine.Linux, "echo x | boom; echo $?", "139\n"},
+		{"the middle of a pipe", machine.Linux, "echo x | boom | cat; echo on", "on\n"},
+		{"a job", machine.Linux, "boom & wait $!; echo $?", "139\n"},
+		{"a group that is a job", machine.Linux, "{ boom; echo $?; } & wait; echo on", "139\non\n"},
+		{"a substitution", machine.Linux, "x=$(boom); echo $?", "139\n"},
+		{"a substitution in a pipe", machine.Linux, "echo $(boom; echo $?) | cat", "139\n"},
+		{"a file of output", machine.Linux, "echo x > >(boom); echo on", "on\n"},
+		{"a file of input", machine.Linux, "cat <(boom; echo $?)", "139\n"},
+		{"a function", machine.Linux, "f() { boom | cat; }; f & wait; echo on", "on\n"},
+		{"a script", machine.Linux, "printf 'boom\\necho $?\\n' > /tmp/a; sh /tmp/a", "139\n"},
+		{"xargs", machine.Linux, "echo a | xargs boom; echo on", "on\n"},
+		{"timeout", machine.Linux, "timeout 5 boom; echo $?", "139\n"},
+		{"a trap", machine.Linux, "trap 'boom; echo $?' EXIT", "139\n"},
+		{"PowerShell", machine.Windows, "boom; $LASTEXITCODE", "139\r\n"},
+		{"cmd", machine.Windows, "cmd /v:on /c \"boom & echo !errorlevel!\"", "139\r\n"},
+		{"a pipe of cmd", machine.Windows, "cmd /c \"(echo x| boom) & echo yes\"", "yes\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t, c.os, "")
+			var panics atomic.Int64
+			m.Wall = &contain.Wall{Report: func(*contain.Panic) { panics.Add(1) }}
+			table := maps.Clone(commands)
+			var out, errOut bytes.Buffer
+			shell.New(m, table, nil).Run(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &errOut})
+			if out.String() != c.want || panics.Load() != 1 {
+				t.Errorf("printed %q, want %q; %d panics; standard error:\n%s", out.String(), c.want, panics.Load(), errOut.String())
+			}
+			if c.os == machine.Linux && !strings.Contains(errOut.String(), "own fault") && !strings.Contains(c.name, "output") {
+				t.Errorf("standard error does not say whose fault it is: %q", errOut.String())
+			}
+		})
+	}
+}
+
+// TestTraceShowsTheScriptAlone: what contains the parts of a pipe does not show in a trace.
+func TestTraceShowsTheScriptAlone(t *testing.T) {
+	m := newMachine(t, machine.Linux, "")
+	var out bytes.Buffer
+	shell.New(m, nil, nil).Run(t.Context(), "set -x\necho a | cat\ntrue &\nwait\n", shell.Session{Stderr: &out})
+	for line := range strings.Lines(out.String()) {
+		if strings.ContainsAny(line, "\x01") || strings.Contains(line, "part") {
+			t.Errorf("the trace has %q", line)
+		}
+	}
+}
+
+// TestMistakesOfCmd: as TestMistakes, on Windows.
+func TestMistakesOfCmd(t *testing.T) {
+	for _, script := range []string{`cmd /c "echo`, `cmd /c "`} {
+		m := newMachine(t, machine.Windows, "")
+		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", script, p, p.Trace) }}
+		shell.New(m, nil, nil).Batch(t.Context(), script, shell.Session{EchoOff: true})
+	}
+}
+
+// TestMistakes: scripts that ended the plane.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{`awk 'BEGIN{print substr("a",)}'; echo $?`, "2\n"},
+		{"printf '#!/usr/bin/python3\\n' > /tmp/p; chmod +x /tmp/p; cd /tmp; ./p | cat; echo on", "on\n"},
+		{"declare -A m; m[node-ip]=1; k=a; m[$k/x]=2; m[\"q r\"]=3; echo ${m[node-ip]} ${m[a/x]} ${m[\"q r\"]}", "1 2 3\n"},
+		{"declare -A m=([node-ip]=1 [b]=2); echo ${m[node-ip]} ${m[b]}", "1 2\n"},
+		{"declare -A m=(a 1 b-c 2 d); echo ${m[a]} ${m[b-c]} x${m[d]}", "1 2 x\n"},
+		{"f() { m=(a 1); echo ${m[a]}; }; declare -A m; f", "1\n"},
+		{"declare -A m=([a]=1 b); echo on", "on\n"},
+		{"h;ash\xff", ""},
+		{"echo 'eval \"export X=\"; echo x$X' > /tmp/s; sh /tmp/s", "x\n"},
+		{"+=1=[multi word]; echo $?; +=2 a=b c; echo $?", "127\n127\n"},
+		{"trap -- 'echo bye' EXIT; trap -- >/dev/null; echo on", "on\nbye\n"},
+		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
+	} {
+		m := newMachine(t, machine.Linux, "")
+		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", c.script, p, p.Trace) }}
+		var out, errOut bytes.Buffer
+		shell.New(m, nil, nil).Run(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &errOut})
+		if out.String() != c.want {
+			t.Errorf("%s: printed %q and %q, want %q", c.script, out.String(), errOut.String(), c.want)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+	"casement.dev/casement/internal/sim/kubeadm"
+	"casement.dev/casement/internal/sim/staticpod"
+)
+
+var (
+	count  = flag.Int("n", 60, "how many mutants of each kind")
+	seed   = flag.Uint64("seed", 1, "the seed of the mutations")
+	inputs = flag.String("inputs", "", "a folder with more scripts: JSON files whose texts are taken, and others that are taken whole")
+	only   = flag.String("kinds", "", "the kinds to run, with commas; all by default")
+	trace  = flag.String("trace", "", "a folder that keeps the mutant that runs, for one that ends the process")
+)
+
+// most is how long one mutant runs: what it loops over is of no interest.
+const most = 150 * time.Millisecond
+
+// each is how many mutants share a machine.
+const each = 200
+
+// kind is something that guests interpret.
+type kind struct {
+	name string
+	// from are the test files whose texts are its seeds, by a part of their path.
+	from []string
+	os   string
+	run  func(ctx context.Context, m *machine.Machine, text string)
+}
+
+func script(run func(*shell.Shell, context.Context, string, shell.Session) int) func(context.Context, *machine.Machine, string) {
+	return func(ctx context.Context, m *machine.Machine, text string) {
+		run(shell.New(m, nil, nil), ctx, text, shell.Session{Stdin: strings.NewReader("a b c\n1,2,3\n"), Stdout: io.Discard, Stderr: io.Discard})
+	}
+}
+
+func program(argv ...string) func(context.Context, *machine.Machine, string) {
+	return func(ctx context.Context, m *machine.Machine, text string) {
+		in := "a b c\n1,2,3\n\n{\"a\": [1, \"x\", {\"b\": null}]}\n"
+		if argv[0] == "jq" {
+			in = `{"a": [1, "x", {"b": null}], "c": {"d": 1.5}} [1, 2] "x" null`
+		}
+		shell.New(m, nil, nil).Exec(ctx, append(slices.Clone(argv), text),
+			shell.Session{Stdin: strings.NewReader(in), Stdout: io.Discard, Stderr: io.Discard})
+	}
+}
+
+// boot boots a guest of its own with the text as its custom data.
+func boot(ignition bool) func(context.Context, *machine.Machine, string) {
+	return func(ctx context.Context, m *machine.Machine, text string) {
+		spec := m.Spec
+		spec.Dir, _ = os.MkdirTemp(spec.Dir, "boot")
+		defer os.RemoveAll(spec.Dir)
+		spec.CustomData, spec.Image.Ignition, spec.Usage = []byte(text), ignition, nil
+		g, err := guest.New(guest.Config{Machine: spec, OnPanic: m.Wall.Report})
+		if err != nil {
+			return
+		}
+		defer g.Close()
+		_ = g.Boot(ctx) // the text may be nonsense
+	}
+}
+
+func kinds() []kind {
+	const shells = "guest/shell/"
+	return []kind{
+		{"sh", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic", shells + "silence", "guest/guest_test"},
+			machine.Linux, script((*shell.Shell).Bash)},
+		{"dash", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic"}, machine.Linux, script((*shell.Shell).Sh)},
+		{"cmd", []string{shells + "batch", shells + "shell_test"}, machine.Windows, script((*shell.Shell).Batch)},
+		{"powershell", []string{shells + "powershell", "guest/powershell/"}, machine.Windows, script((*shell.Shell).PowerShell)},
+		{"awk", []string{"guest/awk/"}, machine.Linux, program("awk")},
+		{"sed", []string{"guest/sed/"}, machine.Linux, program("sed")},
+		{"jq", []string{shells, "mutants"}, machine.Linux, program("jq")},
+		{"cloud-init", []string{"guest/cloudinit", "guest/guest_test", "guest/trap", "guest/userdata", "guest/render"}, machine.Linux, boot(false)},
+		{"cloudbase-init", []string{"guest/cloudbase", "guest/guest_test", "guest/trap", "guest/userdata"}, machine.Windows, boot(false)},
+		{"ignition", []string{"guest/ignition"}, machine.Linux, boot(true)},
+		{"kubeadm", []string{"sim/kubeadm"}, "", func(_ context.Context, _ *machine.Machine, text string) {
+			_, _, _ = kubeadm.ParseJoin([]byte(text), "node-1") // the text may be nonsense
+		}},
+		{"static pod", []string{"sim/staticpod"}, "", func(_ context.Context, _ *machine.Machine, text string) {
+			_, _ = staticpod.Translate(strings.Fields(text), staticpod.Mapping{Files: files{text}, Private: "/private",
+				Address: "10.1.0.4", Loopback: "127.1.0.4", EgressConfig: "/egress.yaml"}) // as above
+			_, _ = staticpod.Remake([]byte(text), "/", func(string) ([]byte, error) { return nil, fs.ErrNotExist })
+		}},
+	}
+}
+
+// files is a guest's tree whose every file has one content.
+type files struct{ text string }
+
+// Host implements staticpod.Files.
+func (files) Host(name string) (string, error) { return "/vm" + name, nil }
+
+// ReadFile implements staticpod.Files.
+func (f files) ReadFile(string) ([]byte, error) { return []byte(f.text), nil }
+
+// jqFilters are seeds for jq, which no test file is full of.
+var jqFilters = []string{`.a[] | select(type == "object") | .b // "x"`, `[.[] | tostring] | join(",")`, `to_entries | map("\(.key)=\(.value)") | .[]`,
+	`reduce range(10) as $i (0; . + $i)`, `def f(x): x * 2; f(.c.d)`, `.. | numbers`, `try error("x") catch .`, `path(..)`, `@base64 "x\(.)"`,
+	`[limit(3; repeat(1))]`, `input`, `.a |= map(.)`, `del(.a[0])`, `test("a.b"; "x")`, `ltrimstr("a") | ascii_downcase`, `getpath(["a", 2, "b"])`}
+
+func TestMutants(t *testing.T) {
+	for _, k := range kinds() {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), k.name) {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			seeds := texts(t, k.from)
+			if k.name == "jq" {
+				seeds = append(seeds, jqFilters...)
+			}
+			if *inputs != "" {
+				seeds = append(seeds, foreign(t, *inputs)...)
+			}
+			if len(seeds) == 0 {
+				t.Fatal("no seeds; the list is stale")
+			}
+			r := rand.New(rand.NewPCG(*seed, uint64(len(k.name))<<8|uint64(k.name[0])))
+			f := &finds{seen: map[string]bool{}, t: t}
+			var m *machine.Machine
+			for i := range *count {
+				if i%each == 0 {
+					m = fresh(t, m, k.os, f)
+				}
+				one(t, k, m, mutate(r, seeds), f)
+			}
+			if m != nil {
+				m.Close()
+			}
+		})
+	}
+}
+
+func one(t *testing.T, k kind, m *machine.Machine, text string, f *finds) {
+	if *trace != "" {
+		if err := os.WriteFile(filepath.Join(*trace, strings.ReplaceAll(k.name, " ", "-")), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.is(text)
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	defer cancel()
+	wall := &contain.Wall{Report: f.found}
+	wall.Call(k.name, func() { k.run(ctx, m, text) })
+}
+
+// finds are the faults of the simulation that mutants met, each once.
+type finds struct {
+	t *testing.T
+
+	mu   sync.Mutex
+	text string
+	seen map[string]bool
+}
+
+func (f *finds) is(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text = text
+}
+
+func (f *finds) found(p *contain.Panic) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.seen[p.Where] {
+		f.seen[p.Where] = true
+		f.t.Errorf("%v\nwith %q\n%s", p, f.text, p.Trace)
+	}
+}
+
+func fresh(t *testing.T, old *machine.Machine, system string, f *finds) *machine.Machine {
+	t.Helper()
+	if old != nil {
+		old.Close()
+		os.RemoveAll(old.Dir)
+	}
+	if system == "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp(t.TempDir(), "machine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := machine.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0-1030-azure", KubernetesVersion: "v1.36.3"}
+	if system == machine.Windows {
+		image = machine.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}
+	}
+	m, err := machine.New(machine.Spec{ID: "/vm/node-1", Dir: dir, OS: system, ComputerName: "node-1", AdminUsername: "capi",
+		IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: image, OnPanic: f.found, Speed: 1e6},
+		io.Discard, clock.RealClock{}, func(string, machine.Action) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// texts returns the constant texts of the test files whose path has one of the parts.
+func texts(t *testing.T, parts []string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir("../../../internal/sim", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || !slices.ContainsFunc(parts, func(p string) bool {
+			return strings.Contains(filepath.ToSlash(path), p)
+		}) {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok {
+				if text, ok := constant(e); ok {
+					if len(text) > 3 {
+						all = append(all, text)
+					}
+					return false
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func constant(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		x, okX := constant(e.X)
+		y, okY := constant(e.Y)
+		return x + y, okX && okY && e.Op == token.ADD
+	}
+	return "", false
+}
+
+// foreign returns the texts of a folder.
+func foreign(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			if len(v) > 3 {
+				all = append(all, v)
+			}
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for _, item := range v {
+				walk(item)
+			}
+		}
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var v any
+		if json.Unmarshal(data, &v) == nil {
+			walk(v)
+		} else if len(data) < 64<<10 {
+			all = append(all, string(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all) // a map has no order
+	return all
+}
+
+// spice are texts that interpreters stumble over.
+var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'", "\"", "`", "\\", "$", "${", "$(", "$((", "}", ")", "))", "]", "[", "{", "(", "<(", ">(", "<<E\n",
+	"|", "||", "&", "&&", ";", ";;", "!", "#", "%", "%%", "~", "^", "*", "?", "-", "--", "=", "==", "+=", ",", ".", "..", "...", ":", "::", "/", "@", "@{", "@(",
+	"0", "-1", "1", "2147483648", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e309", "0x", "NaN", "é", "\u2028", "😀",
+	"\r\n", "%d", "%s", "{{", "}}", "{%", "%}", "null", "[]", "{}", "true", "-n", "-e", "--help", "\\(", "\\)", "\\1", "[:alpha:]", "$1", "$@", "${a[@]}", "${#a}"}
+
+// mutate changes one of the seeds in a few places.
+func mutate(r *rand.Rand, seeds []string) string {
+	text := seeds[r.IntN(len(seeds))]
+	if len(text) > 4<<10 {
+		at := r.IntN(len(text) - 4<<10)
+		text = text[at : at+4<<10]
+	}
+	for range 1 + r.IntN(4) {
+		at := r.IntN(len(text) + 1)
+		end := min(at+r.IntN(12), len(text))
+		switch r.IntN(9) {
+		case 0, 1:
+			text = text[:at] + spice[r.IntN(len(spice))] + text[at:]
+		case 2, 3:
+			text = text[:at] + text[end:]
+		case 4:
+			text = text[:at] + spice[r.IntN(len(spice))] + text[end:]
+		case 5:
+			text = text[:at] + text[at:end] + text[at:end] + text[end:]
+		case 6:
+			other := seeds[r.IntN(len(seeds))]
+			from := r.IntN(len(other) + 1)
+			text = text[:at] + other[from:min(from+r.IntN(40), len(other))] + text[end:]
+		case 7:
+			text = text[:at]
+		case 8:
+			words := strings.SplitAfter(text, " ")
+			i, j := r.IntN(len(words)), r.IntN(len(words))
+			words[i], words[j] = words[j], words[i]
+			text = strings.Join(words, "")
+		}
+	}
+	return text
+}
+
+func TestMutationsAreSeeded(t *testing.T) {
+	make := func() (out string) {
+		r := rand.New(rand.NewPCG(7, 7))
+		for range 50 {
+			out += fmt.Sprintf("%q ", mutate(r, jqFilters))
+		}
+		return out
+	}
+	if make() != make() {
+		t.Error("one seed gives different mutants")
+	}
+}
