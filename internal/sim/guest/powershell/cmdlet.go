@@ -50,6 +50,8 @@ type call struct {
 	// state is the data that a streaming cmdlet keeps between the items of its pipeline.
 	state any
 	stage *cmdletStage
+	// literals are the paths without wildcards.
+	literals map[string]bool
 
 	action   string
 	common   commonParameters
@@ -392,6 +394,10 @@ func shownArgument(v any) string {
 	return text(v)
 }
 
+// pathTakers are cmdlets whose -Path takes the pipeline, and neither null nor nothing.
+const pathTakers = " get-item get-content remove-item copy-item move-item rename-item resolve-path convert-path split-path join-path " +
+	"clear-content get-filehash get-itemproperty "
+
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
 	c  *call
@@ -408,6 +414,11 @@ func (s *cmdletStage) begin() error {
 func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
+	}
+	if strings.Contains(pathTakers, " "+strings.ToLower(s.c.cmd.name)+" ") {
+		if err := (&spec{shown: "Path"}).empty(v); err != nil {
+			return s.finish(s.c.fault(err))
+		}
 	}
 	s.c.input = append(s.c.input, v)
 	if len(s.c.input) > maxItems {

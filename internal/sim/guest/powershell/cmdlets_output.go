@@ -1,6 +1,10 @@
 package powershell
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+)
 
 var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
@@ -20,14 +24,14 @@ var outputCmdlets = []cmdlet{
 	{name: "Out-Default", parameters: "", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-String", parameters: "Width~ Stream? InputObject", run: outString},
 	{name: "Out-File",
-		parameters: "FilePath|Path:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath",
-		run:        outFile},
-	{name: "Tee-Object", parameters: "FilePath|Path:0 Append? Variable LiteralPath", run: teeObject},
+		parameters: "FilePath|Path!:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath|PSPath!",
+		run:        outFile, should: true},
+	{name: "Tee-Object", parameters: "FilePath|Path!:0 Append? Variable LiteralPath|PSPath! InputObject", run: teeObject},
 	{name: "Format-Table",
-		parameters: "Property:0 AutoSize?~ Wrap?~ HideTableHeaders? GroupBy Expand~ InputObject Force?~",
+		parameters: "Property:0* AutoSize?~ Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
-	{name: "Format-List", parameters: "Property:0 Force?~ InputObject Expand~ GroupBy", run: formatList},
-	{name: "Format-Wide", parameters: "Property:0 AutoSize?~ Column~", run: func(*call) error { return lacking("Format-Wide") }},
+	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
+	{name: "Format-Wide", parameters: "Property:0 AutoSize? Column# InputObject GroupBy", run: formatWide},
 }
 
 // objects returns the objects of the pipeline, or the values of a parameter if it is set.
@@ -265,6 +269,9 @@ func outFile(c *call) error {
 		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand",
 			"The file '%s' already exists.", c.path(name)))
 	}
+	if yes, err := c.should("Output to File", name); err != nil || !yes {
+		return err
+	}
 	s, err := c.printedText(c.objects("inputobject"))
 	if err != nil {
 		return err
@@ -286,6 +293,9 @@ func teeObject(c *call) error {
 		}
 		return each(newArray(c.input...), c.emit)
 	}
+	if len(c.input) == 0 {
+		return nil
+	}
 	s, err := c.printedText(c.input)
 	if err != nil {
 		return err
@@ -306,68 +316,163 @@ func (c *call) formatted(s string) error {
 }
 
 func formatTable(c *call) error {
-	if c.has("groupby") {
-		return lacking("-GroupBy of Format-Table")
-	}
-	rows, names, err := c.chosen(c.objects("inputobject"))
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	if rows == nil {
-		return nil
-	}
-	return c.formatted(asTable(rows, names, !c.is("hidetableheaders")))
+	return c.format(func(rows []*object, v view) string {
+		v.list, v.headless, v.wrapped = false, c.is("hidetableheaders"), c.is("wrap")
+		return v.table(rows) + "\r\n"
+	})
 }
 
 func formatList(c *call) error {
-	if c.has("groupby") {
-		return lacking("-GroupBy of Format-List")
-	}
-	rows, names, err := c.chosen(c.objects("inputobject"))
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	return c.formatted(asList(rows, names))
+	return c.format(func(rows []*object, v view) string { return asList(rows, v.names) })
 }
 
-// chosen returns the rows and the names of columns of a format.
-func (c *call) chosen(values []any) ([]*object, []string, error) {
+// formatWide shows one property of each object, in columns.
+func formatWide(c *call) error {
+	if c.is("autosize") {
+		return lacking("-AutoSize of Format-Wide")
+	}
+	columns, err := c.integerOf("column", 2)
+	if err != nil {
+		return err
+	}
+	return c.format(func(rows []*object, v view) string {
+		var b strings.Builder
+		b.WriteString("\r\n")
+		width := (lineWidth + 1) / max(columns, 1)
+		for i, o := range rows {
+			value := any(nil)
+			if len(o.fields) > 0 {
+				value = o.fields[0].value
+			}
+			if name, ok := o.get("Name"); ok && !c.has("property") {
+				value = name
+			}
+			cell := cut(cellText(value), width-1)
+			if (i+1)%columns == 0 || i == len(rows)-1 {
+				b.WriteString(cell + "\r\n")
+			} else {
+				b.WriteString(cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell)))
+			}
+		}
+		return b.String() + "\r\n"
+	})
+}
+
+// format renders the objects by their kinds, and by -GroupBy. What is no object is shown as text.
+func (c *call) format(render func([]*object, view) string) error {
 	var rows []*object
-	for _, v := range values {
-		if !c.has("property") {
-			o, ok := v.(*object)
-			if !ok {
-				s, err := c.printedText([]any{v})
-				if err != nil {
-					return nil, nil, err
-				}
-				if err := c.formatted(s); err != nil {
-					return nil, nil, err
-				}
-				continue
+	var shown view
+	group, grouped := "", c.has("groupby")
+	flush := func() error {
+		if len(rows) == 0 {
+			return nil
+		}
+		list := rows
+		rows = nil
+		return c.formatted(render(list, shown))
+	}
+	for _, v := range c.objects("inputobject") {
+		if err := c.take(64); err != nil {
+			return err
+		}
+		if grouped {
+			name, value, err := c.groupOf(v)
+			if err != nil {
+				return err
 			}
-			if o.closed && o.shown == nil {
-				return nil, nil, lacking("the display of %s; choose properties", o.kind)
+			if label := "   " + name + ": " + text(value); label != group {
+				if err := flush(); err != nil {
+					return err
+				}
+				group = label
+				if err := c.formatted("\r\n" + label + "\r\n"); err != nil {
+					return err
+				}
 			}
-			rows = append(rows, o)
+		}
+		own, next := displayed(v)
+		if c.has("property") && v != nil {
+			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
+				if s, ok := v.(string); ok {
+					v = custom(field{"Length", int64(len([]rune(s)))})
+				}
+			}
+			o, err := c.pick(v, list(c.given["property"]))
+			if err != nil {
+				return err
+			}
+			if strings.EqualFold(c.cmd.name, "Format-List") {
+				o = c.present(o, v)
+			}
+			own, next = []*object{o}, view{kind: "chosen"}
+			for _, f := range o.fields {
+				next.names = append(next.names, f.name)
+			}
+		} else if o, ok := v.(*object); ok && own != nil && o.closed && o.shown == nil {
+			return lacking("the display of %s; choose properties", o.kind)
+		}
+		if own == nil {
+			if err := flush(); err != nil {
+				return err
+			}
+			s, err := c.printedText([]any{v})
+			if err != nil {
+				return err
+			}
+			if err := c.formatted(s); err != nil {
+				return err
+			}
 			continue
 		}
-		o, err := c.pick(v, list(c.given["property"]))
-		if err != nil {
-			return nil, nil, err
+		if len(rows) > 0 && shown.kind != next.kind {
+			if err := flush(); err != nil {
+				return err
+			}
 		}
-		rows = append(rows, o)
+		if len(rows) == 0 {
+			shown = next
+		}
+		rows = append(rows, own...)
 	}
-	if len(rows) == 0 {
-		return nil, nil, nil
+	return flush()
+}
+
+// isScalar reports values without properties to show.
+func isScalar(v any) bool {
+	rows, _ := displayed(v)
+	return rows == nil
+}
+
+// present drops chosen properties that an object does not have.
+func (c *call) present(o *object, of any) *object {
+	source, ok := of.(*object)
+	if !ok {
+		return o
 	}
-	names := rows[0].shown
-	if names == nil {
-		for _, f := range rows[0].fields {
-			names = append(names, f.name)
+	out := custom()
+	for _, f := range o.fields {
+		if _, has := source.get(f.name); has || f.value != nil {
+			out.fields = append(out.fields, f)
 		}
 	}
-	return rows, names, nil
+	if len(out.fields) == 0 {
+		return o
+	}
+	return out
+}
+
+// groupOf returns the name and the value of -GroupBy for an object.
+func (c *call) groupOf(v any) (string, any, error) {
+	by := c.given["groupby"]
+	if h, ok := by.(*hashtable); ok {
+		return c.computed(h, v)
+	}
+	if f, ok := by.(function); ok {
+		value, err := c.apply(f, v)
+		return strings.TrimSpace(f.text), value, err
+	}
+	value, err := c.property(v, text(by))
+	return text(by), value, err
 }
 
 // pick makes an object of some properties: names, patterns, or computed ones.
@@ -420,7 +525,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 
 // computed is @{Name=...; Expression={...}}.
 func (r *run) computed(h *hashtable, v any) (string, any, error) {
-	name, expression := "", any(nil)
+	name, form, align, expression := "", "", "", any(nil)
 	for _, k := range h.keys {
 		value, _ := h.get(k)
 		switch low := strings.ToLower(text(k)); {
@@ -428,23 +533,47 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			name = text(value)
 		case strings.HasPrefix("expression", low):
 			expression = value
-		case low == "width" || low == "align" || low == "alignment" || low == "formatstring":
+		case strings.HasPrefix("formatstring", low):
+			form = text(value)
+		case strings.HasPrefix("alignment", low):
+			align = strings.ToLower(text(value))
+		case low == "width":
+			return "", nil, lacking("the width of a computed column")
 		default:
 			return "", nil, lacking("the key %s of a computed property", low)
 		}
 	}
+	var value any
+	var err error
 	if f, ok := expression.(function); ok {
-		value, err := r.apply(f, v)
-		if name == "" {
-			name = strings.TrimSpace(f.text)
+		value, err = r.apply(f, v)
+		name = cmp.Or(name, strings.TrimSpace(f.text))
+	} else {
+		value, err = r.property(v, text(expression))
+		name = cmp.Or(name, text(expression))
+	}
+	if err != nil {
+		if failed(err) == nil || r.strictness() > 0 {
+			return name, nil, err
 		}
-		return name, value, err
+		r.remember(failed(err))
+		value = nil // an expression that fails is null
 	}
-	value, err := r.property(v, text(expression))
-	if name == "" {
-		name = text(expression)
+	if form != "" || align != "" {
+		right := isRight(value)
+		if form != "" {
+			if strings.Contains(form, "{") {
+				value, err = r.composite(form, []any{value})
+			} else {
+				value, err = r.formatOne(value, form)
+			}
+			if err != nil {
+				return name, nil, err
+			}
+		}
+		value = formattedCell{cellText(value), right && align == "" || align == "right"}
 	}
-	return name, value, err
+	return name, value, nil
 }
 
 // apply returns the output of a script block for one item.

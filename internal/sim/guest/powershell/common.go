@@ -232,3 +232,15 @@ func (r *run) should(operation, target string) (bool, error) {
 	}
 	return true, r.note(4, message, "")
 }
+
+// should is the question of a cmdlet, which has common parameters of its own.
+func (c *call) should(operation, target string) (bool, error) {
+	if len(c.common.preferences) == 0 {
+		return c.run.should(operation, target)
+	}
+	outer := c.scope
+	c.scope = newScope(outer)
+	defer func() { c.scope = outer }()
+	c.common.enter(c.scope)
+	return c.run.should(operation, target)
+}
