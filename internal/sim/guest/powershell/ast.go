@@ -13,6 +13,8 @@ type block struct {
 	// begin, process and end are the named blocks; statements outside of them are in end.
 	begin, process, end []node
 	traps               []trapStatement
+	// source is the text of a whole script, as positions count in it.
+	source string
 	// streams is set for script blocks with a process block.
 	streams bool
 }

@@ -327,7 +327,6 @@ func invokeExpression(c *call) error {
 			outer := c.ctx
 			c.ctx = ctx
 			block, _ := f.(function)
-			block.source = script
 			err = (&functionStage{r: c.run, f: block, out: c.emit, dot: true}).all(nil)
 			c.ctx = outer
 		}

@@ -436,8 +436,11 @@ func (s *fileStage) end() error {
 		source, file string
 		scope        *scope
 	}{r.ctx, r.source, r.file, r.scope}
-	r.ctx, r.source, r.file = ctx, s.content, s.file
+	r.ctx, r.source, r.file = ctx, body.source, s.file
 	defer func() { r.ctx, r.source, r.file, r.scope = outer.ctx, outer.source, outer.file, outer.scope }()
+	if err := r.requires(body.source); err != nil {
+		return err
+	}
 	if !s.dot {
 		r.scope = newScope(r.scope)
 		r.scope.script = true
@@ -450,7 +453,7 @@ func (s *fileStage) end() error {
 	if s.piped && input == nil {
 		input = []any{}
 	}
-	err = r.body(function{name: s.file, body: body, source: s.content, file: s.file, home: r.scope.home}, s.args, input, s.out)
+	err = r.body(function{name: s.file, body: body, source: body.source, file: s.file, home: r.scope.home}, s.args, input, s.out)
 	switch e := err.(type) {
 	case exitSignal:
 		r.lastExit, r.ok = int64(e.code), e.code == 0

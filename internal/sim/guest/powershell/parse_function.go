@@ -24,9 +24,10 @@ func (p *parser) function(from position, filter bool) (node, error) {
 			return nil, err
 		}
 	}
-	if err := p.want('{'); err != nil {
-		return nil, err
+	if p.lines(); p.peek() != '{' {
+		return nil, p.fail("Missing function body in function declaration.")
 	}
+	p.pos++
 	body, err := p.block('}')
 	if err != nil {
 		return nil, err
@@ -183,6 +184,9 @@ func (p *parser) parameterList() ([]parameter, error) {
 		if p.peek() == ')' {
 			p.pos++
 			return out, nil
+		}
+		if c := p.peek(); c != '$' && c != '[' {
+			return nil, p.fail("Missing ')' in function parameter list.")
 		}
 		one, err := p.parameter()
 		if err != nil {

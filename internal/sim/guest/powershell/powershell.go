@@ -163,7 +163,10 @@ func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) 
 		r.ok = false
 		return 1, true
 	}
-	r.source, r.file = text, r.session.File
+	r.source, r.file = body.source, r.session.File
+	if err := r.requires(body.source); err != nil {
+		return r.outcome(err)
+	}
 	shown := &printer{r: r}
 	err = r.top(body, shown)
 	shown.flush()

@@ -460,7 +460,7 @@ func (r *run) blockOf(script string) (any, error) {
 	if err != nil {
 		return nil, r.unparsed(err, "")
 	}
-	return function{body: b, text: script, source: script, file: r.file, home: r.scope.home}, nil
+	return function{body: b, text: script, source: b.source, file: r.file, home: r.scope.home}, nil
 }
 
 const (
