@@ -151,6 +151,9 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 	return s, err
 }
 
+// loose reports cmdlets that take unknown parameters as values.
+func (cmd *cmdlet) loose() bool { return cmd.name == "Write-Output" || cmd.name == "Write-Host" }
+
 // class is the name of the class of a cmdlet, as error ids have it.
 func (cmd *cmdlet) class() string {
 	return "Microsoft.PowerShell.Commands." + strings.ReplaceAll(cmd.name, "-", "") + "Command"
@@ -169,6 +172,13 @@ func (c *call) bindAll(args []argumentValue) error {
 		s, err := cmd.find(a.parameter)
 		if err != nil {
 			return err
+		}
+		if s == nil && cmd.loose() && commonName(a.parameter) == "" {
+			rest = append(rest, strings.TrimSuffix(a.text, ":"))
+			if a.has {
+				rest = append(rest, a.value)
+			}
+			continue
 		}
 		if s == nil {
 			kind := commonName(a.parameter)
@@ -524,10 +534,18 @@ func (c *call) need(names ...string) error {
 	for _, name := range names {
 		if !c.has(name) {
 			return broken("ParameterBindingException", "MissingMandatoryParameter",
-				"Cannot process command because of one or more missing mandatory parameters: %s.", name)
+				"Cannot process command because of one or more missing mandatory parameters: %s.", c.shownName(name))
 		}
 	}
 	return nil
+}
+
+// shownName is a parameter's name as it is written.
+func (c *call) shownName(name string) string {
+	if s, _ := c.cmd.find(name); s != nil {
+		return s.shown
+	}
+	return name
 }
 
 // stop ends the pipeline because the cmdlet needs no more input.

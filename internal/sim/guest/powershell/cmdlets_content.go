@@ -403,7 +403,7 @@ func (c *call) search(sources []any) error {
 			return err
 		}
 	}
-	if c.is("quiet") && !found {
+	if c.is("quiet") && !found && (c.has("path") || c.has("literalpath")) {
 		return c.emit(false)
 	}
 	return nil

@@ -46,6 +46,9 @@ func writeOutput(c *call) error {
 	if c.piped && !c.has("inputobject") {
 		return nil
 	}
+	if !c.has("inputobject") {
+		return c.need("inputobject")
+	}
 	if c.is("noenumerate") {
 		return c.emit(c.given["inputobject"])
 	}
@@ -497,12 +500,27 @@ func (r *run) pick(v any, names []any) (*object, error) {
 		}
 		name := text(n)
 		o, isObject := v.(*object)
+		if _, isHash := v.(*hashtable); !isObject && !isHash && strings.ContainsAny(name, "*?") {
+			o, isObject = custom(), v != nil
+			for _, own := range propertyNames(v) {
+				if value, err := memberValue(v, own); err == nil {
+					o.set(own, value)
+				}
+			}
+		}
 		if isObject && strings.ContainsAny(name, "*?") {
 			for _, f := range o.fields {
 				if yes, err := like(f.name, name, false); err != nil {
 					return nil, err
 				} else if yes {
-					out.fields = append(out.fields, f)
+					if s, ok := f.value.(scripted); ok {
+						value, err := r.scriptedValue(o, s)
+						if err != nil {
+							return nil, err
+						}
+						f.value = value
+					}
+					out.set(f.name, f.value)
 				}
 			}
 			continue

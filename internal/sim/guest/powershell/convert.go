@@ -38,6 +38,11 @@ var typeNames = map[string]string{
 	"securestring":                       "System.Security.SecureString",
 	"security.securestring":              "System.Security.SecureString",
 	"net.servicepointmanager":            "System.Net.ServicePointManager", "valuetype": "System.ValueType",
+	"enum": "System.Enum", "cultureinfo": "System.Globalization.CultureInfo", "globalization.cultureinfo": "System.Globalization.CultureInfo",
+	"datetimeoffset": "System.DateTimeOffset", "dbnull": "System.DBNull", "intptr": "System.IntPtr", "psnoteproperty": "System.Management.Automation.PSNoteProperty",
+	"icomparable": "System.IComparable", "idisposable": "System.IDisposable", "collections.icollection": "System.Collections.ICollection",
+	"security.cryptography.sha256": "System.Security.Cryptography.SHA256", "security.cryptography.md5": "System.Security.Cryptography.MD5",
+	"security.cryptography.sha1": "System.Security.Cryptography.SHA1", "bitconverter": "System.BitConverter",
 	"text.stringbuilder": "System.Text.StringBuilder", "ref": "System.Management.Automation.PSReference",
 	"uint": "System.UInt32", "ulong": "System.UInt64", "ushort": "System.UInt16", "short": "System.Int16", "sbyte": "System.SByte",
 	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
@@ -123,7 +128,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return truth(v), nil
 	case "ref", "management.automation.psreference":
-		return nil, lacking("[ref] of a value")
+		if p, ok := v.(*reference); ok {
+			return p, nil
+		}
+		return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument", "Reference type is expected in argument.")
 	case "char":
 		return toChar(v)
 	case "datetime":
@@ -135,7 +143,15 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "version":
 		return toVersion(text(v))
 	case "array":
+		if a, ok := v.(*array); ok && !growing(a) {
+			return a, nil
+		}
 		return newArray(list(v)...), nil
+	case "collections.ilist", "collections.ienumerable", "collections.icollection":
+		if isList(v) || v == nil {
+			return v, nil
+		}
+		return newArray(v), nil
 	case "hashtable", "collections.hashtable", "collections.idictionary":
 		if h, ok := v.(*hashtable); ok || v == nil {
 			return h, nil
@@ -155,13 +171,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "ipaddress", "net.ipaddress":
 		return toAddress(v)
 	case "regex", "text.regularexpressions.regex":
-		return &object{kind: "System.Text.RegularExpressions.Regex", closed: true, fields: []field{{"text", text(v)}}}, nil
+		if o, ok := v.(*object); ok && o.kind == kindRegex {
+			return o, nil
+		}
+		return regexObject([]any{text(v)})
 	case "securestring", "security.securestring":
 		if s, ok := v.(secret); ok {
 			return s, nil
 		}
 		return nil, cannot(v, kind)
 	case "collections.arraylist":
+		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
+			return a, nil
+		}
 		a := newArray(append([]any(nil), list(v)...)...)
 		a.kind = "System.Collections.ArrayList"
 		return a, nil
@@ -179,9 +201,25 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if _, ok := enumerationTypes[kind]; ok && v != nil {
 		return toEnumeration(kind, v)
 	}
-	if strings.Contains(kind, "generic.list[") {
-		a := newArray(append([]any(nil), list(v)...)...)
-		a.kind = "System.Collections.Generic.List`1"
+	for prefix, name := range map[string]string{"collections.generic.list[": "System.Collections.Generic.List`1",
+		"collections.generic.queue[": "System.Collections.Generic.Queue`1", "collections.generic.stack[": "System.Collections.Generic.Stack`1",
+		"collections.generic.hashset[": "System.Collections.Generic.HashSet`1", "collections.queue": "System.Collections.Queue",
+		"collections.stack": "System.Collections.Stack"} {
+		rest, ok := strings.CutPrefix(kind, prefix)
+		if !ok {
+			continue
+		}
+		a, isArray := v.(*array)
+		if isArray && a.kind == name {
+			return a, nil
+		}
+		a = newArray()
+		a.kind, a.item = name, strings.TrimSuffix(rest, "]")
+		for _, item := range list(v) {
+			if _, err := r.addTo(a, item); err != nil {
+				return nil, err
+			}
+		}
 		return a, nil
 	}
 	if err := known(kind); err != nil {
@@ -207,6 +245,9 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 			out.items = append(out.items, char(c))
 		}
 		return out, r.take(16 * len(s))
+	}
+	if a, ok := v.(*array); ok && (a.kind == typeName(kind)+"[]" || kind == "object" && a.kind == "Object[]") {
+		return a, nil
 	}
 	out := newArray()
 	out.kind = typeName(kind) + "[]"
@@ -383,6 +424,11 @@ func toChar(v any) (any, error) {
 var timeForms = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
+	"2006-01-02T15:04", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006/01/02", "2006/1/2", "2006/01/02 15:04:05", "2006-1-2",
+	"2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM", "Jan 2, 2006", "Jan 2 2006", "January 2 2006", "2 Jan 2006", "2 January 2006 15:04",
+	"2 Jan 2006 15:04", "2 Jan 2006 15:04:05", "Monday, January 2, 2006", "Mon, 2 Jan 2006", "Monday, January 2, 2006 3:04 PM", "1/2/2006 3:04 PM",
+	"January 2, 2006 3:04 PM", "January 2, 2006 15:04:05", "Jan 2, 2006 15:04", "January 2006", "2006-01", "1/2", "2-Jan-2006", "02-Jan-06",
+	"2006-01-02 15:04:05Z", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05 -07:00", "Mon Jan 2 15:04:05 2006",
 	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04",
 	"3:04 PM", "3:04PM", "3pm", "3am",
 }
@@ -398,6 +444,14 @@ func toTime(v any) (time.Time, error) {
 	case string:
 		for _, form := range timeForms {
 			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
+				if t.Year() == 0 { // a time of today, or a day of this year
+					now := time.Now().UTC()
+					if strings.Contains(form, ":") || strings.Contains(form, "3pm") || strings.Contains(form, "3am") {
+						t = t.AddDate(now.Year(), int(now.Month())-1, now.Day()-1)
+					} else {
+						t = t.AddDate(now.Year(), 0, 0)
+					}
+				}
 				return t.UTC(), nil
 			}
 		}

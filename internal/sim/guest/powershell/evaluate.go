@@ -176,6 +176,9 @@ func (r *run) stepped(n step) (any, error) {
 }
 
 func (r *run) cast(n cast) (any, error) {
+	if n.kind == "ref" || n.kind == "management.automation.psreference" {
+		return r.refer(n.of)
+	}
 	if h, ok := n.of.(hashLiteral); ok {
 		switch n.kind {
 		case "ordered":
@@ -244,6 +247,9 @@ func (r *run) assign(a assignment) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t, ok := a.target.(variable); ok && !strings.Contains(t.name, ":") && r.scope.vars[t.name] == nil {
+			old = nil // what is added to is a variable of the same scope
+		}
 		if v, err = r.operate(a.operator[:1], old, plain(v)); err != nil {
 			return nil, r.located(err, a)
 		}
@@ -266,7 +272,10 @@ func (r *run) put(target node, v any) error {
 	case variable:
 		return r.set(t.name, v)
 	case cast:
-		converted, err := r.convert(t.kind, plain(v))
+		converted, err := r.converted(parameter{kinds: []string{t.kind}}, plain(v))
+		if err == nil && plain(v) == nil {
+			converted, err = r.convert(t.kind, nil)
+		}
 		if err != nil {
 			return err
 		}
@@ -409,6 +418,16 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 	case *hashtable:
 		v, ok := o.get(by)
 		return v, ok, nil
+	case *array:
+		if s, isText := by.(string); isText && o.owner != nil {
+			for _, p := range o.items {
+				property, _ := p.(*object)
+				if n, _ := property.get("Name"); strings.EqualFold(text(n), s) {
+					return p, true, nil
+				}
+			}
+			return nil, true, nil
+		}
 	}
 	i, err := r.integer(by)
 	if err != nil {

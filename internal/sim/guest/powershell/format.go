@@ -60,6 +60,9 @@ func (r *run) composite(form string, args []any) (any, error) {
 			return nil, err
 		}
 		s := text(v)
+		if isList(args[n]) {
+			s = kindOf(args[n])
+		}
 		if aligned {
 			w, err := strconv.Atoi(strings.TrimSpace(width))
 			if err != nil || w > maxItems || w < -maxItems {

@@ -75,10 +75,10 @@ func (s *functionStage) begin() error {
 // within runs in the function's own scope.
 func (s *functionStage) within(f func() error) error {
 	r := s.r
-	outer, source, file := r.scope, r.source, r.file
-	r.scope, r.source, r.file = s.scope, s.f.source, s.f.file
+	outer, source, file, catching := r.scope, r.source, r.file, r.catching
+	r.scope, r.source, r.file, r.catching = s.scope, s.f.source, s.f.file, 0
 	r.calls++
-	defer func() { r.scope, r.source, r.file, r.calls = outer, source, file, r.calls-1 }()
+	defer func() { r.scope, r.source, r.file, r.catching, r.calls = outer, source, file, catching, r.calls-1 }()
 	if r.calls > maxCalls {
 		return &LimitError{"has functions that call each other too deep"}
 	}

@@ -179,6 +179,14 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 		low, name = strings.ToLower(target), target
 	}
 	if f, ok := r.function(low); ok {
+		if r.strictness() >= 2 && len(c.args) == 1 {
+			p, isParenthesis := c.args[0].value.(parenthesis)
+			n, isName := c.name.(constant)
+			if list, isList := p.body.(arrayLiteral); isParenthesis && isName && isList && len(list.items) > 1 && n.at()+len(n.text) == p.at() {
+				return nil, broken("RuntimeException", "StrictModeFunctionCallWithParens", "The function or command was called as if it were a "+
+					"method. Parameters should be separated by spaces. For information about parameters, see the about_Parameters Help topic.")
+			}
+		}
 		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: name}, nil
 	}
 	if cmd := cmdlets[low]; cmd != nil {

@@ -80,6 +80,9 @@ func (r *run) property(of any, name string) (any, error) {
 		return r.hashProperty(o, name)
 	case *object:
 		if v, ok := o.get(name); ok {
+			if s, ok := v.(scripted); ok {
+				return r.scriptedValue(o, s)
+			}
 			return v, nil
 		}
 		if v, ok, err := r.derived(o, low); ok || err != nil {
@@ -106,8 +109,29 @@ func (r *run) property(of any, name string) (any, error) {
 		return r.failureProperty(o, name, low)
 	case exception:
 		return exceptionProperty(r, o, name, low)
+	case *reference:
+		if low == "value" {
+			return o.get(), nil
+		}
+	case enumMember:
+		if low == "value__" {
+			return o.n, nil
+		}
 	case typeValue:
 		switch low {
+		case "basetype":
+			return typeValue{typeKey(baseType(o.name))}, nil
+		case "namespace":
+			full := typeName(o.name)
+			return full[:max(strings.LastIndexByte(full, '.'), 0)], nil
+		case "isarray":
+			return strings.HasSuffix(o.name, "[]"), nil
+		case "isenum":
+			return enumerationTypes[o.name] != "", nil
+		case "isvaluetype":
+			return baseType(o.name) == "System.ValueType" || enumerationTypes[o.name] != "", nil
+		case "isclass":
+			return baseType(o.name) != "System.ValueType", nil
 		case "name":
 			full := typeName(o.name)
 			return full[strings.LastIndexByte(full, '.')+1:], nil
@@ -132,6 +156,78 @@ func (r *run) property(of any, name string) (any, error) {
 	return r.noProperty(name)
 }
 
+// propertyNames are the properties of values that are no objects here.
+func propertyNames(v any) []string {
+	switch v.(type) {
+	case string:
+		return []string{"Length"}
+	case *hashtable:
+		return []string{"IsReadOnly", "IsFixedSize", "IsSynchronized", "Keys", "Values", "SyncRoot", "Count"}
+	case time.Time:
+		return []string{"Date", "Day", "DayOfWeek", "DayOfYear", "Hour", "Kind", "Millisecond", "Minute", "Month", "Second", "Ticks", "TimeOfDay", "Year"}
+	case time.Duration:
+		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds", "TotalMinutes",
+			"TotalSeconds"}
+	case *array:
+		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}
+	}
+	return nil
+}
+
+// memberValue reads one of these.
+func memberValue(v any, name string) (any, error) { return new(run).property(v, name) }
+
+func propertyObject(o *object, f field) *object {
+	kind := "NoteProperty"
+	if o.closed {
+		kind = "Property"
+	}
+	value := f.value
+	if s, ok := value.(scripted); ok {
+		kind, value = s.kind, nil
+	}
+	return &object{kind: "System.Management.Automation.PSNoteProperty", closed: true, shown: []string{"Name", "Value"}, fields: []field{
+		{"Name", f.name}, {"Value", value}, {"MemberType", kind}, {"TypeNameOfValue", kindOfOrObject(value)}, {"IsGettable", true},
+		{"IsSettable", !o.closed}, {"owner", o}}}
+}
+
+func kindOfOrObject(v any) string {
+	if v == nil {
+		return "System.Object"
+	}
+	return kindOf(v)
+}
+
+// typeNamesOf are the types that a value is of.
+func typeNamesOf(v any) *array {
+	kind := kindOf(v)
+	out := newArray(kind)
+	switch v := v.(type) {
+	case int64, float64, bool, sized, decimal, char, time.Time, time.Duration, guid:
+		out.items = append(out.items, "System.ValueType")
+	case *array:
+		if !growing(v) {
+			out.items = append(out.items, "System.Array")
+		}
+	case exception:
+		for k := baseOf(typeKey(kind)); k != "" && k != "exception"; k = baseOf(k) {
+			out.items = append(out.items, typeName(k))
+		}
+		out.items = append(out.items, "System.Exception")
+	}
+	if kind != "System.Object" {
+		out.items = append(out.items, "System.Object")
+	}
+	return out
+}
+
+// scripted is a member that Add-Member makes of a script block or of another member's name.
+type scripted struct {
+	kind  string
+	get   function
+	alias string
+}
+
 // common returns the properties that every value has.
 func common(of any, low string) (any, bool, error) {
 	switch low {
@@ -153,15 +249,30 @@ func common(of any, low string) (any, bool, error) {
 	case "psobject":
 		if o, ok := of.(*object); ok {
 			props := newArray()
+			props.owner = o
 			for _, f := range o.fields {
-				props.items = append(props.items, system("System.Management.Automation.PSNoteProperty",
-					[]string{"Name", "Value"}, "Name", f.name, "Value", f.value, "MemberType", "NoteProperty"))
+				props.items = append(props.items, propertyObject(o, f))
 			}
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"of", o}}}, true, nil
+				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
 		if of != nil {
-			return nil, true, lacking("psobject of %s", kindOf(of))
+			o := custom()
+			for _, name := range propertyNames(of) {
+				v, err := memberValue(of, name)
+				if err == nil {
+					o.set(name, v)
+				}
+			}
+			props := newArray()
+			props.owner = o
+			for _, f := range o.fields {
+				p := propertyObject(o, f)
+				p.set("MemberType", "Property")
+				props.items = append(props.items, p)
+			}
+			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
+				fields: []field{{"Properties", props}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
 		}
 	}
 	return nil, false, nil
@@ -175,9 +286,12 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	case "count":
 		return int64(len(h.keys)), nil
 	case "keys":
-		return newArray(append([]any(nil), h.keys...)...), nil
+		keys := newArray(append([]any(nil), h.keys...)...)
+		keys.of = h
+		return keys, nil
 	case "values":
 		out := newArray()
+		out.of = h
 		for _, k := range h.keys {
 			v, _ := h.get(k)
 			out.items = append(out.items, v)
@@ -202,8 +316,15 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 		}
 	case "rank":
 		return int64(1), nil
-	case "isfixedsize", "isreadonly", "capacity", "syncroot":
+	case "isfixedsize":
+		return !growing(a), nil
+	case "isreadonly", "issynchronized":
+		return false, nil
+	case "capacity", "syncroot":
 		return nil, lacking("the property %s of lists", name)
+	}
+	if !lacksMember("System.Object[]", name) && low != "item" {
+		return nil, lacking("the method %s without its arguments", name)
 	}
 	var out []any
 	for _, item := range a.items {
@@ -257,7 +378,12 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 	case "ticks":
 		return ticks(t), nil
 	case "timeofday":
-		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, nil
+		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second +
+			time.Duration(t.Nanosecond()), nil
+	case "kind":
+		return enumerationOf("datetimekind", 0), nil
+	case "datetime":
+		return t.Format("Monday, January 2, 2006 3:04:05 PM"), nil
 	}
 	return nil, lacking("the property %s of dates", name)
 }
@@ -453,7 +579,26 @@ func (r *run) putMember(t member, v any) error {
 	case *hashtable:
 		o.set(name, v)
 		return nil
+	case *reference:
+		if strings.EqualFold(name, "value") {
+			o.put(v)
+			return nil
+		}
 	case *object:
+		if o.kind == "System.Management.Automation.PSNoteProperty" && strings.EqualFold(name, "value") {
+			if owner, ok := o.get("owner"); ok {
+				if to, ok := owner.(*object); ok && !to.closed {
+					n, _ := o.get("Name")
+					to.set(text(n), v)
+					o.set("Value", v)
+					return nil
+				}
+			}
+		}
+		if v, done, err := r.putFileTime(o, name, v); done || err != nil {
+			_ = v
+			return err
+		}
 		if _, ok := o.get(name); ok && (!o.closed || writable[o.kind]) {
 			o.set(name, v)
 			return nil
@@ -461,9 +606,17 @@ func (r *run) putMember(t member, v any) error {
 		if o.closed {
 			return lacking("assignment to the property %s of %s", name, o.kind)
 		}
-	case nil:
+		if _, ok := of.(*object); ok && !o.closed {
+			return broken("SetValueInvocationException", "ExceptionWhenSetting", "Exception setting \"%s\": \"The property '%s' cannot be found on "+
+				"this object. Verify that the property exists and can be set.\"", name, name)
+		}
+	case nil, *array:
+	case string:
+		if strings.EqualFold(name, "length") {
+			return broken("RuntimeException", "PropertyAssignmentException", "'Length' is a ReadOnly property.")
+		}
 	default:
-		if _, isArray := of.(*array); !isArray {
+		if known, ok := realMembers()[strings.ToLower(kindOf(of))]; !ok || strings.Contains(known, " "+strings.ToLower(name)+" ") {
 			return lacking("assignment to the property %s of %s", name, kindOf(of))
 		}
 	}
@@ -523,6 +676,58 @@ func (r *run) groupItem(o *object, by any) (any, bool, error) {
 				return one, true, nil
 			}
 		}
+	}
+	return nil, false, nil
+}
+
+// scriptedValue reads a member that is a script block, with the object as $this.
+func (r *run) scriptedValue(o *object, s scripted) (any, error) {
+	if s.alias != "" {
+		return r.property(o, s.alias)
+	}
+	if s.kind == "ScriptMethod" {
+		return s.get, nil
+	}
+	items, err := r.gather(func(out sink) error { return r.withThis(o, s.get, nil, out) })
+	return plain(single(items)), err
+}
+
+// withThis runs a script block with an object as $this.
+func (r *run) withThis(o *object, f function, args []any, out sink) error {
+	scope := newScope(r.scope)
+	scope.vars["this"] = &cell{value: o}
+	outer := r.scope
+	r.scope = scope
+	defer func() { r.scope = outer }()
+	values := make([]argumentValue, len(args))
+	for i, a := range args {
+		values[i] = argumentValue{value: a, has: true}
+	}
+	return r.callFunction(f, values, nil, out)
+}
+
+// putFileTime sets a time or IsReadOnly of a file.
+func (r *run) putFileTime(o *object, name string, v any) (any, bool, error) {
+	if o.kind != kindFile && o.kind != kindDirectory {
+		return nil, false, nil
+	}
+	at, _ := o.get("FullName")
+	switch strings.ToLower(name) {
+	case "lastwritetime", "lastwritetimeutc", "creationtime", "creationtimeutc", "lastaccesstime":
+		t, err := toTime(v)
+		if err != nil {
+			return nil, true, err
+		}
+		if strings.HasPrefix(strings.ToLower(name), "lastwrite") {
+			if err := r.m.Root.Chtimes(text(at), t); err != nil {
+				return nil, true, fileError(err, text(at))
+			}
+			o.set("LastWriteTimeUtc", t)
+			o.set("LastWriteTime", t)
+			return nil, true, nil
+		}
+		o.set(name, t)
+		return nil, true, nil
 	}
 	return nil, false, nil
 }

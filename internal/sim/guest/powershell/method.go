@@ -2,6 +2,8 @@ package powershell
 
 import (
 	"errors"
+	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -48,7 +50,7 @@ func (r *run) owner(n node, static bool) (any, error) {
 // methodError words what a method of .NET throws as PowerShell does.
 func methodError(err error, name string, args int) error {
 	f := failed(err)
-	if f == nil || f.line != 0 || f.ends || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") &&
+	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") &&
 		!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
@@ -84,13 +86,42 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			}
 			return r.text(of)
 		}
+		if o, ok := of.(*object); ok && o.kind == "System.Version" {
+			n, err := r.number(args, 0)
+			parts := strings.Split(text(o), ".")
+			if err == nil && (n < 0 || n > len(parts)) {
+				return nil, broken("System.ArgumentException", "ArgumentException", "Value does not fall within the expected range.\r\nParameter name: fieldCount")
+			}
+			return strings.Join(parts[:min(max(n, 0), len(parts))], "."), err
+		}
+		if o, ok := args[0].(*object); ok && strings.HasSuffix(o.kind, "CultureInfo") {
+			return r.text(of)
+		}
+		if o, ok := of.(*object); ok && o.kind == "System.DateTimeOffset" {
+			break
+		}
 		return r.formatOne(of, text(args[0]))
 	case "equals":
 		if len(args) == 1 {
+			if o, ok := of.(*object); ok && o.kind == customKind {
+				return false, nil // each use of it has another wrapper
+			}
 			return equal(of, args[0], true) && kindOf(of) == kindOf(args[0]), nil
 		}
 	case "gethashcode":
-		return nil, lacking("GetHashCode")
+		h := fnv.New32a()
+		h.Write([]byte(kindOf(of) + text(of)))
+		return int64(int32(h.Sum32())), nil
+	case "compareto":
+		if len(args) == 1 && isScalar(of) {
+			if s, ok := of.(string); ok {
+				return int64(collate(s, at(args, 0), true)), nil
+			}
+			n, err := r.order(of, args[0], true)
+			return int64(n), err
+		}
+	case "gettypecode":
+		return kindOf(of)[len("System."):], nil
 	}
 	switch o := of.(type) {
 	case string:
@@ -116,7 +147,20 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case *object:
 		return r.objectCall(o, name, low, args)
 	case typeValue:
+		switch low {
+		case "isinstanceoftype":
+			return isType(first2(args), o.name), nil
+		case "isassignablefrom":
+			t, _ := first2(args).(typeValue)
+			return typeKey(typeName(t.name)) == typeKey(typeName(o.name)), nil
+		}
 		return nil, lacking("the method %s of types", name)
+	case enumMember:
+		if low == "hasflag" {
+			other, err := toEnumeration(typeKey(o.kind), first2(args))
+			m, _ := other.(enumMember)
+			return o.n&m.n == m.n, err
+		}
 	}
 	return nil, r.noMethod(of, name)
 }
@@ -124,6 +168,10 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 // noMethod refuses a method that the type may well have.
 func (r *run) noMethod(of any, name string) error {
 	if o, ok := of.(*object); ok && !o.closed {
+		return broken("RuntimeException", "MethodNotFound",
+			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
+	}
+	if lacksMember(kindOf(of), name) {
 		return broken("RuntimeException", "MethodNotFound",
 			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
 	}
@@ -195,6 +243,10 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "trim", "trimstart", "trimend":
 		return trim(s, low, args), nil
 	case "contains":
+		if len(args) > 1 {
+			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
+				"Cannot find an overload for \"Contains\" and the argument count: \"%d\".", len(args))
+		}
 		return strings.Contains(s, at(args, 0)), nil
 	case "startswith":
 		return strings.HasPrefix(lower(s), lower(at(args, 0))), nil
@@ -216,8 +268,13 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 		return r.pad(s, low, args)
 	case "tochararray":
 		return r.convertAll("char", s)
-	case "normalize", "clone":
+	case "normalize", "clone", "tostring":
 		return s, nil
+	case "isnormalized":
+		return true, nil
+	case "chars", "get_chars":
+		v, _, err := r.item(s, first2(args))
+		return v, err
 	case "getenumerator":
 		return r.convertAll("char", s)
 	}
@@ -306,6 +363,9 @@ func (r *run) splitText(s string, args []any) (any, error) {
 				most = int(v)
 				continue
 			}
+		case enumMember:
+			drop = drop || v.name == "RemoveEmptyEntries"
+			continue
 		case string:
 			if i > 0 && strings.EqualFold(v, "RemoveEmptyEntries") {
 				drop = true
@@ -317,8 +377,9 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		case *object, typeValue:
 			return nil, lacking("Split with these arguments")
 		}
-		if a, ok := a.(*array); ok && strings.Contains(strings.ToLower(a.kind), "string") {
-			return nil, lacking("Split by texts")
+		if l, ok := a.(*array); ok && slices.ContainsFunc(l.items, func(v any) bool { return len([]rune(text(v))) > 1 }) ||
+			ok && strings.Contains(strings.ToLower(l.kind), "string") {
+			return r.splitByTexts(s, l, args[i+1:])
 		}
 		for _, item := range list(a) {
 			set += text(item)
@@ -346,6 +407,47 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		out.items = append(out.items, rest)
 	}
 	return out, r.take(len(s))
+}
+
+// splitByTexts is String.Split with whole texts as separators.
+func (r *run) splitByTexts(s string, by *array, rest []any) (any, error) {
+	most, drop := -1, false
+	for _, v := range rest {
+		if n, _, ok := wholeOf(v); ok {
+			most = int(n)
+		} else {
+			drop = drop || strings.EqualFold(text(v), "RemoveEmptyEntries")
+		}
+	}
+	out := newArray()
+	out.kind = "String[]"
+	for from, i := 0, 0; ; {
+		size := 0
+		for _, sep := range by.items {
+			if t := text(sep); t != "" && strings.HasPrefix(s[i:], t) {
+				size = len(t)
+				break
+			}
+		}
+		if i >= len(s) || most > 0 && len(out.items) == most-1 {
+			if from < len(s) || !drop {
+				out.items = append(out.items, s[from:])
+			}
+			return out, r.take(len(s) + 16*len(out.items))
+		}
+		if size == 0 {
+			i++
+			continue
+		}
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		if i > from || !drop {
+			out.items = append(out.items, s[from:i])
+		}
+		i += size
+		from = i
+	}
 }
 
 func (r *run) piece(s, low string, args []any) (any, error) {

@@ -133,6 +133,9 @@ func equal(left, right any, exact bool) bool {
 		}
 		return sameText(l, text(right), exact)
 	case char:
+		if n, _, ok := wholeOf(right); ok {
+			return int64(l) == n
+		}
 		return sameText(string(rune(l)), text(right), exact)
 	case bool:
 		return l == truth(right)
@@ -159,6 +162,15 @@ func equal(left, right any, exact bool) bool {
 	case time.Duration, guid, version, typeValue, secret:
 		if right == nil {
 			return false
+		}
+		if d, ok := l.(time.Duration); ok {
+			y, err := toSpan(right)
+			return err == nil && y == d
+		}
+		if t, ok := l.(typeValue); ok {
+			if other, ok := right.(typeValue); ok {
+				return typeKey(typeName(t.name)) == typeKey(typeName(other.name))
+			}
 		}
 		if _, ok := l.(version); ok {
 			return orderVersions(text(l), text(right)) == 0
@@ -190,10 +202,16 @@ func sameText(a, b string, exact bool) bool {
 func (r *run) order(left, right any, exact bool) (int, error) {
 	switch l := left.(type) {
 	case nil:
-		if y, ok := float(right); ok {
+		if y, ok := float(right); ok && right != "" {
+			if y == 0 {
+				return -1, nil
+			}
 			return cmp.Compare(0, y), nil
 		}
-		return cmp.Compare(0, len(text(right))), nil
+		if right == nil {
+			return 0, nil
+		}
+		return -1, nil
 	case time.Time:
 		y, err := toTime(right)
 		return l.Compare(y), err
@@ -203,6 +221,10 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 	case version:
 		return orderVersions(string(l), text(right)), nil
 	case int64, float64, bool, sized, decimal, enumMember:
+		if right == nil {
+			f, _ := float(left)
+			return map[bool]int{true: -1, false: 1}[f < 0], nil
+		}
 		if m, ok := left.(enumMember); ok {
 			converted, err := toEnumeration(typeKey(m.kind), right)
 			if err != nil {
@@ -224,10 +246,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		}
 	}
 	a, b := text(left), text(right)
-	if !exact {
-		a, b = strings.ToLower(a), strings.ToLower(b)
-	}
-	return strings.Compare(a, b), r.take(len(a))
+	return collate(a, b, exact), r.take(len(a))
 }
 
 func (r *run) contains(in, item any, exact bool) bool {
@@ -265,8 +284,9 @@ func isType(v any, kind string) bool {
 	case "object":
 		return true
 	case "array", "collections.ilist", "collections.ienumerable":
-		_, ok := v.(*array)
-		return ok
+		_, isHash := v.(*hashtable)
+		_, isText := v.(string)
+		return isList(v) || kind == "collections.ienumerable" && (isHash || isText)
 	case "hashtable", "collections.idictionary", "collections.hashtable":
 		h, ok := v.(*hashtable)
 		return ok && (!h.ordered || strings.HasSuffix(kind, "idictionary"))
@@ -288,6 +308,12 @@ func isType(v any, kind string) bool {
 	case "scriptblock":
 		_, ok := v.(function)
 		return ok
+	case "icomparable":
+		switch v.(type) {
+		case string, int64, float64, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
+			return true
+		}
+		return false
 	case "switch", "switchparameter", "management.automation.switchparameter":
 		return false
 	}

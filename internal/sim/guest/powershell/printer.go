@@ -138,9 +138,6 @@ func (p *printer) put(v any) error {
 	if p.view == nil || p.view.kind != shown.kind || len(p.rows) > 10000 || p.view.list && !shown.list && shown.kind != autoKind {
 		p.end()
 		p.view = &shown
-	} else if _, isTable := v.(*hashtable); isTable && !p.view.list { // each one has a head of its own
-		p.end()
-		p.view = &shown
 	}
 	p.rows = append(p.rows, rows...)
 	return nil

@@ -9,7 +9,7 @@ var (
 	requiresLine    = regexp.MustCompile(`(?im)^[ \t]*#requires[ \t]+(.*)$`)
 	requiresVersion = regexp.MustCompile(`(?i)-version[ \t]+([0-9.]+)`)
 	requiresModules = regexp.MustCompile(`(?i)-modules?[ \t]+(.*)$`)
-	requiresEdition = regexp.MustCompile(`(?i)-psedition[ \t]+(\w+)`)
+	requiresEdition = regexp.MustCompile(`(?i)-psedition[ \t]+([\w, \t]+)`)
 )
 
 // requires holds a script's #Requires (about_Requires) before it runs.
@@ -27,7 +27,7 @@ func (r *run) requires(script string) error {
 			return refuse("ScriptRequiresUnmatchedPSVersion", "it contained a \"#requires\" statement for Windows PowerShell %s. The version "+
 				"of Windows PowerShell that is required by the script does not match the currently running version of Windows PowerShell 5.1.", m[1])
 		}
-		if m := requiresEdition.FindStringSubmatch(line[1]); m != nil && !strings.EqualFold(m[1], "Desktop") {
+		if m := requiresEdition.FindStringSubmatch(line[1]); m != nil && !strings.Contains(strings.ToLower(m[1]), "desktop") {
 			return refuse("ScriptRequiresUnmatchedPSEdition", "it contained a \"#requires\" statement for PowerShell editions '%s'.", m[1])
 		}
 		m := requiresModules.FindStringSubmatch(line[1])

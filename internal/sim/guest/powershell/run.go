@@ -45,6 +45,8 @@ type run struct {
 	errors     *array
 	// tries counts the try statements around what runs.
 	tries int
+	// catching counts the catch blocks around what runs, in one function.
+	catching int
 	// skipped is the time that waiting has left out.
 	skipped      time.Duration
 	steps, calls int
@@ -341,6 +343,9 @@ func (r *run) set(name string, value any) error {
 	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
+		if c.kind == "bool" || c.kind == "boolean" {
+			converted, err = r.converted(parameter{kinds: []string{c.kind}}, value)
+		}
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,8 @@ func (r *run) survive(f *failure) error {
 	preference := r.preference("erroractionpreference")
 	silent := preference == "silentlycontinue" || preference == "ignore"
 	switch {
+	case r.catching > 0 && r.tries == 0 && !f.ends && preference != "stop":
+		return f // it ends the catch block, and the try statement with it
 	case r.tries > 0, f.ends && !silent, preference == "stop":
 		f.ends = true
 		return f
@@ -122,6 +124,10 @@ func each(v any, out sink) error {
 		return nil
 	case []byte:
 		return each(newArray(list(v)...), out)
+	case *object:
+		if v.kind == kindMatchGroups {
+			return each(newArray(list(v)...), out)
+		}
 	}
 	return out(v)
 }
@@ -224,9 +230,23 @@ func (r *run) foreach(l foreachLoop, out sink) error {
 	if err != nil {
 		return err
 	}
-	for _, item := range append([]any(nil), list(v)...) {
+	items := append([]any(nil), list(v)...)
+	changed := func() bool { return false }
+	if a, ok := v.(*array); ok && growing(a) {
+		changed = func() bool { return len(a.items) != len(items) }
+	} else if a != nil && a.of != nil {
+		count := len(a.of.keys)
+		version := a.of.version
+		changed = func() bool { return len(a.of.keys) != count || a.of.version != version }
+	}
+	for _, item := range items {
 		if err := r.step(); err != nil {
 			return err
+		}
+		if changed() {
+			f := broken("System.InvalidOperationException", "System.InvalidOperationException",
+				"Collection was modified; enumeration operation may not execute.")
+			return r.located(f, l)
 		}
 		if err := r.set(l.name, item); err != nil {
 			return err
@@ -352,6 +372,9 @@ func (r *run) catch(c *catchClause, f *failure, out sink) error {
 		}
 	}()
 	f.ends = false
+	tries := r.tries
+	r.tries, r.catching = 0, r.catching+1
+	defer func() { r.tries, r.catching = tries, r.catching-1 }()
 	return r.statements(c.body, out)
 }
 
@@ -408,7 +431,7 @@ func (r *run) exit(j jump) error {
 	}
 	n, err := r.convert("int", plain(v))
 	if err != nil {
-		return exitSignal{1}
+		return exitSignal{0} //nolint:nilerr // what is no number leaves the code as it is
 	}
 	code, _ := n.(int64)
 	return exitSignal{int(int32(code))}

@@ -18,6 +18,12 @@ type (
 	array struct {
 		items []any
 		kind  string
+		// item is the type of the items of a generic list, in lower case.
+		item string
+		// owner is the object whose properties the list is.
+		owner *object
+		// of is the table whose keys, values or entries the list is.
+		of *hashtable
 	}
 	// typeValue is a type, as [string] is: its name in lower case and without System.
 	typeValue struct{ name string }
@@ -50,6 +56,8 @@ type (
 		closed bool
 		// shown are the columns of a table; nil shows all.
 		shown []string
+		// wraps is set for an object that is a value with members of its own; the value is its text.
+		wraps bool
 	}
 	field struct {
 		name  string
@@ -109,6 +117,11 @@ type hashtable struct {
 	keys    []any
 	values  map[string]any
 	ordered bool
+	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
+	exact bool
+	kind  string
+	// version counts what is written.
+	version int
 }
 
 func newHash() *hashtable { return &hashtable{values: map[string]any{}} }
@@ -127,24 +140,32 @@ func hashKey(k any) string {
 	return fmt.Sprintf("%s %s", kindOf(k), text(k))
 }
 
-func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[hashKey(key)]; return v, ok }
+func (h *hashtable) id(key any) string {
+	if s, ok := key.(string); ok && h.exact {
+		return "s" + s
+	}
+	return hashKey(key)
+}
+
+func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
 func (h *hashtable) set(key, value any) {
-	id := hashKey(key)
+	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		h.keys = append(h.keys, key)
 	}
 	h.values[id] = value
+	h.version++
 }
 
 func (h *hashtable) remove(key any) {
-	id := hashKey(key)
+	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		return
 	}
 	delete(h.values, id)
 	for i, k := range h.keys {
-		if hashKey(k) == id {
+		if h.id(k) == id {
 			h.keys = append(h.keys[:i:i], h.keys[i+1:]...)
 			return
 		}
@@ -203,6 +224,11 @@ func list(v any) []any {
 		return nil
 	case *array:
 		return v.items
+	case *object:
+		if v.kind == kindMatchGroups {
+			items, _ := v.get("items")
+			return list(items)
+		}
 	case []byte:
 		out := make([]any, len(v))
 		for i, b := range v {
@@ -252,11 +278,8 @@ func textOf(v any, level int) string {
 		return v.name
 	case function:
 		return v.text
-	case *hashtable:
-		if v.ordered {
-			return "System.Collections.Specialized.OrderedDictionary"
-		}
-		return "System.Collections.Hashtable"
+	case *hashtable, *reference:
+		return kindOf(v)
 	case *array, []byte:
 		items := list(v)
 		parts := make([]string, 0, len(items))
@@ -404,7 +427,12 @@ func kindOf(v any) string {
 		return "System.RuntimeType"
 	case function:
 		return "System.Management.Automation.ScriptBlock"
+	case *reference:
+		return "System.Management.Automation.PSReference`1"
 	case *hashtable:
+		if v.kind != "" {
+			return v.kind
+		}
 		if v.ordered {
 			return "System.Collections.Specialized.OrderedDictionary"
 		}
