@@ -137,6 +137,8 @@ type (
 		name string
 		body *block
 		text string
+		// filter is set for the keyword filter.
+		filter bool
 	}
 	tryStatement struct {
 		position

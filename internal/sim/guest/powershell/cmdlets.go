@@ -7,7 +7,7 @@ var cmdlets = map[string]*cmdlet{}
 
 func init() { //nolint:gochecknoinits // the functions of the tables call what looks into them
 	for _, table := range [][]cmdlet{
-		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, pathCmdlets, fileCmdlets, contentCmdlets,
+		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets, contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
 	} {
 		for i := range table {

@@ -403,7 +403,7 @@ func (r *run) commandObject(name string) *object {
 		return made("Alias", name, to)
 	}
 	if f, ok := r.function(low); ok {
-		o := made("Function", name, "")
+		o := made(map[bool]string{true: "Filter", false: "Function"}[f.filter], f.name, "")
 		o.set("ScriptBlock", f)
 		o.set("Definition", f.text)
 		return o

@@ -377,6 +377,15 @@ func isNumber(v any) bool { _, _, ok := wholeOf(v); return ok }
 
 func getDate(c *call) error {
 	t := c.now()
+	if !c.has("date") && c.piped {
+		for _, v := range c.input {
+			c.given["date"] = v
+			if err := getDate(&call{run: c.run, cmd: c.cmd, given: c.given, emit: c.emit, stage: c.stage, action: c.action}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if c.has("date") {
 		v, err := c.convert("datetime", c.given["date"])
 		if err != nil {
@@ -395,7 +404,7 @@ func getDate(c *call) error {
 		n[i] = v
 	}
 	if changed {
-		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), time.UTC)
+		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), localZone)
 	}
 	switch {
 	case c.has("format"):

@@ -8,7 +8,7 @@ import (
 
 // addMonths keeps the day within its month, as .NET does.
 func addMonths(t time.Time, n int) time.Time {
-	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
 }
 
@@ -28,8 +28,11 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
 	}
-	if (low == "touniversaltime" || low == "tolocaltime") && len(args) == 0 {
-		return t, nil // the machine's zone is UTC
+	if low == "touniversaltime" && len(args) == 0 {
+		return t.In(utcZone), nil // the machine's zone is UTC
+	}
+	if low == "tolocaltime" && len(args) == 0 {
+		return t.In(localZone), nil
 	}
 	n, err := r.number(args, 0)
 	if err != nil {

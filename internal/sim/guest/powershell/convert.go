@@ -452,6 +452,9 @@ func toTime(v any) (time.Time, error) {
 						t = t.AddDate(now.Year(), 0, 0)
 					}
 				}
+				if strings.Contains(form, "Z07") || strings.HasSuffix(form, "MST") || strings.HasSuffix(form, "-07:00") {
+					return t.In(localZone), nil // a time with a zone becomes one of the clock
+				}
 				return t.UTC(), nil
 			}
 		}

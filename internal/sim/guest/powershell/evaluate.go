@@ -270,6 +270,9 @@ func (r *run) assign(a assignment) (any, error) {
 func (r *run) put(target node, v any) error {
 	switch t := target.(type) {
 	case variable:
+		if strings.HasPrefix(t.name, "env:") && len(t.shown) == len(t.name) {
+			return r.set("env:"+t.shown[len("env:"):], v)
+		}
 		return r.set(t.name, v)
 	case cast:
 		converted, err := r.converted(parameter{kinds: []string{t.kind}}, plain(v))

@@ -118,7 +118,9 @@ func broken(kind, id, format string, a ...any) *failure {
 // unsimulated is the error of a feature of PowerShell that casement does not simulate. Nothing
 // catches it: the script ends with exit code 1.
 type unsimulated struct {
-	what   string
+	what string
+	// before is set where nothing of the script has run.
+	before bool
 	line   int
 	column int
 	script string
@@ -134,7 +136,11 @@ func (u *unsimulated) Error() string {
 	if u.line > 0 {
 		at = fmt.Sprintf("\r\nAt %s%d char:%d", where, u.line, u.column)
 	}
-	return "casement does not simulate " + u.what + "; the script ends here" + at
+	ends := "; the script ends here"
+	if u.before {
+		ends = "; nothing of the script was run"
+	}
+	return "casement does not simulate " + u.what + ends + at
 }
 
 func lacking(format string, a ...any) error { return &unsimulated{what: fmt.Sprintf(format, a...)} }

@@ -113,7 +113,11 @@ func (r *run) redirectedValue(n redirected, out sink) error {
 	if err != nil {
 		return r.located(err, n)
 	}
+	outer := r.redirected
+	r.redirected = to.sinks
+	r.redirected[1] = nil
 	v, err := r.raw(n.value)
+	r.redirected = outer
 	if err == nil {
 		err = each(v, to.sinks[1])
 	}
@@ -207,7 +211,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 	if known, ok := unsimulatedCommands[low]; ok {
 		return nil, lacking("%s", known)
 	}
-	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
+	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
 	}
 	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the "+

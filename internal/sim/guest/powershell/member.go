@@ -374,14 +374,14 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 	case "dayofweek":
 		return enumerationOf("dayofweek", int64(t.Weekday())), nil
 	case "date":
-		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC), nil
+		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()), nil
 	case "ticks":
 		return ticks(t), nil
 	case "timeofday":
 		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second +
 			time.Duration(t.Nanosecond()), nil
 	case "kind":
-		return enumerationOf("datetimekind", 0), nil
+		return enumerationOf("datetimekind", map[*time.Location]int64{utcZone: 1, localZone: 2}[t.Location()]), nil
 	case "datetime":
 		return t.Format("Monday, January 2, 2006 3:04:05 PM"), nil
 	}

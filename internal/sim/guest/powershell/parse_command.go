@@ -36,6 +36,9 @@ func (p *parser) command() (node, error) {
 		if p.pos >= len(p.text) || ch == '\n' || ch == '\r' || ch == ';' || ch == '|' || ch == ')' || ch == '}' {
 			return c, nil
 		}
+		if ch == '<' {
+			return nil, p.fail("The '<' operator is reserved for future use.")
+		}
 		if ch == '&' {
 			if p.has("&&") {
 				return c, nil // the statement's end refuses it

@@ -11,7 +11,7 @@ func (p *parser) function(from position, filter bool) (node, error) {
 	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n({", p.text[p.pos]) < 0 {
 		p.pos++
 	}
-	f := functionStatement{position: from, name: p.text[start:p.pos]}
+	f := functionStatement{position: from, filter: filter, name: p.text[start:p.pos]}
 	if f.name == "" {
 		return nil, p.fail("Missing name after function keyword.")
 	}

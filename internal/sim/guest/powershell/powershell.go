@@ -167,6 +167,9 @@ func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) 
 	if err := r.requires(body.source); err != nil {
 		return r.outcome(err)
 	}
+	if err := r.precheck(body); err != nil {
+		return r.outcome(err)
+	}
 	shown := &printer{r: r}
 	err = r.top(body, shown)
 	shown.flush()

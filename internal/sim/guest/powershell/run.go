@@ -54,6 +54,8 @@ type run struct {
 	// modules are those that are imported, by name; loading is the one whose script runs.
 	modules map[string]*module
 	loading *module
+	// defined are the names of all functions that there have been.
+	defined map[string]bool
 }
 
 type cell struct {
@@ -391,4 +393,4 @@ func (r *run) function(name string) (function, bool) {
 }
 
 // now returns the guest's time, with what waiting has left out.
-func (r *run) now() time.Time { return r.m.Clock.Now().UTC().Add(r.skipped) }
+func (r *run) now() time.Time { return r.m.Clock.Now().In(localZone).Add(r.skipped) }

@@ -87,7 +87,11 @@ func (r *run) exec(s node, out sink) error {
 		if at, rest, drive := r.scopeOf(strings.ToLower(name)); at != nil && drive == "" {
 			to, name = at, name[len(name)-len(rest):]
 		}
-		to.functions[strings.ToLower(name)] = function{name: name, body: s.body, text: s.text, source: r.source, file: r.file, home: r.scope.home}
+		if r.defined == nil {
+			r.defined = map[string]bool{}
+		}
+		r.defined[strings.ToLower(name)] = true
+		to.functions[strings.ToLower(name)] = function{filter: s.filter, name: name, body: s.body, text: s.text, source: r.source, file: r.file, home: r.scope.home}
 		return nil
 	case tryStatement:
 		return r.try(s, out)

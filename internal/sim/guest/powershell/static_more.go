@@ -241,7 +241,7 @@ func cultureObject(name, display string) staticMethod {
 }
 
 func offsetObject(t time.Time) *object {
-	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t, "UtcDateTime", t,
+	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t, "UtcDateTime", t.In(utcZone),
 		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
 		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
 		t.Format("1/2/2006 3:04:05 PM +00:00"))

@@ -47,6 +47,8 @@ type (
 		source string
 		// home is the scope of the module that it was written in, nil outside of modules.
 		home *scope
+		// filter is set for what the keyword filter defines.
+		filter bool
 	}
 	// object has ordered fields. Closed objects are the system's: their missing fields are
 	// not simulated.

@@ -180,7 +180,7 @@ var languageScripts = []script{
 var missingScripts = []script{
 	{"class", "class A { }", "casement does not simulate classes", 1},
 	{"workflow", "workflow w { }", "casement does not simulate workflows", 1},
-	{"a cmdlet", "'a'; Get-Clipboard; 'never'", "a\ncasement does not simulate the cmdlet Get-Clipboard", 1},
+	{"a cmdlet", "'a'; Get-Clipboard; 'never'", "casement does not simulate the cmdlet Get-Clipboard", 1},
 	{"a parameter", "Get-Content C:\\k -Credential x", "casement does not simulate the parameter -Credential of Get-Content", 1},
 	{"a type", "[System.Xml.XmlWriter]::Create('x')", "casement does not simulate [xml.xmlwriter]::Create()", 1},
 	{"a method", "'a'.EnumerateRunes()", "casement does not simulate the method EnumerateRunes of System.String", 1},
