@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -289,5 +290,31 @@ func writePowerShell(t *testing.T, all []psScript) {
 	b.WriteString("\n]\n")
 	if err := os.WriteFile(powershellFile, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPowerShellMutants runs scripts of the corpus with parts of them changed: none of them panics.
+func TestPowerShellMutants(t *testing.T) {
+	var all []psScript
+	read(t, powershellFile, &all)
+	g := newPSGuest(t)
+	random := rand.New(rand.NewPCG(53, 1))
+	parts := []string{"", "(", ")", "{", "}", "$null", "@()", "-1", "[0]", ".", "::", "|", "'", "\"", "$(", "@{", ";", "\n", "`", "1..3", "[int]", "-f", "*"}
+	for _, c := range all {
+		for n := range 3 {
+			runes := []rune(c.Script)
+			for range 1 + n {
+				at := random.IntN(len(runes) + 1)
+				end := min(at+random.IntN(6), len(runes))
+				other := []rune(parts[random.IntN(len(parts))])
+				if random.IntN(3) == 0 { // a piece of another script
+					from := []rune(all[random.IntN(len(all))].Script)
+					i := random.IntN(len(from) + 1)
+					other = from[i:min(i+random.IntN(30), len(from))]
+				}
+				runes = append(runes[:at:at], append(slices.Clone(other), runes[end:]...)...)
+			}
+			g.run(t, psScript{ID: c.ID, Script: string(runes), Mode: c.Mode, Args: c.Args})
+		}
 	}
 }

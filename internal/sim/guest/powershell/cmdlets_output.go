@@ -20,15 +20,15 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ " +
 		"CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
-	{name: "Out-Host", parameters: "Paging?", each: showEach, run: showEnd, start: showStart},
-	{name: "Out-Default", parameters: "", each: showEach, run: showEnd, start: showStart},
+	{name: "Out-Host", parameters: "Paging? InputObject:0", each: showEach, run: showEnd, start: showStart},
+	{name: "Out-Default", parameters: "InputObject:0", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-String", parameters: "Width~ Stream? InputObject", run: outString},
 	{name: "Out-File",
 		parameters: "FilePath|Path!:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath|PSPath!",
 		run:        outFile, should: true},
 	{name: "Tee-Object", parameters: "FilePath|Path!:0 Append? Variable LiteralPath|PSPath! InputObject", run: teeObject},
 	{name: "Format-Table",
-		parameters: "Property:0* AutoSize?~ Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
+		parameters: "Property:0* AutoSize? Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
 	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
 	{name: "Format-Wide", parameters: "Property:0 AutoSize? Column# InputObject GroupBy", run: formatWide},
@@ -72,6 +72,12 @@ func writeHostLine(c *call) error {
 		if inner, ok := v.(*array); ok {
 			for _, one := range inner.items {
 				parts = append(parts, text(one))
+			}
+			continue
+		}
+		if h, ok := v.(*hashtable); ok {
+			for range h.keys {
+				parts = append(parts, "System.Collections.DictionaryEntry")
 			}
 			continue
 		}
@@ -228,6 +234,11 @@ func showEach(c *call, v any) error {
 
 func showEnd(c *call) error {
 	if p, ok := c.state.(*printer); ok {
+		if !c.piped && c.has("inputobject") {
+			if err := each(c.given["inputobject"], p.put); err != nil {
+				return err
+			}
+		}
 		p.flush()
 	}
 	return nil
@@ -321,6 +332,9 @@ func (c *call) formatted(s string) error {
 func formatTable(c *call) error {
 	return c.format(func(rows []*object, v view) string {
 		v.list, v.headless, v.wrapped = false, c.is("hidetableheaders"), c.is("wrap")
+		if c.is("autosize") {
+			v.fixed = map[string]int{}
+		}
 		return v.table(rows) + "\r\n"
 	})
 }

@@ -228,6 +228,15 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
+	if s, ok := v.(string); ok && exceptionType(kind) {
+		return makeException(kind, []any{s}), nil
+	}
+	if e, ok := v.(exception); ok && exceptionType(kind) {
+		if e.is(kind) {
+			return e, nil
+		}
+		return nil, cannot(v, kind)
+	}
 	return nil, lacking("a cast to [%s]", kind)
 }
 

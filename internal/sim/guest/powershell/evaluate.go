@@ -207,6 +207,10 @@ func customOf(v any) any {
 	o := custom()
 	for _, k := range h.keys {
 		value, _ := h.get(k)
+		if strings.EqualFold(text(k), "PSTypeName") {
+			o.named = text(value)
+			continue
+		}
 		o.set(text(k), value)
 	}
 	return o

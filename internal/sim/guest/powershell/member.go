@@ -109,6 +109,10 @@ func (r *run) property(of any, name string) (any, error) {
 		return r.failureProperty(o, name, low)
 	case exception:
 		return exceptionProperty(r, o, name, low)
+	case bool:
+		if low == "ispresent" {
+			return o, nil // a SwitchParameter is a Boolean here
+		}
 	case *reference:
 		if low == "value" {
 			return o.get(), nil
@@ -202,6 +206,9 @@ func kindOfOrObject(v any) string {
 func typeNamesOf(v any) *array {
 	kind := kindOf(v)
 	out := newArray(kind)
+	if o, ok := v.(*object); ok && o.named != "" {
+		out.items = []any{o.named, kind}
+	}
 	switch v := v.(type) {
 	case int64, float64, bool, sized, decimal, char, time.Time, time.Duration, guid:
 		out.items = append(out.items, "System.ValueType")

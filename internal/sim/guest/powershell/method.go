@@ -84,6 +84,9 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			if e, ok := of.(exception); ok {
 				return e.kind + ": " + e.message, nil
 			}
+			if t, ok := of.(time.Time); ok {
+				return t.Format("1/2/2006 3:04:05 PM"), nil
+			}
 			return r.text(of)
 		}
 		if o, ok := of.(*object); ok && o.kind == "System.Version" {
@@ -119,6 +122,10 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			}
 			n, err := r.order(of, args[0], true)
 			return int64(n), err
+		}
+	case "tobool":
+		if b, ok := of.(bool); ok {
+			return b, nil
 		}
 	case "gettypecode":
 		return kindOf(of)[len("System."):], nil

@@ -351,7 +351,7 @@ func (v *view) measure(rows [][]string) {
 	v.widths = make([]int, len(v.names))
 	for i, n := range v.names {
 		width := v.fixed[n]
-		if width == 0 || !own {
+		if width == 0 || !own || len(v.fixed) == 0 {
 			for _, row := range rows {
 				width = max(width, utf8.RuneCountInString(row[i]))
 			}

@@ -60,6 +60,8 @@ type (
 		shown []string
 		// wraps is set for an object that is a value with members of its own; the value is its text.
 		wraps bool
+		// named is the type name that PSTypeName gives.
+		named string
 	}
 	field struct {
 		name  string
