@@ -166,6 +166,9 @@ func (c *call) bindAll(args []argumentValue) error {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
+			if _, _, isNumber := wholeOf(a.value); isNumber && a.bare && cmd.name == "Write-Host" {
+				a.value = a.text // a number is written as the script has it
+			}
 			rest = append(rest, a.value)
 			continue
 		}
@@ -277,6 +280,11 @@ func (c *call) give(s *spec, value any) error {
 				s.shown, f.exception.message)
 		} else if err != nil {
 			return err
+		}
+		if k, _, ok := wholeOf(n); ok && k < 0 && c.cmd.name == "Select-Object" {
+			return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
+				"The %d argument is less than the minimum allowed range of 0. Supply an argument that is greater than or equal to 0 and then "+
+				"try the command again.", s.shown, k)
 		}
 		value = n
 	}

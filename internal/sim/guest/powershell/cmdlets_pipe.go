@@ -376,7 +376,7 @@ func (r *run) keyOf(v, by any) (any, error) {
 }
 
 func sortObject(c *call) error {
-	values := slices.Clone(c.objects("inputobject"))
+	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
 	keys := c.sortKeys()
 	computed := make([][]any, len(values))
 	at := make([]int, len(values))

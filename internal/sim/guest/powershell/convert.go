@@ -332,6 +332,9 @@ func toDecimal(v any) (any, error) {
 		return decimal{new(big.Int), 0}, nil
 	case string:
 		if d, ok := parseDecimal(strings.ReplaceAll(n, ",", "")); ok {
+			for ten := big.NewInt(10); d.scale > 0 && new(big.Int).Rem(d.n, ten).Sign() == 0; d.scale-- {
+				d.n.Quo(d.n, ten)
+			}
 			return d, nil
 		}
 	case bool, char, enumMember:

@@ -162,6 +162,12 @@ func (r *run) stepped(n step) (any, error) {
 	if v == nil {
 		v = int64(0)
 	}
+	switch v.(type) {
+	case int64, float64, sized, decimal, char, enumMember:
+	default:
+		return nil, broken("RuntimeException", "OperatorRequiresNumber", "The '%s' operator works only on numbers. The operand is a '%s'.",
+			map[bool]string{true: "++", false: "--"}[n.by > 0], kindOf(v))
+	}
 	next, err := r.arithmetic("+", v, n.by)
 	if err != nil {
 		return nil, err
@@ -397,6 +403,9 @@ func (r *run) index(n index) (any, error) {
 			v, _ = h.get(h.keys[i])
 		}
 		return v, nil
+	}
+	if by == nil && of != nil {
+		return nil, broken("RuntimeException", "NullArrayIndex", "Index operation failed; the array index evaluated to null.")
 	}
 	if at, many := by.(*array); many {
 		out := newArray()

@@ -16,8 +16,8 @@ type failure struct {
 	details string
 	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
 	category string
-	// source is the line of the script.
-	source string
+	// source is the line of the script, stack the functions that ran.
+	source, stack string
 	// invoked is the name by which the failed command was called.
 	invoked string
 	line    int
@@ -174,6 +174,30 @@ func failed(err error) *failure {
 	return nil
 }
 
+// trace is the stack of calls as ScriptStackTrace has it, innermost first.
+func (r *run) trace(line int) string {
+	at := func(name, file string, line int) string {
+		if name == "" || name == file {
+			name = "<ScriptBlock>"
+		}
+		if file == "" {
+			file = "<No file>"
+		}
+		return fmt.Sprintf("at %s, %s: line %d", name, file, line)
+	}
+	var out []string
+	file := r.file
+	for i := len(r.frames) - 1; i >= 0 && len(out) < 32; i-- {
+		out = append(out, at(r.frames[i].name, file, line))
+		line, _ = place(r.frames[i].source, r.frames[i].where)
+		file = r.frames[i].file
+	}
+	if len(r.frames) == 0 || r.frames[0].name != r.session.File {
+		out = append(out, at("", file, line))
+	}
+	return strings.Join(out, "\n")
+}
+
 // located gives an error of a node its place.
 func (r *run) located(err error, n node) error {
 	if err == nil {
@@ -182,6 +206,7 @@ func (r *run) located(err error, n node) error {
 	if f, ok := errors.AsType[*failure](err); ok && f.line == 0 {
 		f.line, f.column = place(r.source, n.at())
 		f.script = r.file
+		f.stack = r.trace(f.line)
 		lines := strings.SplitN(r.source, "\n", f.line+1)
 		if f.line <= len(lines) {
 			f.source = lines[f.line-1]

@@ -61,6 +61,11 @@ func (s *functionStage) begin() error {
 	} else {
 		s.binder = newBinder(r, s.f, s.scope, s.piped)
 		err := s.binder.bind(s.args)
+		if v := s.scope.vars["myinvocation"].valueOr(); v != nil && s.at == nil {
+			if o, ok := v.(*object); ok {
+				o.set("BoundParameters", s.binder.bound)
+			}
+		}
 		if err != nil {
 			if f := failed(err); f != nil && s.at != nil {
 				return s.within(func() error { return r.trapped(s.f.body, err, s.out) })
@@ -78,7 +83,12 @@ func (s *functionStage) within(f func() error) error {
 	outer, source, file, catching := r.scope, r.source, r.file, r.catching
 	r.scope, r.source, r.file, r.catching = s.scope, s.f.source, s.f.file, 0
 	r.calls++
-	defer func() { r.scope, r.source, r.file, r.catching, r.calls = outer, source, file, catching, r.calls-1 }()
+	where := r.where
+	r.frames = append(r.frames, frame{s.f.name, file, source, where})
+	defer func() {
+		r.scope, r.source, r.file, r.catching, r.calls = outer, source, file, catching, r.calls-1
+		r.frames, r.where = r.frames[:len(r.frames)-1], where
+	}()
 	if r.calls > maxCalls {
 		return &LimitError{"has functions that call each other too deep"}
 	}

@@ -39,7 +39,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	if err := r.step(); err != nil {
 		return err
 	}
-	r.ok = true
+	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
 	next := out
 	for i := len(p.stages) - 1; i > 0; i-- {
@@ -53,14 +53,15 @@ func (r *run) pipeline(p pipeline, out sink) error {
 		}
 		stages[i], next = s, s.process
 	}
-	for i := len(stages) - 1; i > 0; i-- {
-		if err := stages[i].begin(); err != nil {
-			return r.located(err, p.stages[i])
-		}
+	var err error
+	for i := len(stages) - 1; i > 0 && err == nil; i-- {
+		err = r.located(stages[i].begin(), p.stages[i])
 	}
-	err := r.feed(p.stages[0], next)
+	if err == nil {
+		err = r.feed(p.stages[0], next)
+	}
 	for i := 1; ; i++ {
-		if owner := stopped(err, stages); owner > 0 {
+		if owner := stopped(err, stages); owner >= 0 {
 			i, err = max(i, owner), nil // what is before it does not go on
 		}
 		if err != nil || i >= len(stages) {
@@ -70,18 +71,18 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 }
 
-// stopped returns which stage of a pipeline needs no more input, or 0.
+// stopped returns which stage of a pipeline needs no more input, or -1.
 func stopped(err error, stages []stage) int {
 	stop, ok := errors.AsType[stopSignal](err)
 	if !ok {
-		return 0
+		return -1
 	}
-	return max(slices.IndexFunc(stages, func(s stage) bool {
+	return slices.IndexFunc(stages, func(s stage) bool {
 		if rs, ok := s.(*redirectedStage); ok {
 			s = rs.inner
 		}
 		return s == stop.owner
-	}), 0)
+	})
 }
 
 // feed runs the first stage of a pipeline.
@@ -98,11 +99,15 @@ func (r *run) feed(n node, out sink) error {
 		return each(v, out)
 	}
 	s, err := r.stage(c, out, false)
+	r.where = n.at()
 	if err == nil {
 		err = s.begin()
 	}
 	if err == nil {
 		err = s.end()
+	}
+	if stop, ok := err.(stopSignal); ok && stop.owner == s { //nolint:errorlint // it is never wrapped
+		err = nil
 	}
 	return r.located(err, n)
 }

@@ -451,7 +451,7 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	case "targetobject":
 		return f.target, nil
 	case "scriptstacktrace":
-		return f.trace(), nil
+		return cmp.Or(f.stack, "at <ScriptBlock>, <No file>: line 1"), nil
 	case "categoryinfo":
 		return f.categoryInfo(), nil
 	case "invocationinfo":
@@ -463,14 +463,6 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		return newArray(), nil
 	}
 	return r.noProperty(name)
-}
-
-func (f *failure) trace() string {
-	where := f.script
-	if where == "" {
-		where = "<No file>"
-	}
-	return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line)
 }
 
 // categoryInfo is what kind of error it is. Most follow from the exception's class.

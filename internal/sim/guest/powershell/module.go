@@ -104,6 +104,15 @@ func (c *call) imported(name string) (*module, error) {
 	} else if isPath && !c.m.Root.Exists(file) && c.m.Root.Exists(file+".psm1") {
 		file += ".psm1"
 	}
+	switch strings.ToLower(extension(file)) {
+	case ".psm1", ".psd1", ".ps1":
+	default:
+		if isPath && c.m.Root.Exists(file) && !c.m.Root.IsDir(file) {
+			return nil, broken("PSInvalidOperationException", "Modules_InvalidModuleExtension", "The extension '%s' is not a valid module "+
+				"extension. The supported module extensions are '.dll', '.ps1', '.psm1', '.psd1', '.cdxml' and '.xaml'. Correct the extension "+
+				"and then try adding the file '%s' again.", extension(file), file)
+		}
+	}
 	data, err := c.m.Root.ReadFile(file)
 	if err != nil || !isPath {
 		f := broken("System.IO.FileNotFoundException", "Modules_ModuleNotFound",

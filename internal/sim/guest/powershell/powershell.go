@@ -93,7 +93,7 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 		"true": true, "false": false, "null": nil, "erroractionpreference": "Continue",
 		"warningpreference": "Continue", "verbosepreference": "SilentlyContinue",
 		"debugpreference": "SilentlyContinue", "informationpreference": "SilentlyContinue",
-		"progresspreference": "Continue", "confirmpreference": "High",
+		"progresspreference": "Continue", "confirmpreference": "High", "errorview": "NormalView",
 		"whatifpreference": false, "ofs": " ", "error": r.errors, "psculture": "en-US", "psuiculture": "en-US",
 		"shellid": "Microsoft.PowerShell",
 		"home":    s.Env["USERPROFILE"], "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`, "pid": int64(4242),

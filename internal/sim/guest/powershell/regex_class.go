@@ -25,7 +25,7 @@ func regexObject(args []any) (any, error) {
 func compiled(p string, options int64) (*regexp2.Regexp, error) {
 	re, err := regexp2.Compile(p, regexp2.RegexOptions(options&^(8|512)))
 	if err != nil {
-		return nil, broken("System.ArgumentException", "ArgumentException", "parsing \"%s\" - %s", p, err)
+		return nil, broken("System.ArgumentException", "ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
 	}
 	re.MatchTimeout = regexTimeout
 	return re, nil

@@ -45,6 +45,9 @@ type run struct {
 	errors     *array
 	// tries counts the try statements around what runs.
 	tries int
+	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
+	frames []frame
+	where  int
 	// catching counts the catch blocks around what runs, in one function.
 	catching int
 	// skipped is the time that waiting has left out.
@@ -56,6 +59,12 @@ type run struct {
 	loading *module
 	// defined are the names of all functions that there have been.
 	defined map[string]bool
+}
+
+// frame is a function that has been called, and where.
+type frame struct {
+	name, file, source string
+	where              int
 }
 
 type cell struct {
@@ -127,7 +136,7 @@ func (r *run) text(v any) (string, error) {
 		return "", err
 	}
 	if a, ok := v.(*array); ok {
-		if separator, ok := r.lookup("ofs"); ok && text(separator) != " " {
+		if separator, ok := r.lookup("ofs"); ok && separator != nil && text(separator) != " " {
 			parts := make([]string, len(a.items))
 			for i, item := range a.items {
 				parts[i] = textOf(item, 1)
@@ -313,9 +322,10 @@ func (r *run) set(name string, value any) error {
 		rest == "informationpreference" || rest == "debugpreference" || rest == "progresspreference" {
 		action, err := toEnumeration("management.automation.actionpreference", value)
 		if err != nil {
-			f := failed(err)
-			f.id = "RuntimeException"
-			return broken("RuntimeException", "RuntimeException", "Cannot convert the value because: %s", f.exception.message)
+			if f := failed(err); f != nil {
+				f.id, f.category = "RuntimeException", "MetadataError"
+			}
+			return err
 		}
 		value = action
 	}
@@ -345,6 +355,9 @@ func (r *run) set(name string, value any) error {
 	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
+		if f := failed(err); f != nil {
+			f.id, f.category = "RuntimeException", "MetadataError"
+		}
 		if c.kind == "bool" || c.kind == "boolean" {
 			converted, err = r.converted(parameter{kinds: []string{c.kind}}, value)
 		}

@@ -209,7 +209,7 @@ func TestPowerShell(t *testing.T) {
 			"\"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-" +
 			"HnsNetwork", "\r\nName     Type\r\n----     ----\r\nExternal Overlay\r\nExternal External\r\n\r\n", 0},
 		{"secrets are not named", "$password = 'hunter2'; Get-Nothing -Password $password", "casement does not " +
-			"simulate the cmdlet Get-Nothing, if the image has one of that name; the script ends here\r\nAt " +
+			"simulate the cmdlet Get-Nothing, if the image has one of that name; nothing of the script was run\r\nAt " +
 			"line:1 char:24\r\n", 1},
 		{"the sentinel is not there", loop, "", -2},
 		{"the sentinel is there", "New-Item -Path C:\\run\\cluster-api -ItemType Directory | Out-Null; $null = " +
