@@ -55,7 +55,7 @@ type psScript struct {
 func TestPowerShell(t *testing.T) {
 	var all []psScript
 	read(t, cmp.Or(*pwshList, powershellFile), &all)
-	if *pwsh != "" && (golden.Update() || *pwshList != "") {
+	if *pwsh != "" && (golden.Update() || *real || *pwshList != "") {
 		askPowerShell(t, all)
 	}
 	if golden.Update() && *pwsh != "" && *pwshList == "" {
@@ -299,7 +299,8 @@ func TestPowerShellMutants(t *testing.T) {
 	read(t, powershellFile, &all)
 	g := newPSGuest(t)
 	random := rand.New(rand.NewPCG(53, 1))
-	parts := []string{"", "(", ")", "{", "}", "$null", "@()", "-1", "[0]", ".", "::", "|", "'", "\"", "$(", "@{", ";", "\n", "`", "1..3", "[int]", "-f", "*"}
+	parts := []string{"", "(", ")", "{", "}", "$null", "@()", "-1", "[0]", ".", "::", "|", "'", "\"", "$(", "@{", ";", "\n", "`", "1..3",
+		"[int]", "-f", "*"}
 	for _, c := range all {
 		for n := range 3 {
 			runes := []rune(c.Script)

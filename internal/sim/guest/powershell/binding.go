@@ -237,7 +237,11 @@ func (b *binder) positional(rest []argumentValue) error {
 		if len(rest) == 0 {
 			break
 		}
-		if _, still := one.in(b.sets[0]); b.given[one.name] || !still && !slices.ContainsFunc(b.sets, func(n string) bool { _, ok := one.in(n); return ok }) {
+		if _, still := one.in(b.sets[0]); b.given[one.name] || !still && !slices.ContainsFunc(b.sets, func(n string) bool {
+			_,
+				ok := one.in(n)
+			return ok
+		}) {
 			continue
 		}
 		if one.any(func(s parameterSet) bool { return s.remains }) {
@@ -590,10 +594,12 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 		case err != nil:
 			return "", err
 		case low < 0:
-			return fmt.Sprintf("The %s argument is less than the minimum allowed range of %s. Supply an argument that is greater than or equal to %s "+
+			return fmt.Sprintf("The %s argument is less than the minimum allowed range of %s. Supply an argument that is greater than or "+
+				"equal to %s "+
 				"and then try the command again.", text(v), text(args[0]), text(args[0])), nil
 		case high > 0:
-			return fmt.Sprintf("The %s argument is greater than the maximum allowed range of %s. Supply an argument that is less than or equal to %s "+
+			return fmt.Sprintf("The %s argument is greater than the maximum allowed range of %s. Supply an argument that is less than or "+
+				"equal to %s "+
 				"and then try the command again.", text(v), text(args[1]), text(args[1])), nil
 		}
 	case "validatelength":

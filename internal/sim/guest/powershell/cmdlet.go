@@ -202,7 +202,7 @@ func (c *call) bindAll(args []argumentValue) error {
 			if err := c.common.set(c.run, cmd.name, kind, a); err != nil {
 				return err
 			}
-			if c.is0("whatif") && !cmd.should {
+			if c.isCommon("whatif") && !cmd.should {
 				return lacking("-WhatIf of %s", cmd.name)
 			}
 			continue
@@ -242,8 +242,8 @@ func (c *call) bindAll(args []argumentValue) error {
 	return nil
 }
 
-// is0 reports a common switch that is on.
-func (c *call) is0(kind string) bool { return truth(c.common.preferences[kind+"preference"]) }
+// isCommon reports a common switch that is on.
+func (c *call) isCommon(kind string) bool { return truth(c.common.preferences[kind+"preference"]) }
 
 // give puts a value into a parameter, after the checks that come before a cmdlet's own code.
 func (c *call) give(s *spec, value any) error {
@@ -317,7 +317,8 @@ func (s *spec) kind() string {
 }
 
 // changing are the verbs of cmdlets that have -WhatIf, for what they change.
-const changing = " add clear copy disable enable export import install invoke move new out register remove rename reset restart resume set " +
+const changing = " add clear copy disable enable export import install invoke move new out register remove rename reset restart " +
+	"resume set " +
 	"start stop suspend uninstall unregister update write expand compress tee "
 
 // unchanging are cmdlets of these verbs that have no -WhatIf.
@@ -472,7 +473,7 @@ func (s *cmdletStage) finish(err error) error {
 	if s.c.action == "stop" {
 		f.ends = true
 	}
-	s.c.note2(f)
+	s.c.keepFault(f)
 	if _, own := s.c.common.preferences["erroractionpreference"]; own && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
 		// -ErrorAction does not hold back what ends the statement, but few cmdlets end it.
 		s.c.ok, s.c.failedIt = false, true
@@ -493,8 +494,8 @@ func (c *call) claim(f *failure) {
 	c.located(f, c.stage.at) //nolint:errcheck // it returns what it is given
 }
 
-// note2 puts a failure into the variable of -ErrorVariable.
-func (c *call) note2(f *failure) {
+// keepFault puts a failure into the variable of -ErrorVariable.
+func (c *call) keepFault(f *failure) {
 	if a := c.common.kept[2]; a != nil {
 		a.items = append(a.items, f)
 	}
@@ -508,7 +509,7 @@ func (c *call) fault(err error) error {
 	}
 	c.claim(f)
 	c.failedIt, c.ok = true, false
-	c.note2(f)
+	c.keepFault(f)
 	return c.report(f, c.action)
 }
 

@@ -7,7 +7,8 @@ var cmdlets = map[string]*cmdlet{}
 
 func init() { //nolint:gochecknoinits // the functions of the tables call what looks into them
 	for _, table := range [][]cmdlet{
-		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets, contentCmdlets,
+		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
+		contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
 	} {
 		for i := range table {
@@ -29,7 +30,8 @@ var aliases = map[string]string{
 	"del": "Remove-Item", "erase": "Remove-Item", "rd": "Remove-Item", "ri": "Remove-Item", "rm": "Remove-Item",
 	"rmdir": "Remove-Item", "dir": "Get-ChildItem", "gci": "Get-ChildItem", "ls": "Get-ChildItem",
 	"echo": "Write-Output", "write": "Write-Output",
-	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fw": "Format-Wide", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command", "gi": "Get-Item", "gl": "Get-Location",
+	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fw": "Format-Wide", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command",
+	"gi": "Get-Item", "gl": "Get-Location",
 	"pwd": "Get-Location", "gp": "Get-ItemProperty", "gpv": "Get-ItemPropertyValue", "gps": "Get-Process",
 	"ps": "Get-Process", "group": "Group-Object", "gsv": "Get-Service",
 	"gu": "Get-Unique", "gv": "Get-Variable", "gwmi": "Get-WmiObject", "icm": "Invoke-Command",

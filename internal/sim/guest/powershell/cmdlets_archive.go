@@ -79,7 +79,8 @@ func (r *run) unpack(at, to string) error {
 		}
 		target := combine(to, strings.ReplaceAll(f.Name, "/", `\`))
 		if !strings.HasPrefix(strings.ToLower(r.path(target)), strings.ToLower(strings.TrimRight(to, `\`)+`\`)) {
-			return broken("System.IO.IOException", "IOException", "Extracting Zip entry would have resulted in a file outside the specified destination directory.")
+			return broken("System.IO.IOException", "IOException", "Extracting Zip entry would have resulted in a file outside the "+
+				"specified destination directory.")
 		}
 		if strings.HasSuffix(f.Name, "/") {
 			if err := r.m.Root.MkdirAll(target); err != nil {
@@ -89,7 +90,8 @@ func (r *run) unpack(at, to string) error {
 		}
 		from, err := f.Open()
 		if err != nil {
-			return broken("System.IO.InvalidDataException", "InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
+			return broken("System.IO.InvalidDataException", "InvalidDataException",
+				"The archive entry was compressed using an unsupported compression method.")
 		}
 		content, err := io.ReadAll(io.LimitReader(from, maxValue+1))
 		from.Close()
@@ -118,8 +120,9 @@ func compressArchive(c *call) error {
 		to += ".zip"
 	}
 	if c.m.Root.Exists(to) && !c.is("force") {
-		f := broken("System.InvalidOperationException", "ArchiveFileExists,Compress-Archive", "The archive file %s already exists. Use the -Update parameter to "+
-			"update the existing archive file or use the -Force parameter to overwrite the existing archive file.", to)
+		f := broken("System.InvalidOperationException", "ArchiveFileExists,Compress-Archive",
+			"The archive file %s already exists. Use the -Update parameter to "+
+				"update the existing archive file or use the -Force parameter to overwrite the existing archive file.", to)
 		f.category, f.target = "InvalidArgument", to
 		return c.fault(f)
 	}

@@ -17,7 +17,8 @@ var fileCmdlets = []cmdlet{
 	{name: "Remove-Item", parameters: "Path!:0 LiteralPath|PSPath! Recurse? Force? Include Exclude Filter", run: removeItem, should: true},
 	{name: "Copy-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Recurse? Force? PassThru? Container?~ " +
 		"Include Exclude Filter ToSession FromSession", run: copyItem, should: true},
-	{name: "Move-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Force? PassThru? Include Exclude Filter", run: moveItem, should: true},
+	{name: "Move-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Force? PassThru? Include Exclude Filter", run: moveItem,
+		should: true},
 	{name: "Rename-Item", parameters: "Path!:0 NewName!:1 LiteralPath|PSPath! Force? PassThru?", run: renameItem, should: true},
 	{name: "Set-Item", parameters: "Path!:0 Value:1 Force?~", run: setItem},
 	{name: "Clear-Item", parameters: "Path:0 Force?~", run: func(*call) error { return lacking("Clear-Item") }},
@@ -113,7 +114,7 @@ func (c *call) passes(name string) bool {
 	matches := func(parameter string) bool {
 		return slices.ContainsFunc(c.textsOf(parameter), func(p string) bool {
 			yes, err := like(name, p, false)
-			if parameter == "filter" && err == nil && !yes { // as the file system matches: ?* also stands for nothing
+			if parameter == "filter" && err == nil && !yes { // as the file system matches: ?* also means nothing
 				yes, err = like(name, strings.ReplaceAll(p, "?*", "*"), false)
 			}
 			return err == nil && yes

@@ -11,7 +11,8 @@ import (
 const kindCommand = "System.Management.Automation.CommandInfo"
 
 var languageCmdlets = []cmdlet{
-	{name: "Set-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable, should: true},
+	{name: "Set-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable,
+		should: true},
 	{name: "New-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
 	{name: "Get-Variable", parameters: "Name!:0 ValueOnly? Scope", run: getVariable},
 	{name: "Remove-Variable", parameters: "Name!:0 Scope Force?", run: removeVariable},
@@ -45,7 +46,8 @@ func (c *call) variableScope() (*scope, error) {
 			s = s.parent
 		}
 		if s == nil {
-			return nil, broken("PSArgumentOutOfRangeException", "ArgumentOutOfRange,"+c.cmd.class(), "The scope number '%s' exceeds the number of active scopes.", name)
+			return nil, broken("PSArgumentOutOfRangeException", "ArgumentOutOfRange,"+c.cmd.class(),
+				"The scope number '%s' exceeds the number of active scopes.", name)
 		}
 		return s, nil
 	}
@@ -56,7 +58,8 @@ func (c *call) variableScope() (*scope, error) {
 	case "":
 		return nil, nil
 	}
-	return nil, broken("PSArgumentException", "Argument,"+c.cmd.class(), "Cannot process argument because the value of argument \"scope\" is not valid.")
+	return nil, broken("PSArgumentException", "Argument,"+c.cmd.class(),
+		"Cannot process argument because the value of argument \"scope\" is not valid.")
 }
 
 func setVariable(c *call) error {

@@ -7,7 +7,8 @@ import (
 
 var memberCmdlets = []cmdlet{
 	{name: "Get-Member", parameters: "Name:0 MemberType|Type InputObject Force?~", run: getMember},
-	{name: "Add-Type", parameters: "TypeDefinition:0 AssemblyName|AN Path LiteralPath MemberDefinition Namespace Language Name ReferencedAssemblies PassThru? " +
+	{name: "Add-Type", parameters: "TypeDefinition:0 AssemblyName|AN Path LiteralPath MemberDefinition Namespace Language Name " +
+		"ReferencedAssemblies PassThru? " +
 		"IgnoreWarnings?~", run: addType},
 	{name: "Get-Culture", parameters: "", run: func(c *call) error {
 		v, err := cultureObject("en-US", "English (United States)")(c.run, nil)
@@ -19,7 +20,8 @@ var memberCmdlets = []cmdlet{
 }
 
 // simulatedAssemblies are those whose types the simulation has, as far as it has any.
-const simulatedAssemblies = " system system.core system.io.compression system.io.compression.filesystem system.web system.net.http system.security " +
+const simulatedAssemblies = " system system.core system.io.compression system.io.compression.filesystem system.web " +
+	"system.net.http system.security " +
 	"system.serviceprocess system.xml mscorlib "
 
 // addType takes assemblies whose types are simulated; code in C# is compiled nowhere.
@@ -70,7 +72,11 @@ func getMember(c *call) error {
 			if s, isScript := f.value.(scripted); isScript {
 				own = s.kind
 			}
-			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"), func(p string) bool { yes, err := like(f.name, p, false); return err == nil && yes }) {
+			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"), func(p string) bool {
+				yes, err := like(f.name, p,
+					false)
+				return err == nil && yes
+			}) {
 				continue
 			}
 			if kinds != "" && kinds != "properties" && !strings.Contains(kinds, strings.ToLower(own)) {
@@ -87,7 +93,8 @@ func getMember(c *call) error {
 
 // shortTypes are the types that definitions name by their short names.
 var shortTypes = map[string]string{"System.String": "string", "System.Int32": "int", "System.Int64": "long", "System.Boolean": "bool",
-	"System.Double": "double", "System.Object[]": "Object[]", "System.DateTime": "datetime", "System.Char": "char", "System.Collections.Hashtable": "hashtable"}
+	"System.Double": "double", "System.Object[]": "Object[]", "System.DateTime": "datetime", "System.Char": "char",
+	"System.Collections.Hashtable": "hashtable"}
 
 func definitionOf(f field, kind string) string {
 	name, ok := shortTypes[kindOfOrObject(f.value)]

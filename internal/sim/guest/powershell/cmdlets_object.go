@@ -19,7 +19,8 @@ var objectCmdlets = []cmdlet{
 	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
 	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation|NTI? Delimiter:1", run: convertToCSV},
 	{name: "ConvertFrom-Csv", parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
-	{name: "Export-Csv", parameters: "Path:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? Encoding InputObject",
+	{name: "Export-Csv", parameters: "Path:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
+		"Encoding InputObject",
 		run: exportCSV, should: true},
 	{name: "Import-Csv", parameters: "Path!:0 Delimiter:1 LiteralPath|PSPath! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", parameters: "StringData:0", run: convertFromStringData},
@@ -90,7 +91,8 @@ func addMember(c *call) error {
 		if !ok || c.has("secondvalue") {
 			return lacking("Add-Member of a %s with these values", kind)
 		}
-		members = []field{{c.textOf("name"), scripted{kind: map[string]string{"scriptproperty": "ScriptProperty", "scriptmethod": "ScriptMethod"}[kind], get: f}}}
+		members = []field{{c.textOf("name"), scripted{kind: map[string]string{"scriptproperty": "ScriptProperty",
+			"scriptmethod": "ScriptMethod"}[kind], get: f}}}
 	case kind == "aliasproperty":
 		members = []field{{c.textOf("name"), scripted{kind: "AliasProperty", alias: c.textOf("value")}}}
 	default:
@@ -109,8 +111,9 @@ func addMember(c *call) error {
 		}
 		for _, f := range members {
 			if _, has := o.get(f.name); has && !c.is("force") {
-				e := broken("System.InvalidOperationException", "MemberAlreadyExists", "Cannot add a member with the name \"%s\" because a member with "+
-					"that name already exists. To overwrite the member anyway, add the Force parameter to your command.", f.name)
+				e := broken("System.InvalidOperationException", "MemberAlreadyExists",
+					"Cannot add a member with the name \"%s\" because a member with "+
+						"that name already exists. To overwrite the member anyway, add the Force parameter to your command.", f.name)
 				e.target = o
 				if err := c.fault(e); err != nil {
 					return err
@@ -211,7 +214,8 @@ func exportCSV(c *call) error {
 	name := c.textOf("path") + c.textOf("literalpath")
 	if name == "" {
 		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
-			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.")
+			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, "+
+				"and then try the command again.")
 	}
 	at := c.path(name)
 	there := c.m.Root.Exists(at)

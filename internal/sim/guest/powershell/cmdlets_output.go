@@ -96,7 +96,8 @@ func writeHostLine(c *call) error {
 		return err
 	}
 	c.keepOwn(6, message)
-	data := system("System.Management.Automation.HostInformationMessage", nil, "Message", message, "NoNewLine", c.is("nonewline"), "text", message)
+	data := system("System.Management.Automation.HostInformationMessage", nil, "Message", message, "NoNewLine", c.is("nonewline"), "text",
+		message)
 	return c.inform(data, c.wanted("informationpreference") != "ignore", line)
 }
 

@@ -73,7 +73,8 @@ func (r *run) addTo(a *array, v any) (bool, error) {
 		converted, err := r.convert(a.item, v)
 		if f := failed(err); f != nil {
 			return false, broken("MethodException", "MethodArgumentConversionInvalidCastArgument",
-				"Cannot convert argument \"item\", with value: \"%s\", for \"Add\" to type \"%s\": \"%s\"", text(v), typeName(a.item), f.exception.message)
+				"Cannot convert argument \"item\", with value: \"%s\", for \"Add\" to type \"%s\": \"%s\"", text(v), typeName(a.item),
+				f.exception.message)
 		} else if err != nil {
 			return false, err
 		}
@@ -160,7 +161,8 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	// A method of each item.
 	var out []any
 	if len(a.items) == 0 {
-		return nil, broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(a), name)
+		return nil, broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method "+
+			"named '%s'.", kindOf(a), name)
 	}
 	for _, item := range a.items {
 		v, err := r.call(item, name, args)
@@ -378,7 +380,8 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 		}
 		if n < 0 || at+n > len(a.items) {
 			return nil, true, broken("System.ArgumentException", "ArgumentException",
-				"Offset and length were out of bounds for the array or count is greater than the number of elements from index to the end of the source collection.")
+				"Offset and length were out of bounds for the array or count is greater than the number of elements from index to the end "+
+					"of the source collection.")
 		}
 		if low == "getrange" {
 			copied := *a
@@ -504,7 +507,8 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		if _, twice := h.get(args[1]); twice {
-			return nil, broken("System.ArgumentException", "ArgumentException", "Item has already been added. Key in dictionary: '%s'  Key being added: '%s'",
+			return nil, broken("System.ArgumentException", "ArgumentException",
+				"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'",
 				text(args[1]), text(args[1]))
 		}
 		h.set(args[1], args[2])

@@ -234,7 +234,7 @@ var dateParts = []struct{ from, to string }{
 	{"zzz", "-07:00"}, {"zz", "-07"}, {"K", "Z07:00"},
 }
 
-// zones tell the kind of a date: one of the clock, one in UTC, and any other is unspecified. All
+// localZone and utcZone mark the kind of a date: one of the clock, one in UTC, and any other is unspecified. All
 // have the machine's zone, which is UTC.
 var localZone, utcZone = time.FixedZone("local", 0), time.FixedZone("utc", 0)
 

@@ -168,9 +168,11 @@ func propertyNames(v any) []string {
 	case *hashtable:
 		return []string{"IsReadOnly", "IsFixedSize", "IsSynchronized", "Keys", "Values", "SyncRoot", "Count"}
 	case time.Time:
-		return []string{"Date", "Day", "DayOfWeek", "DayOfYear", "Hour", "Kind", "Millisecond", "Minute", "Month", "Second", "Ticks", "TimeOfDay", "Year"}
+		return []string{"Date", "Day", "DayOfWeek", "DayOfYear", "Hour", "Kind", "Millisecond", "Minute", "Month", "Second", "Ticks",
+			"TimeOfDay", "Year"}
 	case time.Duration:
-		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds", "TotalMinutes",
+		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds",
+			"TotalMinutes",
 			"TotalSeconds"}
 	case *array:
 		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}

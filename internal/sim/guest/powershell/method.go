@@ -50,7 +50,8 @@ func (r *run) owner(n node, static bool) (any, error) {
 // methodError words what a method of .NET throws as PowerShell does.
 func methodError(err error, name string, args int) error {
 	f := failed(err)
-	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") &&
+	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || strings.HasPrefix(f.exception.kind,
+		"System.Management.Automation.") &&
 		!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
@@ -93,7 +94,8 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			n, err := r.number(args, 0)
 			parts := strings.Split(text(o), ".")
 			if err == nil && (n < 0 || n > len(parts)) {
-				return nil, broken("System.ArgumentException", "ArgumentException", "Value does not fall within the expected range.\r\nParameter name: fieldCount")
+				return nil, broken("System.ArgumentException", "ArgumentException",
+					"Value does not fall within the expected range.\r\nParameter name: fieldCount")
 			}
 			return strings.Join(parts[:min(max(n, 0), len(parts))], "."), err
 		}

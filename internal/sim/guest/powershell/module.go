@@ -84,7 +84,8 @@ func importModule(c *call) error {
 func (c *call) imported(name string) (*module, error) {
 	low := strings.ToLower(name)
 	plainName := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(base(name)), ".psm1"), ".psd1")
-	isPath := strings.ContainsAny(name, `\/`) || strings.HasSuffix(low, ".psm1") || strings.HasSuffix(low, ".ps1") || strings.HasSuffix(low, ".psd1")
+	isPath := strings.ContainsAny(name, `\/`) || strings.HasSuffix(low, ".psm1") || strings.HasSuffix(low, ".ps1") ||
+		strings.HasSuffix(low, ".psd1")
 	if !isPath && knownModules[plainName] {
 		m := &module{name: base(name)}
 		c.modules[plainName] = m

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sized is a whole number whose type its size does not tell: an int64 is an Int32 where it
+// sized is a whole number whose type its size does not show: an int64 is an Int32 where it
 // fits into one, and an Int64 otherwise.
 type sized struct {
 	kind string // Int64, UInt32, Byte and so on

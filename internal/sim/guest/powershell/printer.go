@@ -44,8 +44,10 @@ func (p *printer) writer() io.Writer {
 
 // ownViews are the views of types that are no objects here.
 var ownViews = map[string]view{
-	"System.Version":                     {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6, "Minor": 6, "Build": 6, "Revision": 8}},
-	"System.RuntimeType":                 {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"}, fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
+	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
+		"Minor": 6, "Build": 6, "Revision": 8}},
+	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
+		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
 	"System.Collections.DictionaryEntry": {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
 }
 
@@ -74,7 +76,8 @@ func displayed(v any) ([]*object, view) {
 		return []*object{o}, view{kind: autoKind, list: true}
 	case typeValue:
 		full := typeName(v.name)
-		return []*object{custom(field{"IsPublic", true}, field{"IsSerial", isSerial(v.name)}, field{"Name", full[strings.LastIndexByte(full, '.')+1:]},
+		return []*object{custom(field{"IsPublic", true}, field{"IsSerial", isSerial(v.name)}, field{"Name", full[strings.LastIndexByte(full,
+			'.')+1:]},
 			field{"BaseType", baseType(v.name)})}, viewOf("System.RuntimeType")
 	case *object:
 		switch {
@@ -284,7 +287,7 @@ func (v *view) render(rows []*object) string {
 	return v.table(rows)
 }
 
-// isRight reports values that stand at the right side of their column.
+// isRight reports values that are at the right side of their column.
 func isRight(value any) bool {
 	switch value := value.(type) {
 	case int64, float64, sized, decimal, bool, enumMember:

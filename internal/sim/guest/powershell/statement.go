@@ -91,7 +91,8 @@ func (r *run) exec(s node, out sink) error {
 			r.defined = map[string]bool{}
 		}
 		r.defined[strings.ToLower(name)] = true
-		to.functions[strings.ToLower(name)] = function{filter: s.filter, name: name, body: s.body, text: s.text, source: r.source, file: r.file, home: r.scope.home}
+		to.functions[strings.ToLower(name)] = function{filter: s.filter, name: name, body: s.body, text: s.text, source: r.source,
+			file: r.file, home: r.scope.home}
 		return nil
 	case tryStatement:
 		return r.try(s, out)

@@ -423,7 +423,8 @@ func toWhole(kind string) staticMethod {
 		}
 		v, err := r.convert(kind, n)
 		if f := failed(err); f != nil {
-			return nil, broken("System.OverflowException", "OverflowException", "Value was either too large or too small for an %s.", limitName(kind))
+			return nil, broken("System.OverflowException", "OverflowException", "Value was either too large or too small for an %s.",
+				limitName(kind))
 		}
 		return v, err
 	}

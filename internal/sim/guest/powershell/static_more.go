@@ -140,7 +140,8 @@ func bytesNumber(r *run, a []any, kind string, size int) (any, error) {
 		return nil, err
 	}
 	if i < 0 || i+size > len(b) {
-		return nil, broken("System.ArgumentException", "ArgumentException", "Destination array is not long enough to copy all the items in the collection.")
+		return nil, broken("System.ArgumentException", "ArgumentException",
+			"Destination array is not long enough to copy all the items in the collection.")
 	}
 	var n uint64
 	for k := range size {
@@ -166,7 +167,8 @@ func arrayCopy(r *run, a []any) (any, error) {
 		return nil, lacking("[array]::Copy() of these values")
 	}
 	if n < 0 || n > len(from.items) || n > len(to.items) {
-		return nil, broken("System.ArgumentException", "ArgumentException", "Source array was not long enough. Check srcIndex and length, and the array's lower bounds.")
+		return nil, broken("System.ArgumentException", "ArgumentException",
+			"Source array was not long enough. Check srcIndex and length, and the array's lower bounds.")
 	}
 	copy(to.items, from.items[:n])
 	return void{}, nil
@@ -235,13 +237,16 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 
 func cultureObject(name, display string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system("System.Globalization.CultureInfo", []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127, false: 1033}[name == ""],
-			"Name", name, "DisplayName", display, "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text", name), nil
+		return system("System.Globalization.CultureInfo", []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
+			false: 1033}[name == ""],
+			"Name", name, "DisplayName", display, "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
+			name), nil
 	}
 }
 
 func offsetObject(t time.Time) *object {
-	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t, "UtcDateTime", t.In(utcZone),
+	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t,
+		"UtcDateTime", t.In(utcZone),
 		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
 		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
 		t.Format("1/2/2006 3:04:05 PM +00:00"))

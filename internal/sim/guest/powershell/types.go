@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// typeList are the full names of types that scripts name and that no short name of typeNames
-// stands for.
+// typeList are the full names of types that scripts name and that typeNames has no short name for.
 const typeList = `
 System.Management.Automation.ScriptBlock System.Management.Automation.ErrorRecord
 System.Management.Automation.WarningRecord System.Management.Automation.VerboseRecord

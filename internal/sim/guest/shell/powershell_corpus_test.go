@@ -21,7 +21,8 @@ var languageScripts = []script{
 	{"assignment", "$a = 1; $a += 2; $a", "3\n", 0},
 	{"several targets", "$a, $b, $c = 1, 2, 3, 4; \"$a $b $c\"", "1 2 3 4\n", 0},
 	{"typed variable", "[int]$n = '5'; $n = '7'; $n + 1", "8\n", 0},
-	{"typed variable refuses", "[int]$n = 'x'; 'on'", "Cannot convert value \"x\" to type \"System.Int32\". Error: \"Input string was not in a correct " +
+	{"typed variable refuses", "[int]$n = 'x'; 'on'", "Cannot convert value \"x\" to type \"System.Int32\". Error: \"Input string " +
+		"was not in a correct " +
 		"format.\"\nAt line:1 char:1\n    + CategoryInfo          : InvalidArgument: (:) [], RuntimeException\n  " +
 		"  + FullyQualifiedErrorId : InvalidCastFromStringToInteger\non\n", 0},
 	{"precedence", "2 + 3 * 4; (2 + 3) * 4; 7 / 2; 6 / 2; 7 % 4; -2 + 1", "14\n20\n3.5\n3\n3\n-1\n", 0},
@@ -58,16 +59,19 @@ var languageScripts = []script{
 	{"function with param", "function f { param([Parameter(Mandatory=$true)][string]$Name, [int]$Count = 1, " +
 		"[switch]$Force) \"$Name $Count $Force\" }; f x; f -Name y -Count 3 " +
 		"-Force", "x 1 False\ny 3 True\n", 0},
-	{"mandatory is missing", "function f { param([Parameter(Mandatory)]$Name) $Name }; f; 'on'", "f : Cannot process command because of one or more missing mandatory parameters: Name.\nAt line:1 " +
-		"char:58\n    + CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
-		"FullyQualifiedErrorId : MissingMandatoryParameter,f\non\n", 0},
-	{"unknown parameter", "function f { [CmdletBinding()] param($A) $A }; f -B 1", "f : A parameter cannot be found that matches parameter name 'B'.\nAt line:1 char:48\n    + " +
-		"CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
-		"FullyQualifiedErrorId : NamedParameterNotFound,f\n", 0},
-	{"validate set", "function f { param([ValidateSet('a','b')]$X) $X }; f a; f c", "a\nf : Cannot validate argument on parameter 'X'. The argument \"c\" does not belong to the set \"a,b\" " +
-		"specified by the ValidateSet attribute. Supply an argument that is in the set and then try the " +
-		"command again.\nAt line:1 char:57\n    + CategoryInfo          : InvalidData: (:) [f], " +
-		"ParameterBindingValidationException\n    + FullyQualifiedErrorId : ParameterArgumentValidationError,f\n", 0},
+	{"mandatory is missing", "function f { param([Parameter(Mandatory)]$Name) $Name }; f; 'on'",
+		"f : Cannot process command because of one or more missing mandatory parameters: Name.\nAt line:1 " +
+			"char:58\n    + CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
+			"FullyQualifiedErrorId : MissingMandatoryParameter,f\non\n", 0},
+	{"unknown parameter", "function f { [CmdletBinding()] param($A) $A }; f -B 1",
+		"f : A parameter cannot be found that matches parameter name 'B'.\nAt line:1 char:48\n    + " +
+			"CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
+			"FullyQualifiedErrorId : NamedParameterNotFound,f\n", 0},
+	{"validate set", "function f { param([ValidateSet('a','b')]$X) $X }; f a; f c",
+		"a\nf : Cannot validate argument on parameter 'X'. The argument \"c\" does not belong to the set \"a,b\" " +
+			"specified by the ValidateSet attribute. Supply an argument that is in the set and then try the " +
+			"command again.\nAt line:1 char:57\n    + CategoryInfo          : InvalidData: (:) [f], " +
+			"ParameterBindingValidationException\n    + FullyQualifiedErrorId : ParameterArgumentValidationError,f\n", 0},
 	{"args", "function f { \"$($args.Count): $args\" }; f 1 two 'three four'", "3: 1 two three four\n", 0},
 	{"return ends a function", "function f { 1; return 2; 3 }; f", "1\n2\n", 0},
 	{"process block", "function f { begin { 'b' } process { $_ * 2 } end { 'e' } }; 1,2 | f", "b\n2\n4\ne\n", 0},
@@ -89,16 +93,19 @@ var languageScripts = []script{
 	{"division by zero goes on", "1 / 0\n'on'",
 		"Attempted to divide by zero.\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified: (:) [], " +
 			"RuntimeException\n    + FullyQualifiedErrorId : RuntimeException\non\n", 0},
-	{"stop preference ends", "$ErrorActionPreference = 'Stop'\nGet-Item C:\\none\n'never'", "Get-Item : Cannot find path 'C:\\none' because it does not exist.\nAt line:2 char:1\n    + " +
-		"CategoryInfo          : ObjectNotFound: (C:\\none:String) [Get-Item], ItemNotFoundException\n    + " +
-		"FullyQualifiedErrorId : PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 1},
+	{"stop preference ends", "$ErrorActionPreference = 'Stop'\nGet-Item C:\\none\n'never'",
+		"Get-Item : Cannot find path 'C:\\none' because it does not exist.\nAt line:2 char:1\n    + " +
+			"CategoryInfo          : ObjectNotFound: (C:\\none:String) [Get-Item], ItemNotFoundException\n    + " +
+			"FullyQualifiedErrorId : PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 1},
 	{"a cmdlet's error is not caught",
 		"try { Get-Item C:\\none -ErrorAction SilentlyContinue; 'on' } catch { 'caught' }; $?", "on\nTrue\n", 0},
-	{"error action stop is caught", "try { Get-Item C:\\none -ErrorAction Stop } catch { $_.FullyQualifiedErrorId }", "PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 0},
+	{"error action stop is caught", "try { Get-Item C:\\none -ErrorAction Stop } catch { $_.FullyQualifiedErrorId }",
+		"PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 0},
 	{"error variable",
 		"Get-Item C:\\none -ErrorAction SilentlyContinue -ErrorVariable e; $e.Count; $error[0].Exception.Message",
 		"1\nCannot find path 'C:\\none' because it does not exist.\n", 0},
-	{"write-error goes on", "Write-Error 'oops'; 'on'", "Write-Error : oops\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified: (:) [Write-Error], " +
+	{"write-error goes on", "Write-Error 'oops'; 'on'", "Write-Error : oops\nAt line:1 char:1\n    + CategoryInfo          : " +
+		"NotSpecified: (:) [Write-Error], " +
 		"WriteErrorException\n    + FullyQualifiedErrorId : Microsoft.PowerShell.Commands.WriteErrorException\non\n", 0},
 	{"dollar question mark", "Get-Item C:\\none 2>$null; $?; 'a' | Out-Null; $?", "False\nTrue\n", 0},
 	{"native exit codes", "cmd /c exit 3; $LASTEXITCODE; $?", "3\nTrue\n", 0},
@@ -131,7 +138,8 @@ var languageScripts = []script{
 		"a\n5\nTrue\n@{Name=a; N=5}\n", 0},
 	{"members of many", "$l = [pscustomobject]@{ n = 1 }, [pscustomobject]@{ n = 2 }; $l.n -join ','", "1,2\n", 0},
 	{"null", "$null -eq $nothing; $nothing.Length; @($null).Count; \"[$null]\"", "True\n0\n1\n[]\n", 0},
-	{"method on null", "$n = $null; $n.Trim(); 'on'", "You cannot call a method on a null-valued expression.\nAt line:1 char:13\n    + CategoryInfo          " +
+	{"method on null", "$n = $null; $n.Trim(); 'on'", "You cannot call a method on a null-valued expression.\nAt line:1 char:13\n  " +
+		"  + CategoryInfo          " +
 		": InvalidOperation: (:) [], RuntimeException\n    + FullyQualifiedErrorId : InvokeMethodOnNull\non\n", 0},
 	{"string methods", "'  a b '.Trim(); 'abc'.Substring(1,1); 'abc'.IndexOf('c'); 'a'.PadLeft(3,'0'); " +
 		"'abc'.ToUpper(); 'abc'.Contains('b'); 'a-b'.Replace('-','+'); " +
