@@ -12,7 +12,8 @@ import (
 
 // contained are the packages that run something of a guest. They start goroutines by
 // contain.Wall alone, so that a panic in one ends what the guest ran and not the process.
-var contained = []string{"internal/sim/guest", "internal/sim/host", "internal/sim/kubelet", "internal/sim/staticpod", "internal/sim/kubeadm"}
+var contained = []string{"internal/sim/guest", "internal/sim/host", "internal/sim/kubelet",
+	"internal/sim/staticpod", "internal/sim/kubeadm"}
 
 // TestGoroutinesOfGuests: no go statement, and no Go of a WaitGroup or of an errgroup,
 // which takes a function alone.

@@ -1,6 +1,7 @@
 // Package limit keeps a slow or greedy client from taking a server away from the others:
 // bounds on how long a request's head and body may take, on idle connections, and on how
-// many connections one listener has.
+// many connections one listener has; and a greedy guest from taking the process away:
+// what all its programs hold together.
 //
 // It bounds no handler: answers that wait, and connections that a handler takes over
 // (tunnels, websockets), last as long as they do. Servers of the simulator and of the

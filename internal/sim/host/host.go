@@ -108,8 +108,9 @@ type Azure struct {
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Host{
-		config: config, panics: map[string]int{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
-		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
+		config: config, panics: map[string]int{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{},
+		clusters: map[string]*stub.Cluster{},
+		pools:    map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
 	m.crash = m.recordCrash()

@@ -17,13 +17,3 @@ func (m *Host) panicked(vm string) func(*contain.Panic) {
 		m.config.Log.Info("What a guest ran met a known fault of the simulation", "vm", vm, "at", p.Where, "times", times)
 	}
 }
-
-// Panics returns how often what guests ran has met a fault of the simulation.
-func (m *Host) Panics() (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, times := range m.panics {
-		n += times
-	}
-	return n
-}

@@ -32,11 +32,11 @@ import (
 )
 
 var (
-	count  = flag.Int("n", 60, "how many mutants of each kind")
+	count  = flag.Int("mutants", 60, "how many mutants of each kind")
 	seed   = flag.Uint64("seed", 1, "the seed of the mutations")
 	inputs = flag.String("inputs", "", "a folder with more scripts: JSON files whose texts are taken, and others that are taken whole")
 	only   = flag.String("kinds", "", "the kinds to run, with commas; all by default")
-	trace  = flag.String("trace", "", "a folder that keeps the mutant that runs, for one that ends the process")
+	trace  = flag.String("keep", "", "a folder that keeps the mutant that runs, for one that ends the process")
 )
 
 // most is how long one mutant runs: what it loops over is of no interest.
@@ -92,13 +92,15 @@ func kinds() []kind {
 	return []kind{
 		{"sh", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic", shells + "silence", "guest/guest_test"},
 			machine.Linux, script((*shell.Shell).Bash)},
-		{"dash", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic"}, machine.Linux, script((*shell.Shell).Sh)},
+		{"dash", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic"},
+			machine.Linux, script((*shell.Shell).Sh)},
 		{"cmd", []string{shells + "batch", shells + "shell_test"}, machine.Windows, script((*shell.Shell).Batch)},
 		{"powershell", []string{shells + "powershell", "guest/powershell/"}, machine.Windows, script((*shell.Shell).PowerShell)},
 		{"awk", []string{"guest/awk/"}, machine.Linux, program("awk")},
 		{"sed", []string{"guest/sed/"}, machine.Linux, program("sed")},
 		{"jq", []string{shells, "mutants"}, machine.Linux, program("jq")},
-		{"cloud-init", []string{"guest/cloudinit", "guest/guest_test", "guest/trap", "guest/userdata", "guest/render"}, machine.Linux, boot(false)},
+		{"cloud-init", []string{"guest/cloudinit", "guest/guest_test", "guest/trap", "guest/userdata", "guest/render"},
+			machine.Linux, boot(false)},
 		{"cloudbase-init", []string{"guest/cloudbase", "guest/guest_test", "guest/trap", "guest/userdata"}, machine.Windows, boot(false)},
 		{"ignition", []string{"guest/ignition"}, machine.Linux, boot(true)},
 		{"kubeadm", []string{"sim/kubeadm"}, "", func(_ context.Context, _ *machine.Machine, text string) {
@@ -122,9 +124,11 @@ func (files) Host(name string) (string, error) { return "/vm" + name, nil }
 func (f files) ReadFile(string) ([]byte, error) { return []byte(f.text), nil }
 
 // jqFilters are seeds for jq, which no test file is full of.
-var jqFilters = []string{`.a[] | select(type == "object") | .b // "x"`, `[.[] | tostring] | join(",")`, `to_entries | map("\(.key)=\(.value)") | .[]`,
+var jqFilters = []string{`.a[] | select(type == "object") | .b // "x"`, `[.[] | tostring] | join(",")`,
+	`to_entries | map("\(.key)=\(.value)") | .[]`,
 	`reduce range(10) as $i (0; . + $i)`, `def f(x): x * 2; f(.c.d)`, `.. | numbers`, `try error("x") catch .`, `path(..)`, `@base64 "x\(.)"`,
-	`[limit(3; repeat(1))]`, `input`, `.a |= map(.)`, `del(.a[0])`, `test("a.b"; "x")`, `ltrimstr("a") | ascii_downcase`, `getpath(["a", 2, "b"])`}
+	`[limit(3; repeat(1))]`, `input`, `.a |= map(.)`, `del(.a[0])`, `test("a.b"; "x")`, `ltrimstr("a") | ascii_downcase`,
+	`getpath(["a", 2, "b"])`}
 
 func TestMutants(t *testing.T) {
 	for _, k := range kinds() {
@@ -133,7 +137,7 @@ func TestMutants(t *testing.T) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			seeds := texts(t, k.from)
+			seeds := append(texts(t, k.from), foreign(t, "../guests/testdata")...)
 			if k.name == "jq" {
 				seeds = append(seeds, jqFilters...)
 			}
@@ -311,10 +315,14 @@ func foreign(t *testing.T, dir string) (all []string) {
 }
 
 // spice are texts that interpreters stumble over.
-var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'", "\"", "`", "\\", "$", "${", "$(", "$((", "}", ")", "))", "]", "[", "{", "(", "<(", ">(", "<<E\n",
-	"|", "||", "&", "&&", ";", ";;", "!", "#", "%", "%%", "~", "^", "*", "?", "-", "--", "=", "==", "+=", ",", ".", "..", "...", ":", "::", "/", "@", "@{", "@(",
-	"0", "-1", "1", "2147483648", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e309", "0x", "NaN", "é", "\u2028", "😀",
-	"\r\n", "%d", "%s", "{{", "}}", "{%", "%}", "null", "[]", "{}", "true", "-n", "-e", "--help", "\\(", "\\)", "\\1", "[:alpha:]", "$1", "$@", "${a[@]}", "${#a}"}
+var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'",
+	"\"", "`", "\\", "$", "${", "$(", "$((", "}", ")", "))", "]", "[", "{", "(", "<(", ">(", "<<E\n",
+	"|", "||", "&", "&&", ";", ";;", "!", "#", "%", "%%", "~", "^", "*", "?", "-", "--", "=", "==", "+=", ",", ".", "..",
+	"...", ":", "::", "/", "@", "@{", "@(",
+	"0", "-1", "1", "2147483648", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e309", "0x", "NaN",
+	"é", "\u2028", "😀",
+	"\r\n", "%d", "%s", "{{", "}}", "{%", "%}", "null", "[]", "{}", "true", "-n", "-e", "--help", "\\(", "\\)", "\\1",
+	"[:alpha:]", "$1", "$@", "${a[@]}", "${#a}"}
 
 // mutate changes one of the seeds in a few places.
 func mutate(r *rand.Rand, seeds []string) string {

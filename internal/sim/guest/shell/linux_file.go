@@ -118,7 +118,7 @@ func (p *Process) read(name string) ([]byte, error) {
 		if p.Stdin == nil {
 			return nil, nil
 		}
-		return p.readAll(p.Stdin)
+		return p.readUntil(p.Stdin, func([]byte) bool { return false })
 	}
 	switch file := p.Abs(name); file {
 	case "/dev/stdin":
@@ -149,8 +149,9 @@ func (p *Process) read(name string) ([]byte, error) {
 // answer.
 const copies = 3
 
-// readAll reads a stream, whose bytes the process holds until its end.
-func (p *Process) readAll(in io.Reader) (data []byte, err error) {
+// readUntil reads a stream to its end, or until a part of it was enough. The process holds
+// what it has read until it ends.
+func (p *Process) readUntil(in io.Reader, enough func(part []byte) bool) (data []byte, err error) {
 	part := make([]byte, 64<<10)
 	for {
 		n, err := in.Read(part)
@@ -158,6 +159,9 @@ func (p *Process) readAll(in io.Reader) (data []byte, err error) {
 			p.meter.Look()
 			p.meter.Hold(copies * n)
 			data = append(data, part[:n]...)
+			if enough(part[:n]) {
+				return data, nil
+			}
 		}
 		if err == io.EOF {
 			return data, nil

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -336,7 +337,7 @@ func head(_ context.Context, p *Process, o options) int {
 	}
 	code, files := 0, orStdin(o.operands)
 	for i, f := range files {
-		data, err := p.read(f)
+		data, err := p.beginning(f, n, isBytes)
 		if err != nil {
 			code = p.Fail(1, "head: cannot open '%s' for reading: %s", f, reason(err))
 			continue
@@ -360,6 +361,22 @@ func head(_ context.Context, p *Process, o options) int {
 		p.Printf("%s", strings.Join(lines[:min(end, len(lines))], ""))
 	}
 	return code
+}
+
+// beginning reads so much of a file that it has a number of lines or bytes, of a stream no
+// more than that needs.
+func (p *Process) beginning(name string, count int, isBytes bool) ([]byte, error) {
+	if name != "-" || p.Stdin == nil || count < 0 {
+		return p.read(name)
+	}
+	return p.readUntil(p.Stdin, func(part []byte) bool {
+		if isBytes {
+			count -= len(part)
+		} else {
+			count -= bytes.Count(part, []byte("\n"))
+		}
+		return count <= 0
+	})
 }
 
 func wc(_ context.Context, p *Process, o options) int {
