@@ -122,7 +122,7 @@ e2e-capi: build ## Cluster API's own specs against a local plane, with a table; 
 e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=
 	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(WORKERS),-workers $(WORKERS)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
 
-e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
+e2e-guests: ## Guests against the real dash, bash, jq, cloud-init, (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init and (PWSH) PowerShell; DIFF=1 lists what differs
 	hack/e2e-guests.sh $(if $(DIFF),-differences)
 
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure

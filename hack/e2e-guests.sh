@@ -2,7 +2,8 @@
 # Compares guests with the real programs (test/emulator/guests). Where cloud-init is missing
 # Debian's package and the Python packages that it needs are unpacked into a folder that is
 # removed afterwards: nothing is installed, and none of its services runs here. Shells that
-# are missing are installed, which needs root.
+# are missing are installed, which needs root. PWSH names a PowerShell; with -update its answers
+# are recorded again, with -scripts=FILE it is asked other scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 missing=()
@@ -25,4 +26,4 @@ if [ -z "${CLOUD_INIT_PYTHONPATH:-}" ] && ! python3 -c 'import cloudinit' 2>/dev
 	done
 	export CLOUD_INIT_PYTHONPATH=$unpacked/usr/lib/python3/dist-packages
 fi
-go test -timeout 20m -count=1 -v ./test/emulator/guests -real "$@"
+go test -timeout 20m -count=1 -v ./test/emulator/guests -real ${PWSH:+-pwsh="$PWSH"} "$@"

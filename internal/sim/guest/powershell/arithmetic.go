@@ -18,10 +18,10 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		return r.texts(operator, l, right)
 	case char:
 		if operator == "+" {
-			if _, isNumber := right.(int64); !isNumber {
-				return r.texts(operator, string(rune(l)), right)
+			if n, _, isNumber := wholeOf(right); isNumber {
+				return int64(l) + n, nil
 			}
-			return int64(l) + right.(int64), nil
+			return r.texts(operator, string(rune(l)), right)
 		}
 		left = int64(l)
 	case *array:
@@ -173,10 +173,18 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, intA := x.(int64)
-	b, intB := y.(int64)
+	a, kindA, intA := wholeOf(x)
+	b, kindB, intB := wholeOf(y)
 	if intA && intB {
-		return integers(operator, a, b)
+		return wholes(operator, a, kindA, b, kindB)
+	}
+	_, decA := x.(decimal)
+	if _, decB := y.(decimal); decA || decB {
+		d, okA := decimalOf(x)
+		e, okB := decimalOf(y)
+		if okA && okB {
+			return decimals(operator, d, e)
+		}
 	}
 	f, _ := float(x)
 	g, _ := float(y)
@@ -195,7 +203,7 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 
 func integers(operator string, a, b int64) (any, error) {
 	if b == 0 && (operator == "/" || operator == "%") {
-		return nil, broken("RuntimeException", "RuntimeException", "Attempted to divide by zero.")
+		return nil, divided()
 	}
 	f := map[string]float64{"+": float64(a) + float64(b), "-": float64(a) - float64(b), "*": float64(a) * float64(b)}[operator]
 	if math.Abs(f) >= 1<<63 {
@@ -220,27 +228,33 @@ func integers(operator string, a, b int64) (any, error) {
 	return a % b, nil
 }
 
-// numeric returns a value as an int64 or a float64.
+func divided() error {
+	f := broken("RuntimeException", "RuntimeException", "Attempted to divide by zero.")
+	f.exception.inner = &exception{kind: "System.DivideByZeroException", message: f.exception.message}
+	return f
+}
+
+// numeric returns a value as a number: an int64, a sized one, a float64 or a decimal.
 func (r *run) numeric(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:
 		return int64(0), nil
-	case int64, float64:
+	case int64, float64, sized, decimal:
 		return v, nil
 	case bool:
 		return map[bool]int64{true: 1}[v], nil
+	case enumMember:
+		return v.n, nil
 	case char:
 		return int64(v), nil
 	case string:
 		n, err := r.convert("double", v)
 		if err != nil {
-			return nil, broken("RuntimeException", "InvalidCastFromStringToInteger", "Cannot convert value "+
-				"\"%s\" to type \"System.Int32\". Error: \"Input string was not in a correct format.\"", v)
+			return nil, unread("InvalidCastFromStringToInteger", v, "int", "Input string was not in a correct format.")
 		}
 		return whole(n), nil
 	}
-	return nil, broken("RuntimeException", "ConvertToFinalInvalidCastException",
-		"Cannot convert the \"%s\" value of type \"%s\" to type \"System.Int32\".", text(v), kindOf(v))
+	return nil, cannot(v, "int")
 }
 
 // float converts a value to a number; ok is false if it cannot be converted.
@@ -250,6 +264,15 @@ func float(v any) (float64, bool) {
 		return float64(v), true
 	case float64:
 		return v, true
+	case sized:
+		if v.kind == "UInt64" {
+			return float64(uint64(v.n)), true
+		}
+		return float64(v.n), true
+	case decimal:
+		return v.float(), true
+	case enumMember:
+		return float64(v.n), true
 	case bool:
 		return map[bool]float64{true: 1}[v], true
 	case char:
@@ -281,15 +304,35 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch operator {
-	case "-band":
-		return a & b, nil
-	case "-bor":
-		return a | b, nil
-	case "-bxor":
-		return a ^ b, nil
-	case "-shl":
-		return int64(int32(a << uint(b&31))), nil
+	kind := func(v any, n int64) string {
+		if _, name, ok := wholeOf(v); ok {
+			return name
+		}
+		_, name, _ := wholeOf(n)
+		return name
 	}
-	return a >> uint(b&31), nil
+	kindA := kind(left, a)
+	switch both := promoted(a, kindA, b, kind(right, b)); operator {
+	case "-band":
+		return sizedOf(both, a&b), nil
+	case "-bor":
+		return sizedOf(both, a|b), nil
+	case "-bxor":
+		return sizedOf(both, a^b), nil
+	}
+	bits := uint(b & 31)
+	if ranks[kindA] > 1 {
+		bits = uint(b & 63)
+	}
+	switch {
+	case operator == "-shr" && kindA == "UInt64":
+		return sized{kindA, int64(uint64(a) >> bits)}, nil
+	case operator == "-shr":
+		return sizedOf(promoted(a, kindA, 0, "Int32"), a>>bits), nil
+	case ranks[kindA] == 0:
+		return int64(int32(a << bits)), nil
+	case kindA == "UInt32":
+		return sized{kindA, int64(uint32(a << bits))}, nil
+	}
+	return sizedOf(kindA, a<<bits), nil
 }

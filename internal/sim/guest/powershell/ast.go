@@ -13,6 +13,8 @@ type block struct {
 	// begin, process and end are the named blocks; statements outside of them are in end.
 	begin, process, end []node
 	traps               []trapStatement
+	// source is the text of a whole script, as positions count in it.
+	source string
 	// streams is set for script blocks with a process block.
 	streams bool
 }
@@ -21,22 +23,38 @@ type parameters struct {
 	list []parameter
 	// binding is set for advanced functions, which refuse unknown arguments.
 	binding bool
+	// defaultSet is DefaultParameterSetName.
+	defaultSet string
+	// should is SupportsShouldProcess, unplaced is PositionalBinding=$false.
+	should, unplaced bool
 }
 
 type parameter struct {
-	name      string
-	kinds     []string
-	initial   node
-	mandatory bool
-	pipeline  bool
+	// name is in lower case, shown as the script has it.
+	name, shown string
+	kinds       []string
+	initial     node
+	// sets has an entry for each [Parameter()]; one without a name is for all sets.
+	sets       []parameterSet
+	aliases    []string
+	validators []validator
+	// null, emptyText and emptyList are what AllowNull and its like let pass.
+	null, emptyText, emptyList bool
+}
+
+// parameterSet is what a [Parameter()] says of its parameter.
+type parameterSet struct {
+	name                string
+	mandatory, pipeline bool
 	// property is set for parameters with ValueFromPipelineByPropertyName.
-	property bool
-	position int
-	remains  bool
-	values   []node
-	pattern  string
-	notEmpty bool
-	aliases  []string
+	property, remains bool
+	position          int
+}
+
+// validator is a [Validate...()] attribute.
+type validator struct {
+	name string
+	args []node
 }
 
 type (
@@ -115,9 +133,12 @@ type (
 	}
 	functionStatement struct {
 		position
+		// name is as written, with a scope before it.
 		name string
 		body *block
 		text string
+		// filter is set for the keyword filter.
+		filter bool
 	}
 	tryStatement struct {
 		position
@@ -145,7 +166,8 @@ type (
 type (
 	variable struct {
 		position
-		name string
+		// name is in lower case, shown as written.
+		name, shown string
 	}
 	constant struct {
 		position

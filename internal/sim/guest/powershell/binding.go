@@ -1,34 +1,436 @@
 package powershell
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// parameterOf finds a parameter by its name, an unambiguous prefix of the name, or an alias.
-func parameterOf(p *parameters, name, command string) (*parameter, error) {
-	low := strings.ToLower(name)
-	var found *parameter
-	for i, one := range p.list {
-		if one.name == low {
-			return &p.list[i], nil
-		}
-		for _, alias := range one.aliases {
-			if alias == low {
-				return &p.list[i], nil
-			}
-		}
-		if strings.HasPrefix(one.name, low) {
-			if found != nil {
-				return nil, named(command, broken("ParameterBindingException", "AmbiguousParameter",
-					"Parameter cannot be processed because the parameter name '%s' is ambiguous.", name))
-			}
-			found = &p.list[i]
-		}
-	}
-	return found, nil
+// Binding follows the PowerShell language specification 3.0, chapter 8.10, and
+// about_Parameter_Sets.
+
+// allSets is the name of the set of a function that has no named ones.
+const allSets = "__AllParameterSets"
+
+// binder binds the arguments of one call of a function.
+type binder struct {
+	r     *run
+	f     function
+	p     *parameters
+	to    *scope
+	bound *hashtable
+	given map[string]bool
+	// sets are the sets that the arguments so far leave possible.
+	sets []string
+	set  string
+	// piped is set where values come from a pipeline; taken are the parameters they go to.
+	piped bool
+	// sinks end what -ErrorVariable and its like collect.
+	common commonParameters
 }
 
-func unknownParameter(command, name string) error {
-	return named(command, broken("ParameterBindingException", "NamedParameterNotFound",
-		"A parameter cannot be found that matches parameter name '%s'.", name))
+func (b *binder) fail(kind, id, format string, a ...any) error {
+	f := broken(kind, id+","+b.f.shownName(), format, a...)
+	return named(b.f.shownName(), f)
+}
+
+// shownName is how errors name a function, or a script by its file.
+func (f function) shownName() string {
+	if f.name != "" {
+		return base(f.name)
+	}
+	return base(f.file)
+}
+
+// in returns what a parameter is in a set; ok is false where it is not in it.
+func (one parameter) in(set string) (parameterSet, bool) {
+	if len(one.sets) == 0 {
+		return parameterSet{position: -1}, true
+	}
+	for _, s := range one.sets {
+		if s.name == "" || strings.EqualFold(s.name, set) || strings.EqualFold(s.name, allSets) {
+			return s, true
+		}
+	}
+	return parameterSet{}, false
+}
+
+// any reports whether a parameter has a property in some set.
+func (one parameter) any(has func(parameterSet) bool) bool { return slices.ContainsFunc(one.sets, has) }
+
+func newBinder(r *run, f function, to *scope, piped bool) *binder {
+	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped}
+	for _, one := range b.p.list {
+		for _, s := range one.sets {
+			if s.name != "" && !slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, s.name) }) {
+				b.sets = append(b.sets, s.name)
+			}
+		}
+	}
+	if b.p.defaultSet != "" && !slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }) {
+		b.sets = append(b.sets, b.p.defaultSet)
+	}
+	if len(b.sets) == 0 {
+		b.sets = []string{allSets}
+	}
+	return b
+}
+
+// find returns a parameter by its name, an unambiguous prefix of the name, or an alias.
+func (b *binder) find(name string) (*parameter, error) {
+	low := strings.ToLower(name)
+	var found []*parameter
+	for i, one := range b.p.list {
+		if one.name == low || slices.Contains(one.aliases, low) {
+			return &b.p.list[i], nil
+		}
+		if strings.HasPrefix(one.name, low) || slices.ContainsFunc(one.aliases, func(a string) bool { return strings.HasPrefix(a, low) }) {
+			found = append(found, &b.p.list[i])
+		}
+	}
+	if len(found) > 1 {
+		names := ""
+		for _, one := range found {
+			names += " -" + one.shown
+		}
+		return nil, b.fail("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the "+
+			"parameter name '%s' is ambiguous. Possible matches include:%s.", name, names)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found[0], nil
+}
+
+// bind puts arguments into parameters. Parameters that the pipeline may fill wait for it.
+func (b *binder) bind(args []argumentValue) error {
+	var rest []argumentValue
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a.parameter == "" {
+			rest = append(rest, a)
+			continue
+		}
+		one, err := b.find(a.parameter)
+		if err != nil {
+			return err
+		}
+		if one == nil {
+			if kind := commonName(a.parameter); b.p.binding && kind != "" && (b.p.should || kind != "whatif" && kind != "confirm") {
+				if !a.has && !commonSwitch(kind) && i+1 < len(args) {
+					i++
+					a.value = args[i].value
+				}
+				if err := b.common.set(b.r, b.f.shownName(), kind, a); err != nil {
+					return err
+				}
+				continue
+			}
+			if b.p.binding {
+				return b.fail("ParameterBindingException", "NamedParameterNotFound",
+					"A parameter cannot be found that matches parameter name '%s'.", a.parameter)
+			}
+			rest = append(rest, a)
+			continue
+		}
+		value := a.value
+		switch {
+		case isSwitch(*one):
+			if !a.has {
+				value = true
+			}
+		case !a.has:
+			if i+1 >= len(args) || args[i+1].parameter != "" {
+				return b.fail("ParameterBindingException", "MissingArgument",
+					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.",
+					one.shown, typeName(castOf(*one, "object")))
+			}
+			i++
+			value = args[i].value
+		}
+		if b.given[one.name] {
+			return b.fail("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter "+
+				"'%s' is specified more than once. To provide multiple values to parameters that can accept multiple "+
+				"values, use the array syntax. For example, \"-parameter value1,value2,value3\".", one.shown)
+		}
+		if err := b.give(*one, value); err != nil {
+			return err
+		}
+	}
+	if err := b.positional(rest); err != nil {
+		return err
+	}
+	return b.settle()
+}
+
+// narrow keeps the sets that a parameter is in.
+func (b *binder) narrow(one parameter) {
+	b.sets = slices.DeleteFunc(slices.Clone(b.sets), func(set string) bool { _, ok := one.in(set); return !ok })
+}
+
+// give puts a value into a parameter.
+func (b *binder) give(one parameter, value any) error {
+	v, err := b.r.converted(one, value)
+	if f := failed(err); f != nil {
+		message := f.exception.message
+		return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
+			"Cannot process argument transformation on parameter '%s'. %s", one.shown, message)
+	} else if err != nil {
+		return err
+	}
+	if err := b.validate(one, v); err != nil {
+		return err
+	}
+	b.given[one.name] = true
+	b.narrow(one)
+	b.bound.set(one.shown, v)
+	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+	return nil
+}
+
+// place returns the parameters that take arguments without a name, in their order.
+func (b *binder) place() []parameter {
+	set := b.sets[0]
+	if slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }) {
+		set = b.p.defaultSet
+	}
+	explicit := false
+	for _, one := range b.p.list {
+		explicit = explicit || one.any(func(s parameterSet) bool { return s.position >= 0 })
+	}
+	type placed struct {
+		at  int
+		one parameter
+	}
+	var out []placed
+	for i, one := range b.p.list {
+		s, ok := one.in(set)
+		for _, other := range b.sets { // a parameter of another set that is still possible
+			if !ok {
+				s, ok = one.in(other)
+			}
+		}
+		switch {
+		case !ok || isSwitch(one):
+		case s.position >= 0:
+			out = append(out, placed{s.position, one})
+		case s.remains:
+			out = append(out, placed{1 << 20, one})
+		case !explicit && !b.p.unplaced:
+			out = append(out, placed{i + 1000, one})
+		}
+	}
+	slices.SortStableFunc(out, func(x, y placed) int { return x.at - y.at })
+	list := make([]parameter, len(out))
+	for i, p := range out {
+		list[i] = p.one
+	}
+	return list
+}
+
+// positional assigns arguments without a name to the remaining parameters.
+func (b *binder) positional(rest []argumentValue) error {
+	if len(b.sets) == 0 {
+		return b.ambiguous()
+	}
+	for _, one := range b.place() {
+		if len(rest) == 0 {
+			break
+		}
+		if _, still := one.in(b.sets[0]); b.given[one.name] || !still && !slices.ContainsFunc(b.sets, func(n string) bool {
+			_,
+				ok := one.in(n)
+			return ok
+		}) {
+			continue
+		}
+		if one.any(func(s parameterSet) bool { return s.remains }) {
+			if err := b.give(one, newArray(loose(rest)...)); err != nil {
+				return err
+			}
+			rest = nil
+			continue
+		}
+		if rest[0].parameter != "" {
+			break
+		}
+		value := rest[0].value
+		rest = rest[1:]
+		if err := b.give(one, value); err != nil {
+			return err
+		}
+	}
+	if len(rest) > 0 && b.p.binding {
+		return b.fail("ParameterBindingException", "PositionalParameterNotFound",
+			"A positional parameter cannot be found that accepts argument '%s'.", text(loose(rest)[0]))
+	}
+	if !b.p.binding {
+		b.to.vars["args"] = &cell{value: newArray(loose(rest)...)}
+	}
+	b.to.vars["psboundparameters"] = &cell{value: b.bound}
+	return nil
+}
+
+func (b *binder) ambiguous() error {
+	return b.fail("ParameterBindingException", "AmbiguousParameterSet",
+		"Parameter set cannot be resolved using the specified named parameters.")
+}
+
+// lacks returns the mandatory parameters of a set that have no value and wait for none.
+func (b *binder) lacks(set string) (missing []string) {
+	for _, one := range b.p.list {
+		s, ok := one.in(set)
+		if ok && s.mandatory && !b.given[one.name] && !(b.piped && (s.pipeline || s.property)) {
+			missing = append(missing, one.shown)
+		}
+	}
+	return missing
+}
+
+// settle chooses the parameter set, and gives the parameters without an argument their defaults.
+func (b *binder) settle() error {
+	isDefault := func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }
+	switch {
+	case len(b.sets) == 0:
+		return b.ambiguous()
+	case len(b.sets) > 1 && !b.piped || len(b.sets) == 1:
+		whole := slices.DeleteFunc(slices.Clone(b.sets), func(n string) bool { return len(b.lacks(n)) > 0 })
+		switch {
+		case len(whole) == 1:
+			b.set = whole[0]
+		case slices.ContainsFunc(b.sets, isDefault):
+			b.set = b.p.defaultSet
+		case len(b.sets) == 1:
+			b.set = b.sets[0]
+		default:
+			return b.ambiguous()
+		}
+	default:
+		b.set = b.sets[0]
+		if slices.ContainsFunc(b.sets, isDefault) {
+			b.set = b.p.defaultSet
+		}
+	}
+	if missing := b.lacks(b.set); len(missing) > 0 {
+		return b.fail("ParameterBindingException", "MissingMandatoryParameter",
+			"Cannot process command because of one or more missing mandatory parameters: %s.", strings.Join(missing, " "))
+	}
+	outer := b.r.scope
+	b.r.scope = b.to
+	defer func() { b.r.scope = outer }()
+	b.common.apply(b)
+	for _, one := range b.p.list {
+		if b.given[one.name] {
+			continue
+		}
+		v := zero(one)
+		if one.initial != nil {
+			given, err := b.r.eval(one.initial)
+			if err != nil {
+				return err
+			}
+			if v, err = b.r.converted(one, given); err != nil {
+				return err
+			}
+		}
+		b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+	}
+	if b.p.binding {
+		b.to.vars["pscmdlet"] = &cell{value: b.cmdlet()}
+	}
+	return nil
+}
+
+// take gives the parameters that the pipeline fills a value of it.
+func (b *binder) take(v any) error {
+	took := false
+	for _, one := range b.p.list {
+		if b.given[one.name] && !b.fromPipe(one) {
+			continue
+		}
+		value, has := v, false
+		s, inSet := one.in(b.set)
+		if !inSet && len(b.sets) > 1 {
+			for _, other := range b.sets {
+				if !inSet {
+					s, inSet = one.in(other)
+				}
+			}
+		}
+		switch {
+		case !inSet:
+		case s.pipeline:
+			has = true
+		case s.property:
+			for _, name := range append([]string{one.name}, one.aliases...) {
+				if !has {
+					value, has = b.r.ownProperty(v, name)
+				}
+			}
+		}
+		if !has {
+			continue
+		}
+		if s.pipeline && s.property { // the property of that name comes first where the value is no fit
+			if own, ok := b.r.ownProperty(v, one.name); ok {
+				if _, err := b.r.converted(one, v); err != nil || isCustom(v) && castOf(one, "") != "" {
+					value = own
+				}
+			}
+		}
+		converted, err := b.r.converted(one, value)
+		if failed(err) != nil {
+			if s.pipeline && !s.property {
+				return b.unmatched(v)
+			}
+			return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
+				"Cannot process argument transformation on parameter '%s'. %s", one.shown, err.Error())
+		} else if err != nil {
+			return err
+		}
+		if err := b.validate(one, converted); err != nil {
+			return err
+		}
+		took = true
+		b.bound.set(one.shown, converted)
+		b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
+	}
+	if !took && b.p.binding && !slices.ContainsFunc(b.p.list, func(one parameter) bool {
+		return b.given[one.name] && b.fromPipe(one)
+	}) {
+		return b.unmatched(v)
+	}
+	return nil
+}
+
+func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }
+
+func (b *binder) fromPipe(one parameter) bool {
+	return one.any(func(s parameterSet) bool { return s.pipeline || s.property })
+}
+
+func (b *binder) unmatched(v any) error {
+	f := broken("ParameterBindingException", "InputObjectNotBound,"+b.f.shownName(), "The input object cannot be bound to any parameters "+
+		"for the command either because the command does not take pipeline input or the input and its properties do not "+
+		"match any of the parameters that take pipeline input.")
+	f.category, f.target = "InvalidArgument", v
+	return named(b.f.shownName(), f)
+}
+
+// ownProperty returns a property that a value has itself.
+func (r *run) ownProperty(v any, name string) (any, bool) {
+	switch o := v.(type) {
+	case *object:
+		return o.get(name)
+	case nil, *hashtable:
+		return nil, false
+	}
+	if strings.EqualFold(name, "length") {
+		if s, ok := v.(string); ok {
+			return int64(len([]rune(s))), true
+		}
+	}
+	return nil, false
 }
 
 func named(command string, f *failure) error {
@@ -36,33 +438,29 @@ func named(command string, f *failure) error {
 	return f
 }
 
-// give puts a value into a parameter.
-func (r *run) give(f function, one parameter, value any, bound *hashtable, to *scope) error {
-	v, err := r.converted(one, value)
-	if err != nil {
-		if e := failed(err); e != nil {
-			return named(f.name, broken("ParameterBindingException", "ParameterArgumentTransformationError",
-				"Cannot process argument transformation on parameter '%s'. %s", one.name, e.exception.message))
-		}
-		return err
-	}
-	if err := r.validate(f, one, v); err != nil {
-		return err
-	}
-	bound.set(one.name, v)
-	to.vars[one.name] = &cell{value: v, kind: castOf(one)}
-	return nil
-}
-
 func (r *run) converted(one parameter, v any) (any, error) {
 	for i := len(one.kinds) - 1; i >= 0; i-- {
 		kind := one.kinds[i]
-		if v == nil && kind != "string" && kind != "int" && kind != "bool" && kind != "switch" {
-			continue
-		}
 		var err error
-		if kind == "switch" {
-			v = truth(v)
+		switch kind {
+		case "switch", "management.automation.switchparameter":
+			if v, err = r.convert("bool", v); err != nil {
+				return nil, err
+			}
+			continue
+		case "bool", "boolean":
+			switch v.(type) {
+			case string, nil, *array, *hashtable, *object:
+				shown := text(v)
+				return nil, uncast("", "Cannot convert value \"%s\" to type \"System.Boolean\". Boolean parameters accept only "+
+					"Boolean values and numbers, such as $True, $False, 1 or 0.", shown)
+			}
+		case "string":
+			if isList(v) && v != nil {
+				return nil, uncast("", "Cannot convert value to type System.String.")
+			}
+		}
+		if v == nil && kind != "string" && !isValueType(kind) {
 			continue
 		}
 		if v, err = r.convert(kind, v); err != nil {
@@ -72,44 +470,220 @@ func (r *run) converted(one parameter, v any) (any, error) {
 	return v, nil
 }
 
+func isValueType(kind string) bool {
+	_, whole := ranges[kind]
+	return whole || kind == "long" || kind == "int64" || kind == "double" || kind == "char" || kind == "datetime" || kind == "timespan"
+}
+
 // validate applies the attributes of a parameter.
-func (r *run) validate(f function, one parameter, v any) error {
-	refuse := func(format string, a ...any) error {
-		return named(f.name, broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
-			"Cannot validate argument on parameter '%s'. "+format, append([]any{one.name}, a...)...))
+func (b *binder) validate(one parameter, v any) error {
+	refuse := func(kind, format string, a ...any) error {
+		return b.fail("ParameterBindingValidationException", "ParameterArgumentValidationError"+kind, format, append([]any{one.shown}, a...)...)
 	}
-	if one.notEmpty && (v == nil || v == "") {
-		return refuse("The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.")
-	}
-	if (v == "" || v == nil) && one.mandatory && len(one.kinds) > 0 && one.kinds[0] == "string" {
-		return named(f.name, broken("ParameterBindingValidationException",
-			"ParameterArgumentValidationErrorEmptyStringNotAllowed",
-			"Cannot bind argument to parameter '%s' because it is an empty string.", one.name))
-	}
-	if len(one.values) > 0 {
-		var allowed []string
-		for _, n := range one.values {
-			want, err := r.eval(n)
-			if err != nil {
-				return err
+	if one.any(func(s parameterSet) bool { return s.mandatory }) {
+		switch l := v.(type) {
+		case nil:
+			if !one.null {
+				return refuse("NullNotAllowed", "Cannot bind argument to parameter '%s' because it is null.")
 			}
-			if equal(want, v, false) {
-				return nil
+		case string:
+			if l == "" && !one.emptyText {
+				return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
 			}
-			allowed = append(allowed, text(want))
+		case *array:
+			if len(l.items) == 0 && !one.emptyList {
+				return refuse("EmptyArrayNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty array.")
+			}
+			for _, item := range l.items {
+				if item == nil && !one.null && strings.HasSuffix(castOf(one, ""), "string[]") || item == "" && !one.emptyText {
+					return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
+				}
+			}
 		}
-		return refuse("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet "+
-			"attribute. Supply an argument that is in the set and then try the command "+
-			"again.", text(v), strings.Join(allowed, ","))
 	}
-	if one.pattern != "" {
-		re, err := pattern(one.pattern, false)
+	for _, check := range one.validators {
+		why, err := b.r.check(check, v)
 		if err != nil {
 			return err
 		}
-		if yes, err := re.MatchString(text(v)); err != nil || !yes {
-			return refuse("The argument \"%s\" does not match the \"%s\" pattern.", text(v), one.pattern)
+		if why != "" {
+			return refuse("", "Cannot validate argument on parameter '%s'. %s", why)
 		}
 	}
 	return nil
+}
+
+// check returns why a value does not pass a validator, or nothing.
+func (r *run) check(by validator, v any) (string, error) {
+	args := make([]any, len(by.args))
+	for i, n := range by.args {
+		var err error
+		if args[i], err = r.eval(n); err != nil {
+			return "", err
+		}
+	}
+	switch by.name {
+	case "validatenotnullorempty", "validatenotnull":
+		a, isArray := v.(*array)
+		if v == nil || by.name == "validatenotnullorempty" && (v == "" || isArray && (len(a.items) == 0 || slices.Contains(a.items, any("")))) {
+			what := "null or empty. Provide an argument that is not null or empty"
+			if by.name == "validatenotnull" {
+				what = "null. Provide a valid value for the argument"
+			}
+			return "The argument is " + what + ", and then try " + map[bool]string{true: "running ", false: ""}[by.name == "validatenotnull"] +
+				"the command again.", nil
+		}
+		return "", nil
+	case "validatecount":
+		if n := len(list(v)); len(args) == 2 {
+			low, _ := float(args[0])
+			high, _ := float(args[1])
+			if float64(n) < low {
+				return fmt.Sprintf("The parameter requires at least %s value(s) and no more than %s value(s) - %d value(s) were provided.",
+					text(args[0]), text(args[1]), n), nil
+			} else if float64(n) > high {
+				return fmt.Sprintf("The number of provided arguments, (%d), exceeds the maximum number of allowed arguments (%s). "+
+					"Provide fewer than %s arguments, and then try the command again.", n, text(args[1]), text(args[1])), nil
+			}
+		}
+		return "", nil
+	}
+	items := []any{v}
+	if a, ok := v.(*array); ok {
+		items = a.items
+	}
+	for _, item := range items {
+		if why, err := r.checkItem(by, args, item); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+func (r *run) checkItem(by validator, args []any, v any) (string, error) {
+	switch by.name {
+	case "validateset":
+		var allowed []string
+		for _, want := range args {
+			if equal(text(want), text(v), false) {
+				return "", nil
+			}
+			allowed = append(allowed, text(want))
+		}
+		return fmt.Sprintf("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet attribute. "+
+			"Supply an argument that is in the set and then try the command again.", text(v), strings.Join(allowed, ",")), nil
+	case "validatepattern":
+		re, err := pattern(text(first2(args)), false)
+		if err != nil {
+			return "", err
+		}
+		if yes, err := re.MatchString(text(v)); err != nil || !yes {
+			return fmt.Sprintf("The argument \"%s\" does not match the \"%s\" pattern. Supply an argument that matches \"%s\" and "+
+				"try the command again.", text(v), text(first2(args)), text(first2(args))), late(err)
+		}
+	case "validaterange":
+		if len(args) != 2 {
+			return "", lacking("[ValidateRange()] of a kind")
+		}
+		low, err := r.order(v, args[0], true)
+		if err != nil {
+			return "", err
+		}
+		high, err := r.order(v, args[1], true)
+		switch {
+		case err != nil:
+			return "", err
+		case low < 0:
+			return fmt.Sprintf("The %s argument is less than the minimum allowed range of %s. Supply an argument that is greater than or "+
+				"equal to %s "+
+				"and then try the command again.", text(v), text(args[0]), text(args[0])), nil
+		case high > 0:
+			return fmt.Sprintf("The %s argument is greater than the maximum allowed range of %s. Supply an argument that is less than or "+
+				"equal to %s "+
+				"and then try the command again.", text(v), text(args[1]), text(args[1])), nil
+		}
+	case "validatelength":
+		n := float64(len([]rune(text(v))))
+		low, _ := float(first2(args))
+		high, _ := float(args[len(args)-1])
+		if n < low {
+			return fmt.Sprintf("The character length (%v) of the argument is too short. Specify an argument with a length that is greater than or "+
+				"equal to \"%s\", and then try the command again.", n, text(args[0])), nil
+		} else if n > high {
+			return fmt.Sprintf("The character length of the %v argument is too long. Shorten the character length of the argument so it is fewer "+
+				"than or equal to \"%s\" characters, and then try the command again.", n, text(args[1])), nil
+		}
+	case "validatescript":
+		f, ok := first2(args).(function)
+		if !ok {
+			return "", lacking("[ValidateScript()] without a script block")
+		}
+		yes, err := r.apply(f, v)
+		if e := failed(err); e != nil {
+			return e.exception.message, nil
+		}
+		if err == nil && !truth(yes) {
+			return fmt.Sprintf("The \"%s\" validation script for the argument with value \"%s\" did not return a result of True. Determine why the "+
+				"validation script failed, and then try the command again.", f.text, text(v)), nil
+		}
+		return "", err
+	}
+	return "", nil
+}
+
+// cmdlet is $PSCmdlet of an advanced function.
+func (b *binder) cmdlet() *object {
+	return system(kindCmdlet, nil, "ParameterSetName", b.set, "MyInvocation", b.to.vars["myinvocation"].valueOr(), "name", b.f.shownName(),
+		"should", b.p.should)
+}
+
+// valueOr returns the value of a cell that may be missing.
+func (c *cell) valueOr() any {
+	if c == nil {
+		return nil
+	}
+	return c.value
+}
+
+const kindCmdlet = "System.Management.Automation.PSScriptCmdlet"
+
+// cmdletCall runs a method of $PSCmdlet.
+func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
+	own, _ := o.get("name")
+	switch low {
+	case "shouldprocess":
+		action := text(own)
+		if len(args) > 1 {
+			action = at(args, 1)
+		}
+		if len(args) > 2 {
+			return nil, lacking("ShouldProcess with these arguments")
+		}
+		return r.should(action, at(args, 0))
+	case "shouldcontinue":
+		return nil, lacking("ShouldContinue, which asks on a console")
+	case "writeverbose", "writewarning", "writedebug":
+		n := map[string]int{"writewarning": 3, "writeverbose": 4, "writedebug": 5}[low]
+		return void{}, r.note(n, at(args, 0), "")
+	case "writeobject":
+		return first2(args), nil
+	case "writeerror", "throwterminatingerror":
+		f, ok := first2(args).(*failure)
+		if !ok {
+			return nil, lacking("%s of %s", name, kindOf(first2(args)))
+		}
+		f.command = text(own)
+		if !strings.Contains(f.id, ",") {
+			f.id += "," + text(own)
+		}
+		if low == "throwterminatingerror" {
+			f.ends = true
+			return nil, f
+		}
+		r.scope.unwell = true
+		return void{}, r.report(f, r.preference("erroractionpreference"))
+	case "getunresolvedproviderpathfrompspath":
+		return r.path(at(args, 0)), nil
+	}
+	return nil, lacking("$PSCmdlet.%s()", name)
 }

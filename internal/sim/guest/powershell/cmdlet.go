@@ -11,7 +11,8 @@ type cmdlet struct {
 	// parameters are those that it takes, parted by blanks: Name takes a value, Name?
 	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
 	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
-	// is not simulated and leaves a mark. Other names follow after |.
+	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name# takes a
+	// whole number. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -21,12 +22,18 @@ type cmdlet struct {
 	// start runs before the first object.
 	start func(c *call) error
 
+	// should is set for cmdlets that ask before a change, as -WhatIf needs.
+	should bool
+
 	specs []spec
 }
 
 type spec struct {
-	names            []string
-	takes, ignored   bool
+	names          []string
+	shown          string
+	takes, ignored bool
+	// filled are values that are neither null nor empty, whole are whole numbers.
+	filled, whole    bool
 	marked           bool
 	position         int
 	rest, positional bool
@@ -43,11 +50,11 @@ type call struct {
 	// state is the data that a streaming cmdlet keeps between the items of its pipeline.
 	state any
 	stage *cmdletStage
+	// literals are the paths without wildcards.
+	literals map[string]bool
 
 	action   string
-	variable string
-	errorTo  string
-	verbose  any
+	common   commonParameters
 	failedIt bool
 }
 
@@ -71,6 +78,13 @@ func specsOf(text string) []spec {
 		if strings.HasSuffix(word, "?") {
 			word, s.takes = strings.TrimSuffix(word, "?"), false
 		}
+		if strings.HasSuffix(word, "!") {
+			word, s.filled = strings.TrimSuffix(word, "!"), true
+		}
+		if strings.HasSuffix(word, "#") {
+			word, s.whole = strings.TrimSuffix(word, "#"), true
+		}
+		s.shown, _, _ = strings.Cut(word, "|")
 		s.names = strings.Split(strings.ToLower(word), "|")
 		out = append(out, s)
 	}
@@ -78,76 +92,120 @@ func specsOf(text string) []spec {
 }
 
 // find returns the parameter of a name or of the start of one.
-func (c *cmdlet) find(name string) *spec {
+func (c *cmdlet) find(name string) (*spec, error) {
 	low := strings.ToLower(name)
-	var found *spec
+	var found []*spec
 	for i := range c.specs {
-		for _, n := range c.specs[i].names {
+		for k, n := range c.specs[i].names {
 			if n == low {
-				return &c.specs[i]
+				return &c.specs[i], nil
 			}
-			if strings.HasPrefix(n, low) && found == nil {
-				found = &c.specs[i]
+			if k == 0 && strings.HasPrefix(n, low) {
+				found = append(found, &c.specs[i])
 			}
 		}
 	}
-	return found
-}
-
-// commonValues and commonSwitches are the parameters that every cmdlet has.
-var (
-	commonValues = map[string]string{
-		"erroraction": "erroraction", "ea": "erroraction", "errorvariable": "errorvariable", "ev": "errorvariable",
-		"warningaction": "warningaction", "wa": "warningaction", "outvariable": "outvariable", "ov": "outvariable",
-		"warningvariable": "warningvariable", "wv": "warningvariable", "informationaction": "informationaction",
-		"infa": "informationaction", "informationvariable": "informationvariable", "outbuffer": "outbuffer",
-		"pipelinevariable": "pipelinevariable",
+	if len(found) == 0 || name == "" {
+		return nil, nil
 	}
-	commonSwitches = map[string]string{"verbose": "verbose", "vb": "verbose", "debug": "debug", "db": "debug",
-		"confirm": "confirm", "whatif": "whatif"}
-)
-
-func isCommon(name string) bool {
-	low := strings.ToLower(name)
-	return commonValues[low] != "" || commonSwitches[low] != ""
-}
-
-func isCommonSwitch(name string) bool { return commonSwitches[strings.ToLower(name)] != "" }
-
-// commonParameter sets the preference that a common parameter of a function is.
-func (r *run) commonParameter(to *scope, a argumentValue) {
-	low := strings.ToLower(a.parameter)
-	switch {
-	case commonValues[low] == "erroraction":
-		to.vars["erroractionpreference"] = &cell{value: a.value}
-	case low == "verbose" || low == "vb":
-		value := "Continue"
-		if a.has && !truth(a.value) {
-			value = "SilentlyContinue"
+	if len(found) > 1 {
+		names := ""
+		for _, s := range found {
+			names += " -" + s.shown
 		}
-		to.vars["verbosepreference"] = &cell{value: value}
+		return nil, broken("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the parameter "+
+			"name '%s' is ambiguous. Possible matches include:%s.", name, names)
 	}
+	return found[0], nil
 }
 
 // bind makes the stage of a cmdlet.
 func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at command) (stage, error) {
-	c := &call{run: r, cmd: cmd, given: map[string]any{}, piped: piped, emit: out, action: r.preference("erroractionpreference")}
+	c := &call{run: r, cmd: cmd, given: map[string]any{}, piped: piped, emit: out}
+	s := &cmdletStage{c: c, at: at}
+	c.stage = s
+	err := c.bindAll(args)
+	c.action = r.preference("erroractionpreference")
+	if v, ok := c.common.preferences["erroractionpreference"]; ok {
+		c.action = strings.ToLower(text(v))
+	}
+	c.emit = c.common.sink(out)
+	if f := failed(err); f != nil {
+		if !strings.Contains(f.id, ",") {
+			f.id += "," + cmd.class()
+		}
+		named(cmd.name, f)
+		r.located(f, at) //nolint:errcheck // it returns what it is given
+		if c.common.kept[2] != nil {
+			c.common.kept[2].items = append(c.common.kept[2].items, f)
+		}
+		switch c.action {
+		case "stop":
+			f.ends = true
+		case "silentlycontinue", "ignore":
+			if _, own := c.common.preferences["erroractionpreference"]; own {
+				f.ends, f.silent = false, true
+			}
+		}
+	}
+	return s, err
+}
+
+// loose reports cmdlets that take unknown parameters as values.
+func (cmd *cmdlet) loose() bool { return cmd.name == "Write-Output" || cmd.name == "Write-Host" }
+
+// class is the name of the class of a cmdlet, as error ids have it.
+func (cmd *cmdlet) class() string {
+	return "Microsoft.PowerShell.Commands." + strings.ReplaceAll(cmd.name, "-", "") + "Command"
+}
+
+func (c *call) bindAll(args []argumentValue) error {
 	var rest []any
+	cmd := c.cmd
+	args = append(args, c.defaults(args)...)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
+			if _, _, isNumber := wholeOf(a.value); isNumber && a.bare && cmd.name == "Write-Host" {
+				a.value = a.text // a number is written as the script has it
+			}
 			rest = append(rest, a.value)
 			continue
 		}
-		s := cmd.find(a.parameter)
-		if s == nil {
-			if used, err := c.common(args, &i); err != nil || used {
-				if err != nil {
-					return nil, err
-				}
-				continue
+		s, err := cmd.find(a.parameter)
+		if err != nil {
+			return err
+		}
+		if s == nil && cmd.loose() && commonName(a.parameter) == "" {
+			rest = append(rest, strings.TrimSuffix(a.text, ":"))
+			if a.has {
+				rest = append(rest, a.value)
 			}
-			return nil, lacking("the parameter -%s of %s", a.parameter, cmd.name)
+			continue
+		}
+		if s == nil {
+			kind := commonName(a.parameter)
+			if kind == "" || (kind == "whatif" || kind == "confirm") && !changes(cmd.name) {
+				if known, ok := realParameters()[strings.ToLower(cmd.name)]; ok && !hasPrefix(known, a.parameter) {
+					return broken("ParameterBindingException", "NamedParameterNotFound",
+						"A parameter cannot be found that matches parameter name '%s'.", a.parameter)
+				}
+				return lacking("the parameter -%s of %s", a.parameter, cmd.name)
+			}
+			if !a.has && !commonSwitch(kind) {
+				if i++; i >= len(args) {
+					return broken("ParameterBindingException", "MissingArgument",
+						"Missing an argument for parameter '%s'. Specify a parameter of type 'System.String' and try again.", a.parameter)
+				}
+				a.value, a.has = args[i].value, true
+			}
+			if err := c.common.set(c.run, cmd.name, kind, a); err != nil {
+				return err
+			}
+			if c.isCommon("whatif") && !cmd.should {
+				return lacking("-WhatIf of %s", cmd.name)
+			}
+			continue
 		}
 		value := a.value
 		switch {
@@ -155,127 +213,209 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 			value = true
 		case s.takes && !a.has:
 			if i+1 >= len(args) || !args[i+1].has || args[i+1].parameter != "" {
-				return nil, named(cmd.name, broken("ParameterBindingException", "MissingArgument", "Missing an "+
-					"argument for parameter '%s'. Specify a parameter of type 'System.Object' and try "+
-					"again.", a.parameter))
+				return broken("ParameterBindingException", "MissingArgument",
+					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.", s.shown, s.kind())
 			}
 			i++
 			value = args[i].value
 		}
-		if s.marked {
-			r.mark(cmd.name+" -"+a.parameter, "")
+		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
+			return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is "+
+				"specified more than once. To provide multiple values to parameters that can accept multiple values, use the array "+
+				"syntax. For example, \"-parameter value1,value2,value3\".", s.shown)
 		}
-		c.given[s.names[0]] = value
+		if s.marked {
+			c.mark(cmd.name+" -"+a.parameter, "")
+		}
+		if err := c.give(s, value); err != nil {
+			return err
+		}
 	}
 	if err := c.positions(rest); err != nil {
-		return nil, err
+		return err
 	}
-	s := &cmdletStage{c: c, at: at}
-	c.stage = s
-	if c.variable != "" || c.errorTo != "" {
-		c.keep()
-	}
-	return s, nil
-}
-
-// common takes a parameter that every cmdlet has.
-func (c *call) common(args []argumentValue, i *int) (bool, error) {
-	a := args[*i]
-	low := strings.ToLower(a.parameter)
-	if name := commonSwitches[low]; name != "" {
-		on := !a.has || truth(a.value)
-		switch {
-		case name == "whatif" && on:
-			return false, lacking("-WhatIf")
-		case name == "confirm" && on:
-			return false, lacking("-Confirm")
-		case name == "verbose":
-			c.verbose = on
+	if v, _ := c.lookup("whatifpreference"); truth(v) && !cmd.should && changes(cmd.name) {
+		if _, own := c.common.preferences["whatifpreference"]; !own {
+			return lacking("$WhatIfPreference for %s", cmd.name)
 		}
-		return true, nil
 	}
-	name := commonValues[low]
-	if name == "" {
-		return false, nil
-	}
-	value := a.value
-	if !a.has {
-		if *i++; *i >= len(args) {
-			return false, named(c.cmd.name, broken("ParameterBindingException", "MissingArgument",
-				"Missing an argument for parameter '%s'.", a.parameter))
+	return nil
+}
+
+// isCommon reports a common switch that is on.
+func (c *call) isCommon(kind string) bool { return truth(c.common.preferences[kind+"preference"]) }
+
+// give puts a value into a parameter, after the checks that come before a cmdlet's own code.
+func (c *call) give(s *spec, value any) error {
+	if !s.takes {
+		b, err := c.converted(parameter{kinds: []string{"switch"}}, value)
+		if err != nil {
+			return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type "+
+				"'System.Management.Automation.SwitchParameter' required by parameter '%s'.", kindOf(value), s.shown)
 		}
-		value = args[*i].value
+		value = b
 	}
-	switch name {
-	case "erroraction":
-		c.action = errorAction(value)
-	case "outvariable":
-		c.variable = strings.ToLower(text(value))
-	case "errorvariable":
-		c.errorTo = strings.ToLower(text(value))
-	case "pipelinevariable", "outbuffer", "informationvariable", "warningvariable":
-		return false, lacking("-%s", a.parameter)
+	if s.filled {
+		items := []any{value}
+		if a, ok := value.(*array); ok {
+			items = a.items
+			if len(items) == 0 {
+				return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyArrayNotAllowed",
+					"Cannot bind argument to parameter '%s' because it is an empty array.", s.shown)
+			}
+		}
+		for _, item := range items {
+			if err := s.empty(item); err != nil {
+				return err
+			}
+		}
 	}
-	return true, nil
+	if s.whole {
+		n, err := c.convert("int", value)
+		if a, ok := value.(*array); ok && len(a.items) > 1 {
+			n, err = value, nil
+		}
+		if f := failed(err); f != nil {
+			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s",
+				s.shown, f.exception.message)
+		} else if err != nil {
+			return err
+		}
+		if k, _, ok := wholeOf(n); ok && k < 0 && c.cmd.name == "Select-Object" {
+			return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
+				"The %d argument is less than the minimum allowed range of 0. Supply an argument that is greater than or equal to 0 and then "+
+				"try the command again.", s.shown, k)
+		}
+		value = n
+	}
+	c.given[s.names[0]] = value
+	return nil
 }
 
-// errorAction reads a name or a number.
-func errorAction(v any) string {
-	if n, ok := v.(int64); ok && n >= 0 && n < 5 {
-		return []string{"silentlycontinue", "stop", "continue", "inquire", "ignore"}[n]
+// empty refuses null and an empty text.
+func (s *spec) empty(v any) error {
+	switch {
+	case v == nil:
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed",
+			"Cannot bind argument to parameter '%s' because it is null.", s.shown)
+	case v == "":
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyStringNotAllowed",
+			"Cannot bind argument to parameter '%s' because it is an empty string.", s.shown)
 	}
-	return strings.ToLower(text(v))
+	return nil
 }
 
-// keep fills the variables of -OutVariable and -ErrorVariable.
-func (c *call) keep() {
-	if c.errorTo != "" && c.scope.vars[strings.TrimPrefix(c.errorTo, "+")] == nil {
-		c.scope.vars[strings.TrimPrefix(c.errorTo, "+")] = &cell{value: newArray()}
+// kind is the type that a message about a missing argument names.
+func (s *spec) kind() string {
+	switch {
+	case s.whole:
+		return "System.Int32"
+	case s.filled:
+		return "System.String[]"
 	}
-	if c.variable == "" {
-		return
-	}
-	kept := newArray()
-	kept.kind = "ArrayList"
-	c.scope.vars[strings.TrimPrefix(c.variable, "+")] = &cell{value: kept}
-	next := c.emit
-	c.emit = func(v any) error {
-		kept.items = append(kept.items, v)
-		return next(v)
-	}
+	return "System.Object"
 }
 
-// positions assigns arguments without a name to the parameters by position.
+// changing are the verbs of cmdlets that have -WhatIf, for what they change.
+const changing = " add clear copy disable enable export import install invoke move new out register remove rename reset restart " +
+	"resume set " +
+	"start stop suspend uninstall unregister update write expand compress tee "
+
+// unchanging are cmdlets of these verbs that have no -WhatIf.
+const unchanging = " add-member add-type new-object new-timespan new-guid set-strictmode set-location start-sleep invoke-expression " +
+	"invoke-command invoke-webrequest invoke-restmethod write-output write-host write-error write-warning write-verbose write-debug " +
+	"write-information write-progress import-module import-csv out-null out-host out-string out-default set-psdebug import-clixml " +
+	"new-scheduledtaskaction new-scheduledtasktrigger new-scheduledtaskprincipal new-scheduledtasksettingsset tee-object start-job " +
+	"new-cimsession clear-host "
+
+// changes reports cmdlets that have -WhatIf.
+func changes(name string) bool {
+	verb, _, _ := strings.Cut(strings.ToLower(name), "-")
+	return (strings.Contains(changing, " "+verb+" ") || verb == "mkdir") && !strings.Contains(unchanging, " "+strings.ToLower(name)+" ")
+}
+
+// defaults are the values of $PSDefaultParameterValues for parameters that are not given.
+func (c *call) defaults(args []argumentValue) (out []argumentValue) {
+	v, _ := c.lookup("psdefaultparametervalues")
+	h, ok := v.(*hashtable)
+	if !ok || len(h.keys) == 0 {
+		return nil
+	}
+	for _, k := range h.keys {
+		pattern, name, ok := strings.Cut(text(k), ":")
+		if !ok {
+			continue
+		}
+		if yes, err := like(c.cmd.name, pattern, false); err != nil || !yes {
+			continue
+		}
+		given := false
+		s, _ := c.cmd.find(name)
+		for _, a := range args {
+			other, _ := c.cmd.find(a.parameter)
+			given = given || a.parameter != "" && (other != nil && other == s || s == nil && commonName(a.parameter) == commonName(name))
+		}
+		if value, _ := h.get(k); !given && (s != nil || commonName(name) != "") {
+			out = append(out, argumentValue{parameter: name, value: value, has: true, joined: true, splatted: true})
+		}
+	}
+	return out
+}
+
+// positions assigns arguments without a name to the parameters by position. -LiteralPath takes
+// the place of -Path.
 func (c *call) positions(rest []any) error {
 	for at := 0; at < 6 && len(rest) > 0; at++ {
-		for _, s := range c.cmd.specs {
+		for i := range c.cmd.specs {
+			s := &c.cmd.specs[i]
 			if s.position != at {
 				continue
 			}
 			if _, done := c.given[s.names[0]]; done {
-				break
+				continue
+			}
+			if s.names[0] == "path" && c.has("literalpath") || s.names[0] == "filepath" && c.has("literalpath") {
+				continue
 			}
 			if s.rest {
-				c.given[s.names[0]] = newArray(rest...)
+				value := any(newArray(rest...))
 				if len(rest) == 1 {
-					c.given[s.names[0]] = rest[0]
+					value = rest[0]
 				}
 				rest = nil
+				if err := c.give(s, value); err != nil {
+					return err
+				}
 				break
 			}
-			c.given[s.names[0]], rest = rest[0], rest[1:]
-			break
-		}
-		if len(rest) == 0 {
-			return nil
+			value := rest[0]
+			rest = rest[1:]
+			if err := c.give(s, value); err != nil {
+				return err
+			}
+			if len(rest) == 0 {
+				return nil
+			}
 		}
 	}
 	if len(rest) > 0 {
-		return named(c.cmd.name, broken("ParameterBindingException", "PositionalParameterNotFound",
-			"A positional parameter cannot be found that accepts argument '%s'.", text(rest[0])))
+		return broken("ParameterBindingException", "PositionalParameterNotFound",
+			"A positional parameter cannot be found that accepts argument '%s'.", shownArgument(rest[0]))
 	}
 	return nil
 }
+
+// shownArgument is a value in a message about arguments.
+func shownArgument(v any) string {
+	if v == nil {
+		return "$null"
+	}
+	return text(v)
+}
+
+// pathTakers are cmdlets whose -Path takes the pipeline, and neither null nor nothing.
+const pathTakers = " get-item get-content remove-item copy-item move-item rename-item resolve-path convert-path split-path join-path " +
+	"clear-content get-filehash get-itemproperty "
 
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
@@ -293,6 +433,11 @@ func (s *cmdletStage) begin() error {
 func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
+	}
+	if strings.Contains(pathTakers, " "+strings.ToLower(s.c.cmd.name)+" ") {
+		if err := (&spec{shown: "Path"}).empty(v); err != nil {
+			return s.finish(s.c.fault(err))
+		}
 	}
 	s.c.input = append(s.c.input, v)
 	if len(s.c.input) > maxItems {
@@ -324,15 +469,12 @@ func (s *cmdletStage) finish(err error) error {
 	if f.line != 0 {
 		return err // it comes from within, or from the next stage
 	}
-	if f.command == "" {
-		f.command = s.c.cmd.name
-	}
-	s.c.located(f, s.at) //nolint:errcheck // it returns what it is given
+	s.c.claim(f)
 	if s.c.action == "stop" {
 		f.ends = true
 	}
-	s.c.note(f)
-	if (s.c.action == "silentlycontinue" || s.c.action == "ignore") && s.c.preference("erroractionpreference") != s.c.action {
+	s.c.keepFault(f)
+	if _, own := s.c.common.preferences["erroractionpreference"]; own && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
 		// -ErrorAction does not hold back what ends the statement, but few cmdlets end it.
 		s.c.ok, s.c.failedIt = false, true
 		s.c.remember(f)
@@ -341,15 +483,21 @@ func (s *cmdletStage) finish(err error) error {
 	return f
 }
 
-// note puts a failure into the variable of -ErrorVariable.
-func (c *call) note(f *failure) {
-	if c.errorTo == "" {
-		return
+// claim makes a failure one of the cmdlet.
+func (c *call) claim(f *failure) {
+	if f.command == "" {
+		f.command = c.cmd.name
 	}
-	if cell := c.scope.vars[strings.TrimPrefix(c.errorTo, "+")]; cell != nil {
-		if a, ok := cell.value.(*array); ok {
-			a.items = append(a.items, f)
-		}
+	if f.id != "" && !strings.Contains(f.id, ",") && !f.whole {
+		f.id += "," + c.cmd.class()
+	}
+	c.located(f, c.stage.at) //nolint:errcheck // it returns what it is given
+}
+
+// keepFault puts a failure into the variable of -ErrorVariable.
+func (c *call) keepFault(f *failure) {
+	if a := c.common.kept[2]; a != nil {
+		a.items = append(a.items, f)
 	}
 }
 
@@ -359,24 +507,10 @@ func (c *call) fault(err error) error {
 	if f == nil {
 		return err
 	}
-	if f.command == "" {
-		f.command = c.cmd.name
-	}
-	c.located(f, c.stage.at) //nolint:errcheck // it returns what it is given
+	c.claim(f)
 	c.failedIt, c.ok = true, false
-	c.note(f)
-	switch c.action {
-	case "stop":
-		f.ends = true
-		return f
-	case "ignore":
-		return nil
-	case "silentlycontinue":
-		c.remember(f)
-		return nil
-	}
-	c.remember(f)
-	return c.show(f)
+	c.keepFault(f)
+	return c.report(f, c.action)
 }
 
 // has reports whether a parameter is given; text, texts, is and number read it.
@@ -409,10 +543,18 @@ func (c *call) need(names ...string) error {
 	for _, name := range names {
 		if !c.has(name) {
 			return broken("ParameterBindingException", "MissingMandatoryParameter",
-				"Cannot process command because of one or more missing mandatory parameters: %s.", name)
+				"Cannot process command because of one or more missing mandatory parameters: %s.", c.shownName(name))
 		}
 	}
 	return nil
+}
+
+// shownName is a parameter's name as it is written.
+func (c *call) shownName(name string) string {
+	if s, _ := c.cmd.find(name); s != nil {
+		return s.shown
+	}
+	return name
 }
 
 // stop ends the pipeline because the cmdlet needs no more input.

@@ -7,7 +7,8 @@ var cmdlets = map[string]*cmdlet{}
 
 func init() { //nolint:gochecknoinits // the functions of the tables call what looks into them
 	for _, table := range [][]cmdlet{
-		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, pathCmdlets, fileCmdlets, contentCmdlets,
+		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
+		contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
 	} {
 		for i := range table {
@@ -29,7 +30,8 @@ var aliases = map[string]string{
 	"del": "Remove-Item", "erase": "Remove-Item", "rd": "Remove-Item", "ri": "Remove-Item", "rm": "Remove-Item",
 	"rmdir": "Remove-Item", "dir": "Get-ChildItem", "gci": "Get-ChildItem", "ls": "Get-ChildItem",
 	"echo": "Write-Output", "write": "Write-Output",
-	"fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command", "gi": "Get-Item", "gl": "Get-Location",
+	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fw": "Format-Wide", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command",
+	"gi": "Get-Item", "gl": "Get-Location",
 	"pwd": "Get-Location", "gp": "Get-ItemProperty", "gpv": "Get-ItemPropertyValue", "gps": "Get-Process",
 	"ps": "Get-Process", "group": "Group-Object", "gsv": "Get-Service",
 	"gu": "Get-Unique", "gv": "Get-Variable", "gwmi": "Get-WmiObject", "icm": "Invoke-Command",
@@ -53,7 +55,7 @@ var aliases = map[string]string{
 var noEffect = map[string]string{
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
 	"remove-mppreference": "no antivirus is simulated",
-	"set-executionpolicy": "", "unblock-file": "", "clear-host": "", "write-progress": "",
+	"set-executionpolicy": "", "unblock-file": "", "clear-host": "",
 	"start-transcript": "no transcript is written", "stop-transcript": "no transcript is written",
 	"set-netfirewallprofile": "no packet is filtered", "set-netfirewallrule": "no packet is filtered",
 	"enable-netfirewallrule": "no packet is filtered", "disable-netfirewallrule": "no packet is filtered",
@@ -63,7 +65,7 @@ var noEffect = map[string]string{
 	"disable-netadapterrsc": "", "disable-netadapterlso": "", "set-netconnectionprofile": "",
 	"set-nettcpsetting": "", "clear-dnsclientcache": "", "register-dnsclient": "",
 	"set-acl": "no access control is simulated", "set-timezone": "the machine's zone is UTC",
-	"set-service-acl": "", "set-psrepository": "", "install-packageprovider": "nothing is downloaded",
+	"set-psrepository": "", "install-packageprovider": "nothing is downloaded",
 	"update-help":       "",
 	"enable-psremoting": "", "set-wsmanquickconfig": "", "set-smbserverconfiguration": "",
 	"set-processmitigation": "", "optimize-volume": "", "repair-volume": "", "disable-psremoting": "",
@@ -72,7 +74,6 @@ var noEffect = map[string]string{
 	"disable-scheduledtask": "", "enable-scheduledtask": "", "write-eventlog": "no event log is kept",
 	"new-eventlog": "no event log is kept", "clear-eventlog": "no event log is kept", "limit-eventlog": "",
 	"set-culture": "", "set-winsystemlocale": "", "set-winuserlanguagelist": "", "set-psdebug": "",
-	"set-item-acl": "", "remove-module": "", "set-culture-info": "",
 }
 
 // unsimulatedCommands are aliases and names without a verb that PowerShell has.

@@ -9,13 +9,13 @@ import (
 )
 
 var contentCmdlets = []cmdlet{
-	{name: "Get-Content", parameters: "Path:0 LiteralPath|PSPath Raw? Tail|Last TotalCount|First|Head Encoding " +
+	{name: "Get-Content", parameters: "Path!:0 LiteralPath|PSPath! Raw? Tail|Last# TotalCount|First|Head# Encoding " +
 		"Wait? Force?~ ReadCount~ Delimiter Stream", run: getContent},
-	{name: "Set-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream",
-		run: func(c *call) error { return putContent(c, false) }},
-	{name: "Add-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream",
-		run: func(c *call) error { return putContent(c, true) }},
-	{name: "Clear-Content", parameters: "Path:0 LiteralPath Force?~", run: clearContent},
+	{name: "Set-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
+		run: func(c *call) error { return putContent(c, false) }, should: true},
+	{name: "Add-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
+		run: func(c *call) error { return putContent(c, true) }, should: true},
+	{name: "Clear-Content", parameters: "Path!:0 LiteralPath|PSPath! Force?~", run: clearContent, should: true},
 }
 
 // readText returns a file's content as text.
@@ -66,7 +66,7 @@ func getContent(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 {
-			if !strings.ContainsAny(name, "*?") {
+			if !c.isPattern(name) {
 				if err := c.fault(notFound(c.path(name))); err != nil {
 					return err
 				}
@@ -178,6 +178,9 @@ func putContent(c *call, adding bool) error {
 		return lacking("-Stream of %s", c.cmd.name)
 	}
 	if c.piped && !c.has("value") {
+		if len(c.input) == 0 {
+			return nil // nothing came, and the file stays as it is
+		}
 		c.given["value"] = newArray(c.input...)
 	} else if err := c.need("value"); err != nil {
 		return err
@@ -204,6 +207,12 @@ func putContent(c *call, adding bool) error {
 			files = c.glob(name)
 		}
 		for _, file := range files {
+			operation := map[bool]string{true: "Add Content", false: "Set Content"}[adding]
+			if yes, err := c.should(operation, "Path: "+file); err != nil {
+				return err
+			} else if !yes {
+				continue
+			}
 			if err := c.fault(c.putFile(file, encoding, adding)); err != nil {
 				return err
 			}
@@ -230,7 +239,11 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 		return c.writeFile(file, b, adding)
 	}
 	var b strings.Builder
-	for _, v := range list(c.given["value"]) {
+	values := list(c.given["value"])
+	if len(values) == 1 && values[0] == nil {
+		values = nil
+	}
+	for _, v := range values {
 		s, err := c.text(v)
 		if err != nil {
 			return err
@@ -272,6 +285,9 @@ func clearContent(c *call) error {
 				return err
 			}
 			continue
+		}
+		if yes, err := c.should("Clear Content", "Item: "+file); err != nil || !yes {
+			return err
 		}
 		if err := c.writeFile(file, nil, false); err != nil {
 			return err
@@ -387,7 +403,7 @@ func (c *call) search(sources []any) error {
 			return err
 		}
 	}
-	if c.is("quiet") && !found {
+	if c.is("quiet") && !found && (c.has("path") || c.has("literalpath")) {
 		return c.emit(false)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 func copyItem(c *call) error {
-	for _, name := range []string{"include", "exclude", "filter", "tosession", "fromsession"} {
+	for _, name := range []string{"tosession", "fromsession"} {
 		if c.has(name) {
 			return lacking("-%s of Copy-Item", name)
 		}
@@ -26,9 +26,16 @@ func copyItem(c *call) error {
 	if to == "" {
 		to = c.dir
 	}
-	for _, name := range names {
+	for i, name := range names {
+		own, err := c.delayed("destination", i)
+		if err != nil {
+			return err
+		}
+		if own != "" {
+			to = own
+		}
 		found := c.glob(name)
-		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(notFound(c.path(name))); err != nil {
 				return err
 			}
@@ -37,6 +44,12 @@ func copyItem(c *call) error {
 			target := c.path(to)
 			if c.m.Root.IsDir(target) {
 				target = combine(target, base(from))
+			}
+			operation := map[bool]string{true: "Copy Directory", false: "Copy File"}[c.m.Root.IsDir(from)]
+			if yes, err := c.should(operation, "Item: "+from+" Destination: "+target); err != nil {
+				return err
+			} else if !yes {
+				continue
 			}
 			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
 				return err
@@ -90,15 +103,19 @@ func moveItem(c *call) error {
 	if err := c.need("destination"); err != nil {
 		return err
 	}
-	for _, name := range c.names() {
+	for i, name := range c.names() {
+		destination, err := c.delayed("destination", i)
+		if err != nil {
+			return err
+		}
 		found := c.glob(name)
-		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
 		for _, from := range found {
-			to := c.path(c.textOf("destination"))
+			to := c.path(destination)
 			if c.m.Root.IsDir(to) {
 				to = combine(to, base(from))
 			}
@@ -110,7 +127,25 @@ func moveItem(c *call) error {
 	return nil
 }
 
+// delayed returns a parameter as text; a script block gives one for each object of the pipeline.
+func (c *call) delayed(name string, i int) (string, error) {
+	f, ok := c.given[name].(function)
+	if !ok || i >= len(c.input) {
+		return c.textOf(name), nil
+	}
+	v, err := c.apply(f, c.input[i])
+	return text(v), err
+}
+
 func (c *call) moveFile(from, to string) error {
+	verb := "Move"
+	if c.cmd.name == "Rename-Item" {
+		verb = "Rename"
+	}
+	operation := verb + map[bool]string{true: " Directory", false: " File"}[c.m.Root.IsDir(from)]
+	if yes, err := c.should(operation, "Item: "+from+" Destination: "+to); err != nil || !yes {
+		return err
+	}
 	if c.m.Root.Exists(to) && !strings.EqualFold(from, to) {
 		if !c.is("force") {
 			return broken("System.IO.IOException",
@@ -128,7 +163,7 @@ func renameItem(c *call) error {
 	if err := c.need("newname"); err != nil {
 		return err
 	}
-	for _, name := range c.names() {
+	for i, name := range c.names() {
 		at := c.path(name)
 		if !c.m.Root.Exists(at) {
 			if err := c.fault(notFound(at)); err != nil {
@@ -136,7 +171,10 @@ func renameItem(c *call) error {
 			}
 			continue
 		}
-		to := c.textOf("newname")
+		to, err := c.delayed("newname", i)
+		if err != nil {
+			return err
+		}
 		if !strings.ContainsAny(to, `\/`) {
 			to = combine(parent(at), to)
 		}

@@ -7,20 +7,22 @@ import (
 )
 
 var fileCmdlets = []cmdlet{
-	{name: "Get-Item", parameters: "Path:0 LiteralPath Force?~ Stream", run: getItem},
+	{name: "Get-Item", parameters: "Path!:0 LiteralPath|PSPath! Force?~ Stream Include Exclude Filter", run: getItem},
 	{name: "Get-ChildItem",
-		parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden?",
+		parameters: "Path:0 Filter:1 LiteralPath|PSPath Recurse|s? File? Directory? Force?~ Name? Include Exclude Depth# Hidden?",
 		run:        getChildItem},
-	{name: "New-Item", parameters: "Path:0 Name ItemType|Type Value|Target Force?", run: newItem},
-	{name: "mkdir", parameters: "Path:0 Name Force?", run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
-	{name: "Remove-Item", parameters: "Path:0 LiteralPath Recurse? Force? Include Exclude Filter", run: removeItem},
-	{name: "Copy-Item", parameters: "Path:0 Destination:1 LiteralPath Recurse? Force? PassThru? Container?~ " +
-		"Include Exclude Filter ToSession FromSession", run: copyItem},
-	{name: "Move-Item", parameters: "Path:0 Destination:1 LiteralPath Force? PassThru?", run: moveItem},
-	{name: "Rename-Item", parameters: "Path:0 NewName:1 LiteralPath Force? PassThru?", run: renameItem},
-	{name: "Set-Item", parameters: "Path:0 Value:1 Force?~", run: setItem},
+	{name: "New-Item", parameters: "Path!:0 Name ItemType|Type Value|Target Force?", run: newItem, should: true},
+	{name: "mkdir", parameters: "Path!:0 Name Force?", should: true,
+		run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
+	{name: "Remove-Item", parameters: "Path!:0 LiteralPath|PSPath! Recurse? Force? Include Exclude Filter", run: removeItem, should: true},
+	{name: "Copy-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Recurse? Force? PassThru? Container?~ " +
+		"Include Exclude Filter ToSession FromSession", run: copyItem, should: true},
+	{name: "Move-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Force? PassThru? Include Exclude Filter", run: moveItem,
+		should: true},
+	{name: "Rename-Item", parameters: "Path!:0 NewName!:1 LiteralPath|PSPath! Force? PassThru?", run: renameItem, should: true},
+	{name: "Set-Item", parameters: "Path!:0 Value:1 Force?~", run: setItem},
 	{name: "Clear-Item", parameters: "Path:0 Force?~", run: func(*call) error { return lacking("Clear-Item") }},
-	{name: "Get-FileHash", parameters: "Path:0 Algorithm:1 LiteralPath", run: getFileHash},
+	{name: "Get-FileHash", parameters: "Path!:0 Algorithm:1 LiteralPath|PSPath!", run: getFileHash},
 	{name: "Get-AuthenticodeSignature", parameters: "FilePath:0", run: getAuthenticodeSignature},
 }
 
@@ -85,15 +87,56 @@ func (r *run) fileCall(o *object, name, low string) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
+// isPattern reports a path with wildcards, for which it is no error that nothing matches.
+func (c *call) isPattern(name string) bool {
+	return !c.literals[name] && strings.ContainsAny(name, "*?[")
+}
+
+// glob resolves the wildcards of a path, unless it is a literal one, and applies -Include, -Exclude
+// and -Filter.
+func (c *call) glob(name string) []string {
+	var found []string
+	if c.literals[name] || c.has("literalpath") && !c.has("path") {
+		if at := c.path(name); c.m.Root.Exists(at) {
+			found = []string{at}
+		}
+	} else {
+		found = c.run.glob(name)
+	}
+	if c.cmd.name == "Get-ChildItem" {
+		return found
+	}
+	return slices.DeleteFunc(found, func(at string) bool { return !c.passes(base(at)) })
+}
+
+// passes reports whether -Filter, -Include and -Exclude let a name pass.
+func (c *call) passes(name string) bool {
+	matches := func(parameter string) bool {
+		return slices.ContainsFunc(c.textsOf(parameter), func(p string) bool {
+			yes, err := like(name, p, false)
+			if parameter == "filter" && err == nil && !yes { // as the file system matches: ?* also means nothing
+				yes, err = like(name, strings.ReplaceAll(p, "?*", "*"), false)
+			}
+			return err == nil && yes
+		})
+	}
+	return (!c.has("filter") || matches("filter")) && (!c.has("include") || matches("include")) && !matches("exclude")
+}
+
 // names returns the paths that a cmdlet is given: by name, or from the pipeline.
 func (c *call) names() []string {
+	c.literals = map[string]bool{}
 	out := append(c.textsOf("path"), c.textsOf("literalpath")...)
+	for _, name := range c.textsOf("literalpath") {
+		c.literals[name] = true
+	}
 	if len(out) == 0 {
 		for _, v := range c.input {
 			if o, ok := v.(*object); ok {
 				for _, name := range []string{"PSPath", "FullName", "Path"} {
 					if at, has := o.get(name); has {
-						v = at
+						v = strings.TrimPrefix(text(at), `Microsoft.PowerShell.Core\FileSystem::`)
+						c.literals[text(v)] = true
 						break
 					}
 				}
@@ -130,7 +173,7 @@ func getItem(c *call) error {
 			return lacking("the drive %s:", provider)
 		}
 		found := c.glob(name)
-		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(notFound(c.path(name))); err != nil {
 				return err
 			}
@@ -171,7 +214,15 @@ func getChildItem(c *call) error {
 			}
 			continue
 		case "env":
+			if rest == "" {
+				rest = "*"
+			}
 			for _, k := range sortedKeys(c.session.Env) {
+				if yes, err := like(k, rest, false); err != nil {
+					return err
+				} else if !yes {
+					continue
+				}
 				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k,
 					"Value", c.session.Env[k], "Key", k)); err != nil {
 					return err
@@ -183,12 +234,15 @@ func getChildItem(c *call) error {
 			return lacking("the drive %s:", provider)
 		}
 		found := c.glob(name)
-		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
-		pattern := strings.ContainsAny(base(strings.ReplaceAll(name, "/", `\`)), "*?")
+		pattern := !c.literals[name] && strings.ContainsAny(base(strings.ReplaceAll(name, "/", `\`)), "*?[")
+		if c.has("include") && !c.is("recurse") && !pattern {
+			continue // -Include is for the last part of the path
+		}
 		for _, at := range found {
 			if err := c.below(at, depth, !pattern || len(found) == 1); err != nil {
 				return err
@@ -260,26 +314,8 @@ func (c *call) child(at string) error {
 	if c.is("file") && info.IsDir() || c.is("directory") && !info.IsDir() {
 		return nil
 	}
-	for _, name := range []string{"filter", "include"} {
-		if !c.has(name) {
-			continue
-		}
-		yes := false
-		for _, p := range c.textsOf(name) {
-			one, err := like(base(at), p, false)
-			if err != nil {
-				return err
-			}
-			yes = yes || one
-		}
-		if !yes {
-			return nil
-		}
-	}
-	for _, p := range c.textsOf("exclude") {
-		if yes, err := like(base(at), p, false); yes || err != nil {
-			return err
-		}
+	if !c.passes(base(at)) {
+		return nil
 	}
 	if c.is("name") {
 		return c.emit(base(at))
@@ -321,6 +357,13 @@ func newItem(c *call) error {
 
 func (c *call) newFile(at string) error {
 	kind := strings.ToLower(c.textOf("itemtype"))
+	operation := "Create File"
+	if kind != "" && strings.HasPrefix("directory", kind) || kind == "container" {
+		operation = "Create Directory"
+	}
+	if yes, err := c.should(operation, "Destination: "+at); err != nil || !yes {
+		return err
+	}
 	switch {
 	case kind != "" && strings.HasPrefix("directory", kind), kind == "container":
 		if c.m.Root.Exists(at) && !c.is("force") {
@@ -359,12 +402,12 @@ func (c *call) newFile(at string) error {
 }
 
 func removeItem(c *call) error {
-	if c.has("include") || c.has("exclude") || c.has("filter") {
-		return lacking("-Include, -Exclude and -Filter of Remove-Item")
-	}
 	for _, name := range c.names() {
 		switch provider, rest := drive(name); provider {
 		case "registry":
+			if yes, err := c.should("Remove Key", "Item: "+rest); err != nil || !yes {
+				return err
+			}
 			if err := c.fault(keyError(c.m.Registry().Delete(rest), rest)); err != nil {
 				return err
 			}
@@ -382,7 +425,7 @@ func removeItem(c *call) error {
 			return lacking("Remove-Item on the drive %s:", provider)
 		}
 		found := c.glob(name)
-		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(notFound(c.path(name))); err != nil {
 				return err
 			}
@@ -400,6 +443,12 @@ func (c *call) removeFile(at string) error {
 	info, err := c.m.Root.Lstat(at)
 	if err != nil {
 		return notFound(at)
+	}
+	if strings.HasPrefix(strings.ToLower(c.dir)+`\`, strings.ToLower(at)+`\`) && info.IsDir() {
+		return broken("PSInvalidOperationException", "InvalidOperation", "Cannot remove the item at '%s' because it is in use.", at)
+	}
+	if yes, err := c.should(map[bool]string{true: "Remove Directory", false: "Remove File"}[info.IsDir()], at); err != nil || !yes {
+		return err
 	}
 	if info.IsDir() && !c.is("recurse") {
 		if entries, err := c.m.Root.ReadDir(at); err == nil && len(entries) > 0 {

@@ -48,6 +48,12 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	case int64:
 		fmt.Fprintf(b, "%d", v)
 		return
+	case sized, decimal:
+		b.WriteString(text(v))
+		return
+	case enumMember:
+		fmt.Fprintf(b, "%d", v.n)
+		return
 	case float64:
 		if s := number(v); !strings.ContainsAny(s, "IN") {
 			if !strings.ContainsAny(s, ".E") {

@@ -1,6 +1,9 @@
 package powershell
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -8,11 +11,12 @@ import (
 const kindCommand = "System.Management.Automation.CommandInfo"
 
 var languageCmdlets = []cmdlet{
-	{name: "Set-Variable", parameters: "Name:0 Value:1 Scope Option Force?~ PassThru? Description~ Visibility~", run: setVariable},
-	{name: "New-Variable", parameters: "Name:0 Value:1 Scope Option Force?~ PassThru? Description~", run: setVariable},
-	{name: "Get-Variable", parameters: "Name:0 ValueOnly? Scope", run: getVariable},
-	{name: "Remove-Variable", parameters: "Name:0 Scope~ Force?~", run: removeVariable},
-	{name: "Clear-Variable", parameters: "Name:0", run: func(c *call) error { return c.set(strings.ToLower(c.textOf("name")), nil) }},
+	{name: "Set-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable,
+		should: true},
+	{name: "New-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
+	{name: "Get-Variable", parameters: "Name!:0 ValueOnly? Scope", run: getVariable},
+	{name: "Remove-Variable", parameters: "Name!:0 Scope Force?", run: removeVariable},
+	{name: "Clear-Variable", parameters: "Name!:0 Scope~ Force?~", run: clearVariable},
 	{name: "Set-StrictMode", parameters: "Version Off?", run: setStrictMode},
 	{name: "Set-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
 	{name: "New-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
@@ -24,105 +28,252 @@ var languageCmdlets = []cmdlet{
 	{name: "Get-Command", parameters: "Name:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds:0 Milliseconds", run: startSleep},
-	{name: "Import-Module", parameters: "Name:0 Force?~ DisableNameChecking?~ Global?~ PassThru? " +
-		"MinimumVersion~ RequiredVersion~ Scope~ Prefix SkipEditionCheck?~ UseWindowsPowerShell?~ " +
-		"WarningAction~", run: importModule},
-	{name: "Get-Module", parameters: "Name:0 ListAvailable?~ All?~ Refresh?~", run: getModule},
-	{name: "Start-Process", parameters: "FilePath:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
+	{name: "Start-Process", parameters: "FilePath!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
 		"Credential LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
 	{name: "Get-PSCallStack", parameters: "", run: func(*call) error { return lacking("Get-PSCallStack") }},
-	{name: "Export-ModuleMember", parameters: "Function:0~ Variable~ Alias~ Cmdlet~", run: func(*call) error { return nil }},
 	{name: "Wait-Process", parameters: "Name:0 Id Timeout~ InputObject~",
 		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }
 
-func setVariable(c *call) error {
-	if c.is("passthru") {
-		return lacking("-PassThru of Set-Variable")
+// variableScope returns the scope that -Scope names: a name, or how many scopes out.
+func (c *call) variableScope() (*scope, error) {
+	name := strings.ToLower(c.textOf("scope"))
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 {
+		s := c.scope
+		for ; n > 0 && s != nil; n-- {
+			s = s.parent
+		}
+		if s == nil {
+			return nil, broken("PSArgumentOutOfRangeException", "ArgumentOutOfRange,"+c.cmd.class(),
+				"The scope number '%s' exceeds the number of active scopes.", name)
+		}
+		return s, nil
 	}
+	switch name {
+	case "global", "script", "local", "private":
+		s, _, _ := c.scopeOf(name + ":x")
+		return s, nil
+	case "":
+		return nil, nil
+	}
+	return nil, broken("PSArgumentException", "Argument,"+c.cmd.class(),
+		"Cannot process argument because the value of argument \"scope\" is not valid.")
+}
+
+func setVariable(c *call) error {
 	v := c.given["value"]
 	if c.piped && !c.has("value") {
-		v = single(c.input)
+		v = plain(single(c.input))
 	}
-	for _, n := range c.textsOf("name") {
-		name := strings.ToLower(n)
-		switch scope := strings.ToLower(c.textOf("scope")); scope {
-		case "global", "script", "local", "private":
-			name = scope + ":" + name
-		case "", "0":
-		case "1":
-			if c.scope.parent != nil {
-				c.scope.parent.vars[name] = &cell{value: v}
-				continue
-			}
-		default:
-			return lacking("-Scope %s of Set-Variable", scope)
+	s, err := c.variableScope()
+	if err != nil {
+		return err
+	}
+	creates := strings.EqualFold(c.cmd.name, "New-Variable")
+	for _, shown := range c.textsOf("name") {
+		name := strings.ToLower(shown)
+		at, rest, _ := c.scopeOf(name)
+		if at == nil {
+			at = s
 		}
-		if err := c.set(name, v); err != nil {
+		if at == nil {
+			at = c.scope
+		}
+		old := at.vars[rest]
+		if yes, err := c.should("Set variable", "Name: "+shown+" Value: "+text(v)); err != nil || !yes {
 			return err
 		}
-		if option := strings.ToLower(c.textOf("option")); option == "readonly" || option == "constant" {
-			if cell := c.find(strings.ToLower(n)); cell != nil {
-				cell.fixed = true
+		if creates && old != nil && (!c.is("force") || old.fixed == "constant") {
+			f := broken("SessionStateException", "VariableAlreadyExists", "A variable with name '%s' already exists.", shown)
+			f.category, f.target = "ResourceExists", shown
+			if err := c.fault(f); err != nil {
+				return err
+			}
+			continue
+		}
+		if old != nil && old.fixed != "" && !(c.is("force") && old.fixed == "readonly") {
+			f := broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
+				"Cannot overwrite variable %s because it is read-only or constant.", shown)
+			f.target = shown
+			if err := c.fault(f); err != nil {
+				return err
+			}
+			continue
+		}
+		if old != nil && (creates || c.is("force")) {
+			old.fixed = ""
+		}
+		inner := c.scope
+		c.scope = at
+		err := c.set(rest, v)
+		c.scope = inner
+		if err != nil {
+			return err
+		}
+		cell := at.vars[rest]
+		if cell == nil {
+			continue
+		}
+		switch option := strings.ToLower(c.textOf("option")); option {
+		case "readonly", "constant":
+			cell.fixed = option
+		case "private":
+			cell.private = true
+		case "", "none", "allscope":
+		default:
+			return lacking("-Option %s of %s", option, c.cmd.name)
+		}
+		if c.is("passthru") {
+			if err := c.emit(variableObject(shown, v)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-func getVariable(c *call) error {
-	if !c.has("name") {
-		return lacking("Get-Variable without -Name")
+func variableObject(name string, v any) *object {
+	return system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", name, "Value", plain(v))
+}
+
+// variables returns the names and cells that match a name, in the order of their names.
+func (c *call) variables(pattern string, only *scope) (names []string, cells map[string]*cell, err error) {
+	cells = map[string]*cell{}
+	at, low, _ := c.scopeOf(strings.ToLower(pattern))
+	if at != nil {
+		only = at
 	}
-	for _, n := range c.textsOf("name") {
-		v, ok := c.lookup(strings.ToLower(n))
-		if !ok {
-			if err := c.fault(broken("ItemNotFoundException",
-				"VariableNotFound,Microsoft.PowerShell.Commands.GetVariableCommand",
-				"Cannot find a variable with the name '%s'.", n)); err != nil {
-				return err
+	from := c.scope
+	if only != nil {
+		from = only
+	}
+	for s := from; s != nil; s = s.parent {
+		for name, cell := range s.vars {
+			if cells[name] != nil || strings.Contains(name, ":") || cell.private && s != c.scope {
+				continue
 			}
-			continue
-		}
-		if c.is("valueonly") {
-			if err := each(v, c.emit); err != nil {
-				return err
+			if yes, err := like(name, low, false); err != nil {
+				return nil, nil, err
+			} else if yes || name == low {
+				cells[name] = cell
 			}
-			continue
 		}
-		if err := c.emit(system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", n,
-			"Value", plain(v))); err != nil {
+		if only != nil {
+			break
+		}
+	}
+	return slices.Sorted(maps.Keys(cells)), cells, nil
+}
+
+func (c *call) noVariable(name string) error {
+	f := broken("ItemNotFoundException", "VariableNotFound", "Cannot find a variable with the name '%s'.", name)
+	f.target = name
+	return c.fault(f)
+}
+
+func getVariable(c *call) error {
+	wanted := c.textsOf("name")
+	if !c.has("name") {
+		wanted = []string{"*"}
+	}
+	s, err := c.variableScope()
+	if err != nil {
+		return err
+	}
+	for _, n := range wanted {
+		names, cells, err := c.variables(n, s)
+		if err != nil {
 			return err
+		}
+		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
+			if v, err := c.get(variable{name: strings.ToLower(n)}); err == nil && v != nil {
+				names, cells = []string{n}, map[string]*cell{n: {value: v}}
+			} else if err := c.noVariable(n); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			v := cells[name].value
+			if len(names) == 1 && strings.EqualFold(name, n) {
+				name = n
+			}
+			if c.is("valueonly") {
+				err = each(v, c.emit)
+			} else {
+				err = c.emit(variableObject(name, v))
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 func removeVariable(c *call) error {
+	s, err := c.variableScope()
+	if err != nil {
+		return err
+	}
 	for _, n := range c.textsOf("name") {
-		low := strings.ToLower(n)
-		found := false
-		for s := c.scope; s != nil && !found; s = s.parent {
-			if _, ok := s.vars[low]; ok {
-				delete(s.vars, low)
-				found = true
+		names, cells, err := c.variables(n, s)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
+			if err := c.noVariable(n); err != nil {
+				return err
 			}
 		}
-		if !found {
-			if err := c.fault(broken("ItemNotFoundException",
-				"VariableNotFound,Microsoft.PowerShell.Commands.RemoveVariableCommand",
-				"Cannot find a variable with the name '%s'.", n)); err != nil {
-				return err
+		for _, name := range names {
+			if fixed := cells[name].fixed; fixed == "constant" || fixed != "" && !c.is("force") {
+				f := broken("SessionStateUnauthorizedAccessException", "VariableNotRemovable", "Cannot remove variable %s because it is "+
+					"constant or read-only. If the variable is read-only, try the operation again specifying the Force option.", name)
+				f.target = name
+				if err := c.fault(f); err != nil {
+					return err
+				}
+				continue
+			}
+			for at := c.scope; at != nil; at = at.parent {
+				if at.vars[name] == cells[name] {
+					delete(at.vars, name)
+					break
+				}
 			}
 		}
 	}
 	return nil
 }
 
+func clearVariable(c *call) error {
+	for _, n := range c.textsOf("name") {
+		names, cells, err := c.variables(n, nil)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			if err := c.noVariable(n); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			cells[name].value = nil
+		}
+	}
+	return nil
+}
+
 func setStrictMode(c *call) error {
-	c.scope.vars["casement:strict"] = &cell{value: !c.is("off")}
+	version := int64(3)
+	if c.is("off") {
+		version = 0
+	} else if f, ok := float(c.given["version"]); ok {
+		version = int64(f)
+	}
+	c.scope.vars["casement:strict"] = &cell{value: version}
 	return nil
 }
 
@@ -179,9 +330,7 @@ func invokeExpression(c *call) error {
 			outer := c.ctx
 			c.ctx = ctx
 			block, _ := f.(function)
-			block.source = script
-			stage := &functionStage{r: c.run, f: block, out: c.emit, dot: true}
-			err = stage.end()
+			err = (&functionStage{r: c.run, f: block, out: c.emit, dot: true}).all(nil)
 			c.ctx = outer
 		}
 		c.calls--
@@ -257,7 +406,7 @@ func (r *run) commandObject(name string) *object {
 		return made("Alias", name, to)
 	}
 	if f, ok := r.function(low); ok {
-		o := made("Function", name, "")
+		o := made(map[bool]string{true: "Filter", false: "Function"}[f.filter], f.name, "")
 		o.set("ScriptBlock", f)
 		o.set("Definition", f.text)
 		return o
@@ -323,85 +472,12 @@ func (c *call) needInput(name string) error {
 	return c.need(name)
 }
 
-// knownModules are the modules of the Windows image of which the simulation has some cmdlets.
-var knownModules = map[string]bool{
-	"microsoft.powershell.management": true, "microsoft.powershell.utility": true,
-	"microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true,
-	"nettcpip": true, "netsecurity": true,
-	"dnsclient": true, "servermanager": true, "scheduledtasks": true, "storage": true,
-	"hostnetworkingservice": true, "hns": true, "dism": true, "bitstransfer": true, "defender": true,
-	"smbshare": true, "cimcmdlets": true, "hyper-v": false, "netnat": true, "containers": true,
-	"webadministration": false,
-}
-
-func importModule(c *call) error {
-	if c.is("passthru") || c.has("prefix") {
-		return lacking("-PassThru and -Prefix of Import-Module")
-	}
-	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
-		low := strings.ToLower(name)
-		plainName := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(base(name)), ".psm1"), ".psd1")
-		if c.modules == nil {
-			c.modules = map[string]bool{}
-		}
-		isPath := strings.ContainsAny(name, `\/`) || strings.HasSuffix(low, ".psm1") || strings.HasSuffix(low, ".ps1")
-		if !isPath && knownModules[plainName] {
-			c.modules[plainName] = true
-			continue
-		}
-		file := c.path(name)
-		data, err := c.m.Root.ReadFile(file)
-		if err != nil || !isPath {
-			if known, listed := knownModules[plainName]; listed && !known {
-				return lacking("the module %s", name)
-			}
-			if err := c.fault(broken("System.IO.FileNotFoundException",
-				"Modules_ModuleNotFound,Microsoft.PowerShell.Commands.ImportModuleCommand",
-				"The specified module '%s' was not loaded because no valid module file was found in any module directory.",
-				name)); err != nil {
-				return err
-			}
-			continue
-		}
-		c.modules[plainName] = true
-		if strings.HasSuffix(low, ".psd1") {
-			return lacking("module manifests")
-		}
-		stage := &fileStage{r: c.run, file: file, content: decode(data), out: c.emit, dot: true}
-		if err := stage.end(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func inputTexts(in []any) []string {
 	var out []string
 	for _, v := range in {
 		out = append(out, text(v))
 	}
 	return out
-}
-
-func getModule(c *call) error {
-	for _, name := range c.textsOf("name") {
-		plainName := strings.ToLower(name)
-		if strings.ContainsAny(name, "*?") {
-			return lacking("Get-Module with a pattern")
-		}
-		loaded := c.modules[plainName] || c.is("listavailable") && knownModules[plainName]
-		if !loaded {
-			continue // a module that is not there is no error
-		}
-		if err := c.emit(system("System.Management.Automation.PSModuleInfo", []string{"ModuleType", "Name"},
-			"ModuleType", "Manifest", "Name", name)); err != nil {
-			return err
-		}
-	}
-	if !c.has("name") {
-		return lacking("Get-Module without a name")
-	}
-	return nil
 }
 
 func startProcess(c *call) error {

@@ -87,7 +87,7 @@ func measureObject(c *call) error {
 	}
 	pick := func(name string, f float64) any {
 		if c.is(name) && count > 0 {
-			return whole(f)
+			return f
 		}
 		return nil
 	}

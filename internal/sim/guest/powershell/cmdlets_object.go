@@ -14,11 +14,15 @@ import (
 var objectCmdlets = []cmdlet{
 	{name: "New-Object", parameters: "TypeName:0 ArgumentList|Args:1 Property ComObject Strict?~", run: newObject},
 	{name: "Add-Member", parameters: "MemberType|Type:0 Name:1 Value:2 NotePropertyName NotePropertyValue " +
-		"NotePropertyMembers PassThru? Force?~ InputObject", run: addMember},
+		"NotePropertyMembers PassThru? Force? SecondValue InputObject", run: addMember},
 	{name: "ConvertTo-Json", parameters: "InputObject:0 Depth Compress?", run: convertToJSON},
 	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
-	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation?~ Delimiter", run: convertToCSV},
+	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation|NTI? Delimiter:1", run: convertToCSV},
 	{name: "ConvertFrom-Csv", parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
+	{name: "Export-Csv", parameters: "Path:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
+		"Encoding InputObject",
+		run: exportCSV, should: true},
+	{name: "Import-Csv", parameters: "Path!:0 Delimiter:1 LiteralPath|PSPath! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", parameters: "StringData:0", run: convertFromStringData},
 	{name: "Get-Random", parameters: "InputObject:0 Minimum Maximum Count SetSeed~", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error {
@@ -58,36 +62,65 @@ func newObject(c *call) error {
 	return c.emit(o)
 }
 
+// addMember is Add-Member for notes, script properties, script methods and aliases.
 func addMember(c *call) error {
+	var members []field
+	add := func(v any) {
+		if h, ok := v.(*hashtable); ok {
+			for _, k := range h.keys {
+				value, _ := h.get(k)
+				members = append(members, field{text(k), value})
+			}
+		}
+	}
+	switch kind := strings.ToLower(c.textOf("membertype")); {
+	case c.has("notepropertymembers"):
+		add(c.given["notepropertymembers"])
+	case c.has("notepropertyname"):
+		members = []field{{c.textOf("notepropertyname"), c.given["notepropertyvalue"]}}
+	case c.given["membertype"] != nil && !c.has("value"):
+		if _, ok := c.given["membertype"].(*hashtable); ok {
+			add(c.given["membertype"])
+			break
+		}
+		members = []field{{c.textOf("membertype"), c.given["name"]}}
+	case kind == "noteproperty":
+		members = []field{{c.textOf("name"), c.given["value"]}}
+	case kind == "scriptproperty" || kind == "scriptmethod":
+		f, ok := c.given["value"].(function)
+		if !ok || c.has("secondvalue") {
+			return lacking("Add-Member of a %s with these values", kind)
+		}
+		members = []field{{c.textOf("name"), scripted{kind: map[string]string{"scriptproperty": "ScriptProperty",
+			"scriptmethod": "ScriptMethod"}[kind], get: f}}}
+	case kind == "aliasproperty":
+		members = []field{{c.textOf("name"), scripted{kind: "AliasProperty", alias: c.textOf("value")}}}
+	default:
+		return lacking("Add-Member of the type %s", c.textOf("membertype"))
+	}
 	for _, v := range c.objects("inputobject") {
 		o, ok := v.(*object)
 		if !ok {
-			return lacking("Add-Member on %s", kindOf(v))
+			if !c.is("passthru") {
+				continue // the wrapper of a value is gone with the pipeline
+			}
+			if err := c.emit(withMembers(v, custom(members...))); err != nil {
+				return err
+			}
+			continue
 		}
-		switch {
-		case c.has("notepropertymembers"):
-			h, _ := c.given["notepropertymembers"].(*hashtable)
-			if h != nil {
-				for _, k := range h.keys {
-					value, _ := h.get(k)
-					o.set(text(k), value)
+		for _, f := range members {
+			if _, has := o.get(f.name); has && !c.is("force") {
+				e := broken("System.InvalidOperationException", "MemberAlreadyExists",
+					"Cannot add a member with the name \"%s\" because a member with "+
+						"that name already exists. To overwrite the member anyway, add the Force parameter to your command.", f.name)
+				e.target = o
+				if err := c.fault(e); err != nil {
+					return err
 				}
+				continue
 			}
-		case c.has("notepropertyname"):
-			o.set(c.textOf("notepropertyname"), c.given["notepropertyvalue"])
-		case strings.EqualFold(c.textOf("membertype"), "NoteProperty"), strings.EqualFold(c.textOf("membertype"), "ScriptMethod") && false:
-			o.set(c.textOf("name"), c.given["value"])
-		case c.given["membertype"] != nil && !c.has("value"):
-			if h, ok := c.given["membertype"].(*hashtable); ok {
-				for _, k := range h.keys {
-					value, _ := h.get(k)
-					o.set(text(k), value)
-				}
-				break
-			}
-			o.set(c.textOf("membertype"), c.given["name"])
-		default:
-			return lacking("Add-Member of the type %s", c.textOf("membertype"))
+			o.set(f.name, f.value)
 		}
 		if c.is("passthru") {
 			if err := c.emit(o); err != nil {
@@ -98,31 +131,131 @@ func addMember(c *call) error {
 	return nil
 }
 
+// withMembers returns a value with members of its own, as an object that reads as the value.
+func withMembers(v any, more *object) any {
+	if o, ok := v.(*object); ok {
+		copied := *o
+		copied.fields = append(append([]field(nil), o.fields...), more.fields...)
+		return &copied
+	}
+	return &object{kind: kindOf(v), closed: true, fields: append([]field{{"text", v}}, more.fields...), wraps: true}
+}
+
 func convertToCSV(c *call) error {
+	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), true)
+	if err != nil {
+		return err
+	}
+	return each(newArray(lines(text)...), c.emit)
+}
+
+// csvText returns objects as CSV: a line for the type, one for the names, one for each object.
+func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 	var b bytes.Buffer
-	for i, v := range c.objects("inputobject") {
+	var names []string
+	delimiter := ","
+	if c.has("delimiter") {
+		delimiter = c.textOf("delimiter")
+	}
+	for _, v := range values {
 		o, ok := v.(*object)
 		if !ok {
-			return lacking("ConvertTo-Csv of %s", kindOf(v))
-		}
-		var heads, cells []string
-		for _, f := range o.fields {
-			heads = append(heads, quoteCSV(f.name))
-			cells = append(cells, quoteCSV(text(f.value)))
-		}
-		delimiter := ","
-		if c.has("delimiter") {
-			delimiter = c.textOf("delimiter")
-		}
-		if i == 0 {
-			if !c.is("notypeinformation") {
-				b.WriteString("#TYPE " + o.kind + "\n")
+			o = custom()
+			for _, name := range propertyNames(v) {
+				if value, err := memberValue(v, name); err == nil {
+					o.set(name, value)
+				}
 			}
-			b.WriteString(strings.Join(heads, delimiter) + "\n")
 		}
-		b.WriteString(strings.Join(cells, delimiter) + "\n")
+		if names == nil {
+			names = []string{}
+			var quoted []string
+			for _, f := range o.fields {
+				names = append(names, f.name)
+				quoted = append(quoted, quoteCSV(f.name))
+			}
+			if heads {
+				if typed {
+					b.WriteString("#TYPE " + kindOf(v) + "\r\n")
+				}
+				b.WriteString(strings.Join(quoted, delimiter) + "\r\n")
+			}
+		}
+		cells := make([]string, len(names))
+		for i, name := range names {
+			value, err := c.property(o, name)
+			if err != nil {
+				return "", err
+			}
+			if value != nil {
+				cells[i] = quoteCSV(csvCell(value))
+			}
+		}
+		b.WriteString(strings.Join(cells, delimiter) + "\r\n")
+		if err := c.take(64 * len(cells)); err != nil {
+			return "", err
+		}
 	}
-	return each(newArray(lines(b.String())...), c.emit)
+	return b.String(), nil
+}
+
+// csvCell is a value in CSV: a list reads as its type.
+func csvCell(v any) string {
+	switch v := v.(type) {
+	case *array, []byte:
+		return kindOf(v)
+	case time.Time:
+		return v.Format("1/2/2006 3:04:05 PM")
+	}
+	return text(v)
+}
+
+func exportCSV(c *call) error {
+	name := c.textOf("path") + c.textOf("literalpath")
+	if name == "" {
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
+			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, "+
+				"and then try the command again.")
+	}
+	at := c.path(name)
+	there := c.m.Root.Exists(at)
+	if there && c.is("noclobber") && !c.is("append") {
+		return c.fault(broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", at))
+	}
+	if yes, err := c.should("Export-Csv", name); err != nil || !yes {
+		return err
+	}
+	adding := c.is("append") && there && !c.isEmpty(name)
+	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), !adding)
+	if err != nil {
+		return err
+	}
+	encoding, err := encodingOf(c.given["encoding"], "ascii")
+	if err != nil {
+		return err
+	}
+	return c.fault(c.writeFile(name, encode(text, encoding, !adding), c.is("append")))
+}
+
+func importCSV(c *call) error {
+	for _, name := range c.names() {
+		found := c.glob(name)
+		if len(found) == 0 && !c.isPattern(name) {
+			if err := c.fault(broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, at := range found {
+			text, err := c.readText(at)
+			if err != nil {
+				return err
+			}
+			if err := c.readCSV(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func quoteCSV(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
@@ -132,7 +265,12 @@ func convertFromCSV(c *call) error {
 	for _, v := range c.objects("inputobject") {
 		parts = append(parts, text(v))
 	}
-	rd := csv.NewReader(strings.NewReader(strings.Join(parts, "\n")))
+	return c.readCSV(strings.Join(parts, "\n"))
+}
+
+// readCSV emits an object for each line of a CSV.
+func (c *call) readCSV(text string) error {
+	rd := csv.NewReader(strings.NewReader(text))
 	rd.FieldsPerRecord, rd.LazyQuotes, rd.Comment = -1, true, '#'
 	if d := c.textOf("delimiter"); len(d) == 1 {
 		rd.Comma = rune(d[0])
@@ -239,10 +377,19 @@ func getRandom(c *call) error {
 	return c.emit(int64(low) + c.random(int64(high-low)))
 }
 
-func isNumber(v any) bool { _, ok := v.(int64); return ok }
+func isNumber(v any) bool { _, _, ok := wholeOf(v); return ok }
 
 func getDate(c *call) error {
 	t := c.now()
+	if !c.has("date") && c.piped {
+		for _, v := range c.input {
+			c.given["date"] = v
+			if err := getDate(&call{run: c.run, cmd: c.cmd, given: c.given, emit: c.emit, stage: c.stage, action: c.action}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if c.has("date") {
 		v, err := c.convert("datetime", c.given["date"])
 		if err != nil {
@@ -261,7 +408,7 @@ func getDate(c *call) error {
 		n[i] = v
 	}
 	if changed {
-		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), time.UTC)
+		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), localZone)
 	}
 	switch {
 	case c.has("format"):

@@ -1,31 +1,37 @@
 package powershell
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+)
 
 var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
 		each: func(c *call, v any) error { return c.emit(v) }},
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
-		run: writeHost, each: func(c *call, v any) error { return c.host6(text(v) + "\r\n") }},
+		run: writeHost, each: func(c *call, v any) error { c.given["object"] = v; return writeHostLine(c) }},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
-	{name: "Write-Warning", parameters: "Message:0", run: writeStream("WARNING: ", "warningpreference", 3)},
-	{name: "Write-Verbose", parameters: "Message:0", run: writeStream("VERBOSE: ", "verbosepreference", 4)},
-	{name: "Write-Debug", parameters: "Message:0", run: writeStream("DEBUG: ", "debugpreference", 5)},
+	{name: "Write-Warning", parameters: "Message|Msg:0", run: writeStream("warningpreference", 3)},
+	{name: "Write-Verbose", parameters: "Message|Msg:0", run: writeStream("verbosepreference", 4)},
+	{name: "Write-Debug", parameters: "Message|Msg:0", run: writeStream("debugpreference", 5)},
+	{name: "Write-Progress", parameters: "Activity:0~ Status:1~ Id:2~ PercentComplete~ SecondsRemaining~ CurrentOperation~ ParentId~ " +
+		"Completed?~ SourceId~", run: func(*call) error { return nil }},
 	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ " +
 		"CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
-	{name: "Out-Host", parameters: "Paging?", each: showEach, run: showEnd, start: showStart},
-	{name: "Out-Default", parameters: "", each: showEach, run: showEnd, start: showStart},
+	{name: "Out-Host", parameters: "Paging? InputObject:0", each: showEach, run: showEnd, start: showStart},
+	{name: "Out-Default", parameters: "InputObject:0", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-String", parameters: "Width~ Stream? InputObject", run: outString},
 	{name: "Out-File",
-		parameters: "FilePath|Path:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath",
-		run:        outFile},
-	{name: "Tee-Object", parameters: "FilePath|Path:0 Append? Variable LiteralPath", run: teeObject},
+		parameters: "FilePath|Path!:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath|PSPath!",
+		run:        outFile, should: true},
+	{name: "Tee-Object", parameters: "FilePath|Path!:0 Append? Variable LiteralPath|PSPath! InputObject", run: teeObject},
 	{name: "Format-Table",
-		parameters: "Property:0 AutoSize?~ Wrap?~ HideTableHeaders? GroupBy Expand~ InputObject Force?~",
+		parameters: "Property:0* AutoSize? Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
-	{name: "Format-List", parameters: "Property:0 Force?~ InputObject Expand~ GroupBy", run: formatList},
-	{name: "Format-Wide", parameters: "Property:0 AutoSize?~ Column~", run: func(*call) error { return lacking("Format-Wide") }},
+	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
+	{name: "Format-Wide", parameters: "Property:0 AutoSize? Column# InputObject GroupBy", run: formatWide},
 }
 
 // objects returns the objects of the pipeline, or the values of a parameter if it is set.
@@ -40,25 +46,23 @@ func writeOutput(c *call) error {
 	if c.piped && !c.has("inputobject") {
 		return nil
 	}
+	if !c.has("inputobject") {
+		return c.need("inputobject")
+	}
 	if c.is("noenumerate") {
 		return c.emit(c.given["inputobject"])
 	}
 	return each(c.given["inputobject"], c.emit)
 }
 
-// host6 writes to the console, which is stream 6.
-func (r *run) host6(s string) error {
-	if to := r.redirected[6]; to != nil {
-		return to(strings.TrimSuffix(s, "\r\n"))
-	}
-	r.print(r.session.Stdout, s)
-	return r.ctx.Err()
-}
-
 func writeHost(c *call) error {
-	if c.piped && !c.has("object") {
+	if c.piped {
 		return nil
 	}
+	return writeHostLine(c)
+}
+
+func writeHostLine(c *call) error {
 	separator := " "
 	if c.has("separator") {
 		separator = c.textOf("separator")
@@ -71,95 +75,136 @@ func writeHost(c *call) error {
 			}
 			continue
 		}
+		if h, ok := v.(*hashtable); ok {
+			for range h.keys {
+				parts = append(parts, "System.Collections.DictionaryEntry")
+			}
+			continue
+		}
 		s, err := c.text(v)
 		if err != nil {
 			return err
 		}
 		parts = append(parts, s)
 	}
-	line := strings.Join(parts, separator)
+	message := strings.Join(parts, separator)
+	line := message
 	if !c.is("nonewline") {
 		line += "\r\n"
 	}
 	if err := c.take(len(line)); err != nil {
 		return err
 	}
-	return c.host6(line)
+	c.keepOwn(6, message)
+	data := system("System.Management.Automation.HostInformationMessage", nil, "Message", message, "NoNewLine", c.is("nonewline"), "text",
+		message)
+	return c.inform(data, c.wanted("informationpreference") != "ignore", line)
 }
 
 func writeInformation(c *call) error {
-	if to := c.redirected[6]; to != nil {
-		return to(c.given["messagedata"])
+	data := c.given["messagedata"]
+	action := c.wanted("informationpreference")
+	if action == "stop" {
+		return broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
+			"variable \"InformationPreference\" or common parameter is set to Stop: %s", text(data))
 	}
-	if c.preference("informationpreference") == "continue" {
-		return c.host6(c.textOf("messagedata") + "\r\n")
+	if action == "ignore" {
+		return nil
 	}
-	return nil
+	c.keepOwn(6, data)
+	return c.inform(data, action == "continue", text(data)+"\r\n")
 }
 
-func writeStream(mark, preference string, stream int) func(*call) error {
+// wanted is the action of a preference, or of the common parameter for it.
+func (c *call) wanted(preference string) string {
+	if v, ok := c.common.preferences[preference]; ok {
+		return strings.ToLower(text(v))
+	}
+	return c.preference(preference)
+}
+
+// keepOwn puts a record into the cmdlet's own variable of a common parameter.
+func (c *call) keepOwn(stream int, v any) {
+	if a := c.common.kept[stream]; a != nil {
+		a.items = append(a.items, v)
+	}
+}
+
+func writeStream(preference string, stream int) func(*call) error {
 	return func(c *call) error {
-		for _, v := range append(c.input, list(c.given["message"])...) {
-			action := c.preference(preference)
-			if c.verbose == true && stream == 4 {
-				action = "continue"
+		messages := c.input
+		if c.has("message") {
+			messages = append(messages, c.given["message"])
+		}
+		for _, v := range messages {
+			action := c.wanted(preference)
+			if own, ok := c.common.preferences["verbosepreference"]; ok && stream == 4 {
+				action = strings.ToLower(text(own))
 			}
-			switch action {
-			case "silentlycontinue", "ignore":
-				continue
-			case "stop":
-				f := broken("ActionPreferenceStopException", "ActionPreferenceStop",
-					"The running command stopped because the preference variable is set to Stop: %s", text(v))
-				f.ends = true
-				return f
+			message := text(v)
+			if action != "silentlycontinue" && action != "ignore" {
+				c.keepOwn(stream, system(streamKinds[stream].kind, nil, "Message", message, "text", message))
 			}
-			if to := c.redirected[stream]; to != nil {
-				if err := to(text(v)); err != nil {
-					return err
-				}
-				continue
+			if err := c.note(stream, message, action); err != nil {
+				return err
 			}
-			c.print(c.session.Stdout, mark+text(v)+"\r\n")
 		}
 		return nil
 	}
 }
 
 // warn writes a warning of a cmdlet's own.
-func (c *call) warn(message string) error {
-	c.given["message"] = message
-	c.input = nil
-	return writeStream("WARNING: ", "warningpreference", 3)(c)
-}
+func (c *call) warn(message string) error { return c.note(3, message, c.wanted("warningpreference")) }
 
+// writeError is Write-Error: a message, an exception or a record becomes an error of the caller.
 func writeError(c *call) error {
-	messages := append(c.input, list(c.given["message"])...)
-	if v, ok := c.given["exception"].(exception); ok {
-		f := &failure{exception: v, id: v.kind, command: "Write-Error"}
-		if len(messages) > 0 {
-			f.exception.message = text(messages[0])
-		}
-		return c.fault(f)
+	messages := c.input
+	if c.has("message") {
+		messages = append(messages, c.given["message"])
 	}
+	caller := c.invoked()
 	if f, ok := c.given["errorrecord"].(*failure); ok {
 		copied := *f
-		copied.quiet = false
+		copied.quiet, copied.ends, copied.whole = false, false, true
+		copied.command = "Write-Error"
+		if !strings.Contains(copied.id, ",") {
+			copied.id += "," + caller
+		}
 		return c.fault(&copied)
 	}
+	if len(messages) == 0 && c.has("exception") {
+		messages = []any{nil}
+	}
 	for _, v := range messages {
-		if f, ok := v.(*failure); ok {
-			copied := *f
-			if err := c.fault(&copied); err != nil {
-				return err
-			}
-			continue
-		}
 		f := broken("Microsoft.PowerShell.Commands.WriteErrorException", "Microsoft.PowerShell.Commands.WriteErrorException", "%s", text(v))
+		switch e := c.given["exception"].(type) {
+		case exception:
+			f.exception, f.id = e, e.kind
+			if v != nil {
+				f.details = text(v)
+			}
+		case nil:
+			if old, ok := v.(*failure); ok {
+				f = old
+			}
+		default:
+			return lacking("-Exception of Write-Error with %s", kindOf(e))
+		}
 		if c.has("errorid") {
 			f.id = c.textOf("errorid")
 		}
-		f.command = c.invoked()
-		f.target = c.given["targetobject"]
+		if c.has("category") {
+			m, err := toEnumeration("management.automation.errorcategory", c.given["category"])
+			if err != nil {
+				return err
+			}
+			f.category = text(m)
+		}
+		f.command, f.target, f.whole = "Write-Error", c.given["targetobject"], true
+		if caller != "" && !strings.Contains(f.id, ",") {
+			f.id += "," + caller
+		}
+		f.invoked = caller
 		if err := c.fault(f); err != nil {
 			return err
 		}
@@ -167,12 +212,18 @@ func writeError(c *call) error {
 	return nil
 }
 
-// invoked returns the script or command that Write-Error speaks for.
+// invoked returns the function or the script that Write-Error speaks for.
 func (c *call) invoked() string {
-	if c.file != "" {
-		return c.file
+	if v := c.find("myinvocation").valueOr(); v != nil {
+		if o, ok := v.(*object); ok {
+			command, _ := o.get("MyCommand")
+			if o, ok := command.(*object); ok {
+				name, _ := o.get("Name")
+				return text(name)
+			}
+		}
 	}
-	return "Write-Error"
+	return base(c.file)
 }
 
 func showStart(c *call) error { c.state = &printer{r: c.run}; return nil }
@@ -184,6 +235,11 @@ func showEach(c *call, v any) error {
 
 func showEnd(c *call) error {
 	if p, ok := c.state.(*printer); ok {
+		if !c.piped && c.has("inputobject") {
+			if err := each(c.given["inputobject"], p.put); err != nil {
+				return err
+			}
+		}
 		p.flush()
 	}
 	return nil
@@ -228,6 +284,9 @@ func outFile(c *call) error {
 		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand",
 			"The file '%s' already exists.", c.path(name)))
 	}
+	if yes, err := c.should("Output to File", name); err != nil || !yes {
+		return err
+	}
 	s, err := c.printedText(c.objects("inputobject"))
 	if err != nil {
 		return err
@@ -249,6 +308,9 @@ func teeObject(c *call) error {
 		}
 		return each(newArray(c.input...), c.emit)
 	}
+	if len(c.input) == 0 {
+		return nil
+	}
 	s, err := c.printedText(c.input)
 	if err != nil {
 		return err
@@ -269,68 +331,166 @@ func (c *call) formatted(s string) error {
 }
 
 func formatTable(c *call) error {
-	if c.has("groupby") {
-		return lacking("-GroupBy of Format-Table")
-	}
-	rows, names, err := c.chosen(c.objects("inputobject"))
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	if rows == nil {
-		return nil
-	}
-	return c.formatted(asTable(rows, names, !c.is("hidetableheaders")))
+	return c.format(func(rows []*object, v view) string {
+		v.list, v.headless, v.wrapped = false, c.is("hidetableheaders"), c.is("wrap")
+		if c.is("autosize") {
+			v.fixed = map[string]int{}
+		}
+		return v.table(rows) + "\r\n"
+	})
 }
 
 func formatList(c *call) error {
-	if c.has("groupby") {
-		return lacking("-GroupBy of Format-List")
-	}
-	rows, names, err := c.chosen(c.objects("inputobject"))
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	return c.formatted(asList(rows, names))
+	return c.format(func(rows []*object, v view) string { return asList(rows, v.names) })
 }
 
-// chosen returns the rows and the names of columns of a format.
-func (c *call) chosen(values []any) ([]*object, []string, error) {
+// formatWide shows one property of each object, in columns.
+func formatWide(c *call) error {
+	if c.is("autosize") {
+		return lacking("-AutoSize of Format-Wide")
+	}
+	columns, err := c.integerOf("column", 2)
+	if err != nil {
+		return err
+	}
+	return c.format(func(rows []*object, v view) string {
+		var b strings.Builder
+		b.WriteString("\r\n")
+		width := (lineWidth + 1) / max(columns, 1)
+		for i, o := range rows {
+			value := any(nil)
+			if len(o.fields) > 0 {
+				value = o.fields[0].value
+			}
+			if name, ok := o.get("Name"); ok && !c.has("property") {
+				value = name
+			}
+			cell := cut(cellText(value), width-1)
+			if (i+1)%columns == 0 || i == len(rows)-1 {
+				b.WriteString(cell + "\r\n")
+			} else {
+				b.WriteString(cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell)))
+			}
+		}
+		return b.String() + "\r\n"
+	})
+}
+
+// format renders the objects by their kinds, and by -GroupBy. What is no object is shown as text.
+func (c *call) format(render func([]*object, view) string) error {
 	var rows []*object
-	for _, v := range values {
-		if !c.has("property") {
-			o, ok := v.(*object)
-			if !ok {
-				s, err := c.printedText([]any{v})
-				if err != nil {
-					return nil, nil, err
-				}
-				if err := c.formatted(s); err != nil {
-					return nil, nil, err
-				}
-				continue
+	var shown view
+	group, grouped := "", c.has("groupby")
+	flush := func() error {
+		if len(rows) == 0 {
+			return nil
+		}
+		list := rows
+		rows = nil
+		return c.formatted(render(list, shown))
+	}
+	for _, v := range c.objects("inputobject") {
+		if err := c.take(64); err != nil {
+			return err
+		}
+		if grouped {
+			name, value, err := c.groupOf(v)
+			if err != nil {
+				return err
 			}
-			if o.closed && o.shown == nil {
-				return nil, nil, lacking("the display of %s; choose properties", o.kind)
+			if label := "   " + name + ": " + text(value); label != group {
+				if err := flush(); err != nil {
+					return err
+				}
+				group = label
+				if err := c.formatted("\r\n" + label + "\r\n"); err != nil {
+					return err
+				}
 			}
-			rows = append(rows, o)
+		}
+		own, next := displayed(v)
+		if c.has("property") && v != nil {
+			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
+				if s, ok := v.(string); ok {
+					v = custom(field{"Length", int64(len([]rune(s)))})
+				}
+			}
+			o, err := c.pick(v, list(c.given["property"]))
+			if err != nil {
+				return err
+			}
+			if strings.EqualFold(c.cmd.name, "Format-List") {
+				o = c.present(o, v)
+			}
+			own, next = []*object{o}, view{kind: "chosen"}
+			for _, f := range o.fields {
+				next.names = append(next.names, f.name)
+			}
+		} else if o, ok := v.(*object); ok && own != nil && o.closed && o.shown == nil {
+			return lacking("the display of %s; choose properties", o.kind)
+		}
+		if own == nil {
+			if err := flush(); err != nil {
+				return err
+			}
+			s, err := c.printedText([]any{v})
+			if err != nil {
+				return err
+			}
+			if err := c.formatted(s); err != nil {
+				return err
+			}
 			continue
 		}
-		o, err := c.pick(v, list(c.given["property"]))
-		if err != nil {
-			return nil, nil, err
+		if len(rows) > 0 && shown.kind != next.kind {
+			if err := flush(); err != nil {
+				return err
+			}
 		}
-		rows = append(rows, o)
+		if len(rows) == 0 {
+			shown = next
+		}
+		rows = append(rows, own...)
 	}
-	if len(rows) == 0 {
-		return nil, nil, nil
+	return flush()
+}
+
+// isScalar reports values without properties to show.
+func isScalar(v any) bool {
+	rows, _ := displayed(v)
+	return rows == nil
+}
+
+// present drops chosen properties that an object does not have.
+func (c *call) present(o *object, of any) *object {
+	source, ok := of.(*object)
+	if !ok {
+		return o
 	}
-	names := rows[0].shown
-	if names == nil {
-		for _, f := range rows[0].fields {
-			names = append(names, f.name)
+	out := custom()
+	for _, f := range o.fields {
+		if _, has := source.get(f.name); has || f.value != nil {
+			out.fields = append(out.fields, f)
 		}
 	}
-	return rows, names, nil
+	if len(out.fields) == 0 {
+		return o
+	}
+	return out
+}
+
+// groupOf returns the name and the value of -GroupBy for an object.
+func (c *call) groupOf(v any) (string, any, error) {
+	by := c.given["groupby"]
+	if h, ok := by.(*hashtable); ok {
+		return c.computed(h, v)
+	}
+	if f, ok := by.(function); ok {
+		value, err := c.apply(f, v)
+		return strings.TrimSpace(f.text), value, err
+	}
+	value, err := c.property(v, text(by))
+	return text(by), value, err
 }
 
 // pick makes an object of some properties: names, patterns, or computed ones.
@@ -355,12 +515,27 @@ func (r *run) pick(v any, names []any) (*object, error) {
 		}
 		name := text(n)
 		o, isObject := v.(*object)
+		if _, isHash := v.(*hashtable); !isObject && !isHash && strings.ContainsAny(name, "*?") {
+			o, isObject = custom(), v != nil
+			for _, own := range propertyNames(v) {
+				if value, err := memberValue(v, own); err == nil {
+					o.set(own, value)
+				}
+			}
+		}
 		if isObject && strings.ContainsAny(name, "*?") {
 			for _, f := range o.fields {
 				if yes, err := like(f.name, name, false); err != nil {
 					return nil, err
 				} else if yes {
-					out.fields = append(out.fields, f)
+					if s, ok := f.value.(scripted); ok {
+						value, err := r.scriptedValue(o, s)
+						if err != nil {
+							return nil, err
+						}
+						f.value = value
+					}
+					out.set(f.name, f.value)
 				}
 			}
 			continue
@@ -383,7 +558,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 
 // computed is @{Name=...; Expression={...}}.
 func (r *run) computed(h *hashtable, v any) (string, any, error) {
-	name, expression := "", any(nil)
+	name, form, align, expression := "", "", "", any(nil)
 	for _, k := range h.keys {
 		value, _ := h.get(k)
 		switch low := strings.ToLower(text(k)); {
@@ -391,23 +566,47 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			name = text(value)
 		case strings.HasPrefix("expression", low):
 			expression = value
-		case low == "width" || low == "align" || low == "alignment" || low == "formatstring":
+		case strings.HasPrefix("formatstring", low):
+			form = text(value)
+		case strings.HasPrefix("alignment", low):
+			align = strings.ToLower(text(value))
+		case low == "width":
+			return "", nil, lacking("the width of a computed column")
 		default:
 			return "", nil, lacking("the key %s of a computed property", low)
 		}
 	}
+	var value any
+	var err error
 	if f, ok := expression.(function); ok {
-		value, err := r.apply(f, v)
-		if name == "" {
-			name = strings.TrimSpace(f.text)
+		value, err = r.apply(f, v)
+		name = cmp.Or(name, strings.TrimSpace(f.text))
+	} else {
+		value, err = r.property(v, text(expression))
+		name = cmp.Or(name, text(expression))
+	}
+	if err != nil {
+		if failed(err) == nil || r.strictness() > 0 {
+			return name, nil, err
 		}
-		return name, value, err
+		r.remember(failed(err))
+		value = nil // an expression that fails is null
 	}
-	value, err := r.property(v, text(expression))
-	if name == "" {
-		name = text(expression)
+	if form != "" || align != "" {
+		right := isRight(value)
+		if form != "" {
+			if strings.Contains(form, "{") {
+				value, err = r.composite(form, []any{value})
+			} else {
+				value, err = r.formatOne(value, form)
+			}
+			if err != nil {
+				return name, nil, err
+			}
+		}
+		value = formattedCell{cellText(value), right && align == "" || align == "right"}
 	}
-	return name, value, err
+	return name, value, nil
 }
 
 // apply returns the output of a script block for one item.

@@ -14,12 +14,12 @@ var pathCmdlets = []cmdlet{
 	{name: "Set-Location", parameters: "Path:0 LiteralPath PassThru?", run: setLocation},
 	{name: "Push-Location", parameters: "Path:0 LiteralPath PassThru?", run: pushLocation},
 	{name: "Pop-Location", parameters: "PassThru?", run: popLocation},
-	{name: "Join-Path", parameters: "Path:0 ChildPath:1 Resolve?", run: joinPath},
+	{name: "Join-Path", parameters: "Path!:0 ChildPath:1 Resolve?", run: joinPath},
 	{name: "Split-Path",
-		parameters: "Path:0 LiteralPath Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Extension? LeafBase?",
+		parameters: "Path!:0 LiteralPath|PSPath! Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Resolve? Extension? LeafBase?",
 		run:        splitPath},
-	{name: "Resolve-Path", parameters: "Path:0 LiteralPath Relative?", run: resolvePath},
-	{name: "Convert-Path", parameters: "Path:0 LiteralPath", run: convertPath},
+	{name: "Resolve-Path", parameters: "Path!:0 LiteralPath|PSPath! Relative?", run: resolvePath},
+	{name: "Convert-Path", parameters: "Path!:0 LiteralPath|PSPath!", run: convertPath},
 	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type", run: testPath},
 }
 
@@ -63,7 +63,7 @@ func drive(name string) (provider, rest string) {
 func notFound(name string) *failure {
 	f := broken("ItemNotFoundException", "PathNotFound", "Cannot find path '%s' because it does not exist.", name)
 	f.target = name
-	return f
+	return f.with("ItemName", name)
 }
 
 // diskError words an error of the guest's disk.
@@ -239,14 +239,18 @@ func (c *call) there(name string) (bool, error) {
 		_, ok := c.m.Registry().Key(rest)
 		return ok, nil
 	case "env":
-		_, ok := c.env(rest)
-		return ok, nil
+		for k := range c.session.Env {
+			if yes, err := like(k, rest, false); err == nil && yes {
+				return true, nil
+			}
+		}
+		return false, nil
 	case "function":
 		_, ok := c.function(strings.ToLower(rest))
 		return ok, nil
 	case "variable":
-		_, ok := c.lookup(strings.ToLower(rest))
-		return ok, nil
+		names, _, err := c.variables(rest, nil)
+		return len(names) > 0, err
 	case "":
 	default:
 		return false, lacking("the drive %s:", provider)

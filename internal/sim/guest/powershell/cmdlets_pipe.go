@@ -11,7 +11,7 @@ var pipeCmdlets = []cmdlet{
 	{name: "Where-Object", parameters: "FilterScript|Property:0 Value:1 EQ|IEQ? NE|INE? GT? GE? LT? LE? " +
 		"Like|ILike? NotLike? Match|IMatch? NotMatch? Contains? NotContains? In? NotIn? CEQ? CNE? CMatch? " +
 		"CLike? Is? InputObject", each: whereEach},
-	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First Last Skip SkipLast Unique? " +
+	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
 	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
 	{name: "Group-Object", parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
@@ -279,7 +279,10 @@ func (c *call) distinct(values []any) ([]any, error) {
 	seen := map[string]bool{}
 	var out []any
 	for _, v := range values {
-		key := text(v)
+		key := kindOf(v) + " " + text(v)
+		if o, ok := v.(*object); ok {
+			key = objectText(&object{kind: customKind, fields: o.fields}, 0)
+		}
 		if c.has("property") {
 			o, err := c.pick(v, list(c.given["property"]))
 			if err != nil {
@@ -298,8 +301,6 @@ func (c *call) distinct(values []any) ([]any, error) {
 // selected passes a value, its properties or one of them on.
 func (c *call) selected(v any) error {
 	switch {
-	case c.has("excludeproperty"):
-		return lacking("-ExcludeProperty of Select-Object")
 	case c.has("expandproperty"):
 		name := c.textOf("expandproperty")
 		o, isObject := v.(*object)
@@ -314,11 +315,25 @@ func (c *call) selected(v any) error {
 		if err != nil {
 			return err
 		}
-		return each(got, c.emit)
-	case c.has("property"):
-		o, err := c.pick(v, list(c.given["property"]))
+		if !c.has("property") {
+			return each(got, c.emit)
+		}
+		more, err := c.pick(v, list(c.given["property"]))
 		if err != nil {
 			return err
+		}
+		return each(got, func(item any) error { return c.emit(withMembers(item, more)) })
+	case c.has("property") || c.has("excludeproperty"):
+		names := list(c.given["property"])
+		if !c.has("property") {
+			names = []any{"*"}
+		}
+		o, err := c.pick(v, names)
+		if err != nil {
+			return err
+		}
+		for _, pattern := range c.textsOf("excludeproperty") {
+			o.fields = slices.DeleteFunc(o.fields, func(f field) bool { yes, err := like(f.name, pattern, false); return err == nil && yes })
 		}
 		return c.emit(o)
 	}
@@ -361,7 +376,7 @@ func (r *run) keyOf(v, by any) (any, error) {
 }
 
 func sortObject(c *call) error {
-	values := slices.Clone(c.objects("inputobject"))
+	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
 	keys := c.sortKeys()
 	computed := make([][]any, len(values))
 	at := make([]int, len(values))
@@ -416,7 +431,7 @@ func (c *call) rank(x, y any, failure *error) int {
 	_, textY := y.(string)
 	if textX || textY || numX != numY {
 		if _, isTime := x.(time_); !isTime {
-			return strings.Compare(strings.ToLower(text(x)), strings.ToLower(text(y)))
+			return collate(text(x), text(y), c.is("casesensitive"))
 		}
 	}
 	n, err := c.order(x, y, false)

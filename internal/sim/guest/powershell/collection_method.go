@@ -1,11 +1,22 @@
 package powershell
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
+// addMonths keeps the day within its month, as .NET does.
+func addMonths(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
+}
+
 func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
+	if low == "compareto" && len(args) == 1 {
+		o, err := toTime(args[0])
+		return int64(t.Compare(o)), err
+	}
 	if low == "subtract" || low == "add" {
 		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
 	}
@@ -17,17 +28,31 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
 	}
+	if low == "touniversaltime" && len(args) == 0 {
+		return t.In(utcZone), nil // the machine's zone is UTC
+	}
+	if low == "tolocaltime" && len(args) == 0 {
+		return t.In(localZone), nil
+	}
 	n, err := r.number(args, 0)
 	if err != nil {
 		return nil, err
 	}
 	switch low {
 	case "addmonths":
-		return t.AddDate(0, n, 0), nil
+		return addMonths(t, n), nil
 	case "addyears":
-		return t.AddDate(n, 0, 0), nil
-	case "touniversaltime", "tolocaltime":
-		return t, nil // the machine's zone is UTC
+		return addMonths(t, 12*n), nil
+	case "addticks":
+		return t.Add(time.Duration(n) * 100), nil
+	case "toshorttimestring":
+		return t.Format("3:04 PM"), nil
+	case "tolongdatestring":
+		return t.Format("Monday, January 2, 2006"), nil
+	case "tolongtimestring":
+		return t.Format("3:04:05 PM"), nil
+	case "isdaylightsavingtime":
+		return false, nil
 	case "toshortdatestring":
 		return t.Format("1/2/2006"), nil
 	case "tofiletime", "tofiletimeutc":
@@ -36,45 +61,109 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(t, name)
 }
 
+// growing reports lists that can grow.
+func growing(a *array) bool {
+	return strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") || strings.Contains(a.kind, "Stack") ||
+		strings.Contains(a.kind, "HashSet")
+}
+
+// addTo puts a value into a list, as one of the list's type. It reports whether a set took it.
+func (r *run) addTo(a *array, v any) (bool, error) {
+	if a.item != "" && a.item != "object" && a.item != "psobject" {
+		converted, err := r.convert(a.item, v)
+		if f := failed(err); f != nil {
+			return false, broken("MethodException", "MethodArgumentConversionInvalidCastArgument",
+				"Cannot convert argument \"item\", with value: \"%s\", for \"Add\" to type \"%s\": \"%s\"", text(v), typeName(a.item),
+				f.exception.message)
+		} else if err != nil {
+			return false, err
+		}
+		v = converted
+	}
+	if strings.Contains(a.kind, "HashSet") && indexIn(a, v) >= 0 {
+		return false, nil
+	}
+	a.items = append(a.items, v)
+	return true, r.take(16)
+}
+
+func indexIn(a *array, v any) int {
+	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, true) && kindOf(item) == kindOf(v) })
+}
+
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
-	growing := strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue")
-	fixed := func() (any, error) {
-		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
+	if a.owner != nil {
+		return r.propertiesCall(a, name, low, args)
 	}
 	switch low {
 	case "contains":
-		for _, item := range a.items {
-			if equal(item, first2(args), true) {
-				return true, nil
-			}
-		}
-		return false, nil
+		return indexIn(a, first2(args)) >= 0, nil
 	case "indexof":
-		for i, item := range a.items {
-			if equal(item, first2(args), true) {
+		return int64(indexIn(a, first2(args))), nil
+	case "lastindexof":
+		for i := len(a.items) - 1; i >= 0; i-- {
+			if equal(a.items[i], first2(args), true) {
 				return int64(i), nil
 			}
 		}
 		return int64(-1), nil
 	case "getenumerator":
 		return a, nil
-	case "clone", "toarray":
-		return newArray(append([]any(nil), a.items...)...), nil
+	case "clone":
+		copied := *a
+		copied.items = append([]any(nil), a.items...)
+		return &copied, nil
+	case "toarray":
+		out := newArray(append([]any(nil), a.items...)...)
+		if a.item != "" {
+			out.kind = typeName(a.item) + "[]"
+		}
+		return out, nil
 	case "getvalue":
 		v, _, err := r.item(a, first2(args))
 		return v, err
-	case "foreach", "where":
-		return r.eachCall(a, low, args)
-	case "add", "addrange", "remove", "removeat", "insert", "clear", "reverse", "sort", "enqueue":
-		if !growing {
-			return fixed()
+	case "setvalue":
+		i, err := r.number(args, 1)
+		if err == nil && i >= 0 && i < len(a.items) {
+			a.items[i] = args[0]
+			return void{}, nil
 		}
-		return r.change(a, low, args)
-	case "join":
-		return nil, r.noMethod(a, name)
+		return nil, outOfRange()
+	case "getlength":
+		return int64(len(a.items)), nil
+	case "getupperbound":
+		return int64(len(a.items) - 1), nil
+	case "getlowerbound":
+		return int64(0), nil
+	case "foreach", "where":
+		if _, block := first2(args).(function); block || low == "where" || !strings.Contains(a.kind, "List`1") {
+			return r.eachCall(a, low, args)
+		}
+	case "equals":
+		return first2(args) == any(a), nil
+	case "copyto":
+		if to, ok := first2(args).(*array); ok {
+			i, err := r.number(args, 1)
+			if err != nil || i < 0 || i+len(a.items) > len(to.items) {
+				return nil, broken("System.ArgumentException", "ArgumentException", "Destination array was not long enough.")
+			}
+			copy(to.items[i:], a.items)
+			return void{}, nil
+		}
+	}
+	if growing(a) {
+		if v, ok, err := r.change(a, low, args); ok || err != nil {
+			return v, err
+		}
+	} else if low == "add" || low == "remove" || low == "insert" || low == "removeat" || low == "clear" {
+		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
 	}
 	// A method of each item.
 	var out []any
+	if len(a.items) == 0 {
+		return nil, broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method "+
+			"named '%s'.", kindOf(a), name)
+	}
 	for _, item := range a.items {
 		v, err := r.call(item, name, args)
 		if err != nil {
@@ -87,75 +176,288 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	return single(out), nil
 }
 
-func (r *run) eachCall(a *array, low string, args []any) (any, error) {
-	f, ok := first2(args).(function)
-	if !ok || len(args) > 1 {
-		return nil, lacking("%s of lists with these arguments", low)
+// propertiesCall is a method of PSObject.Properties.
+func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error) {
+	switch low {
+	case "remove":
+		a.owner.remove(at(args, 0))
+		a.items = slices.DeleteFunc(a.items, func(p any) bool {
+			o, _ := p.(*object)
+			n, _ := o.get("Name")
+			return strings.EqualFold(text(n), at(args, 0))
+		})
+		return void{}, nil
+	case "add":
+		o, ok := first2(args).(*object)
+		if !ok {
+			return nil, lacking("Properties.Add() of %s", kindOf(first2(args)))
+		}
+		n, _ := o.get("Name")
+		v, _ := o.get("Value")
+		a.owner.set(text(n), v)
+		a.items = append(a.items, o)
+		return void{}, nil
+	case "item":
+		v, _, err := r.item(a, first2(args))
+		return v, err
+	case "match":
+		out := newArray()
+		for _, p := range a.items {
+			o, _ := p.(*object)
+			n, _ := o.get("Name")
+			if yes, err := like(text(n), at(args, 0), false); err != nil {
+				return nil, err
+			} else if yes {
+				out.items = append(out.items, p)
+			}
+		}
+		return out, nil
+	case "getenumerator":
+		return newArray(a.items...), nil
 	}
+	return nil, r.noMethod(a, name)
+}
+
+// eachCall is ForEach and Where of lists (about_Arrays).
+func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	out := newArray()
-	for _, item := range a.items {
-		given, err := r.gather(func(to sink) error { return r.item1(f, item, to) })
+	out.kind = "System.Collections.ObjectModel.Collection`1"
+	f, ok := first2(args).(function)
+	if low == "foreach" {
+		for _, item := range a.items {
+			var given []any
+			var err error
+			switch by := first2(args).(type) {
+			case function:
+				given, err = r.gather(func(to sink) error { return r.item1(by, item, to) })
+			case typeValue:
+				v, failure := r.convert(by.name, item)
+				given, err = []any{v}, failure
+			case string:
+				v, failure := r.memberOrMethod(item, by, args[1:])
+				given, err = list(v), failure
+			default:
+				return nil, lacking("ForEach of lists with these arguments")
+			}
+			if err != nil {
+				return nil, err
+			}
+			out.items = append(out.items, given...)
+		}
+		return out, nil
+	}
+	if !ok {
+		return nil, lacking("Where of lists without a script block")
+	}
+	mode, most := strings.ToLower(at(args, 1)), 0
+	if len(args) > 2 {
+		n, err := r.number(args, 2)
 		if err != nil {
 			return nil, err
 		}
-		if low == "foreach" {
-			out.items = append(out.items, given...)
-		} else if truth(single(given)) {
-			out.items = append(out.items, item)
+		most = n
+	}
+	rest, met := newArray(), false
+	for i, item := range a.items {
+		yes, err := r.apply(f, item)
+		if err != nil {
+			return nil, err
 		}
+		switch mode {
+		case "", "default", "first", "last", "split", "0":
+			if truth(yes) {
+				out.items = append(out.items, item)
+			} else {
+				rest.items = append(rest.items, item)
+			}
+		case "skipuntil":
+			if met = met || truth(yes); met {
+				out.items = append(out.items, item)
+			}
+		case "until":
+			if truth(yes) {
+				return out, nil
+			}
+			out.items = append(out.items, item)
+		default:
+			return nil, lacking("Where of lists by %s", mode)
+		}
+		if n := max(most, 1); mode == "first" && len(out.items) >= n || most > 0 && mode == "" && len(out.items) >= most {
+			_ = i
+			break
+		}
+	}
+	switch {
+	case mode == "last":
+		out.items = out.items[max(len(out.items)-max(most, 1), 0):]
+	case mode == "first":
+		out.items = out.items[:min(max(most, 1), len(out.items))]
+	case mode == "split":
+		return newArray(out, rest), nil
 	}
 	return out, nil
 }
 
-// change alters a list that can grow.
-func (r *run) change(a *array, low string, args []any) (any, error) {
+// memberOrMethod reads a property, or calls a method of that name.
+func (r *run) memberOrMethod(v any, name string, args []any) (any, error) {
+	if o, ok := v.(*object); ok && len(args) == 0 {
+		if got, has := o.get(name); has {
+			return got, nil
+		}
+	}
+	if len(args) == 0 {
+		if got, err := r.property(v, name); err == nil && got != nil {
+			return got, nil
+		}
+	}
+	return r.call(v, name, args)
+}
+
+// change alters a list that can grow; ok is false where the list has no such method.
+func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	if len(a.items) >= maxItems {
-		return nil, &LimitError{"makes a list of more than a million items"}
+		return nil, true, &LimitError{"makes a list of more than a million items"}
 	}
 	if err := r.take(16); err != nil {
-		return nil, err
+		return nil, true, err
 	}
-	i, err := int(0), error(nil)
-	if low == "removeat" || low == "insert" {
-		if i, err = r.number(args, 0); err != nil {
-			return nil, err
+	at, err := 0, error(nil)
+	if low == "removeat" || low == "insert" || low == "insertrange" || low == "getrange" || low == "removerange" {
+		if at, err = r.number(args, 0); err != nil {
+			return nil, true, err
 		}
-		if i < 0 || i > len(a.items) || low == "removeat" && i == len(a.items) {
-			return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
-				"Index was out of range. Must be non-negative and less than the size of the collection.")
+		if at < 0 || at > len(a.items) || low == "removeat" && at == len(a.items) {
+			return nil, true, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+				"Index was out of range. Must be non-negative and less than the size of the collection.\r\nParameter name: index")
 		}
+	}
+	block, _ := first2(args).(function)
+	holds := func(v any) (bool, error) {
+		given, err := r.gather(func(to sink) error {
+			return r.callFunction(block, []argumentValue{{value: v, has: true}}, nil, to)
+		})
+		return truth(single(given)), err
 	}
 	switch low {
-	case "add":
-		a.items = append(a.items, first2(args))
-		if strings.Contains(a.kind, "ArrayList") {
-			return int64(len(a.items) - 1), nil
+	case "add", "enqueue", "push":
+		took, err := r.addTo(a, first2(args))
+		switch {
+		case err != nil:
+			return nil, true, err
+		case strings.Contains(a.kind, "HashSet"):
+			return took, true, nil
+		case strings.Contains(a.kind, "ArrayList"):
+			return int64(len(a.items) - 1), true, nil
 		}
-	case "addrange":
-		a.items = append(a.items, list(first2(args))...)
-	case "remove":
-		for i, item := range a.items {
-			if equal(item, first2(args), true) {
-				a.items = append(a.items[:i:i], a.items[i+1:]...)
-				break
+	case "addrange", "unionwith":
+		for _, item := range list(first2(args)) {
+			if _, err := r.addTo(a, item); err != nil {
+				return nil, true, err
 			}
 		}
+	case "remove":
+		i := indexIn(a, first2(args))
+		if i >= 0 {
+			a.items = append(a.items[:i:i], a.items[i+1:]...)
+		}
+		if !strings.Contains(a.kind, "ArrayList") {
+			return i >= 0, true, nil
+		}
 	case "removeat":
-		a.items = append(a.items[:i:i], a.items[i+1:]...)
+		a.items = append(a.items[:at:at], a.items[at+1:]...)
 	case "insert":
 		if len(args) > 1 {
-			a.items = append(a.items[:i:i], append([]any{args[1]}, a.items[i:]...)...)
+			a.items = append(a.items[:at:at], append([]any{args[1]}, a.items[at:]...)...)
 		}
+	case "insertrange":
+		if len(args) > 1 {
+			a.items = append(a.items[:at:at], append(append([]any{}, list(args[1])...), a.items[at:]...)...)
+		}
+	case "getrange", "removerange":
+		n, err := r.number(args, 1)
+		if err != nil {
+			return nil, true, err
+		}
+		if n < 0 || at+n > len(a.items) {
+			return nil, true, broken("System.ArgumentException", "ArgumentException",
+				"Offset and length were out of bounds for the array or count is greater than the number of elements from index to the end "+
+					"of the source collection.")
+		}
+		if low == "getrange" {
+			copied := *a
+			copied.items = append([]any(nil), a.items[at:at+n]...)
+			return &copied, true, nil
+		}
+		a.items = append(a.items[:at:at], a.items[at+n:]...)
 	case "clear":
 		a.items = nil
 	case "reverse":
-		for i, j := 0, len(a.items)-1; i < j; i, j = i+1, j-1 {
-			a.items[i], a.items[j] = a.items[j], a.items[i]
+		slices.Reverse(a.items)
+	case "sort":
+		if len(args) > 0 {
+			return nil, true, lacking("Sort of lists with a comparer")
 		}
+		return void{}, true, r.sortItems(a)
+	case "dequeue", "peek", "pop":
+		if len(a.items) == 0 {
+			return nil, true, broken("System.InvalidOperationException", "InvalidOperationException", "%s",
+				map[bool]string{true: "Stack empty.", false: "Queue empty."}[strings.Contains(a.kind, "Stack")])
+		}
+		i := 0
+		if strings.Contains(a.kind, "Stack") {
+			i = len(a.items) - 1
+		}
+		v := a.items[i]
+		if low != "peek" {
+			a.items = append(a.items[:i:i], a.items[i+1:]...)
+		}
+		return v, true, nil
+	case "exists", "find", "findall", "removeall", "findindex", "trueforall":
+		if block.body == nil {
+			return nil, false, nil
+		}
+		out := newArray()
+		out.kind, out.item = a.kind, a.item
+		kept := []any{}
+		for i, item := range a.items {
+			yes, err := holds(item)
+			if err != nil {
+				return nil, true, err
+			}
+			switch {
+			case low == "trueforall" && !yes:
+				return false, true, nil
+			case !yes:
+				kept = append(kept, item)
+				continue
+			case low == "exists":
+				return true, true, nil
+			case low == "find":
+				return item, true, nil
+			case low == "findindex":
+				return int64(i), true, nil
+			}
+			out.items = append(out.items, item)
+		}
+		switch low {
+		case "exists":
+			return false, true, nil
+		case "trueforall":
+			return true, true, nil
+		case "find":
+			return nil, true, nil
+		case "findindex":
+			return int64(-1), true, nil
+		case "removeall":
+			a.items = kept
+			return int64(len(out.items)), true, nil
+		}
+		return out, true, nil
+	case "trimexcess", "trimtosize":
 	default:
-		return nil, lacking("the method %s of lists", low)
+		return nil, false, nil
 	}
-	return void{}, nil
+	return void{}, true, nil
 }
 
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
@@ -182,16 +484,62 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		h.set(args[0], args[1])
 		return void{}, r.take(32)
 	case "remove":
+		_, had := h.get(first2(args))
 		h.remove(first2(args))
+		if h.kind != "" {
+			return had, nil
+		}
 		return void{}, nil
 	case "clear":
 		h.keys, h.values = nil, map[string]any{}
 		return void{}, nil
 	case "clone":
-		v, err := r.tables("+", h, newHash())
-		return v, err
+		copied := newHash()
+		copied.ordered, copied.exact, copied.kind = h.ordered, h.exact, h.kind
+		for _, k := range h.keys {
+			v, _ := h.get(k)
+			copied.set(k, v)
+		}
+		return copied, r.take(32 * len(h.keys))
+	case "insert":
+		i, err := r.number(args, 0)
+		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
+			break
+		}
+		if _, twice := h.get(args[1]); twice {
+			return nil, broken("System.ArgumentException", "ArgumentException",
+				"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'",
+				text(args[1]), text(args[1]))
+		}
+		h.set(args[1], args[2])
+		h.keys = append(h.keys[:i:i], append([]any{args[1]}, h.keys[i:len(h.keys)-1]...)...)
+		return void{}, nil
+	case "removeat":
+		i, err := r.number(args, 0)
+		if err != nil || !h.ordered || i < 0 || i >= len(h.keys) {
+			break
+		}
+		h.remove(h.keys[i])
+		return void{}, nil
+	case "trygetvalue":
+		to, isRef := first2(args[min(1, len(args)):]).(*reference)
+		if !isRef {
+			break
+		}
+		v, has := h.get(args[0])
+		to.put(v)
+		return has, nil
+	case "item", "get_item":
+		v, _ := h.get(first2(args))
+		return v, nil
+	case "set_item":
+		if len(args) == 2 {
+			h.set(args[0], args[1])
+			return void{}, nil
+		}
 	case "getenumerator":
 		out := newArray()
+		out.of = h
 		for _, k := range h.keys {
 			v, _ := h.get(k)
 			out.items = append(out.items, system("System.Collections.DictionaryEntry", []string{"Name", "Value"},

@@ -1,8 +1,9 @@
 package powershell
 
 import (
-	"fmt"
+	"encoding/hex"
 	"math"
+	"math/big"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -37,8 +38,15 @@ var typeNames = map[string]string{
 	"securestring":                       "System.Security.SecureString",
 	"security.securestring":              "System.Security.SecureString",
 	"net.servicepointmanager":            "System.Net.ServicePointManager", "valuetype": "System.ValueType",
-	"text.stringbuilder": "System.Text.StringBuilder",
-	"console":            "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
+	"enum": "System.Enum", "cultureinfo": "System.Globalization.CultureInfo", "globalization.cultureinfo": "System.Globalization.CultureInfo",
+	"datetimeoffset": "System.DateTimeOffset", "dbnull": "System.DBNull", "intptr": "System.IntPtr",
+	"psnoteproperty": "System.Management.Automation.PSNoteProperty",
+	"icomparable":    "System.IComparable", "idisposable": "System.IDisposable", "collections.icollection": "System.Collections.ICollection",
+	"security.cryptography.sha256": "System.Security.Cryptography.SHA256", "security.cryptography.md5": "System.Security.Cryptography.MD5",
+	"security.cryptography.sha1": "System.Security.Cryptography.SHA1", "bitconverter": "System.BitConverter",
+	"text.stringbuilder": "System.Text.StringBuilder", "ref": "System.Management.Automation.PSReference",
+	"uint": "System.UInt32", "ulong": "System.UInt64", "ushort": "System.UInt16", "short": "System.Int16", "sbyte": "System.SByte",
+	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
 	"diagnostics.stopwatch":   "System.Diagnostics.Stopwatch",
 	"collections.idictionary": "System.Collections.IDictionary",
 	"io.fileinfo":             kindFile, "io.directoryinfo": kindDirectory,
@@ -59,13 +67,41 @@ func typeName(name string) string {
 	if full, ok := typeNames[name]; ok {
 		return full
 	}
+	if full, ok := properNames[name]; ok {
+		return full
+	}
+	if full, ok := properEnumerations[name]; ok {
+		return full
+	}
+	if generic, _, ok := strings.Cut(name, "["); ok && strings.HasPrefix(name, "collections.generic.") {
+		return typeName(generic) + map[bool]string{true: "`2", false: "`1"}[strings.HasSuffix(generic, "dictionary")]
+	}
 	return name
 }
 
+// cannot is the failure of a conversion that PowerShell does not know.
 func cannot(v any, kind string) error {
-	return broken("RuntimeException", "ConvertToFinalInvalidCastException",
-		"Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
+	return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"%s\".",
+		text(v), kindOf(v), typeName(kind))
 }
+
+// uncast is a failed cast.
+func uncast(id, format string, a ...any) *failure {
+	f := broken("RuntimeException", id, format, a...)
+	f.category = "InvalidArgument"
+	f.exception.inner = &exception{kind: "System.Management.Automation.PSInvalidCastException", message: f.exception.message}
+	return f
+}
+
+// unread is the failure of a conversion in which a method of .NET throws.
+func unread(id string, v any, kind, why string) error {
+	return uncast(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), typeName(kind), why)
+}
+
+const (
+	parseThrew   = "InvalidCastParseTargetInvocation"
+	cultureThrew = "InvalidCastParseTargetInvocationWithFormatProvider"
+)
 
 // convert returns a cast to a type in lower case.
 func (r *run) convert(kind string, v any) (any, error) {
@@ -81,15 +117,22 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return r.text(a.items[0])
 		}
 		return r.text(v)
-	case "int", "int32", "long", "int64", "int16", "uint16", "uint32", "uint64", "byte", "sbyte":
+	case "int", "int32", "long", "int64", "int16", "uint16", "uint32", "uint64", "byte", "sbyte", "uint", "ulong", "ushort", "short":
 		return r.bounded(kind, v)
-	case "double", "float", "single", "decimal":
+	case "decimal":
+		return toDecimal(v)
+	case "double", "float", "single":
 		return toFloat(kind, v)
 	case "bool", "boolean", "switch", "management.automation.switchparameter":
 		if s, ok := v.(string); ok && kind == "switch" {
 			return nil, cannot(s, kind)
 		}
 		return truth(v), nil
+	case "ref", "management.automation.psreference":
+		if p, ok := v.(*reference); ok {
+			return p, nil
+		}
+		return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument", "Reference type is expected in argument.")
 	case "char":
 		return toChar(v)
 	case "datetime":
@@ -97,16 +140,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "timespan":
 		return toSpan(v)
 	case "guid":
-		if s := strings.ToLower(strings.Trim(text(v), "{}")); len(s) == 36 && strings.Count(s, "-") == 4 {
-			return guid(s), nil
-		}
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocation", "Cannot convert value \"%s\" "+
-			"to type \"System.Guid\". Error: \"Guid should contain 32 digits with 4 dashes "+
-			"(xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).\"", text(v))
+		return toGUID(text(v))
 	case "version":
 		return toVersion(text(v))
 	case "array":
+		if a, ok := v.(*array); ok && !growing(a) {
+			return a, nil
+		}
 		return newArray(list(v)...), nil
+	case "collections.ilist", "collections.ienumerable", "collections.icollection":
+		if isList(v) || v == nil {
+			return v, nil
+		}
+		return newArray(v), nil
 	case "hashtable", "collections.hashtable", "collections.idictionary":
 		if h, ok := v.(*hashtable); ok || v == nil {
 			return h, nil
@@ -126,13 +172,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "ipaddress", "net.ipaddress":
 		return toAddress(v)
 	case "regex", "text.regularexpressions.regex":
-		return &object{kind: "System.Text.RegularExpressions.Regex", closed: true, fields: []field{{"text", text(v)}}}, nil
+		if o, ok := v.(*object); ok && o.kind == kindRegex {
+			return o, nil
+		}
+		return regexObject([]any{text(v)})
 	case "securestring", "security.securestring":
 		if s, ok := v.(secret); ok {
 			return s, nil
 		}
 		return nil, cannot(v, kind)
 	case "collections.arraylist":
+		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
+			return a, nil
+		}
 		a := newArray(append([]any(nil), list(v)...)...)
 		a.kind = "System.Collections.ArrayList"
 		return a, nil
@@ -147,9 +199,28 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if isType(v, kind) {
 		return v, nil
 	}
-	if strings.Contains(kind, "generic.list[") {
-		a := newArray(append([]any(nil), list(v)...)...)
-		a.kind = "System.Collections.Generic.List`1"
+	if _, ok := enumerationTypes[kind]; ok && v != nil {
+		return toEnumeration(kind, v)
+	}
+	for prefix, name := range map[string]string{"collections.generic.list[": "System.Collections.Generic.List`1",
+		"collections.generic.queue[": "System.Collections.Generic.Queue`1", "collections.generic.stack[": "System.Collections.Generic.Stack`1",
+		"collections.generic.hashset[": "System.Collections.Generic.HashSet`1", "collections.queue": "System.Collections.Queue",
+		"collections.stack": "System.Collections.Stack"} {
+		rest, ok := strings.CutPrefix(kind, prefix)
+		if !ok {
+			continue
+		}
+		a, isArray := v.(*array)
+		if isArray && a.kind == name {
+			return a, nil
+		}
+		a = newArray()
+		a.kind, a.item = name, strings.TrimSuffix(rest, "]")
+		for _, item := range list(v) {
+			if _, err := r.addTo(a, item); err != nil {
+				return nil, err
+			}
+		}
 		return a, nil
 	}
 	if err := known(kind); err != nil {
@@ -157,6 +228,15 @@ func (r *run) convert(kind string, v any) (any, error) {
 	}
 	if v == nil {
 		return nil, nil
+	}
+	if s, ok := v.(string); ok && exceptionType(kind) {
+		return makeException(kind, []any{s}), nil
+	}
+	if e, ok := v.(exception); ok && exceptionType(kind) {
+		if e.is(kind) {
+			return e, nil
+		}
+		return nil, cannot(v, kind)
 	}
 	return nil, lacking("a cast to [%s]", kind)
 }
@@ -170,14 +250,22 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	if s, ok := v.(string); ok && kind == "char" {
 		out := newArray()
+		out.kind = "Char[]"
 		for _, c := range s {
 			out.items = append(out.items, char(c))
 		}
 		return out, r.take(16 * len(s))
 	}
+	if a, ok := v.(*array); ok && (a.kind == typeName(kind)+"[]" || kind == "object" && a.kind == "Object[]") {
+		return a, nil
+	}
 	out := newArray()
 	out.kind = typeName(kind) + "[]"
-	for _, item := range list(v) {
+	items := list(v)
+	if h, ok := v.(*hashtable); ok {
+		items = []any{h}
+	}
+	for _, item := range items {
 		c, err := r.convert(kind, item)
 		if err != nil {
 			return nil, err
@@ -187,7 +275,7 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	if kind == "byte" {
 		data := make([]byte, len(out.items))
 		for i, item := range out.items {
-			n, _ := item.(int64)
+			n, _, _ := wholeOf(item)
 			data[i] = byte(n)
 		}
 		return data, nil
@@ -198,25 +286,66 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 var ranges = map[string][2]float64{
 	"int": {math.MinInt32, math.MaxInt32}, "int32": {math.MinInt32, math.MaxInt32},
 	"int16": {math.MinInt16, math.MaxInt16}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32},
-	"byte": {0, 255}, "sbyte": {-128, 127},
+	"byte": {0, 255}, "sbyte": {-128, 127}, "uint": {0, math.MaxUint32}, "ushort": {0, math.MaxUint16},
+	"short": {math.MinInt16, math.MaxInt16},
 }
 
 // bounded converts to an integer of a size. Halves go to the even neighbour.
 func (r *run) bounded(kind string, v any) (any, error) {
-	n, err := r.integer(v)
-	if err != nil {
-		if f := failed(err); f != nil {
-			f.exception.message = fmt.Sprintf("Cannot convert value \"%s\" to type \"%s\". Error: \"Input "+
-				"string was not in a correct format.\"", text(v), typeName(kind))
+	if s, ok := v.(string); ok && kind == "uint64" {
+		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err == nil {
+			return sized{"UInt64", int64(n)}, nil
 		}
+	}
+	n, err := r.integer(v)
+	if failed(err) != nil {
+		if _, isText := v.(string); isText {
+			return nil, unread("InvalidCastFromStringToInteger", v, kind, "Input string was not in a correct format.")
+		}
+		return nil, cannot(v, kind)
+	} else if err != nil {
 		return nil, err
 	}
 	if bounds, ok := ranges[kind]; ok && (float64(n) < bounds[0] || float64(n) > bounds[1]) {
-		return nil, broken("RuntimeException", "InvalidCastIConvertible",
-			"Cannot convert value \"%s\" to type \"%s\". Error: \"Value was either too large or too small for an %s.\"",
-			text(v), typeName(kind), strings.TrimPrefix(typeName(kind), "System."))
+		id := "InvalidCastIConvertible"
+		if _, isText := v.(string); isText {
+			id = "InvalidCastFromStringToInteger"
+		}
+		return nil, unread(id, v, kind, "Value was either too large or too small for an "+limitName(kind)+".")
 	}
-	return n, nil
+	return sizedOf(strings.TrimPrefix(typeName(kind), "System."), n), nil
+}
+
+// limitName is how the messages of .NET call a type of whole numbers.
+func limitName(kind string) string {
+	switch kind {
+	case "byte":
+		return "unsigned byte"
+	case "sbyte":
+		return "signed byte"
+	}
+	return strings.TrimPrefix(typeName(kind), "System.")
+}
+
+func toDecimal(v any) (any, error) {
+	switch n := v.(type) {
+	case nil:
+		return decimal{new(big.Int), 0}, nil
+	case string:
+		if d, ok := parseDecimal(strings.ReplaceAll(n, ",", "")); ok {
+			for ten := big.NewInt(10); d.scale > 0 && new(big.Int).Rem(d.n, ten).Sign() == 0; d.scale-- {
+				d.n.Quo(d.n, ten)
+			}
+			return d, nil
+		}
+	case bool, char, enumMember:
+		f, _ := float(v)
+		v = int64(f)
+	}
+	if d, ok := decimalOf(v); ok {
+		return d, nil
+	}
+	return toFloat("decimal", v)
 }
 
 func (r *run) integer(v any) (int64, error) {
@@ -230,6 +359,14 @@ func (r *run) integer(v any) (int64, error) {
 	switch n := n.(type) {
 	case int64:
 		return n, nil
+	case sized:
+		return n.n, nil
+	case decimal:
+		whole := n.round(0).n
+		if !whole.IsInt64() {
+			return 0, cannot(v, "int64")
+		}
+		return whole.Int64(), nil
 	case float64:
 		if math.IsNaN(n) || math.Abs(n) >= 1<<63 {
 			return 0, cannot(v, "int64")
@@ -245,9 +382,10 @@ func toFloat(kind string, v any) (any, error) {
 	}
 	f, ok := float(v)
 	if !ok {
-		return nil, broken("RuntimeException", "InvalidCastFromStringToDoubleOrSingle",
-			"Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"",
-			text(v), typeName(kind))
+		if _, isText := v.(string); !isText {
+			return nil, cannot(v, kind)
+		}
+		return nil, unread("InvalidCastFromStringToDoubleOrSingle", v, kind, "Input string was not in a correct format.")
 	}
 	return f, nil
 }
@@ -280,6 +418,8 @@ func toChar(v any) (any, error) {
 	switch v := v.(type) {
 	case char:
 		return v, nil
+	case sized:
+		return toChar(v.n)
 	case int64:
 		if v >= 0 && v <= 0xffff {
 			return char(v), nil
@@ -288,6 +428,7 @@ func toChar(v any) (any, error) {
 		if runes := []rune(v); len(runes) == 1 {
 			return char(runes[0]), nil
 		}
+		return nil, unread(parseThrew, v, "char", "String must be exactly one character long.")
 	}
 	return nil, cannot(v, "char")
 }
@@ -296,6 +437,13 @@ func toChar(v any) (any, error) {
 var timeForms = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
+	"2006-01-02T15:04", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006/01/02", "2006/1/2", "2006/01/02 15:04:05",
+	"2006-1-2",
+	"2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM", "Jan 2, 2006", "Jan 2 2006", "January 2 2006", "2 Jan 2006", "2 January 2006 15:04",
+	"2 Jan 2006 15:04", "2 Jan 2006 15:04:05", "Monday, January 2, 2006", "Mon, 2 Jan 2006", "Monday, January 2, 2006 3:04 PM",
+	"1/2/2006 3:04 PM",
+	"January 2, 2006 3:04 PM", "January 2, 2006 15:04:05", "Jan 2, 2006 15:04", "January 2006", "2006-01", "1/2", "2-Jan-2006", "02-Jan-06",
+	"2006-01-02 15:04:05Z", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05 -07:00", "Mon Jan 2 15:04:05 2006",
 	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04",
 	"3:04 PM", "3:04PM", "3pm", "3am",
 }
@@ -304,49 +452,111 @@ func toTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case time.Time:
 		return v, nil
+	case sized:
+		return toTime(v.n)
 	case int64:
-		return time.Time{}.Add(time.Duration(v) * 100), nil
+		return fromTicks(v), nil
 	case string:
 		for _, form := range timeForms {
 			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
+				if t.Year() == 0 { // a time of today, or a day of this year
+					now := time.Now().UTC()
+					if strings.Contains(form, ":") || strings.Contains(form, "3pm") || strings.Contains(form, "3am") {
+						t = t.AddDate(now.Year(), int(now.Month())-1, now.Day()-1)
+					} else {
+						t = t.AddDate(now.Year(), 0, 0)
+					}
+				}
+				if strings.Contains(form, "Z07") || strings.HasSuffix(form, "MST") || strings.HasSuffix(form, "-07:00") {
+					return t.In(localZone), nil // a time with a zone becomes one of the clock
+				}
 				return t.UTC(), nil
 			}
 		}
 	}
-	return time.Time{}, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
-		"convert value \"%s\" to type \"System.DateTime\". Error: \"String was not recognized as a valid "+
-		"DateTime.\"", text(v))
+	if _, isText := v.(string); !isText {
+		return time.Time{}, cannot(v, "datetime")
+	}
+	return time.Time{}, unread(cultureThrew, v, "datetime", "String was not recognized as a valid DateTime.")
 }
 
 func toSpan(v any) (time.Duration, error) {
 	switch v := v.(type) {
 	case time.Duration:
 		return v, nil
+	case sized:
+		return toSpan(v.n)
 	case int64:
 		return time.Duration(v) * 100, nil
+	case float64:
+		return time.Duration(v) * 100, nil
 	case string:
-		days, rest, ok := strings.Cut(v, ".")
-		if !ok || !strings.Contains(rest, ":") {
-			days, rest = "0", v
+		if d, ok := parseSpan(v); ok {
+			return d, nil
 		}
-		if parts := strings.Split(rest, ":"); len(parts) == 2 || len(parts) == 3 {
-			total, scale := 0.0, []float64{3600, 60, 1}
-			for i, part := range parts {
-				n, err := strconv.ParseFloat(part, 64)
-				if err != nil {
-					return 0, cannot(v, "timespan")
-				}
-				total += n * scale[i]
-			}
-			d, err := strconv.ParseFloat(days, 64)
-			if err == nil {
-				return time.Duration((total + d*86400) * float64(time.Second)), nil
-			}
-		} else if n, err := strconv.Atoi(v); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
+		return 0, unread(cultureThrew, v, "timespan", "String '"+v+"' was not recognized as a valid TimeSpan.")
 	}
 	return 0, cannot(v, "timespan")
+}
+
+// parseSpan reads [-][d.]hh:mm[:ss[.fffffff]] or days.
+func parseSpan(s string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	sign := time.Duration(1)
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		s, sign = rest, -1
+	}
+	if n, err := strconv.ParseUint(s, 10, 24); err == nil {
+		return sign * time.Duration(n) * 24 * time.Hour, true
+	}
+	days, rest := uint64(0), s
+	if head, tail, ok := strings.Cut(s, "."); ok && strings.Contains(tail, ":") {
+		n, err := strconv.ParseUint(head, 10, 24)
+		if err != nil {
+			return 0, false
+		}
+		days, rest = n, tail
+	}
+	parts := strings.Split(rest, ":")
+	if len(parts) < 2 || len(parts) > 4 {
+		return 0, false
+	}
+	if len(parts) == 4 {
+		n, err := strconv.ParseUint(parts[0], 10, 24)
+		if err != nil {
+			return 0, false
+		}
+		days, parts = n, parts[1:]
+	}
+	total := time.Duration(days) * 24 * time.Hour
+	for i, part := range parts {
+		whole, fraction, _ := strings.Cut(part, ".")
+		n, err := strconv.ParseUint(whole, 10, 8)
+		if err != nil || n > []uint64{23, 59, 59}[i] || fraction != "" && (i != 2 || len(fraction) > 7) {
+			return 0, false
+		}
+		total += time.Duration(n) * []time.Duration{time.Hour, time.Minute, time.Second}[i]
+		if fraction != "" {
+			n, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 32)
+			if err != nil {
+				return 0, false
+			}
+			total += time.Duration(n)
+		}
+	}
+	return sign * total, true
+}
+
+// toGUID reads 32 hexadecimal digits, with or without dashes and braces.
+func toGUID(s string) (any, error) {
+	digits := strings.ToLower(strings.Trim(strings.TrimSpace(s), "{}()"))
+	if len(digits) == 36 && strings.Count(digits, "-") == 4 {
+		digits = strings.ReplaceAll(digits, "-", "")
+	}
+	if _, err := hex.DecodeString(digits); err != nil || len(digits) != 32 {
+		return nil, unread(cultureThrew, s, "guid", "Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).")
+	}
+	return guid(digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]), nil
 }
 
 // toVersion reads two to four numbers.
@@ -355,14 +565,14 @@ func toVersion(s string) (any, error) {
 	o := system("System.Version", nil)
 	names := []string{"Major", "Minor", "Build", "Revision"}
 	if len(parts) < 2 || len(parts) > 4 {
-		return nil, cannot(s, "version")
+		return nil, unread(parseThrew, s, "version", "Version string portion was too short or too long.\r\nParameter name: input")
 	}
 	for i, name := range names {
 		n := int64(-1)
 		if i < len(parts) {
 			v, err := strconv.ParseUint(parts[i], 10, 31)
 			if err != nil {
-				return nil, cannot(s, "version")
+				return nil, unread(parseThrew, s, "version", "Input string was not in a correct format.")
 			}
 			n = int64(v)
 		}
@@ -402,9 +612,7 @@ func orderVersions(a, b string) int {
 func toAddress(v any) (any, error) {
 	a, err := netip.ParseAddr(text(v))
 	if err != nil {
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
-			"convert value \"%s\" to type \"System.Net.IPAddress\". Error: \"An invalid IP address was "+
-			"specified.\"", text(v))
+		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}
 	family := "InterNetwork"
 	if a.Is6() {

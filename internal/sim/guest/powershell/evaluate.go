@@ -32,7 +32,7 @@ func (r *run) raw(n node) (any, error) {
 	case parenthesis:
 		return r.value(n.body)
 	case scriptBlock:
-		return function{body: n.body, text: n.text, source: r.source, file: r.file}, nil
+		return function{body: n.body, text: n.text, source: r.source, file: r.file, home: r.scope.home}, nil
 	case typeLiteral:
 		if err := known(n.name); err != nil {
 			return nil, err
@@ -162,6 +162,12 @@ func (r *run) stepped(n step) (any, error) {
 	if v == nil {
 		v = int64(0)
 	}
+	switch v.(type) {
+	case int64, float64, sized, decimal, char, enumMember:
+	default:
+		return nil, broken("RuntimeException", "OperatorRequiresNumber", "The '%s' operator works only on numbers. The operand is a '%s'.",
+			map[bool]string{true: "++", false: "--"}[n.by > 0], kindOf(v))
+	}
 	next, err := r.arithmetic("+", v, n.by)
 	if err != nil {
 		return nil, err
@@ -176,6 +182,9 @@ func (r *run) stepped(n step) (any, error) {
 }
 
 func (r *run) cast(n cast) (any, error) {
+	if n.kind == "ref" || n.kind == "management.automation.psreference" {
+		return r.refer(n.of)
+	}
 	if h, ok := n.of.(hashLiteral); ok {
 		switch n.kind {
 		case "ordered":
@@ -204,6 +213,10 @@ func customOf(v any) any {
 	o := custom()
 	for _, k := range h.keys {
 		value, _ := h.get(k)
+		if strings.EqualFold(text(k), "PSTypeName") {
+			o.named = text(value)
+			continue
+		}
 		o.set(text(k), value)
 	}
 	return o
@@ -244,6 +257,9 @@ func (r *run) assign(a assignment) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t, ok := a.target.(variable); ok && !strings.Contains(t.name, ":") && r.scope.vars[t.name] == nil {
+			old = nil // what is added to is a variable of the same scope
+		}
 		if v, err = r.operate(a.operator[:1], old, plain(v)); err != nil {
 			return nil, r.located(err, a)
 		}
@@ -264,9 +280,15 @@ func (r *run) assign(a assignment) (any, error) {
 func (r *run) put(target node, v any) error {
 	switch t := target.(type) {
 	case variable:
+		if strings.HasPrefix(t.name, "env:") && len(t.shown) == len(t.name) {
+			return r.set("env:"+t.shown[len("env:"):], v)
+		}
 		return r.set(t.name, v)
 	case cast:
-		converted, err := r.convert(t.kind, plain(v))
+		converted, err := r.converted(parameter{kinds: []string{t.kind}}, plain(v))
+		if err == nil && plain(v) == nil {
+			converted, err = r.convert(t.kind, nil)
+		}
 		if err != nil {
 			return err
 		}
@@ -334,8 +356,7 @@ func (r *run) putIndex(t index, v any) error {
 			i += int64(len(of.items))
 		}
 		if i < 0 || i >= int64(len(of.items)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
-				"Index was outside the bounds of the array.")
+			return outOfRange()
 		}
 		of.items[i] = v
 		return nil
@@ -349,8 +370,7 @@ func (r *run) putIndex(t index, v any) error {
 			return err
 		}
 		if i < 0 || i >= int64(len(of)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
-				"Index was outside the bounds of the array.")
+			return outOfRange()
 		}
 		of[i] = byte(n)
 		return nil
@@ -384,6 +404,9 @@ func (r *run) index(n index) (any, error) {
 		}
 		return v, nil
 	}
+	if by == nil && of != nil {
+		return nil, broken("RuntimeException", "NullArrayIndex", "Index operation failed; the array index evaluated to null.")
+	}
 	if at, many := by.(*array); many {
 		out := newArray()
 		for _, one := range at.items {
@@ -411,6 +434,16 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 	case *hashtable:
 		v, ok := o.get(by)
 		return v, ok, nil
+	case *array:
+		if s, isText := by.(string); isText && o.owner != nil {
+			for _, p := range o.items {
+				property, _ := p.(*object)
+				if n, _ := property.get("Name"); strings.EqualFold(text(n), s) {
+					return p, true, nil
+				}
+			}
+			return nil, true, nil
+		}
 	}
 	i, err := r.integer(by)
 	if err != nil {
@@ -430,23 +463,26 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 		}
 	case []byte:
 		if at, ok := pick(len(o)); ok {
-			return int64(o[at]), true, nil
+			return sized{"Byte", int64(o[at])}, true, nil
 		}
 	case *array:
 		if at, ok := pick(len(o.items)); ok {
 			return o.items[at], true, nil
 		}
-	case int64, float64, bool, guid, version, function, time_:
-		return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
-	default:
-		if i == 0 {
+	default: // every value is a list of itself (about_Arrays)
+		if i == 0 || i == -1 {
 			return of, true, nil
 		}
-		if o, ok := of.(*object); ok && o.closed {
-			return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
-		}
+	}
+	if r.strictness() >= 3 {
+		return nil, false, outOfRange()
 	}
 	return nil, false, nil
+}
+
+func outOfRange() error {
+	return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
+		"Index was outside the bounds of the array.")
 }
 
 // known refuses types that the simulation has not.
@@ -455,7 +491,10 @@ func known(name string) error {
 		strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
 		return nil
 	}
-	if enumerations[name] {
+	if _, ok := enumerationTypes[name]; ok {
+		return nil
+	}
+	if _, ok := properNames[name]; ok {
 		return nil
 	}
 	for _, table := range []map[string]bool{settings, values} {

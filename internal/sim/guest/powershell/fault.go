@@ -14,19 +14,50 @@ type failure struct {
 	command string
 	target  any
 	details string
+	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
+	category string
+	// source is the line of the script, stack the functions that ran.
+	source, stack string
+	// invoked is the name by which the failed command was called.
+	invoked string
 	line    int
 	column  int
 	script  string
 	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
 	// unless it catches them.
 	ends bool
-	// quiet is set once the failure has been printed.
-	quiet bool
+	// quiet is set once the failure has been printed, silent for one that is not to be.
+	quiet, silent bool
+	// whole is set for ids that take no name of a cmdlet.
+	whole bool
 }
 
 type exception struct {
 	kind, message string
 	inner         *exception
+	// more has the properties that are of the class alone.
+	more *object
+	// record is what the exception was thrown in.
+	record *failure
+}
+
+// with gives an exception a property of its class.
+func (f *failure) with(name string, value any) *failure {
+	if f.exception.more == nil {
+		f.exception.more = custom()
+	}
+	f.exception.more.set(name, value)
+	return f
+}
+
+// is reports whether an exception is of a class or one below it.
+func (e exception) is(wanted string) bool {
+	for have := typeKey(e.kind); have != ""; have = baseOf(have) {
+		if have == wanted {
+			return true
+		}
+	}
+	return false
 }
 
 func (e exception) String() string { return e.kind + ": " + e.message }
@@ -34,28 +65,44 @@ func (e exception) String() string { return e.kind + ": " + e.message }
 // Error returns the message alone.
 func (f *failure) Error() string { return f.exception.message }
 
-// String returns the message of the error record.
+// String returns the text of the error record.
 func (f *failure) String() string {
+	if f.details != "" {
+		return f.details
+	}
 	return f.exception.message
 }
 
-// printed returns the record as the console shows it. The line of the script is named and
-// not shown, because it can hold secrets.
-func (f *failure) printed() string {
-	var b strings.Builder
-	if f.command != "" {
-		b.WriteString(f.command + " : ")
+// position is where the failure is. The line of the script is named and not shown, because it can
+// hold secrets.
+func (f *failure) position() string {
+	if f.line <= 0 {
+		return ""
 	}
-	b.WriteString(f.exception.message + "\r\n")
 	where := "line:"
 	if f.script != "" {
 		where = f.script + ":"
 	}
-	if f.line > 0 {
-		fmt.Fprintf(&b, "At %s%d char:%d\r\n", where, f.line, f.column)
+	return fmt.Sprintf("At %s%d char:%d\r\n", where, f.line, f.column)
+}
+
+// printed returns the record as the console shows it.
+func (f *failure) printed() string {
+	var b strings.Builder
+	switch {
+	case f.command == "Write-Error":
+		if f.invoked != "" {
+			b.WriteString(f.invoked + " : ")
+		} else {
+			b.WriteString("Write-Error : ")
+		}
+	case f.command != "":
+		b.WriteString(f.command + " : ")
 	}
+	b.WriteString(f.String() + "\r\n" + f.position())
 	if f.id != "" {
-		fmt.Fprintf(&b, "    + FullyQualifiedErrorId : %s\r\n", f.id)
+		category, _ := f.categoryInfo().get("text")
+		fmt.Fprintf(&b, "    + CategoryInfo          : %s\r\n    + FullyQualifiedErrorId : %s\r\n", text(category), f.id)
 	}
 	return b.String()
 }
@@ -71,7 +118,9 @@ func broken(kind, id, format string, a ...any) *failure {
 // unsimulated is the error of a feature of PowerShell that casement does not simulate. Nothing
 // catches it: the script ends with exit code 1.
 type unsimulated struct {
-	what   string
+	what string
+	// before is set where nothing of the script has run.
+	before bool
 	line   int
 	column int
 	script string
@@ -87,7 +136,11 @@ func (u *unsimulated) Error() string {
 	if u.line > 0 {
 		at = fmt.Sprintf("\r\nAt %s%d char:%d", where, u.line, u.column)
 	}
-	return "casement does not simulate " + u.what + "; the script ends here" + at
+	ends := "; the script ends here"
+	if u.before {
+		ends = "; nothing of the script was run"
+	}
+	return "casement does not simulate " + u.what + ends + at
 }
 
 func lacking(format string, a ...any) error { return &unsimulated{what: fmt.Sprintf(format, a...)} }
@@ -121,6 +174,30 @@ func failed(err error) *failure {
 	return nil
 }
 
+// trace is the stack of calls as ScriptStackTrace has it, innermost first.
+func (r *run) trace(line int) string {
+	at := func(name, file string, line int) string {
+		if name == "" || name == file {
+			name = "<ScriptBlock>"
+		}
+		if file == "" {
+			file = "<No file>"
+		}
+		return fmt.Sprintf("at %s, %s: line %d", name, file, line)
+	}
+	var out []string
+	file := r.file
+	for i := len(r.frames) - 1; i >= 0 && len(out) < 32; i-- {
+		out = append(out, at(r.frames[i].name, file, line))
+		line, _ = place(r.frames[i].source, r.frames[i].where)
+		file = r.frames[i].file
+	}
+	if len(r.frames) == 0 || r.frames[0].name != r.session.File {
+		out = append(out, at("", file, line))
+	}
+	return strings.Join(out, "\n")
+}
+
 // located gives an error of a node its place.
 func (r *run) located(err error, n node) error {
 	if err == nil {
@@ -129,6 +206,11 @@ func (r *run) located(err error, n node) error {
 	if f, ok := errors.AsType[*failure](err); ok && f.line == 0 {
 		f.line, f.column = place(r.source, n.at())
 		f.script = r.file
+		f.stack = r.trace(f.line)
+		lines := strings.SplitN(r.source, "\n", f.line+1)
+		if f.line <= len(lines) {
+			f.source = lines[f.line-1]
+		}
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
 		u.line, u.column = place(r.source, n.at())

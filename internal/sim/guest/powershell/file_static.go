@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
-
-	"github.com/dlclark/regexp2"
 )
 
 // fileStatics are the simulated static methods of System.IO. Relative paths start at the directory
@@ -111,6 +109,26 @@ var fileStatics = map[string]staticMethod{
 		return strings.HasPrefix(s, `\`) || len(s) > 1 && s[1] == ':', nil
 	},
 	"io.path::directoryseparatorchar": func(*run, []any) (any, error) { return char('\\'), nil },
+	"io.path::pathseparator":          func(*run, []any) (any, error) { return char(';'), nil },
+	"io.path::getpathroot": func(_ *run, a []any) (any, error) {
+		if s := at(a, 0); len(s) > 1 && s[1] == ':' {
+			return s[:min(3, len(s))], nil
+		}
+		return "", nil
+	},
+	"io.path::hasextension": func(_ *run, a []any) (any, error) { return extension(at(a, 0)) != "", nil },
+	"io.path::changeextension": func(_ *run, a []any) (any, error) {
+		s := at(a, 0)
+		s = s[:len(s)-len(extension(s))]
+		if len(a) > 1 && a[1] == nil {
+			return s, nil
+		}
+		return s + "." + strings.TrimPrefix(at(a, 1), "."), nil
+	},
+	"io.directory::getfiles":             func(r *run, a []any) (any, error) { return r.entries(a, true, false) },
+	"io.directory::getdirectories":       func(r *run, a []any) (any, error) { return r.entries(a, false, true) },
+	"io.directory::getfilesystementries": func(r *run, a []any) (any, error) { return r.entries(a, true, true) },
+	"io.directory::getcurrentdirectory":  func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
 }
 
 // own returns a path of the process's own directory.
@@ -194,61 +212,10 @@ func extension(p string) string {
 	return ""
 }
 
-func escapeRegex(s string) string { return regexp2.Escape(s) }
-
-func regexMatch(r *run, a []any) (any, error) {
-	re, err := pattern(at(a, 1), len(a) < 3)
-	if err != nil {
-		return nil, err
-	}
-	yes, err := re.MatchString(at(a, 0))
-	return yes, late(err)
-}
-
-func matchObject(m *regexp2.Match) *object {
-	groups := newArray()
-	for _, g := range m.Groups() {
-		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group", []string{"Value"},
-			"Value", g.String(), "Success", len(g.Captures) > 0, "Name", g.Name, "Index", int64(g.Index), "Length",
-			int64(g.Length)))
-	}
-	return system(kindGroups, []string{"Groups", "Success", "Index", "Length", "Value"}, "Groups",
-		system(kindMatchGroups, nil, "items", groups), "Success", true, "Index", int64(m.Index), "Length",
-		int64(m.Length), "Value", m.String(), "items", groups)
-}
-
-func regexFind(r *run, a []any) (any, error) {
-	re, err := pattern(at(a, 1), len(a) < 3)
-	if err != nil {
-		return nil, err
-	}
-	m, err := re.FindStringMatch(at(a, 0))
-	if err != nil {
-		return nil, late(err)
-	}
-	if m == nil {
-		return system(kindGroups, []string{"Success", "Value"}, "Groups",
-			system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Index", int64(0), "Length",
-			int64(0), "Value", ""), nil
-	}
-	return matchObject(m), r.take(len(at(a, 0)))
-}
-
-func regexFindAll(r *run, a []any) (any, error) {
-	re, err := pattern(at(a, 1), len(a) < 3)
-	if err != nil {
-		return nil, err
-	}
-	out := newArray()
-	m, err := re.FindStringMatch(at(a, 0))
-	for err == nil && m != nil {
-		if err := r.step(); err != nil {
-			return nil, err
-		}
-		out.items = append(out.items, matchObject(m))
-		m, err = re.FindNextMatch(m)
-	}
-	return out, late(err)
+// escapeRegex escapes what a pattern gives a meaning to, as Regex.Escape does.
+func escapeRegex(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "+", `\+`, "?", `\?`, "|", `\|`, "{", `\{`, "[", `\[`, "(", `\(`, ")", `\)`, "^", `\^`,
+		"$", `\$`, ".", `\.`, "#", `\#`, " ", `\ `, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
 }
 
 // make is Type::new and New-Object.
@@ -282,6 +249,9 @@ func (r *run) make(kind string, args []any) (any, error) {
 	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]",
 		"collections.generic.list[int]", "collections.generic.list[psobject]",
 		"collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
+		if _, _, isSize := wholeOf(first2(args)); isSize {
+			args = nil
+		}
 		return r.convert(kind, newArray(list(first2(args))...))
 	case "collections.hashtable", "hashtable":
 		return newHash(), nil
@@ -290,6 +260,9 @@ func (r *run) make(kind string, args []any) (any, error) {
 		h.ordered = true
 		return h, nil
 	case "object", "psobject", "pscustomobject":
+		if len(args) == 1 {
+			return customOf(args[0]), nil
+		}
 		return custom(), nil
 	case "net.webclient":
 		return system(kindClient, nil, "Headers", newHash(), "Encoding", nil, "Proxy", nil, "UseDefaultCredentials", false), nil
@@ -308,25 +281,59 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if len(args) == 2 {
 			return r.texts("*", at(args, 0), args[1])
 		}
+		if a, ok := first2(args).(*array); ok {
+			return r.join(a, "")
+		}
 	case "regex", "text.regularexpressions.regex":
-		return r.convert("regex", first2(args))
+		return regexObject(args)
 	case "random":
 		return system("System.Random", nil, "seed", first2(args)), nil
 	}
 	if exceptionType(kind) {
-		return exception{kind: exceptionName(kind), message: at(args, 0)}, nil
+		return makeException(kind, args), nil
+	}
+	if v, ok, err := r.makeMore(kind, args); ok || err != nil {
+		return v, err
 	}
 	return nil, lacking("an object of [%s]", kind)
 }
 
-var exceptionNames = map[string]string{
-	"exception": "System.Exception", "argumentexception": "System.ArgumentException",
-	"invalidoperationexception": "System.InvalidOperationException", "io.ioexception": "System.IO.IOException",
-	"io.filenotfoundexception": "System.IO.FileNotFoundException",
+// makeException is the constructor of an exception: a message, and one within.
+func makeException(kind string, args []any) exception {
+	e := exception{kind: exceptionName(kind), message: "Exception of type '" + exceptionName(kind) + "' was thrown."}
+	if len(args) > 0 {
+		e.message = at(args, 0)
+	}
+	if len(args) > 1 {
+		if inner, ok := args[1].(exception); ok {
+			e.inner = &inner
+		}
+	}
+	switch kind {
+	case "argumentexception", "argumentnullexception", "argumentoutofrangeexception":
+		name := ""
+		if kind == "argumentexception" && len(args) > 1 {
+			if s, ok := args[1].(string); ok {
+				name = s
+			}
+		} else if kind != "argumentexception" && len(args) > 0 {
+			name = at(args, 0)
+			e.message = map[string]string{"argumentnullexception": "Value cannot be null.",
+				"argumentoutofrangeexception": "Specified argument was out of the range of valid values."}[kind]
+			if len(args) > 1 {
+				e.message = at(args, 1)
+			}
+		}
+		if name != "" {
+			e.message += "\r\nParameter name: " + name
+		}
+		e.more = custom(field{"ParamName", name})
+	}
+	return e
 }
 
 func exceptionName(kind string) string {
-	if full, ok := exceptionNames[kind]; ok {
+	if full, ok := properNames[kind]; ok {
 		return full
 	}
 	return "System." + kind

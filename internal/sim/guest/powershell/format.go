@@ -60,6 +60,9 @@ func (r *run) composite(form string, args []any) (any, error) {
 			return nil, err
 		}
 		s := text(v)
+		if isList(args[n]) {
+			s = kindOf(args[n])
+		}
 		if aligned {
 			w, err := strconv.Atoi(strings.TrimSpace(width))
 			if err != nil || w > maxItems || w < -maxItems {
@@ -84,7 +87,7 @@ func (r *run) formatOne(v any, spec string) (any, error) {
 		return dateFormat(v, spec)
 	case time.Duration:
 		return spanFormat(v, spec)
-	case int64, float64, bool:
+	case int64, float64, bool, sized, decimal:
 		if _, isBool := v.(bool); isBool {
 			return r.text(v)
 		}
@@ -113,7 +116,7 @@ func numberFormat(v any, spec string) (any, error) {
 			return customNumber(f, spec)
 		}
 	}
-	n, isInt := v.(int64)
+	n, _, isInt := wholeOf(v)
 	switch letter {
 	case 'n':
 		return grouped(f, or(digits, 2)), nil
@@ -144,7 +147,14 @@ func numberFormat(v any, spec string) (any, error) {
 	case 'c':
 		return "$" + grouped(f, or(digits, 2)), nil
 	case 'g', 'r':
+		if letter == 'g' && digits > 0 {
+			return strconv.FormatFloat(f, 'g', digits, 64), nil
+		}
 		return number(f), nil
+	case 'e':
+		s := strconv.FormatFloat(f, spec[0], or(digits, 6), 64)
+		at := strings.LastIndexAny(s, "+-") + 1
+		return s[:at] + strings.Repeat("0", max(3-len(s[at:]), 0)) + s[at:], nil
 	}
 	return customNumber(f, spec)
 }
@@ -224,6 +234,20 @@ var dateParts = []struct{ from, to string }{
 	{"zzz", "-07:00"}, {"zz", "-07"}, {"K", "Z07:00"},
 }
 
+// localZone and utcZone mark the kind of a date: one of the clock, one in UTC, and any other is unspecified. All
+// have the machine's zone, which is UTC.
+var localZone, utcZone = time.FixedZone("local", 0), time.FixedZone("utc", 0)
+
+func zoneOf(t time.Time) string {
+	switch t.Location() {
+	case localZone:
+		return "+00:00"
+	case utcZone:
+		return "Z"
+	}
+	return ""
+}
+
 var standardDates = map[string]string{
 	"d": "1/2/2006", "D": "Monday, January 2, 2006", "t": "3:04 PM", "T": "3:04:05 PM", "g": "1/2/2006 3:04 PM",
 	"G": "1/2/2006 3:04:05 PM", "f": "Monday, January 2, 2006 3:04 PM",
@@ -234,6 +258,13 @@ var standardDates = map[string]string{
 }
 
 func dateFormat(t time.Time, spec string) (any, error) {
+	switch {
+	case spec == "o" || spec == "O":
+		return t.Format("2006-01-02T15:04:05.0000000") + zoneOf(t), nil
+	case strings.Contains(spec, "K"):
+		v, err := dateFormat(t, strings.ReplaceAll(spec, "K", "'\x00'"))
+		return strings.ReplaceAll(text(v), "\x00", zoneOf(t)), err
+	}
 	if form, ok := standardDates[spec]; ok {
 		return t.Format(form), nil
 	}

@@ -1,45 +1,94 @@
 package powershell
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 )
 
-// functionStage runs a function or a script block.
+// functionStage runs a function or a script block (language specification, chapter 8.10.7): begin
+// once, process for every item of the pipeline, end once.
 type functionStage struct {
 	r     *run
 	f     function
 	args  []argumentValue
 	out   sink
 	piped bool
-	dot   bool
-	input []any
-	// scope is the scope of a function with a process block, which runs once for each item and
-	// keeps its variables.
-	scope *scope
+	// dot runs in the caller's scope, at in a scope that is there already.
+	dot bool
+	at  *scope
+	// invoked is the name by which the function was called.
+	invoked string
+	input   []any
+	scope   *scope
+	binder  *binder
+}
+
+// scopeOf returns the scope below which a script block runs: the innermost one of the module, or of
+// the script outside of modules, that it was written in.
+func (r *run) home(f function) *scope {
+	for s := r.scope; s != nil; s = s.outer() {
+		if s.home == f.home {
+			return s
+		}
+	}
+	if f.home != nil {
+		return f.home
+	}
+	return r.global
 }
 
 func (s *functionStage) begin() error {
-	if !s.f.body.streams {
-		return nil
-	}
 	r := s.r
-	s.scope = newScope(r.scope)
-	return s.within(func() error {
-		if err := r.parameters(s.f, s.args, s.scope, s.piped); err != nil {
+	switch {
+	case s.at != nil:
+		s.scope = s.at
+	case s.dot:
+		s.scope = r.home(s.f)
+	default:
+		s.scope = newScope(r.home(s.f))
+		s.scope.caller = r.scope
+	}
+	if s.f.name != "" && s.at == nil && !s.dot {
+		s.scope.vars["myinvocation"] = &cell{value: s.invocation()}
+	}
+	p := s.f.body.parameters
+	if p == nil {
+		if !s.dot || len(s.args) > 0 {
+			s.scope.vars["args"] = &cell{value: newArray(loose(s.args)...)}
+		}
+	} else {
+		s.binder = newBinder(r, s.f, s.scope, s.piped)
+		err := s.binder.bind(s.args)
+		if v := s.scope.vars["myinvocation"].valueOr(); v != nil && s.at == nil {
+			if o, ok := v.(*object); ok {
+				o.set("BoundParameters", s.binder.bound)
+			}
+		}
+		if err != nil {
+			if f := failed(err); f != nil && s.at != nil {
+				return s.within(func() error { return r.trapped(s.f.body, err, s.out) })
+			}
 			return err
 		}
-		return r.statements(s.f.body.begin, s.out)
-	})
+		s.out = s.binder.common.sink(s.out)
+	}
+	return s.within(func() error { return r.guarded(s.f.body, s.f.body.begin, s.out) })
 }
 
 // within runs in the function's own scope.
 func (s *functionStage) within(f func() error) error {
 	r := s.r
-	outer, source, file := r.scope, r.source, r.file
-	r.scope, r.source, r.file = s.scope, s.f.source, s.f.file
+	outer, source, file, catching := r.scope, r.source, r.file, r.catching
+	r.scope, r.source, r.file, r.catching = s.scope, s.f.source, s.f.file, 0
 	r.calls++
-	defer func() { r.scope, r.source, r.file, r.calls = outer, source, file, r.calls-1 }()
+	where := r.where
+	r.frames = append(r.frames, frame{s.f.name, file, source, where})
+	defer func() {
+		r.scope, r.source, r.file, r.catching, r.calls = outer, source, file, catching, r.calls-1
+		r.frames, r.where = r.frames[:len(r.frames)-1], where
+	}()
 	if r.calls > maxCalls {
 		return &LimitError{"has functions that call each other too deep"}
 	}
@@ -47,81 +96,94 @@ func (s *functionStage) within(f func() error) error {
 	if _, ok := err.(returnSignal); ok { //nolint:errorlint // it is never wrapped
 		return nil
 	}
+	if e := failed(err); e != nil && s.binder != nil {
+		if a := s.binder.common.kept[2]; a != nil && !slices.Contains(a.items, any(e)) {
+			a.items = append(a.items, e)
+		}
+	}
 	return err
 }
 
 func (s *functionStage) process(v any) error {
-	if s.scope == nil {
+	if !s.f.body.streams {
 		s.input = append(s.input, v)
-		return s.r.take(16)
+		if err := s.r.take(16); err != nil {
+			return err
+		}
+		if s.binder != nil && s.binder.p.binding {
+			return s.within(func() error { return s.bindItem(v) })
+		}
+		return nil
 	}
 	return s.within(func() error {
 		s.scope.vars["_"] = &cell{value: v}
-		if p := s.f.body.parameters; p != nil {
-			for _, one := range p.list {
-				if one.pipeline {
-					converted, err := s.r.converted(one, v)
-					if err != nil {
-						return err
-					}
-					s.scope.vars[one.name] = &cell{value: converted}
-				} else if o, ok := v.(*object); ok && one.property {
-					if value, has := o.get(one.name); has {
-						s.scope.vars[one.name] = &cell{value: value}
-					}
+		if s.binder != nil {
+			if err := s.bindItem(v); err != nil {
+				f := failed(err)
+				if f == nil {
+					return err
 				}
+				s.r.located(f, position(0)) //nolint:errcheck // it returns what it is given
+				return s.r.report(f, s.r.preference("erroractionpreference"))
 			}
 		}
-		return s.r.statements(s.f.body.process, s.out)
+		return s.r.guarded(s.f.body, s.f.body.process, s.out)
 	})
 }
 
+func (s *functionStage) bindItem(v any) error {
+	if s.binder == nil {
+		return nil
+	}
+	return s.binder.take(v)
+}
+
 func (s *functionStage) end() error {
-	if s.scope != nil {
-		return s.within(func() error {
-			if !s.piped {
-				if err := s.r.statements(s.f.body.process, s.out); err != nil {
+	r := s.r
+	err := s.within(func() error {
+		if s.f.body.streams && !s.piped {
+			if err := r.guarded(s.f.body, s.f.body.process, s.out); err != nil {
+				if _, ok := err.(returnSignal); !ok { //nolint:errorlint // it is never wrapped
 					return err
 				}
 			}
-			return s.r.statements(s.f.body.end, s.out)
-		})
-	}
-	if s.dot {
-		return s.dotted()
-	}
-	return s.r.callFunction(s.f, s.args, s.input, s.out)
-}
-
-// dotted runs in the caller's scope.
-func (s *functionStage) dotted() error {
-	r := s.r
-	source, file := r.source, r.file
-	r.source, r.file = s.f.source, s.f.file
-	defer func() { r.source, r.file = source, file }()
-	err := r.body(s.f.body, s.f, s.args, s.input, s.out)
-	if _, ok := err.(returnSignal); ok { //nolint:errorlint // it is never wrapped
-		return nil
+		}
+		if s.input != nil || s.piped && !s.f.body.streams {
+			s.scope.vars["input"] = &cell{value: newArray(s.input...)}
+		}
+		return r.guarded(s.f.body, s.f.body.end, s.out)
+	})
+	if err == nil && s.f.name != "" && !s.dot {
+		r.ok = !s.scope.unwell
 	}
 	return err
 }
 
+// invocation is $MyInvocation within a function.
+func (s *functionStage) invocation() any {
+	name := base(s.f.name)
+	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand",
+		system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f, "text", name),
+		"ScriptName", s.r.file, "PSScriptRoot", parent(s.r.file), "PSCommandPath", s.r.file, "InvocationName", cmp.Or(s.invoked, name),
+		"Line", "", "BoundParameters", s.scope.vars["psboundparameters"].valueOr(), "ExpectingInput", s.piped)
+}
+
 // callFunction runs a function in a new scope.
 func (r *run) callFunction(f function, args []argumentValue, input []any, out sink) error {
-	s := &functionStage{r: r, f: f, scope: newScope(r.scope)}
-	if f.body.streams {
-		s = &functionStage{r: r, f: f, args: args, out: out, piped: input != nil}
-		if err := s.begin(); err != nil {
+	return (&functionStage{r: r, f: f, args: args, out: out, piped: input != nil}).all(input)
+}
+
+// all runs a stage with a whole input.
+func (s *functionStage) all(input []any) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	for _, v := range input {
+		if err := s.process(v); err != nil {
 			return err
 		}
-		for _, v := range input {
-			if err := s.process(v); err != nil {
-				return err
-			}
-		}
-		return s.end()
 	}
-	return s.within(func() error { return r.body(f.body, f, args, input, out) })
+	return s.end()
 }
 
 // item1 runs a script block in the caller's scope with an item as $_.
@@ -129,16 +191,21 @@ func (r *run) item1(f function, v any, out sink) error {
 	if err := r.step(); err != nil {
 		return err
 	}
-	outer, had := r.scope.vars["_"]
-	r.scope.vars["_"] = &cell{value: v}
-	source, file := r.source, r.file
+	source, file, scope := r.source, r.file, r.scope
 	r.source, r.file = f.source, f.file
+	if scope.home != f.home {
+		r.scope = newScope(r.home(f))
+		r.scope.caller = scope
+	}
+	at := r.scope
+	outer, had := at.vars["_"]
+	at.vars["_"] = &cell{value: v}
 	defer func() {
-		r.source, r.file = source, file
+		r.source, r.file, r.scope = source, file, scope
 		if had {
-			r.scope.vars["_"] = outer
+			at.vars["_"] = outer
 		} else {
-			delete(r.scope.vars, "_")
+			delete(at.vars, "_")
 		}
 	}()
 	body := f.body.end
@@ -153,29 +220,8 @@ func (r *run) item1(f function, v any, out sink) error {
 }
 
 // body runs a block in the current scope: its parameters, begin, process and end.
-func (r *run) body(b *block, f function, args []argumentValue, input []any, out sink) error {
-	if err := r.parameters(f, args, r.scope, input != nil); err != nil {
-		return r.trapped(b, err, out)
-	}
-	if input != nil {
-		r.scope.vars["input"] = &cell{value: newArray(input...)}
-	}
-	if err := r.guarded(b, b.begin, out); err != nil {
-		return err
-	}
-	if b.streams {
-		items := input
-		if input == nil {
-			items = []any{nil}
-		}
-		for _, v := range items {
-			r.scope.vars["_"] = &cell{value: v}
-			if err := r.guarded(b, b.process, out); err != nil {
-				return err
-			}
-		}
-	}
-	return r.guarded(b, b.end, out)
+func (r *run) body(f function, args []argumentValue, input []any, out sink) error {
+	return (&functionStage{r: r, f: f, args: args, out: out, at: r.scope, piped: input != nil}).all(input)
 }
 
 // guarded runs statements with the traps of their block.
@@ -203,8 +249,12 @@ func (r *run) trapped(b *block, err error, out sink) error {
 	if f == nil {
 		return err
 	}
-	for _, t := range b.traps {
-		if t.kind != "" && !isException(f.exception.kind, t.kind) {
+	traps := slices.Clone(b.traps)
+	slices.SortStableFunc(traps, func(x, y trapStatement) int { // one for all comes last
+		return cmp.Compare(strings.Compare("", x.kind), strings.Compare("", y.kind))
+	})
+	for _, t := range traps {
+		if t.kind != "" && !f.exception.caughtAs(t.kind) {
 			continue
 		}
 		r.remember(f)
@@ -234,138 +284,16 @@ func (r *run) trapped(b *block, err error, out sink) error {
 	return err
 }
 
-// parameters binds arguments to the parameters of a function in a scope.
-func (r *run) parameters(f function, args []argumentValue, to *scope, piped bool) error {
-	p := f.body.parameters
-	if p == nil {
-		to.vars["args"] = &cell{value: newArray(loose(args)...)}
-		return nil
-	}
-	bound := newHash()
-	var rest []argumentValue
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		if a.parameter == "" {
-			rest = append(rest, a)
-			continue
-		}
-		one, err := parameterOf(p, a.parameter, f.name)
-		if err != nil {
-			return err
-		}
-		if one == nil {
-			if p.binding && isCommon(a.parameter) {
-				if !a.has && !isCommonSwitch(a.parameter) && i+1 < len(args) {
-					i++
-					a.value = args[i].value
-				}
-				r.commonParameter(to, a)
-				continue
-			}
-			if p.binding {
-				return unknownParameter(f.name, a.parameter)
-			}
-			rest = append(rest, a)
-			continue
-		}
-		value := a.value
-		switch {
-		case isSwitch(*one):
-			if !a.has {
-				value = true
-			}
-		case !a.has:
-			if i+1 >= len(args) || args[i+1].parameter != "" {
-				return named(f.name, broken("ParameterBindingException", "MissingArgument",
-					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.",
-					one.name, "System.Object"))
-			}
-			i++
-			value = args[i].value
-		}
-		if err := r.give(f, *one, value, bound, to); err != nil {
-			return err
-		}
-	}
-	return r.positional(f, p, rest, bound, to, piped)
-}
-
-// positional assigns arguments without a name to the remaining parameters.
-func (r *run) positional(f function, p *parameters, rest []argumentValue, bound *hashtable, to *scope, piped bool) error {
-	for _, one := range ordered(p.list) {
-		if _, done := bound.get(one.name); done || isSwitch(one) || len(rest) == 0 {
-			continue
-		}
-		if one.remains {
-			if err := r.give(f, one, newArray(loose(rest)...), bound, to); err != nil {
-				return err
-			}
-			rest = nil
-			continue
-		}
-		if rest[0].parameter != "" {
-			break
-		}
-		value := rest[0].value
-		rest = rest[1:]
-		if err := r.give(f, one, value, bound, to); err != nil {
-			return err
-		}
-	}
-	if len(rest) > 0 && p.binding {
-		return named(f.name, broken("ParameterBindingException", "PositionalParameterNotFound",
-			"A positional parameter cannot be found that accepts argument '%s'.", text(loose(rest)[0])))
-	}
-	to.vars["args"] = &cell{value: newArray(loose(rest)...)}
-	to.vars["psboundparameters"] = &cell{value: bound}
-	outer := r.scope
-	r.scope = to
-	defer func() { r.scope = outer }()
-	for _, one := range p.list {
-		if _, done := bound.get(one.name); done {
-			continue
-		}
-		if err := r.initial(f, one, to, piped); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// initial gives a parameter that has no argument its default.
-func (r *run) initial(f function, one parameter, to *scope, piped bool) error {
-	if one.mandatory && !(piped && (one.pipeline || one.property)) {
-		return named(f.name, broken("ParameterBindingException", "MissingMandatoryParameter",
-			"Cannot process command because of one or more missing mandatory parameters: %s.", one.name))
-	}
-	var v any
-	if one.initial != nil {
-		var err error
-		if v, err = r.eval(one.initial); err != nil {
-			return err
-		}
-	}
-	if v == nil {
-		v = zero(one)
-	} else {
-		converted, err := r.converted(one, v)
-		if err != nil {
-			return err
-		}
-		v = converted
-	}
-	to.vars[one.name] = &cell{value: v, kind: castOf(one)}
-	return nil
-}
-
 // zero returns the value of a parameter that the caller does not set, by the parameter's type.
 func zero(one parameter) any {
 	for _, kind := range one.kinds {
 		switch kind {
 		case "switch", "bool", "boolean":
 			return false
-		case "int", "int32", "long", "int64", "uint32", "byte":
+		case "int", "int32":
 			return int64(0)
+		case "long", "int64", "uint32", "byte", "int16", "uint16", "uint64":
+			return sizedOf(strings.TrimPrefix(typeName(kind), "System."), 0)
 		case "double", "float":
 			return float64(0)
 		case "string":
@@ -375,13 +303,14 @@ func zero(one parameter) any {
 	return nil
 }
 
-func castOf(one parameter) string {
+// castOf returns the type that a parameter's variable keeps.
+func castOf(one parameter, otherwise string) string {
 	for _, kind := range one.kinds {
 		if kind != "switch" && kind != "object" && kind != "psobject" {
 			return kind
 		}
 	}
-	return ""
+	return otherwise
 }
 
 // loose are arguments as the values that $args has.
@@ -393,25 +322,6 @@ func loose(args []argumentValue) []any {
 		}
 		if a.has {
 			out = append(out, a.value)
-		}
-	}
-	return out
-}
-
-// ordered returns the parameters by their positions.
-func ordered(all []parameter) []parameter {
-	out := make([]parameter, 0, len(all))
-	explicit := false
-	for at := range 64 {
-		for _, one := range all {
-			if one.position == at {
-				out, explicit = append(out, one), true
-			}
-		}
-	}
-	for _, one := range all {
-		if one.position < 0 && (!explicit || one.remains) {
-			out = append(out, one)
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,8 @@ type argumentValue struct {
 	text string
 	// bare is set for values without quotes.
 	bare bool
+	// splatted is set for what @name gives.
+	splatted bool
 	// glued is set for values that follow their parameter without a blank.
 	glued bool
 }
@@ -36,7 +39,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	if err := r.step(); err != nil {
 		return err
 	}
-	r.ok = true
+	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
 	next := out
 	for i := len(p.stages) - 1; i > 0; i-- {
@@ -50,25 +53,36 @@ func (r *run) pipeline(p pipeline, out sink) error {
 		}
 		stages[i], next = s, s.process
 	}
-	for i := len(stages) - 1; i > 0; i-- {
-		if err := stages[i].begin(); err != nil {
-			return r.located(err, p.stages[i])
-		}
+	var err error
+	for i := len(stages) - 1; i > 0 && err == nil; i-- {
+		err = r.located(stages[i].begin(), p.stages[i])
 	}
-	err := r.feed(p.stages[0], next)
-	if stop, ok := errors.AsType[stopSignal](err); ok {
-		found := false
-		for _, s := range stages {
-			found = found || s == stop.owner
-		}
-		if found {
-			err = nil
-		}
+	if err == nil {
+		err = r.feed(p.stages[0], next)
 	}
-	for i := 1; i < len(stages) && err == nil; i++ {
+	for i := 1; ; i++ {
+		if owner := stopped(err, stages); owner >= 0 {
+			i, err = max(i, owner), nil // what is before it does not go on
+		}
+		if err != nil || i >= len(stages) {
+			return err
+		}
 		err = r.located(stages[i].end(), p.stages[i])
 	}
-	return err
+}
+
+// stopped returns which stage of a pipeline needs no more input, or -1.
+func stopped(err error, stages []stage) int {
+	stop, ok := errors.AsType[stopSignal](err)
+	if !ok {
+		return -1
+	}
+	return slices.IndexFunc(stages, func(s stage) bool {
+		if rs, ok := s.(*redirectedStage); ok {
+			s = rs.inner
+		}
+		return s == stop.owner
+	})
 }
 
 // feed runs the first stage of a pipeline.
@@ -85,11 +99,15 @@ func (r *run) feed(n node, out sink) error {
 		return each(v, out)
 	}
 	s, err := r.stage(c, out, false)
+	r.where = n.at()
 	if err == nil {
 		err = s.begin()
 	}
 	if err == nil {
 		err = s.end()
+	}
+	if stop, ok := err.(stopSignal); ok && stop.owner == s { //nolint:errorlint // it is never wrapped
+		err = nil
 	}
 	return r.located(err, n)
 }
@@ -100,7 +118,11 @@ func (r *run) redirectedValue(n redirected, out sink) error {
 	if err != nil {
 		return r.located(err, n)
 	}
+	outer := r.redirected
+	r.redirected = to.sinks
+	r.redirected[1] = nil
 	v, err := r.raw(n.value)
+	r.redirected = outer
 	if err == nil {
 		err = each(v, to.sinks[1])
 	}
@@ -166,7 +188,15 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 		low, name = strings.ToLower(target), target
 	}
 	if f, ok := r.function(low); ok {
-		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
+		if r.strictness() >= 2 && len(c.args) == 1 {
+			p, isParenthesis := c.args[0].value.(parenthesis)
+			n, isName := c.name.(constant)
+			if list, isList := p.body.(arrayLiteral); isParenthesis && isName && isList && len(list.items) > 1 && n.at()+len(n.text) == p.at() {
+				return nil, broken("RuntimeException", "StrictModeFunctionCallWithParens", "The function or command was called as if it were a "+
+					"method. Parameters should be separated by spaces. For information about parameters, see the about_Parameters Help topic.")
+			}
+		}
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: name}, nil
 	}
 	if cmd := cmdlets[low]; cmd != nil {
 		return r.bind(cmd, args, out, piped, c)
@@ -186,7 +216,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 	if known, ok := unsimulatedCommands[low]; ok {
 		return nil, lacking("%s", known)
 	}
-	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
+	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
 	}
 	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the "+
@@ -423,8 +453,11 @@ func (s *fileStage) end() error {
 		source, file string
 		scope        *scope
 	}{r.ctx, r.source, r.file, r.scope}
-	r.ctx, r.source, r.file = ctx, s.content, s.file
+	r.ctx, r.source, r.file = ctx, body.source, s.file
 	defer func() { r.ctx, r.source, r.file, r.scope = outer.ctx, outer.source, outer.file, outer.scope }()
+	if err := r.requires(body.source); err != nil {
+		return err
+	}
 	if !s.dot {
 		r.scope = newScope(r.scope)
 		r.scope.script = true
@@ -433,7 +466,11 @@ func (s *fileStage) end() error {
 	r.scope.vars["pscommandpath"] = &cell{value: s.file}
 	r.scope.vars["myinvocation"] = &cell{value: r.invocation(s.file)}
 	r.ok = true
-	err = r.body(body, function{name: s.file, body: body, source: s.content, file: s.file}, s.args, s.input, s.out)
+	input := s.input
+	if s.piped && input == nil {
+		input = []any{}
+	}
+	err = r.body(function{name: s.file, body: body, source: body.source, file: s.file, home: r.scope.home}, s.args, input, s.out)
 	switch e := err.(type) {
 	case exitSignal:
 		r.lastExit, r.ok = int64(e.code), e.code == 0

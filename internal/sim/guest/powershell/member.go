@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -74,15 +75,14 @@ func (r *run) property(of any, name string) (any, error) {
 	}
 	switch o := of.(type) {
 	case nil:
-		if r.strict() {
-			return nil, broken("RuntimeException", "PropertyNotFoundStrict",
-				"The property '%s' cannot be found on this object. Verify that the property exists.", name)
-		}
-		return nil, nil
+		return r.noProperty(name)
 	case *hashtable:
 		return r.hashProperty(o, name)
 	case *object:
 		if v, ok := o.get(name); ok {
+			if s, ok := v.(scripted); ok {
+				return r.scriptedValue(o, s)
+			}
 			return v, nil
 		}
 		if v, ok, err := r.derived(o, low); ok || err != nil {
@@ -108,9 +108,34 @@ func (r *run) property(of any, name string) (any, error) {
 	case *failure:
 		return r.failureProperty(o, name, low)
 	case exception:
-		return exceptionProperty(o, name, low)
+		return exceptionProperty(r, o, name, low)
+	case bool:
+		if low == "ispresent" {
+			return o, nil // a SwitchParameter is a Boolean here
+		}
+	case *reference:
+		if low == "value" {
+			return o.get(), nil
+		}
+	case enumMember:
+		if low == "value__" {
+			return o.n, nil
+		}
 	case typeValue:
 		switch low {
+		case "basetype":
+			return typeValue{typeKey(baseType(o.name))}, nil
+		case "namespace":
+			full := typeName(o.name)
+			return full[:max(strings.LastIndexByte(full, '.'), 0)], nil
+		case "isarray":
+			return strings.HasSuffix(o.name, "[]"), nil
+		case "isenum":
+			return enumerationTypes[o.name] != "", nil
+		case "isvaluetype":
+			return baseType(o.name) == "System.ValueType" || enumerationTypes[o.name] != "", nil
+		case "isclass":
+			return baseType(o.name) != "System.ValueType", nil
 		case "name":
 			full := typeName(o.name)
 			return full[strings.LastIndexByte(full, '.')+1:], nil
@@ -129,11 +154,87 @@ func (r *run) property(of any, name string) (any, error) {
 	case function, version:
 		return nil, lacking("the property %s of %s", name, kindOf(of))
 	}
-	if r.strict() {
-		return nil, broken("RuntimeException", "PropertyNotFoundStrict",
-			"The property '%s' cannot be found on this object. Verify that the property exists.", name)
+	if known, ok := realMembers()[strings.ToLower(kindOf(of))]; ok && strings.Contains(known, " "+low+" ") {
+		return nil, lacking("the property %s of %s", name, kindOf(of))
 	}
-	return nil, nil
+	return r.noProperty(name)
+}
+
+// propertyNames are the properties of values that are no objects here.
+func propertyNames(v any) []string {
+	switch v.(type) {
+	case string:
+		return []string{"Length"}
+	case *hashtable:
+		return []string{"IsReadOnly", "IsFixedSize", "IsSynchronized", "Keys", "Values", "SyncRoot", "Count"}
+	case time.Time:
+		return []string{"Date", "Day", "DayOfWeek", "DayOfYear", "Hour", "Kind", "Millisecond", "Minute", "Month", "Second", "Ticks",
+			"TimeOfDay", "Year"}
+	case time.Duration:
+		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds",
+			"TotalMinutes",
+			"TotalSeconds"}
+	case *array:
+		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}
+	}
+	return nil
+}
+
+// memberValue reads one of these.
+func memberValue(v any, name string) (any, error) { return new(run).property(v, name) }
+
+func propertyObject(o *object, f field) *object {
+	kind := "NoteProperty"
+	if o.closed {
+		kind = "Property"
+	}
+	value := f.value
+	if s, ok := value.(scripted); ok {
+		kind, value = s.kind, nil
+	}
+	return &object{kind: "System.Management.Automation.PSNoteProperty", closed: true, shown: []string{"Name", "Value"}, fields: []field{
+		{"Name", f.name}, {"Value", value}, {"MemberType", kind}, {"TypeNameOfValue", kindOfOrObject(value)}, {"IsGettable", true},
+		{"IsSettable", !o.closed}, {"owner", o}}}
+}
+
+func kindOfOrObject(v any) string {
+	if v == nil {
+		return "System.Object"
+	}
+	return kindOf(v)
+}
+
+// typeNamesOf are the types that a value is of.
+func typeNamesOf(v any) *array {
+	kind := kindOf(v)
+	out := newArray(kind)
+	if o, ok := v.(*object); ok && o.named != "" {
+		out.items = []any{o.named, kind}
+	}
+	switch v := v.(type) {
+	case int64, float64, bool, sized, decimal, char, time.Time, time.Duration, guid:
+		out.items = append(out.items, "System.ValueType")
+	case *array:
+		if !growing(v) {
+			out.items = append(out.items, "System.Array")
+		}
+	case exception:
+		for k := baseOf(typeKey(kind)); k != "" && k != "exception"; k = baseOf(k) {
+			out.items = append(out.items, typeName(k))
+		}
+		out.items = append(out.items, "System.Exception")
+	}
+	if kind != "System.Object" {
+		out.items = append(out.items, "System.Object")
+	}
+	return out
+}
+
+// scripted is a member that Add-Member makes of a script block or of another member's name.
+type scripted struct {
+	kind  string
+	get   function
+	alias string
 }
 
 // common returns the properties that every value has.
@@ -157,15 +258,30 @@ func common(of any, low string) (any, bool, error) {
 	case "psobject":
 		if o, ok := of.(*object); ok {
 			props := newArray()
+			props.owner = o
 			for _, f := range o.fields {
-				props.items = append(props.items, system("System.Management.Automation.PSNoteProperty",
-					[]string{"Name", "Value"}, "Name", f.name, "Value", f.value, "MemberType", "NoteProperty"))
+				props.items = append(props.items, propertyObject(o, f))
 			}
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"of", o}}}, true, nil
+				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
 		if of != nil {
-			return nil, true, lacking("psobject of %s", kindOf(of))
+			o := custom()
+			for _, name := range propertyNames(of) {
+				v, err := memberValue(of, name)
+				if err == nil {
+					o.set(name, v)
+				}
+			}
+			props := newArray()
+			props.owner = o
+			for _, f := range o.fields {
+				p := propertyObject(o, f)
+				p.set("MemberType", "Property")
+				props.items = append(props.items, p)
+			}
+			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
+				fields: []field{{"Properties", props}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
 		}
 	}
 	return nil, false, nil
@@ -179,18 +295,23 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	case "count":
 		return int64(len(h.keys)), nil
 	case "keys":
-		return newArray(append([]any(nil), h.keys...)...), nil
+		keys := newArray(append([]any(nil), h.keys...)...)
+		keys.of = h
+		return keys, nil
 	case "values":
 		out := newArray()
+		out.of = h
 		for _, k := range h.keys {
 			v, _ := h.get(k)
 			out.items = append(out.items, v)
 		}
 		return out, nil
+	case "isreadonly", "isfixedsize", "issynchronized":
+		return false, nil
 	case "length":
 		return int64(1), nil
 	}
-	return nil, nil
+	return r.noProperty(name)
 }
 
 // listProperty reads a property of each item.
@@ -204,8 +325,15 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 		}
 	case "rank":
 		return int64(1), nil
-	case "isfixedsize", "isreadonly", "capacity", "syncroot":
+	case "isfixedsize":
+		return !growing(a), nil
+	case "isreadonly", "issynchronized":
+		return false, nil
+	case "capacity", "syncroot":
 		return nil, lacking("the property %s of lists", name)
+	}
+	if !lacksMember("System.Object[]", name) && low != "item" {
+		return nil, lacking("the method %s without its arguments", name)
 	}
 	var out []any
 	for _, item := range a.items {
@@ -253,15 +381,26 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 	}
 	switch low {
 	case "dayofweek":
-		return t.Weekday().String(), nil
+		return enumerationOf("dayofweek", int64(t.Weekday())), nil
 	case "date":
-		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC), nil
+		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()), nil
 	case "ticks":
 		return ticks(t), nil
 	case "timeofday":
-		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, nil
+		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second +
+			time.Duration(t.Nanosecond()), nil
+	case "kind":
+		return enumerationOf("datetimekind", map[*time.Location]int64{utcZone: 1, localZone: 2}[t.Location()]), nil
+	case "datetime":
+		return t.Format("Monday, January 2, 2006 3:04:05 PM"), nil
 	}
 	return nil, lacking("the property %s of dates", name)
+}
+
+// fromTicks is the time of a count of ticks.
+func fromTicks(n int64) time.Time {
+	const unix = 621355968000000000
+	return time.Unix((n-unix)/1e7, (n-unix)%1e7*100).UTC()
 }
 
 // ticks are tenths of microseconds since the year one.
@@ -301,37 +440,91 @@ func spanProperty(d time.Duration, name, low string) (any, error) {
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	switch low {
 	case "exception":
-		return f.exception, nil
+		e := f.exception
+		e.record = f
+		return e, nil
 	case "errordetails":
 		if f.details == "" {
 			return nil, nil
 		}
-		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "text", f.details), nil
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", "", "text", f.details), nil
 	case "fullyqualifiederrorid":
 		return f.id, nil
 	case "targetobject":
 		return f.target, nil
 	case "scriptstacktrace":
-		where := f.script
-		if where == "" {
-			where = "<No file>"
-		}
-		return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line), nil
+		return cmp.Or(f.stack, "at <ScriptBlock>, <No file>: line 1"), nil
 	case "categoryinfo":
-		return system("System.Management.Automation.ErrorCategoryInfo", nil, "Activity", f.command, "Reason",
-			f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:], "TargetName", text(f.target)), nil
+		return f.categoryInfo(), nil
 	case "invocationinfo":
 		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
-			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage",
-			fmt.Sprintf("At line:%d char:%d", f.line, f.column),
-			"InvocationName", f.command, "MyCommand", f.command), nil
-	case "message":
-		return nil, nil
+			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", strings.TrimSuffix(f.position(), "\r\n"),
+			"InvocationName", cmp.Or(f.invoked, f.command), "Line", f.source,
+			"MyCommand", system(kindCommand, nil, "Name", f.command, "text", f.command)), nil
+	case "pipelineiterationinfo":
+		return newArray(), nil
 	}
-	return nil, lacking("the property %s of error records", name)
+	return r.noProperty(name)
 }
 
-func exceptionProperty(e exception, name, low string) (any, error) {
+// categoryInfo is what kind of error it is. Most follow from the exception's class.
+func (f *failure) categoryInfo() *object {
+	short := f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:]
+	category := f.category
+	if category == "" {
+		category = categories[short]
+	}
+	if category == "" && strings.HasPrefix(f.id, "CommandNotFound") {
+		category = "ObjectNotFound"
+	}
+	if category == "" {
+		switch {
+		case f.exception.inner != nil || f.command != "" && short == "WriteErrorException":
+			category = "NotSpecified"
+		case short == "RuntimeException":
+			category = "InvalidOperation"
+		case f.command == "":
+			category = "OperationStopped"
+		default:
+			category = "NotSpecified"
+		}
+	}
+	target, kind := "", ""
+	if f.target != nil {
+		target, kind = text(f.target), kindOf(f.target)
+		kind = kind[strings.LastIndexByte(kind, '.')+1:]
+	}
+	shown := target
+	if len([]rune(shown)) > 40 {
+		runes := []rune(shown)
+		shown = string(runes[:20]) + "..." + string(runes[len(runes)-17:])
+	}
+	activity := f.command
+	if strings.EqualFold(short, "CommandNotFoundException") && !strings.Contains(f.id, "GetCommand") {
+		activity = ""
+	}
+	value, _ := toEnumeration("management.automation.errorcategory", category)
+	return system("System.Management.Automation.ErrorCategoryInfo", nil, "Category", value, "Activity", activity, "Reason", short,
+		"TargetName", target, "TargetType", kind, "text", fmt.Sprintf("%s: (%s:%s) [%s], %s", category, shown, kind, activity, short))
+}
+
+// categories are those of exceptions that always have the same one.
+var categories = map[string]string{
+	"ItemNotFoundException": "ObjectNotFound", "CommandNotFoundException": "ObjectNotFound", "DriveNotFoundException": "ObjectNotFound",
+	"ProviderNotFoundException": "ObjectNotFound", "ParameterBindingException": "InvalidArgument",
+	"ParameterBindingValidationException": "InvalidData", "ParameterBindingArgumentTransformationException": "InvalidData",
+	"SessionStateUnauthorizedAccessException": "WriteError", "UnauthorizedAccessException": "PermissionDenied",
+	"ProcessCommandException": "ObjectNotFound", "ServiceCommandException": "ObjectNotFound",
+	"DirectoryNotFoundException": "ObjectNotFound", "ActionPreferenceStopException": "OperationStopped",
+	"FileNotFoundException": "ObjectNotFound", "ParseException": "ParserError", "MethodInvocationException": "NotSpecified",
+}
+
+func exceptionProperty(r *run, e exception, name, low string) (any, error) {
+	if e.more != nil {
+		if v, ok := e.more.get(low); ok {
+			return v, nil
+		}
+	}
 	switch low {
 	case "message":
 		return e.message, nil
@@ -340,12 +533,28 @@ func exceptionProperty(e exception, name, low string) (any, error) {
 			return nil, nil
 		}
 		return *e.inner, nil
-	case "response":
-		return nil, nil
 	case "hresult":
 		return int64(-2146233088), nil
-	case "stacktrace", "source", "targetsite", "data", "helplink":
+	case "errorrecord":
+		if e.record != nil && strings.HasPrefix(e.kind, "System.Management.Automation.") {
+			return e.record, nil
+		}
+		return nil, nil
+	case "data":
+		return newHash(), nil
+	case "helplink":
+		return nil, nil
+	case "stacktrace", "source", "targetsite":
 		return nil, lacking("the property %s of exceptions", name)
+	}
+	return r.noProperty(name)
+}
+
+// noProperty is what a property is that a value does not have.
+func (r *run) noProperty(name string) (any, error) {
+	if r.strictness() >= 2 {
+		return nil, broken("PropertyNotFoundException", "PropertyNotFoundStrict",
+			"The property '%s' cannot be found on this object. Verify that the property exists.", name)
 	}
 	return nil, nil
 }
@@ -371,7 +580,26 @@ func (r *run) putMember(t member, v any) error {
 	case *hashtable:
 		o.set(name, v)
 		return nil
+	case *reference:
+		if strings.EqualFold(name, "value") {
+			o.put(v)
+			return nil
+		}
 	case *object:
+		if o.kind == "System.Management.Automation.PSNoteProperty" && strings.EqualFold(name, "value") {
+			if owner, ok := o.get("owner"); ok {
+				if to, ok := owner.(*object); ok && !to.closed {
+					n, _ := o.get("Name")
+					to.set(text(n), v)
+					o.set("Value", v)
+					return nil
+				}
+			}
+		}
+		if v, done, err := r.putFileTime(o, name, v); done || err != nil {
+			_ = v
+			return err
+		}
 		if _, ok := o.get(name); ok && (!o.closed || writable[o.kind]) {
 			o.set(name, v)
 			return nil
@@ -379,9 +607,17 @@ func (r *run) putMember(t member, v any) error {
 		if o.closed {
 			return lacking("assignment to the property %s of %s", name, o.kind)
 		}
-	case nil:
+		if _, ok := of.(*object); ok && !o.closed {
+			return broken("SetValueInvocationException", "ExceptionWhenSetting", "Exception setting \"%s\": \"The property '%s' cannot be found on "+
+				"this object. Verify that the property exists and can be set.\"", name, name)
+		}
+	case nil, *array:
+	case string:
+		if strings.EqualFold(name, "length") {
+			return broken("RuntimeException", "PropertyAssignmentException", "'Length' is a ReadOnly property.")
+		}
 	default:
-		if _, isArray := of.(*array); !isArray {
+		if known, ok := realMembers()[strings.ToLower(kindOf(of))]; !ok || strings.Contains(known, " "+strings.ToLower(name)+" ") {
 			return lacking("assignment to the property %s of %s", name, kindOf(of))
 		}
 	}
@@ -428,7 +664,7 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 // groupItem returns a group of a match, by number or name, or a match by number.
 func (r *run) groupItem(o *object, by any) (any, bool, error) {
 	items, _ := o.get("items")
-	if n, ok := by.(int64); ok {
+	if n, _, ok := wholeOf(by); ok {
 		a := list(items)
 		if n >= 0 && n < int64(len(a)) {
 			return a[n], true, nil
@@ -441,6 +677,58 @@ func (r *run) groupItem(o *object, by any) (any, bool, error) {
 				return one, true, nil
 			}
 		}
+	}
+	return nil, false, nil
+}
+
+// scriptedValue reads a member that is a script block, with the object as $this.
+func (r *run) scriptedValue(o *object, s scripted) (any, error) {
+	if s.alias != "" {
+		return r.property(o, s.alias)
+	}
+	if s.kind == "ScriptMethod" {
+		return s.get, nil
+	}
+	items, err := r.gather(func(out sink) error { return r.withThis(o, s.get, nil, out) })
+	return plain(single(items)), err
+}
+
+// withThis runs a script block with an object as $this.
+func (r *run) withThis(o *object, f function, args []any, out sink) error {
+	scope := newScope(r.scope)
+	scope.vars["this"] = &cell{value: o}
+	outer := r.scope
+	r.scope = scope
+	defer func() { r.scope = outer }()
+	values := make([]argumentValue, len(args))
+	for i, a := range args {
+		values[i] = argumentValue{value: a, has: true}
+	}
+	return r.callFunction(f, values, nil, out)
+}
+
+// putFileTime sets a time or IsReadOnly of a file.
+func (r *run) putFileTime(o *object, name string, v any) (any, bool, error) {
+	if o.kind != kindFile && o.kind != kindDirectory {
+		return nil, false, nil
+	}
+	at, _ := o.get("FullName")
+	switch strings.ToLower(name) {
+	case "lastwritetime", "lastwritetimeutc", "creationtime", "creationtimeutc", "lastaccesstime":
+		t, err := toTime(v)
+		if err != nil {
+			return nil, true, err
+		}
+		if strings.HasPrefix(strings.ToLower(name), "lastwrite") {
+			if err := r.m.Root.Chtimes(text(at), t); err != nil {
+				return nil, true, fileError(err, text(at))
+			}
+			o.set("LastWriteTimeUtc", t)
+			o.set("LastWriteTime", t)
+			return nil, true, nil
+		}
+		o.set(name, t)
+		return nil, true, nil
 	}
 	return nil, false, nil
 }

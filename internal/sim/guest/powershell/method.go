@@ -2,6 +2,8 @@ package powershell
 
 import (
 	"errors"
+	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -48,15 +50,21 @@ func (r *run) owner(n node, static bool) (any, error) {
 // methodError words what a method of .NET throws as PowerShell does.
 func methodError(err error, name string, args int) error {
 	f := failed(err)
-	if f == nil || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") {
+	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || strings.HasPrefix(f.exception.kind,
+		"System.Management.Automation.") &&
+		!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
+	return wrapped(f, name, args)
+}
+
+// wrapped puts an exception of a method of .NET into the one that PowerShell throws for it.
+func wrapped(f *failure, name string, args int) *failure {
 	inner := f.exception
 	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException",
 		message: "Exception calling \"" + name + "\" with \"" + text(int64(args)) + "\" argument(s): \"" + inner.message + "\"",
 		inner:   &inner}
 	f.id = inner.kind[strings.LastIndexByte(inner.kind, '.')+1:]
-	f.exception.kind = inner.kind // catch [System.IO.IOException] sees what is within
 	return f
 }
 
@@ -77,15 +85,52 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			if e, ok := of.(exception); ok {
 				return e.kind + ": " + e.message, nil
 			}
+			if t, ok := of.(time.Time); ok {
+				return t.Format("1/2/2006 3:04:05 PM"), nil
+			}
 			return r.text(of)
+		}
+		if o, ok := of.(*object); ok && o.kind == "System.Version" {
+			n, err := r.number(args, 0)
+			parts := strings.Split(text(o), ".")
+			if err == nil && (n < 0 || n > len(parts)) {
+				return nil, broken("System.ArgumentException", "ArgumentException",
+					"Value does not fall within the expected range.\r\nParameter name: fieldCount")
+			}
+			return strings.Join(parts[:min(max(n, 0), len(parts))], "."), err
+		}
+		if o, ok := args[0].(*object); ok && strings.HasSuffix(o.kind, "CultureInfo") {
+			return r.text(of)
+		}
+		if o, ok := of.(*object); ok && o.kind == "System.DateTimeOffset" {
+			break
 		}
 		return r.formatOne(of, text(args[0]))
 	case "equals":
 		if len(args) == 1 {
+			if o, ok := of.(*object); ok && o.kind == customKind {
+				return false, nil // each use of it has another wrapper
+			}
 			return equal(of, args[0], true) && kindOf(of) == kindOf(args[0]), nil
 		}
 	case "gethashcode":
-		return nil, lacking("GetHashCode")
+		h := fnv.New32a()
+		h.Write([]byte(kindOf(of) + text(of)))
+		return int64(int32(h.Sum32())), nil
+	case "compareto":
+		if len(args) == 1 && isScalar(of) {
+			if s, ok := of.(string); ok {
+				return int64(collate(s, at(args, 0), true)), nil
+			}
+			n, err := r.order(of, args[0], true)
+			return int64(n), err
+		}
+	case "tobool":
+		if b, ok := of.(bool); ok {
+			return b, nil
+		}
+	case "gettypecode":
+		return kindOf(of)[len("System."):], nil
 	}
 	switch o := of.(type) {
 	case string:
@@ -111,7 +156,20 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case *object:
 		return r.objectCall(o, name, low, args)
 	case typeValue:
+		switch low {
+		case "isinstanceoftype":
+			return isType(first2(args), o.name), nil
+		case "isassignablefrom":
+			t, _ := first2(args).(typeValue)
+			return typeKey(typeName(t.name)) == typeKey(typeName(o.name)), nil
+		}
 		return nil, lacking("the method %s of types", name)
+	case enumMember:
+		if low == "hasflag" {
+			other, err := toEnumeration(typeKey(o.kind), first2(args))
+			m, _ := other.(enumMember)
+			return o.n&m.n == m.n, err
+		}
 	}
 	return nil, r.noMethod(of, name)
 }
@@ -119,6 +177,10 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 // noMethod refuses a method that the type may well have.
 func (r *run) noMethod(of any, name string) error {
 	if o, ok := of.(*object); ok && !o.closed {
+		return broken("RuntimeException", "MethodNotFound",
+			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
+	}
+	if lacksMember(kindOf(of), name) {
 		return broken("RuntimeException", "MethodNotFound",
 			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
 	}
@@ -134,7 +196,14 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 	case "invoke", "invokereturnasis":
 		items, err := r.gather(func(out sink) error { return r.callFunction(f, values, nil, out) })
 		return single(items), err
-	case "getnewclosure":
+	case "getnewclosure": // a module of its own, with a copy of the caller's variables
+		own := newScope(r.global)
+		own.home, own.script = own, true
+		for name, c := range r.scope.vars {
+			copied := *c
+			own.vars[name] = &copied
+		}
+		f.home = own
 		return f, nil
 	}
 	return nil, lacking("the method %s of script blocks", name)
@@ -183,6 +252,10 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "trim", "trimstart", "trimend":
 		return trim(s, low, args), nil
 	case "contains":
+		if len(args) > 1 {
+			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
+				"Cannot find an overload for \"Contains\" and the argument count: \"%d\".", len(args))
+		}
 		return strings.Contains(s, at(args, 0)), nil
 	case "startswith":
 		return strings.HasPrefix(lower(s), lower(at(args, 0))), nil
@@ -204,8 +277,13 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 		return r.pad(s, low, args)
 	case "tochararray":
 		return r.convertAll("char", s)
-	case "normalize", "clone":
+	case "normalize", "clone", "tostring":
 		return s, nil
+	case "isnormalized":
+		return true, nil
+	case "chars", "get_chars":
+		v, _, err := r.item(s, first2(args))
+		return v, err
 	case "getenumerator":
 		return r.convertAll("char", s)
 	}
@@ -288,12 +366,15 @@ func (r *run) replaceText(s string, args []any) (any, error) {
 func (r *run) splitText(s string, args []any) (any, error) {
 	set, most, drop := "", -1, false
 	for i, a := range args {
-		switch v := a.(type) {
+		switch v := bare(a).(type) {
 		case int64:
 			if i > 0 {
 				most = int(v)
 				continue
 			}
+		case enumMember:
+			drop = drop || v.name == "RemoveEmptyEntries"
+			continue
 		case string:
 			if i > 0 && strings.EqualFold(v, "RemoveEmptyEntries") {
 				drop = true
@@ -305,8 +386,9 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		case *object, typeValue:
 			return nil, lacking("Split with these arguments")
 		}
-		if a, ok := a.(*array); ok && strings.Contains(strings.ToLower(a.kind), "string") {
-			return nil, lacking("Split by texts")
+		if l, ok := a.(*array); ok && slices.ContainsFunc(l.items, func(v any) bool { return len([]rune(text(v))) > 1 }) ||
+			ok && strings.Contains(strings.ToLower(l.kind), "string") {
+			return r.splitByTexts(s, l, args[i+1:])
 		}
 		for _, item := range list(a) {
 			set += text(item)
@@ -334,6 +416,47 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		out.items = append(out.items, rest)
 	}
 	return out, r.take(len(s))
+}
+
+// splitByTexts is String.Split with whole texts as separators.
+func (r *run) splitByTexts(s string, by *array, rest []any) (any, error) {
+	most, drop := -1, false
+	for _, v := range rest {
+		if n, _, ok := wholeOf(v); ok {
+			most = int(n)
+		} else {
+			drop = drop || strings.EqualFold(text(v), "RemoveEmptyEntries")
+		}
+	}
+	out := newArray()
+	out.kind = "String[]"
+	for from, i := 0, 0; ; {
+		size := 0
+		for _, sep := range by.items {
+			if t := text(sep); t != "" && strings.HasPrefix(s[i:], t) {
+				size = len(t)
+				break
+			}
+		}
+		if i >= len(s) || most > 0 && len(out.items) == most-1 {
+			if from < len(s) || !drop {
+				out.items = append(out.items, s[from:])
+			}
+			return out, r.take(len(s) + 16*len(out.items))
+		}
+		if size == 0 {
+			i++
+			continue
+		}
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		if i > from || !drop {
+			out.items = append(out.items, s[from:i])
+		}
+		i += size
+		from = i
+	}
 }
 
 func (r *run) piece(s, low string, args []any) (any, error) {

@@ -19,11 +19,32 @@ func durationOf(n []int) time.Duration {
 // objectCall runs a method of an object.
 func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	if v, ok := o.get(name); ok {
-		if f, isBlock := v.(function); isBlock {
+		if s, ok := v.(scripted); ok && s.kind == "ScriptMethod" {
+			items, err := r.gather(func(out sink) error { return r.withThis(o, s.get, args, out) })
+			return single(items), err
+		}
+		if f, isBlock := v.(function); isBlock && !o.closed {
+			return nil, broken("RuntimeException", "MethodNotFound",
+				"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(o), name)
+		} else if isBlock {
 			return r.functionCall(f, "Invoke", "invoke", args)
 		}
 	}
 	switch o.kind {
+	case kindCmdlet:
+		return r.cmdletCall(o, name, low, args)
+	case kindHash:
+		return hashCall(r, o, name, low, args)
+	case "System.DateTimeOffset":
+		return r.offsetCall(o, name, low, args)
+	case "System.Version":
+		switch low {
+		case "compareto":
+			v, err := r.convert("version", first2(args))
+			return int64(orderVersions(text(o), text(v))), err
+		case "equals":
+			return text(o) == at(args, 0), nil
+		}
 	case kindService:
 		return r.serviceCall(o, name, low, args)
 	case kindEncoding:
@@ -63,12 +84,9 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return true, nil // what runs here is the system or an administrator
 		}
 	case "System.Text.RegularExpressions.Regex":
-		p, _ := o.get("text")
-		if f, ok := map[string]staticMethod{"ismatch": regexMatch, "match": regexFind, "matches": regexFindAll}[low]; ok {
-			return f(r, []any{first2(args), p})
-		}
-		if low == "replace" && len(args) == 2 {
-			return r.replace(true, args[0], newArray(p, args[1]))
+		switch low {
+		case "ismatch", "match", "matches", "replace", "split":
+			return r.regexCall(o, low, args)
 		}
 	case "System.Management.Automation.PSMemberSet":
 		of, _ := o.get("of")

@@ -133,9 +133,22 @@ func equal(left, right any, exact bool) bool {
 		}
 		return sameText(l, text(right), exact)
 	case char:
+		if n, _, ok := wholeOf(right); ok {
+			return int64(l) == n
+		}
 		return sameText(string(rune(l)), text(right), exact)
 	case bool:
 		return l == truth(right)
+	case enumMember:
+		if s, ok := right.(string); ok {
+			return sameText(l.name, s, false)
+		}
+		y, ok := float(right)
+		return ok && float64(l.n) == y
+	case sized, decimal:
+		y, ok := float(right)
+		x, _ := float(left)
+		return right != nil && ok && x == y
 	case int64, float64:
 		if right == nil {
 			return false
@@ -149,6 +162,15 @@ func equal(left, right any, exact bool) bool {
 	case time.Duration, guid, version, typeValue, secret:
 		if right == nil {
 			return false
+		}
+		if d, ok := l.(time.Duration); ok {
+			y, err := toSpan(right)
+			return err == nil && y == d
+		}
+		if t, ok := l.(typeValue); ok {
+			if other, ok := right.(typeValue); ok {
+				return typeKey(typeName(t.name)) == typeKey(typeName(other.name))
+			}
 		}
 		if _, ok := l.(version); ok {
 			return orderVersions(text(l), text(right)) == 0
@@ -180,10 +202,16 @@ func sameText(a, b string, exact bool) bool {
 func (r *run) order(left, right any, exact bool) (int, error) {
 	switch l := left.(type) {
 	case nil:
-		if y, ok := float(right); ok {
+		if y, ok := float(right); ok && right != "" {
+			if y == 0 {
+				return -1, nil
+			}
 			return cmp.Compare(0, y), nil
 		}
-		return cmp.Compare(0, len(text(right))), nil
+		if right == nil {
+			return 0, nil
+		}
+		return -1, nil
 	case time.Time:
 		y, err := toTime(right)
 		return l.Compare(y), err
@@ -192,7 +220,18 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		return cmp.Compare(l, y), err
 	case version:
 		return orderVersions(string(l), text(right)), nil
-	case int64, float64, bool:
+	case int64, float64, bool, sized, decimal, enumMember:
+		if right == nil {
+			f, _ := float(left)
+			return map[bool]int{true: -1, false: 1}[f < 0], nil
+		}
+		if m, ok := left.(enumMember); ok {
+			converted, err := toEnumeration(typeKey(m.kind), right)
+			if err != nil {
+				return 0, err
+			}
+			right = converted
+		}
 		x, _ := float(left)
 		y, ok := float(right)
 		if !ok && right != nil {
@@ -207,10 +246,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		}
 	}
 	a, b := text(left), text(right)
-	if !exact {
-		a, b = strings.ToLower(a), strings.ToLower(b)
-	}
-	return strings.Compare(a, b), r.take(len(a))
+	return collate(a, b, exact), r.take(len(a))
 }
 
 func (r *run) contains(in, item any, exact bool) bool {
@@ -242,14 +278,15 @@ func isType(v any, kind string) bool {
 	}
 	have := typeKey(kindOf(v))
 	if f, ok := v.(exception); ok {
-		return isException(f.kind, kind)
+		return kind == "object" || f.is(kind)
 	}
 	switch kind {
 	case "object":
 		return true
 	case "array", "collections.ilist", "collections.ienumerable":
-		_, ok := v.(*array)
-		return ok
+		_, isHash := v.(*hashtable)
+		_, isText := v.(string)
+		return isList(v) || kind == "collections.ienumerable" && (isHash || isText)
 	case "hashtable", "collections.idictionary", "collections.hashtable":
 		h, ok := v.(*hashtable)
 		return ok && (!h.ordered || strings.HasSuffix(kind, "idictionary"))
@@ -262,7 +299,7 @@ func isType(v any, kind string) bool {
 		return have == "int64"
 	case "valuetype":
 		switch v.(type) {
-		case int64, float64, bool, char, time.Time, time.Duration, guid:
+		case int64, float64, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
 			return true
 		}
 		return false
@@ -271,6 +308,12 @@ func isType(v any, kind string) bool {
 	case "scriptblock":
 		_, ok := v.(function)
 		return ok
+	case "icomparable":
+		switch v.(type) {
+		case string, int64, float64, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
+			return true
+		}
+		return false
 	case "switch", "switchparameter", "management.automation.switchparameter":
 		return false
 	}

@@ -33,6 +33,8 @@ type parser struct {
 	text  string
 	pos   int
 	depth int
+	// open is where a comment begins that has no end, counted from one.
+	open int
 }
 
 // parse reads a whole script.
@@ -40,11 +42,12 @@ func parse(script string) (*block, error) {
 	if len(script) > maxProgram {
 		return nil, &ParseError{Line: 1, Column: 1, Message: fmt.Sprintf("the script is longer than %d bytes", maxProgram)}
 	}
-	p := &parser{text: strings.TrimPrefix(script, "\ufeff")}
+	p := &parser{text: plainMarks(strings.TrimPrefix(script, "\ufeff"))}
 	b, err := p.block(0)
 	if err != nil {
 		return nil, err
 	}
+	b.source = p.text
 	return b, nil
 }
 
@@ -105,6 +108,7 @@ func (p *parser) spaces() {
 		case p.has("<#"):
 			end := strings.Index(p.text[p.pos:], "#>")
 			if end < 0 {
+				p.open = p.pos + 1
 				p.pos = len(p.text)
 				return
 			}
@@ -202,8 +206,7 @@ func (p *parser) expected(what string) error {
 		}
 		return p.fail("Missing '%s' at the end of the script.", what)
 	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return p.fail("Unexpected token '%c' in expression or statement; '%s' is expected.", r, what)
+	return p.unexpected()
 }
 
 // block reads statements up to the end: a brace, or the end of the script for 0.
@@ -221,6 +224,9 @@ func (p *parser) block(end byte) (*block, error) {
 		if p.peek() == end && (end != 0 || p.pos >= len(p.text)) {
 			if end != 0 {
 				p.pos++
+			} else if p.open > 0 {
+				p.pos = p.open - 1
+				return nil, p.fail("The terminator '#>' is missing from the multiline comment.")
 			}
 			return b, nil
 		}
@@ -288,8 +294,33 @@ func (p *parser) ended(s node) error {
 	case isBlock(s):
 		return nil
 	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return p.fail("Unexpected token '%c' in expression or statement.", r)
+	return p.unexpected()
+}
+
+// unexpected names the token that is next.
+func (p *parser) unexpected() error {
+	at := p.pos
+	end := at
+	switch c := p.peek(); {
+	case c == '"' || c == '\'':
+		if _, err := p.quoted(); err == nil {
+			end = p.pos
+		}
+	case c == '$':
+		if _, err := p.variable(); err == nil {
+			end = p.pos
+		}
+	default:
+		for end < len(p.text) && !isDelimiter(p.text[end]) && p.text[end] != '=' {
+			end++
+		}
+	}
+	p.pos = at
+	if end == at {
+		_, size := utf8.DecodeRuneInString(p.text[at:])
+		end = at + size
+	}
+	return p.fail("Unexpected token '%s' in expression or statement.", p.text[at:end])
 }
 
 func isBlock(s node) bool {
@@ -322,6 +353,9 @@ func (p *parser) statements(end byte) ([]node, error) {
 			return out, nil
 		}
 		if p.pos >= len(p.text) {
+			if end == ')' {
+				return nil, p.fail("Missing closing ')' in subexpression.")
+			}
 			return nil, p.expected(string(end))
 		}
 		if p.word() == "trap" {

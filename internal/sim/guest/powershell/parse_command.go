@@ -36,6 +36,9 @@ func (p *parser) command() (node, error) {
 		if p.pos >= len(p.text) || ch == '\n' || ch == '\r' || ch == ';' || ch == '|' || ch == ')' || ch == '}' {
 			return c, nil
 		}
+		if ch == '<' {
+			return nil, p.fail("The '<' operator is reserved for future use.")
+		}
 		if ch == '&' {
 			if p.has("&&") {
 				return c, nil // the statement's end refuses it
@@ -63,12 +66,12 @@ func (p *parser) command() (node, error) {
 
 // verbatim reads the rest of the line after --% as arguments of a native program.
 func (p *parser) verbatim(c *command) {
-	p.pos += 3
 	from := p.pos
-	for ch := p.peek(); ch != 0 && ch != '\n' && ch != '|'; ch = p.peek() {
+	p.pos += 3
+	for ch := p.peek(); ch != 0 && ch != '\n' && ch != '\r' && ch != '|'; ch = p.peek() {
 		p.pos++
 	}
-	for word := range strings.FieldsSeq(p.text[from:p.pos]) {
+	for _, word := range []string{"--%", strings.TrimSpace(p.text[from+3 : p.pos])} {
 		c.args = append(c.args, argument{position: position(from), value: constant{position(from), word, word}})
 	}
 }

@@ -72,7 +72,11 @@ func (p *parser) binary(level int) (node, error) {
 			p.pos = from
 			return left, nil
 		}
-		p.lines()
+		end := p.pos
+		if p.lines(); p.pos >= len(p.text) {
+			p.pos = end
+			return nil, p.fail("You must provide a value expression following the '%s' operator.", operator)
+		}
 		right, err := p.binary(level + 1)
 		if err != nil {
 			return nil, err
@@ -284,9 +288,13 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 		}
 		from := position(n.at())
 		switch c, next := p.peek(), p.ahead(1); {
-		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || next == '$' || next == '"' || next == '\'' || next == '('):
+		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || next == '$' || next == '"' || next == '\'' || next == '('),
+			c == '.' && expression && p.continues():
 			static := c == ':'
 			p.pos += map[bool]int{true: 2, false: 1}[static]
+			if expression {
+				p.lines() // a member may be on the next line
+			}
 			var err error
 			if n, err = p.member(n, from, static); err != nil {
 				return nil, err
@@ -309,6 +317,18 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 			return n, nil
 		}
 	}
+}
+
+// continues reports whether a member follows a dot and blanks or the ends of lines.
+func (p *parser) continues() bool {
+	from := p.pos
+	defer func() { p.pos = from }()
+	p.pos++
+	if c := p.peek(); c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+		return false
+	}
+	p.lines()
+	return isLetter(p.peek())
 }
 
 // member reads a name, and arguments in parentheses.
@@ -408,12 +428,22 @@ func (p *parser) hash() (node, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c, ok := key.(constant); ok {
+			for _, other := range h.keys {
+				if o, ok := other.(constant); ok && hashKey(o.value) == hashKey(c.value) {
+					p.pos = c.at()
+					return nil, p.fail("Duplicate keys '%s' are not allowed in hash literals.", text(c.value))
+				}
+			}
+		}
 		p.spaces()
 		if p.peek() != '=' {
 			return nil, p.fail("Missing '=' operator after key in hash literal.")
 		}
 		p.pos++
-		p.lines()
+		if p.lines(); p.peek() == '}' {
+			return nil, p.fail("Missing statement after '=' in hash literal.")
+		}
 		value, err := p.statement()
 		if err != nil {
 			return nil, err

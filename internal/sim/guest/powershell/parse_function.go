@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -10,11 +11,10 @@ func (p *parser) function(from position, filter bool) (node, error) {
 	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n({", p.text[p.pos]) < 0 {
 		p.pos++
 	}
-	f := functionStatement{position: from, name: strings.ToLower(p.text[start:p.pos])}
+	f := functionStatement{position: from, filter: filter, name: p.text[start:p.pos]}
 	if f.name == "" {
 		return nil, p.fail("Missing name after function keyword.")
 	}
-	f.name = strings.TrimPrefix(strings.TrimPrefix(f.name, "global:"), "script:")
 	var list []parameter
 	p.lines()
 	if p.peek() == '(' {
@@ -24,20 +24,23 @@ func (p *parser) function(from position, filter bool) (node, error) {
 			return nil, err
 		}
 	}
-	if err := p.want('{'); err != nil {
-		return nil, err
+	if p.lines(); p.peek() != '{' {
+		return nil, p.fail("Missing function body in function declaration.")
 	}
+	p.pos++
 	body, err := p.block('}')
 	if err != nil {
 		return nil, err
 	}
 	if list != nil {
-		body.parameters = &parameters{list: list}
+		body.parameters = &parameters{list: list, binding: slices.ContainsFunc(list, isAdvanced)}
 	}
 	if filter {
 		body.process, body.end, body.streams = body.end, nil, true
 	}
 	f.body, f.text = body, p.text[from:p.pos]
+	_, f.text, _ = strings.Cut(f.text, "{")
+	f.text = strings.TrimSuffix(f.text, "}")
 	return f, nil
 }
 
@@ -45,6 +48,7 @@ func (p *parser) function(from position, filter bool) (node, error) {
 func (p *parser) header(b *block) error {
 	from := p.pos
 	binding := false
+	params := &parameters{}
 	for {
 		p.separators()
 		if p.peek() != '[' {
@@ -55,7 +59,10 @@ func (p *parser) header(b *block) error {
 			p.pos = from
 			return nil //nolint:nilerr // it is no attribute; the statement is read as one
 		}
-		binding = binding || a.name == "cmdletbinding"
+		if a.name == "cmdletbinding" {
+			binding = true
+			params.bindingOf(a)
+		}
 	}
 	if !p.keyword("param") {
 		if !binding {
@@ -70,11 +77,39 @@ func (p *parser) header(b *block) error {
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		binding = binding || list[i].mandatory || list[i].pipeline
-	}
-	b.parameters = &parameters{list: list, binding: binding}
+	params.list, params.binding = list, binding || slices.ContainsFunc(list, isAdvanced)
+	b.parameters = params
 	return nil
+}
+
+// isAdvanced reports a parameter that makes its function an advanced one.
+func isAdvanced(one parameter) bool { return len(one.sets) > 0 }
+
+// bindingOf reads [CmdletBinding()].
+func (ps *parameters) bindingOf(a *attribute) {
+	for name, value := range a.named {
+		switch name {
+		case "defaultparametersetname":
+			if c, ok := value.(constant); ok {
+				ps.defaultSet = text(c.value)
+			}
+		case "supportsshouldprocess":
+			ps.should = isTrue(value)
+		case "positionalbinding":
+			ps.unplaced = !isTrue(value)
+		}
+	}
+}
+
+// isTrue reports a literal that is true.
+func isTrue(n node) bool {
+	switch n := n.(type) {
+	case constant:
+		return truth(n.value)
+	case variable:
+		return n.name == "true"
+	}
+	return false
 }
 
 // attribute is [Name(arguments)].
@@ -150,6 +185,9 @@ func (p *parser) parameterList() ([]parameter, error) {
 			p.pos++
 			return out, nil
 		}
+		if c := p.peek(); c != '$' && c != '[' {
+			return nil, p.fail("Missing ')' in function parameter list.")
+		}
 		one, err := p.parameter()
 		if err != nil {
 			return nil, err
@@ -167,7 +205,7 @@ func (p *parser) parameterList() ([]parameter, error) {
 }
 
 func (p *parser) parameter() (parameter, error) {
-	one := parameter{position: -1}
+	one := parameter{}
 	for p.lines(); p.peek() == '['; p.lines() {
 		a, err := p.attribute()
 		if err != nil {
@@ -196,7 +234,7 @@ func (p *parser) parameter() (parameter, error) {
 	if !ok {
 		return one, p.expected("a variable")
 	}
-	one.name = name.name
+	one.name, one.shown = name.name, name.shown
 	p.lines()
 	if p.peek() == '=' {
 		p.pos++
@@ -206,54 +244,52 @@ func (p *parser) parameter() (parameter, error) {
 	return one, err
 }
 
-// apply puts an attribute into a parameter.
+// apply puts an attribute into a parameter (about_Functions_Advanced_Parameters).
 func (p *parser) apply(one *parameter, a *attribute) error {
-	isTrue := func(n node) bool {
-		switch n := n.(type) {
-		case constant:
-			return n.value == true
-		case variable:
-			return n.name == "true"
-		}
-		return false
-	}
 	switch a.name {
 	case "parameter":
+		set := parameterSet{position: -1}
 		for name, value := range a.named {
 			switch name {
 			case "mandatory":
-				one.mandatory = isTrue(value)
+				set.mandatory = isTrue(value)
 			case "valuefrompipeline":
-				one.pipeline = isTrue(value)
+				set.pipeline = isTrue(value)
 			case "valuefrompipelinebypropertyname":
-				one.property = isTrue(value)
+				set.property = isTrue(value)
 			case "valuefromremainingarguments":
-				one.remains = isTrue(value)
+				set.remains = isTrue(value)
 			case "position":
 				if c, ok := value.(constant); ok {
-					n, _ := c.value.(int64)
-					one.position = int(n)
+					n, _, _ := wholeOf(c.value)
+					set.position = int(n)
 				}
-			case "helpmessage", "parametersetname", "dontshow":
+			case "parametersetname":
+				if c, ok := value.(constant); ok {
+					set.name = text(c.value)
+				}
+			case "helpmessage", "dontshow", "helpmessagebasename", "helpmessageresourceid":
 			default:
 				return p.missing("the parameter attribute " + name)
 			}
 		}
-	case "validateset":
-		one.values = a.args
-	case "validatepattern":
-		if c, ok := first(a.args).(constant); ok {
-			one.pattern, _ = c.value.(string)
-		}
-	case "validatenotnullorempty", "validatenotnull":
-		one.notEmpty = true
+		one.sets = append(one.sets, set)
+	case "validateset", "validatepattern", "validaterange", "validatelength", "validatecount", "validatescript",
+		"validatenotnullorempty", "validatenotnull":
+		one.validators = append(one.validators, validator{a.name, a.args})
 	case "alias":
 		for _, n := range a.args {
 			if c, ok := n.(constant); ok {
 				one.aliases = append(one.aliases, strings.ToLower(c.text))
 			}
 		}
-	case "allownull", "allowemptystring", "allowemptycollection":
+	case "allownull":
+		one.null = true
+	case "allowemptystring":
+		one.emptyText = true
+	case "allowemptycollection":
+		one.emptyList = true
+	case "supportswildcards":
 	default:
 		return p.missing("the parameter attribute [" + a.name + "]")
 	}

@@ -28,7 +28,7 @@ func (p *parser) statement() (node, error) {
 		p.pos += len(word)
 		l := loop{position: from, label: label}
 		var err error
-		if l.condition, err = p.condition(); err == nil {
+		if l.condition, err = p.condition("while"); err == nil {
 			l.body, err = p.braces()
 		}
 		return l, err
@@ -53,14 +53,15 @@ func (p *parser) statement() (node, error) {
 		return p.function(from, word == "filter")
 	case "try":
 		p.pos += len(word)
+		if p.lines(); p.peek() != '{' {
+			return nil, p.fail("The Try statement is missing its statement block.")
+		}
 		return p.try(from)
 	case "break", "continue", "return", "exit", "throw":
 		p.pos += len(word)
 		return p.jump(from, word)
 	case "using":
 		return p.using(from)
-	case "else", "elseif", "catch", "finally", "until", "in", "param":
-		return nil, p.fail("Unexpected token '%s' in expression or statement.", word)
 	}
 	return p.assignment()
 }
@@ -110,25 +111,46 @@ func (p *parser) using(from position) (node, error) {
 	return pipeline{position: from}, nil
 }
 
-// condition reads ( pipeline ).
-func (p *parser) condition() (node, error) {
-	if err := p.want('('); err != nil {
-		return nil, err
-	}
+// condition reads ( pipeline ) behind a keyword.
+func (p *parser) condition(word string) (node, error) {
 	p.lines()
+	if p.peek() != '(' {
+		return nil, p.fail("Missing opening '(' after keyword '%s'.", word)
+	}
+	p.pos++
+	end := p.pos
+	if p.lines(); p.pos >= len(p.text) || p.peek() == ')' {
+		p.pos = end
+		if word == "if" || word == "elseif" {
+			return nil, p.fail("Missing condition in if statement after '%s ('.", word)
+		}
+		return nil, p.fail("Missing expression after '%s' in loop.", word)
+	}
 	n, err := p.statement()
 	if err != nil {
 		return nil, err
+	}
+	end = p.pos
+	if p.lines(); p.pos >= len(p.text) {
+		p.pos = end
+		return nil, p.fail("Missing closing ')' after expression in '%s' statement.", word)
 	}
 	return n, p.want(')')
 }
 
 func (p *parser) conditional(from position) (node, error) {
 	c := conditional{position: from}
+	word := "if"
 	for {
-		condition, err := p.condition()
+		condition, err := p.condition(word)
 		if err != nil {
 			return nil, err
+		}
+		if p.lines(); p.peek() != '{' {
+			if p.pos >= len(p.text) {
+				return nil, p.fail("Missing statement block after %s ( condition ).", word)
+			}
+			return nil, p.fail("Missing statement block after %s ( condition ).", word)
 		}
 		body, err := p.braces()
 		if err != nil {
@@ -138,6 +160,7 @@ func (p *parser) conditional(from position) (node, error) {
 		end := p.pos
 		p.lines()
 		if p.keyword("elseif") {
+			word = "elseif"
 			continue
 		}
 		if p.keyword("else") {
@@ -157,14 +180,15 @@ func (p *parser) do(from position, label string) (node, error) {
 	}
 	l := loop{position: from, label: label, body: body, first: true}
 	p.lines()
+	word := "while"
 	switch {
 	case p.keyword("while"):
 	case p.keyword("until"):
-		l.negative = true
+		l.negative, word = true, "until"
 	default:
-		return nil, p.expected("while or until")
+		return nil, p.fail("Missing while or until keyword in do loop.")
 	}
-	l.condition, err = p.condition()
+	l.condition, err = p.condition(word)
 	return l, err
 }
 
@@ -200,8 +224,9 @@ func (p *parser) foreach(from position, label string) (node, error) {
 		return nil, err
 	}
 	p.lines()
+	const form = "\nThe correct form is: foreach ($a in $b) {...}"
 	if p.peek() != '$' {
-		return nil, p.expected("$")
+		return nil, p.fail("Missing variable name after foreach." + form)
 	}
 	v, err := p.variable()
 	if err != nil {
@@ -210,12 +235,17 @@ func (p *parser) foreach(from position, label string) (node, error) {
 	name, ok := v.(variable)
 	p.lines()
 	if !ok || !p.keyword("in") {
-		return nil, p.expected("in")
+		return nil, p.fail("Missing 'in' after variable in foreach loop." + form)
 	}
-	p.lines()
+	if p.lines(); p.pos >= len(p.text) || p.peek() == ')' {
+		return nil, p.fail("Missing expression in foreach loop." + form)
+	}
 	list, err := p.statement()
 	if err != nil {
 		return nil, err
+	}
+	if p.lines(); p.pos >= len(p.text) {
+		return nil, p.fail("Missing closing ')' after expression part of foreach loop." + form)
 	}
 	if err := p.want(')'); err != nil {
 		return nil, err
@@ -246,15 +276,16 @@ func (p *parser) switchStatement(from position, label string) (node, error) {
 		}
 	}
 	if s.value == nil {
-		value, err := p.condition()
+		value, err := p.condition("switch")
 		if err != nil {
 			return nil, err
 		}
 		s.value = value
 	}
-	if err := p.want('{'); err != nil {
-		return nil, err
+	if p.lines(); p.peek() != '{' {
+		return nil, p.fail("Missing '{' in switch statement.")
 	}
+	p.pos++
 	for {
 		p.separators()
 		if p.peek() == '}' {
@@ -272,6 +303,9 @@ func (p *parser) switchStatement(from position, label string) (node, error) {
 		pattern, err := p.argumentValue()
 		if err != nil {
 			return nil, err
+		}
+		if p.lines(); p.peek() != '{' {
+			return nil, p.fail("Missing statement block in switch statement clause.")
 		}
 		body, err := p.braces()
 		if err != nil {
@@ -357,10 +391,14 @@ func (p *parser) assignment() (node, error) {
 		}
 		if !assignable(left) {
 			return nil, p.fail("The assignment expression is not valid. The input to an assignment operator " +
-				"must be an object that is able to accept assignments.")
+				"must be an object that is able to accept assignments, such as a variable or a property.")
 		}
 		p.pos += len(operator)
-		p.lines()
+		end := p.pos
+		if p.lines(); p.pos >= len(p.text) {
+			p.pos = end
+			return nil, p.fail("You must provide a value expression following the '%s' operator.", operator)
+		}
 		value, err := p.statement()
 		return assignment{from, left, operator, value}, err
 	}

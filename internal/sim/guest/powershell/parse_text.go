@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,10 @@ func (p *parser) number() (constant, bool) {
 			value = -v
 		case float64:
 			value = -v
+		case sized:
+			value = sizedOf(v.kind, -v.n)
+		case decimal:
+			v.n.Neg(v.n)
 		}
 	}
 	return constant{position(from), value, p.text[from:p.pos]}, true
@@ -73,8 +78,18 @@ func (p *parser) digits() (any, bool) {
 	if len(suffix) >= 2 {
 		times = multiples[suffix[len(suffix)-2:]]
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && !real && !strings.HasPrefix(suffix, "d") {
+	if strings.HasPrefix(suffix, "d") {
+		d, ok := parseDecimal(text)
+		if ok && times != 1 {
+			d.n.Mul(d.n, big.NewInt(int64(times)))
+		}
+		return d, ok
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && !real {
 		if f := float64(n) * times; math.Abs(f) < 1<<62 {
+			if strings.HasPrefix(suffix, "l") {
+				return sizedOf("Int64", n*int64(times)), true
+			}
 			return n * int64(times), true
 		}
 	}
@@ -108,18 +123,19 @@ func (p *parser) variable() (node, error) {
 		}
 		name := p.text[p.pos+1 : p.pos+end]
 		p.pos += end + 1
-		return variable{from, strings.ToLower(strings.ReplaceAll(name, "`", ""))}, nil
+		name = strings.ReplaceAll(name, "`", "")
+		return variable{from, strings.ToLower(name), name}, nil
 	case c == '$' || c == '^':
 		return nil, p.missing("$" + string(c))
 	case c == '?':
 		p.pos++
-		return variable{from, "?"}, nil
+		return variable{from, "?", "?"}, nil
 	}
 	name := p.variableName()
 	if name == "" {
 		return nil, p.fail("Unexpected token '$' in expression or statement.")
 	}
-	return variable{from, strings.ToLower(name)}, nil
+	return variable{from, strings.ToLower(name), name}, nil
 }
 
 // variableName reads a name, with a scope or drive before it.

@@ -93,7 +93,7 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 		"true": true, "false": false, "null": nil, "erroractionpreference": "Continue",
 		"warningpreference": "Continue", "verbosepreference": "SilentlyContinue",
 		"debugpreference": "SilentlyContinue", "informationpreference": "SilentlyContinue",
-		"progresspreference": "Continue", "confirmpreference": "High",
+		"progresspreference": "Continue", "confirmpreference": "High", "errorview": "NormalView",
 		"whatifpreference": false, "ofs": " ", "error": r.errors, "psculture": "en-US", "psuiculture": "en-US",
 		"shellid": "Microsoft.PowerShell",
 		"home":    s.Env["USERPROFILE"], "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`, "pid": int64(4242),
@@ -163,7 +163,13 @@ func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) 
 		r.ok = false
 		return 1, true
 	}
-	r.source, r.file = text, r.session.File
+	r.source, r.file = body.source, r.session.File
+	if err := r.requires(body.source); err != nil {
+		return r.outcome(err)
+	}
+	if err := r.precheck(body); err != nil {
+		return r.outcome(err)
+	}
 	shown := &printer{r: r}
 	err = r.top(body, shown)
 	shown.flush()
@@ -213,7 +219,7 @@ func (r *run) top(body *block, out *printer) error {
 	for _, a := range r.session.Args {
 		args = append(args, scriptArgument(a))
 	}
-	return r.body(body, function{name: r.session.File, body: body, source: r.source, file: r.file}, args, nil, out.put)
+	return r.body(function{name: r.session.File, body: body, source: r.source, file: r.file}, args, nil, out.put)
 }
 
 // scriptArgument reads an argument of -File: -Name and -Name:value are parameters.

@@ -8,12 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// printer shows what nothing else takes, as the console does: text line by line, objects
-// of one kind together as a table or a list.
+// lineWidth is what a line of a console of 80 columns holds.
+const lineWidth = 79
+
+// printer shows what nothing else takes, as the console does (about_Format.ps1xml): text line by
+// line, objects together as a table or a list. Objects that have no view of their own go on in the
+// table of the first of them, also behind text.
 type printer struct {
-	r       *run
-	to      io.Writer
-	pending []*object
+	r    *run
+	to   io.Writer
+	view *view
+	rows []*object
+}
+
+// view is how the objects of a kind are shown.
+type view struct {
+	kind  string
+	names []string
+	list  bool
+	// fixed are the widths of columns that the content does not make wider.
+	fixed map[string]int
+	// widths and right are those of the table once its head has been printed.
+	widths []int
+	right  []bool
+	// headless leaves the head out, wrapped breaks what is too wide.
+	headless, wrapped bool
 }
 
 func (p *printer) writer() io.Writer {
@@ -23,19 +42,124 @@ func (p *printer) writer() io.Writer {
 	return p.r.session.Stdout
 }
 
+// ownViews are the views of types that are no objects here.
+var ownViews = map[string]view{
+	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
+		"Minor": 6, "Build": 6, "Revision": 8}},
+	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
+		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
+	"System.Collections.DictionaryEntry": {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
+}
+
+// autoKind is the kind of all views that are made of the properties of their first object.
+const autoKind = "auto"
+
+// displayed returns the objects that a value is shown as, with their view; no objects are shown as text.
+func displayed(v any) ([]*object, view) {
+	switch v := v.(type) {
+	case *hashtable:
+		rows := make([]*object, 0, len(v.keys))
+		for _, k := range v.keys {
+			value, _ := v.get(k)
+			rows = append(rows, custom(field{"Name", k}, field{"Value", value}))
+		}
+		return rows, viewOf("System.Collections.DictionaryEntry")
+	case guid:
+		return []*object{custom(field{"Guid", string(v)})}, view{kind: autoKind, names: []string{"Guid"}}
+	case time.Duration:
+		o := custom()
+		for _, name := range []string{"Days", "Hours", "Minutes", "Seconds", "Milliseconds", "Ticks", "TotalDays", "TotalHours",
+			"TotalMinutes", "TotalSeconds", "TotalMilliseconds"} {
+			value, _ := spanProperty(v, name, strings.ToLower(name))
+			o.set(name, value)
+		}
+		return []*object{o}, view{kind: autoKind, list: true}
+	case typeValue:
+		full := typeName(v.name)
+		return []*object{custom(field{"IsPublic", true}, field{"IsSerial", isSerial(v.name)}, field{"Name", full[strings.LastIndexByte(full,
+			'.')+1:]},
+			field{"BaseType", baseType(v.name)})}, viewOf("System.RuntimeType")
+	case *object:
+		switch {
+		case v.kind == "System.Version":
+			return []*object{v}, viewOf(v.kind)
+		case v.kind == "System.Collections.DictionaryEntry":
+			return []*object{v}, viewOf(v.kind)
+		case asText(v):
+			return nil, view{}
+		case v.shown != nil:
+			return []*object{v}, view{kind: v.kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
+		}
+		out := view{kind: autoKind}
+		for _, f := range v.fields {
+			out.names = append(out.names, f.name)
+		}
+		out.list = len(out.names) > 4
+		return []*object{v}, out
+	}
+	return nil, view{}
+}
+
+func viewOf(kind string) view {
+	v := ownViews[kind]
+	v.kind = kind
+	return v
+}
+
+// isSerial and baseType are what the table of a type shows beside its name.
+func isSerial(key string) bool { return !strings.Contains(key, "pscustomobject") }
+
+func baseType(key string) string {
+	full := typeName(key)
+	switch {
+	case strings.HasSuffix(full, "[]"):
+		return "System.Array"
+	case strings.HasSuffix(full, "Exception") && full != "System.Exception":
+		return typeName(baseOf(typeKey(full)))
+	case isType(int64(0), key) || isValueType(key) || key == "bool" || key == "boolean" || key == "guid" || key == "decimal":
+		return "System.ValueType"
+	case enumerationTypes[key] != "":
+		return "System.Enum"
+	case full == kindFile || full == kindDirectory:
+		return "System.IO.FileSystemInfo"
+	}
+	return "System.Object"
+}
+
 // put implements sink.
 func (p *printer) put(v any) error {
-	if o, ok := v.(*object); ok && !asText(o) {
-		if o.closed && o.shown == nil {
-			return lacking("the display of %s; choose properties with Select-Object or Format-List", o.kind)
+	rows, shown := displayed(v)
+	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil {
+		return lacking("the display of %s; choose properties with Select-Object or Format-List", o.kind)
+	}
+	if t, isTime := v.(time.Time); isTime && p.view != nil && p.view.kind == autoKind && !p.view.list {
+		rows, shown = []*object{system(kindOf(t), nil)}, view{kind: autoKind}
+	}
+	if rows == nil {
+		return p.line(v)
+	}
+	if p.view == nil || p.view.kind != shown.kind || len(p.rows) > 10000 || p.view.list && !shown.list && shown.kind != autoKind {
+		p.end()
+		p.view = &shown
+	}
+	p.rows = append(p.rows, rows...)
+	return nil
+}
+
+// line prints a value that is text.
+func (p *printer) line(v any) error {
+	if a, ok := v.(*array); ok {
+		for _, item := range a.items {
+			if err := p.put(item); err != nil {
+				return err
+			}
 		}
-		if len(p.pending) > 0 && (p.pending[0].kind != o.kind || len(p.pending) > 10000) {
-			p.flush()
-		}
-		p.pending = append(p.pending, o)
 		return nil
 	}
-	p.flush()
+	p.content()
+	if f, ok := v.(*object); ok && f.kind == kindFormatted {
+		p.end()
+	}
 	s, err := p.r.shown(v)
 	if err != nil {
 		return err
@@ -44,20 +168,35 @@ func (p *printer) put(v any) error {
 	return p.r.ctx.Err()
 }
 
-func (p *printer) flush() {
-	list := p.pending
-	p.pending = nil
-	if len(list) == 0 {
+// content prints the rows so far; the table may go on.
+func (p *printer) content() {
+	if len(p.rows) == 0 {
 		return
 	}
-	fmt.Fprint(p.writer(), render(list))
+	fmt.Fprint(p.writer(), p.view.render(p.rows))
+	p.rows = nil
 }
+
+// end prints what is left of a table or a list, which ends.
+func (p *printer) end() {
+	open := p.view != nil && (len(p.rows) > 0 || p.view.widths != nil)
+	p.content()
+	if open {
+		fmt.Fprint(p.writer(), "\r\n")
+	}
+	p.view = nil
+}
+
+func (p *printer) flush() { p.end() }
 
 // asText reports objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
-	case "System.Version", kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,
-		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex":
+	case kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,
+		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex",
+		"System.Management.Automation.WarningRecord", "System.Management.Automation.VerboseRecord",
+		"System.Management.Automation.DebugRecord", "System.Management.Automation.InformationRecord",
+		"System.Management.Automation.HostInformationMessage":
 		return true
 	}
 	return false
@@ -73,147 +212,232 @@ func (r *run) shown(v any) (string, error) {
 		return "", nil
 	case time.Time:
 		return "\r\n" + v.Format("Monday, January 2, 2006 3:04:05 PM") + "\r\n\r\n", nil
-	case *hashtable:
-		var rows []*object
-		for _, k := range v.keys {
-			value, _ := v.get(k)
-			rows = append(rows, custom(field{"Name", k}, field{"Value", value}))
-		}
-		return render(rows), nil
 	case *failure:
 		return v.printed(), nil
-	case *array:
-		var b strings.Builder
-		p := &printer{r: r, to: &b}
-		for _, item := range v.items {
-			if err := p.put(item); err != nil {
-				return "", err
-			}
-		}
-		p.flush()
-		return b.String(), nil
+	case exception:
+		return v.message + "\r\n", nil
 	case *object:
 		if v.kind == kindFormatted {
 			s, _ := v.get("text")
 			return text(s), nil
 		}
-		return text(versionText(v)) + "\r\n", nil
-	case typeValue:
-		return typeName(v.name) + "\r\n", nil
+		for n, k := range streamKinds {
+			if k.kind == v.kind {
+				return streamKinds[n].mark + text(v) + "\r\n", nil
+			}
+		}
+		return text(v) + "\r\n", nil
 	}
 	s, err := r.text(v)
 	return s + "\r\n", err
 }
 
-// render formats objects for which there is no format: as a table if they have few
-// properties, otherwise as a list.
-func render(list []*object) string {
-	if len(list) == 0 {
-		return ""
-	}
-	names := list[0].shown
-	if listed[list[0].kind] {
-		return asList(list, names)
-	}
-	if names == nil {
-		for _, f := range list[0].fields {
-			names = append(names, f.name)
-		}
-		if len(names) > 4 {
-			return asList(list, nil)
-		}
-	}
-	return asTable(list, names, true)
+// formattedCell is a value in a format of its column.
+type formattedCell struct {
+	text  string
+	right bool
 }
 
 // cellText returns a value in a table or a list.
 func cellText(v any) string {
 	switch v := v.(type) {
 	case *array, []byte:
-		items := listOf(v)
 		parts := []string{}
-		for i, item := range items {
+		for i, item := range list(v) {
 			if i == 4 {
 				parts[3] += "..."
 				break
 			}
-			parts = append(parts, text(item))
+			parts = append(parts, cellItem(item))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case *hashtable:
 		parts := []string{}
-		for _, k := range v.keys {
+		for i, k := range v.keys {
+			if i == 4 {
+				parts[3] += "..."
+				break
+			}
 			parts = append(parts, text(k))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case time.Time:
 		return v.Format("1/2/2006 3:04:05 PM")
-	case *object:
-		return text(versionText(v))
+	case formattedCell:
+		return v.text
 	}
 	return text(v)
 }
 
-func listOf(v any) []any { return list(v) }
+// cellItem is an item of a list in a table.
+func cellItem(v any) string {
+	if isList(v) {
+		return cellText(v)
+	}
+	return text(v)
+}
 
 // columnWidths are the column widths of PowerShell's built-in table formats.
-var columnWidths = map[string]int{kindService + ".Status": 8, kindService + ".Name": 18, kindFile + ".Mode": 6, kindFile + ".Length": 14}
+var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 6, "Length": 14}}
 
-func asTable(list []*object, names []string, heads bool) string {
-	var rows [][]string
-	if heads {
-		dashes := make([]string, len(names))
-		for i, n := range names {
-			dashes[i] = strings.Repeat("-", utf8.RuneCountInString(n))
-		}
-		rows = append(rows, names, dashes)
+func (v *view) render(rows []*object) string {
+	if v.list {
+		return asList(rows, v.names)
 	}
-	right := make([]bool, len(names))
-	widths := make([]int, len(names))
-	for i, n := range names {
-		v, _ := list[0].get(n)
-		switch v.(type) {
-		case int64, float64:
-			right[i] = true
+	return v.table(rows)
+}
+
+// isRight reports values that are at the right side of their column.
+func isRight(value any) bool {
+	switch value := value.(type) {
+	case int64, float64, sized, decimal, bool, enumMember:
+		return true
+	case formattedCell:
+		return value.right
+	}
+	return false
+}
+
+// table renders rows, with the head where it has not been printed.
+func (v *view) table(list []*object) string {
+	var rows [][]string
+	var out strings.Builder
+	start := v.widths == nil
+	if start {
+		v.right = make([]bool, len(v.names))
+		for i, n := range v.names {
+			first, _ := list[0].get(n)
+			v.right[i] = isRight(first)
 		}
-		widths[i] = columnWidths[list[0].kind+"."+n]
+		if v.fixed != nil && v.fixed["Value"] == 0 && v.names[len(v.names)-1] == "Value" {
+			v.right = make([]bool, len(v.names))
+		}
+		if _, own := ownViews[v.kind]; own {
+			v.right = make([]bool, len(v.names))
+		}
+		if !v.headless {
+			dashes := make([]string, len(v.names))
+			for i, n := range v.names {
+				dashes[i] = strings.Repeat("-", utf8.RuneCountInString(n))
+			}
+			rows = append(rows, v.names, dashes)
+		}
 	}
 	for _, o := range list {
-		row := make([]string, len(names))
-		for i, n := range names {
-			v, _ := o.get(n)
-			row[i] = cellText(v)
+		row := make([]string, len(v.names))
+		for i, n := range v.names {
+			value, _ := o.get(n)
+			row[i] = strings.NewReplacer("\r\n", "...", "\n", "...").Replace(cellText(value))
+			if _, own := ownViews[v.kind]; !own && !strings.Contains(cellText(value), "\n") {
+				row[i] = cellText(value)
+			}
 		}
 		rows = append(rows, row)
 	}
+	if start {
+		v.measure(rows)
+		out.WriteString("\r\n")
+	}
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for _, line := range v.lines(row) {
+			out.WriteString(strings.TrimRight(line, " ") + "\r\n")
 		}
 	}
-	var out strings.Builder
-	out.WriteString("\r\n")
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if right[i] {
-				line += fill + cell + " "
-			} else {
-				line += cell + fill + " "
-			}
-		}
-		out.WriteString(strings.TrimRight(line, " ") + "\r\n")
-	}
-	out.WriteString("\r\n")
 	return out.String()
 }
 
-func asList(list []*object, names []string) string {
+// measure chooses the widths of the columns: what does not fit into a line is cut, and columns
+// behind it are left out.
+func (v *view) measure(rows [][]string) {
+	_, own := ownViews[v.kind]
+	left := lineWidth
+	v.widths = make([]int, len(v.names))
+	for i, n := range v.names {
+		width := v.fixed[n]
+		if width == 0 || !own || len(v.fixed) == 0 {
+			for _, row := range rows {
+				width = max(width, utf8.RuneCountInString(row[i]))
+			}
+		}
+		v.widths[i] = max(min(width, left), 0)
+		left -= v.widths[i] + 1
+	}
+}
+
+// lines renders a row, as several lines where its cells are wrapped.
+func (v *view) lines(row []string) []string {
+	cells := make([][]string, len(row))
+	height := 1
+	for i, cell := range row {
+		cells[i] = []string{cell}
+		if v.wrapped && v.widths[i] > 0 {
+			cells[i] = wrapText(cell, v.widths[i])
+		}
+		height = max(height, len(cells[i]))
+	}
+	out := make([]string, height)
+	for n := range out {
+		for i := range cells {
+			if v.widths[i] == 0 {
+				continue
+			}
+			cell := ""
+			if n < len(cells[i]) {
+				cell = cut(cells[i][n], v.widths[i])
+			}
+			fill := strings.Repeat(" ", v.widths[i]-utf8.RuneCountInString(cell))
+			if v.right[i] {
+				out[n] += fill + cell + " "
+			} else {
+				out[n] += cell + fill + " "
+			}
+		}
+	}
+	return out
+}
+
+// cut shortens a cell to a width, as Windows PowerShell does.
+func cut(s string, width int) string {
+	runes := []rune(s)
+	switch {
+	case len(runes) <= width:
+		return s
+	case width <= 3:
+		return string(runes[:width])
+	}
+	return string(runes[:width-3]) + "..."
+}
+
+// wrapText breaks a text into lines of a width, at blanks where there are any.
+func wrapText(s string, width int) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r\n", "\n"), "\n") {
+		runes := []rune(line)
+		for len(runes) > width {
+			at := width
+			for at > 0 && runes[at] != ' ' {
+				at--
+			}
+			if at == 0 {
+				at = width
+			}
+			out = append(out, string(runes[:at]))
+			runes = runes[at:]
+			for len(runes) > 0 && runes[0] == ' ' {
+				runes = runes[1:]
+			}
+		}
+		out = append(out, string(runes))
+	}
+	return out
+}
+
+func asList(rows []*object, names []string) string {
 	var out strings.Builder
-	for _, o := range list {
+	for _, o := range rows {
 		shown := names
-		if shown == nil {
+		if shown == nil || o.shown == nil && len(o.fields) > 0 && o.kind == customKind {
+			shown = nil
 			for _, f := range o.fields {
 				shown = append(shown, f.name)
 			}
@@ -225,7 +449,11 @@ func asList(list []*object, names []string) string {
 		out.WriteString("\r\n")
 		for _, n := range shown {
 			v, _ := o.get(n)
-			fmt.Fprintf(&out, "%-*s : %s\r\n", width, n, cellText(v))
+			head := fmt.Sprintf("%-*s : ", width, n)
+			for _, line := range wrapText(cellText(v), max(lineWidth-width-3, 1)) {
+				out.WriteString(strings.TrimRight(head+line, " ") + "\r\n")
+				head = strings.Repeat(" ", width+3)
+			}
 		}
 	}
 	out.WriteString("\r\n")

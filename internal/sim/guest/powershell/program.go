@@ -116,7 +116,7 @@ func (w *lineWriter) flush() {
 // words converts arguments to the words of a native program's command line.
 func words(args []argumentValue) []string {
 	var out []string
-	for _, a := range args {
+	for n, a := range args {
 		switch {
 		case a.parameter != "" && a.joined:
 			out = append(out, a.text+text(a.value))
@@ -124,6 +124,12 @@ func words(args []argumentValue) []string {
 		case a.parameter != "":
 			out = append(out, a.text)
 			continue
+		}
+		if a.text == "--%" && a.bare {
+			for _, rest := range args[n+1:] {
+				out = append(out, split(text(rest.value))...)
+			}
+			return out
 		}
 		for i, item := range argumentItems(a) {
 			if i == 0 && a.glued && len(out) > 0 {

@@ -16,10 +16,19 @@ func pattern(p string, exact bool) (*regexp2.Regexp, error) {
 	}
 	re, err := regexp2.Compile(p, options)
 	if err != nil {
-		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, err)
+		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
 	}
 	re.MatchTimeout = regexTimeout
 	return re, nil
+}
+
+// patternFault words what is wrong with a pattern as .NET does.
+func patternFault(err error) string {
+	s := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	if i := strings.LastIndex(s, " in `"); i >= 0 {
+		s = s[:i]
+	}
+	return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] + "."
 }
 
 // late turns the end of a search into a bound.

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -44,17 +45,34 @@ type run struct {
 	errors     *array
 	// tries counts the try statements around what runs.
 	tries int
+	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
+	frames []frame
+	where  int
+	// catching counts the catch blocks around what runs, in one function.
+	catching int
 	// skipped is the time that waiting has left out.
 	skipped      time.Duration
 	steps, calls int
 	meter        *limit.Meter
-	modules      map[string]bool
+	// modules are those that are imported, by name; loading is the one whose script runs.
+	modules map[string]*module
+	loading *module
+	// defined are the names of all functions that there have been.
+	defined map[string]bool
+}
+
+// frame is a function that has been called, and where.
+type frame struct {
+	name, file, source string
+	where              int
 }
 
 type cell struct {
 	value any
 	kind  string // a cast for what is assigned
-	fixed bool
+	// fixed is the option ReadOnly or Constant; private cells are seen in their own scope alone.
+	fixed   string
+	private bool
 }
 
 type scope struct {
@@ -63,10 +81,30 @@ type scope struct {
 	aliases   map[string]string
 	parent    *scope
 	script    bool
+	// kept are the lists of common parameters that collect what streams carry.
+	kept [7]*array
+	// unwell is set by $PSCmdlet.WriteError, after which $? is false.
+	unwell bool
+	// home is the scope of the module that the scope is of, or nil.
+	home *scope
+	// caller is the scope that called, where it is not the parent.
+	caller *scope
 }
 
 func newScope(parent *scope) *scope {
-	return &scope{vars: map[string]*cell{}, functions: map[string]function{}, parent: parent}
+	s := &scope{vars: map[string]*cell{}, functions: map[string]function{}, parent: parent}
+	if parent != nil {
+		s.home = parent.home
+	}
+	return s
+}
+
+// outer is the scope that called.
+func (s *scope) outer() *scope {
+	if s.caller != nil {
+		return s.caller
+	}
+	return s.parent
 }
 
 // step counts one step.
@@ -98,7 +136,7 @@ func (r *run) text(v any) (string, error) {
 		return "", err
 	}
 	if a, ok := v.(*array); ok {
-		if separator, ok := r.lookup("ofs"); ok && text(separator) != " " {
+		if separator, ok := r.lookup("ofs"); ok && separator != nil && text(separator) != " " {
 			parts := make([]string, len(a.items))
 			for i, item := range a.items {
 				parts[i] = textOf(item, 1)
@@ -155,7 +193,7 @@ func measure(v any, left *int, level int) bool {
 // find returns the cell of a variable, from the innermost scope out.
 func (r *run) find(name string) *cell {
 	for s := r.scope; s != nil; s = s.parent {
-		if c := s.vars[name]; c != nil {
+		if c := s.vars[name]; c != nil && (!c.private || s == r.scope) {
 			return c
 		}
 	}
@@ -253,12 +291,15 @@ func (r *run) get(v variable) (any, error) {
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
 		return nil, broken("RuntimeException", "VariableIsUndefined",
-			"The variable '$%s' cannot be retrieved because it has not been set.", name)
+			"The variable '$%s' cannot be retrieved because it has not been set.", cmp.Or(v.shown, name))
 	}
 	return nil, nil
 }
 
-func (r *run) strict() bool { v, _ := r.lookup("casement:strict"); return v == true }
+// strictness is the version of Set-StrictMode, or 0.
+func (r *run) strictness() int64 { v, _ := r.lookup("casement:strict"); n, _ := v.(int64); return n }
+
+func (r *run) strict() bool { return r.strictness() > 0 }
 
 // set writes a variable in the innermost scope, or the one that its name says.
 func (r *run) set(name string, value any) error {
@@ -272,10 +313,21 @@ func (r *run) set(name string, value any) error {
 			return lacking("a function that is no script block")
 		}
 		f.name = rest
-		r.scope.functions[rest] = f
+		r.scope.functions[strings.ToLower(rest)] = f
 		return nil
 	case drive != "":
 		return lacking("assignment to $%s:", drive)
+	}
+	if strings.HasSuffix(rest, "actionpreference") || rest == "warningpreference" || rest == "verbosepreference" ||
+		rest == "informationpreference" || rest == "debugpreference" || rest == "progresspreference" {
+		action, err := toEnumeration("management.automation.actionpreference", value)
+		if err != nil {
+			if f := failed(err); f != nil {
+				f.id, f.category = "RuntimeException", "MetadataError"
+			}
+			return err
+		}
+		value = action
 	}
 	switch rest {
 	case "true", "false", "null", "?", "error", "host", "pid", "home", "pshome":
@@ -296,12 +348,19 @@ func (r *run) set(name string, value any) error {
 		c = &cell{}
 		s.vars[rest] = c
 	}
-	if c.fixed {
+	if c.fixed != "" {
 		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
 			"Cannot overwrite variable %s because it is read-only or constant.", rest)
 	}
+	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
+		if f := failed(err); f != nil {
+			f.id, f.category = "RuntimeException", "MetadataError"
+		}
+		if c.kind == "bool" || c.kind == "boolean" {
+			converted, err = r.converted(parameter{kinds: []string{c.kind}}, value)
+		}
 		if err != nil {
 			return err
 		}
@@ -347,4 +406,4 @@ func (r *run) function(name string) (function, bool) {
 }
 
 // now returns the guest's time, with what waiting has left out.
-func (r *run) now() time.Time { return r.m.Clock.Now().UTC().Add(r.skipped) }
+func (r *run) now() time.Time { return r.m.Clock.Now().In(localZone).Add(r.skipped) }

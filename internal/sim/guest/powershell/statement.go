@@ -33,6 +33,8 @@ func (r *run) survive(f *failure) error {
 	preference := r.preference("erroractionpreference")
 	silent := preference == "silentlycontinue" || preference == "ignore"
 	switch {
+	case r.catching > 0 && r.tries == 0 && !f.ends && preference != "stop":
+		return f // it ends the catch block, and the try statement with it
 	case r.tries > 0, f.ends && !silent, preference == "stop":
 		f.ends = true
 		return f
@@ -80,7 +82,17 @@ func (r *run) exec(s node, out sink) error {
 	case switchStatement:
 		return r.switchOf(s, out)
 	case functionStatement:
-		r.scope.functions[s.name] = function{name: s.name, body: s.body, text: s.text, source: r.source, file: r.file}
+		to := r.scope
+		name := s.name
+		if at, rest, drive := r.scopeOf(strings.ToLower(name)); at != nil && drive == "" {
+			to, name = at, name[len(name)-len(rest):]
+		}
+		if r.defined == nil {
+			r.defined = map[string]bool{}
+		}
+		r.defined[strings.ToLower(name)] = true
+		to.functions[strings.ToLower(name)] = function{filter: s.filter, name: name, body: s.body, text: s.text, source: r.source,
+			file: r.file, home: r.scope.home}
 		return nil
 	case tryStatement:
 		return r.try(s, out)
@@ -117,6 +129,10 @@ func each(v any, out sink) error {
 		return nil
 	case []byte:
 		return each(newArray(list(v)...), out)
+	case *object:
+		if v.kind == kindMatchGroups {
+			return each(newArray(list(v)...), out)
+		}
 	}
 	return out(v)
 }
@@ -219,9 +235,23 @@ func (r *run) foreach(l foreachLoop, out sink) error {
 	if err != nil {
 		return err
 	}
-	for _, item := range append([]any(nil), list(v)...) {
+	items := append([]any(nil), list(v)...)
+	changed := func() bool { return false }
+	if a, ok := v.(*array); ok && growing(a) {
+		changed = func() bool { return len(a.items) != len(items) }
+	} else if a != nil && a.of != nil {
+		count := len(a.of.keys)
+		version := a.of.version
+		changed = func() bool { return len(a.of.keys) != count || a.of.version != version }
+	}
+	for _, item := range items {
 		if err := r.step(); err != nil {
 			return err
+		}
+		if changed() {
+			f := broken("System.InvalidOperationException", "System.InvalidOperationException",
+				"Collection was modified; enumeration operation may not execute.")
+			return r.located(f, l)
 		}
 		if err := r.set(l.name, item); err != nil {
 			return err
@@ -347,6 +377,9 @@ func (r *run) catch(c *catchClause, f *failure, out sink) error {
 		}
 	}()
 	f.ends = false
+	tries := r.tries
+	r.tries, r.catching = 0, r.catching+1
+	defer func() { r.tries, r.catching = tries, r.catching-1 }()
 	return r.statements(c.body, out)
 }
 
@@ -357,7 +390,7 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 			return &clauses[i]
 		}
 		for _, kind := range c.kinds {
-			if isException(f.exception.kind, kind) {
+			if f.exception.caughtAs(kind) {
 				return &clauses[i]
 			}
 		}
@@ -365,19 +398,13 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 	return nil
 }
 
-// isException reports whether an exception is of a type or one below it.
-func isException(kind, wanted string) bool {
-	have := typeKey(kind)
-	short := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
-	switch {
-	case have == wanted, short(have) == short(wanted):
-		return true
-	case wanted == "exception", wanted == "systemexception":
-		return true
-	case short(wanted) == "runtimeexception":
-		return strings.HasPrefix(have, "management.automation.")
-	case short(wanted) == "ioexception":
-		return strings.HasPrefix(have, "io.")
+// caughtAs reports whether a clause for a class catches an exception: by its own class, or by that
+// of the exception of .NET which PowerShell has wrapped.
+func (e exception) caughtAs(kind string) bool {
+	for x := &e; x != nil; x = x.inner {
+		if x.is(kind) {
+			return true
+		}
 	}
 	return false
 }
@@ -409,7 +436,7 @@ func (r *run) exit(j jump) error {
 	}
 	n, err := r.convert("int", plain(v))
 	if err != nil {
-		return exitSignal{1}
+		return exitSignal{0} //nolint:nilerr // what is no number leaves the code as it is
 	}
 	code, _ := n.(int64)
 	return exitSignal{int(int32(code))}
@@ -417,6 +444,7 @@ func (r *run) exit(j jump) error {
 
 func (r *run) throw(j jump) error {
 	f := broken("RuntimeException", "ScriptHalted", "ScriptHalted")
+	f.category = "OperationStopped"
 	if j.value == nil {
 		if c := r.scope.vars["_"]; c != nil {
 			if old, ok := c.value.(*failure); ok {

@@ -1,11 +1,18 @@
 package powershell
 
 import (
+	"cmp"
+	"errors"
+	"unicode"
+
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"github.com/dlclark/regexp2"
 	"math"
+	"math/big"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,20 +40,16 @@ var settings = map[string]bool{
 	"net.servicepointmanager::defaultconnectionlimit":              true, "console::outputencoding": true, "console::inputencoding": true,
 }
 
-// enumerations are types whose members are texts.
-var enumerations = map[string]bool{
-	"net.securityprotocoltype": true, "io.compression.compressionmode": true, "environmentvariabletarget": true,
-	"stringcomparison": true, "stringsplitoptions": true, "text.regularexpressions.regexoptions": true,
-	"io.filemode": true, "io.searchoption": true, "management.automation.actionpreference": true,
-	"serviceprocess.servicecontrollerstatus": true, "consolecolor": true, "base64formattingoptions": true,
-	"microsoft.win32.registryvaluekind": true,
-}
-
 // staticValue reads a property of a type.
 func (r *run) staticValue(kind, name string) (any, error) {
 	low := strings.ToLower(name)
-	if enumerations[kind] {
-		return name, nil
+	if members, ok := enumeration(kind); ok {
+		for _, m := range members {
+			if strings.EqualFold(m.name, name) {
+				return m, nil
+			}
+		}
+		return nil, lacking("[%s]::%s", kind, name)
 	}
 	if settings[kind+"::"+low] {
 		return "Tls12", nil
@@ -55,6 +58,30 @@ func (r *run) staticValue(kind, name string) (any, error) {
 		return f(r, nil)
 	}
 	switch kind + "::" + low {
+	case "byte::maxvalue":
+		return sized{"Byte", 255}, nil
+	case "int16::maxvalue":
+		return sized{"Int16", math.MaxInt16}, nil
+	case "uint16::maxvalue":
+		return sized{"UInt16", math.MaxUint16}, nil
+	case "uint64::maxvalue":
+		return sized{"UInt64", -1}, nil
+	case "long::minvalue", "int64::minvalue":
+		return int64(math.MinInt64), nil
+	case "double::maxvalue":
+		return math.MaxFloat64, nil
+	case "double::nan":
+		return math.NaN(), nil
+	case "double::positiveinfinity":
+		return math.Inf(1), nil
+	case "math::e":
+		return math.E, nil
+	case "datetime::maxvalue":
+		return time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC), nil
+	case "timespan::maxvalue":
+		return time.Duration(math.MaxInt64), nil
+	case "intptr::zero":
+		return int64(0), nil
 	case "int::maxvalue", "int32::maxvalue":
 		return int64(math.MaxInt32), nil
 	case "int::minvalue", "int32::minvalue":
@@ -62,7 +89,7 @@ func (r *run) staticValue(kind, name string) (any, error) {
 	case "long::maxvalue", "int64::maxvalue":
 		return int64(math.MaxInt64), nil
 	case "uint32::maxvalue":
-		return int64(math.MaxUint32), nil
+		return sized{"UInt32", math.MaxUint32}, nil
 	case "string::empty":
 		return "", nil
 	case "math::pi":
@@ -87,7 +114,9 @@ var values = map[string]bool{
 	"environment::is64bitprocess": true,
 	"text.encoding::utf8":         true, "text.encoding::unicode": true, "text.encoding::ascii": true,
 	"text.encoding::default": true, "text.encoding::bigendianunicode": true,
-	"io.path::directoryseparatorchar": true,
+	"io.path::directoryseparatorchar": true, "io.path::pathseparator": true, "globalization.cultureinfo::invariantculture": true,
+	"globalization.cultureinfo::currentculture": true, "globalization.cultureinfo::currentuiculture": true, "datetimeoffset::now": true,
+	"datetimeoffset::utcnow": true,
 }
 
 func (r *run) putStatic(kind, name string, _ any) error {
@@ -102,21 +131,84 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	if low == "new" {
 		return r.make(kind, args)
 	}
+	if kind == "long" || kind == "int" || kind == "uint32" { // by one name in the tables
+		if f, ok := statics[typeKey(typeName(kind))+"::"+low]; ok {
+			return f(r, args)
+		}
+	}
 	if f, ok := statics[kind+"::"+low]; ok {
 		return f(r, args)
 	}
-	if low == "parse" {
-		if full, ok := typeNames[kind]; ok {
-			return r.parseAs(kind, full, args)
+	if f, ok := statics[typeKey(typeName(kind))+"::"+low]; ok {
+		return f(r, args)
+	}
+	if _, isEnum := enumerationTypes[kind]; low == "parse" || isEnum && low == "parse" {
+		if _, ok := typeNames[kind]; ok || isEnum {
+			return r.parseAs(kind, typeName(kind), args)
 		}
+	}
+	if low == "tryparse" && len(args) > 1 {
+		to, ok := args[len(args)-1].(*reference)
+		if !ok {
+			return nil, lacking("[%s]::TryParse() without [ref]", kind)
+		}
+		v, err := r.parseAs(kind, typeName(kind), args[:1])
+		if failed(err) != nil {
+			zero, err := r.convert(kind, int64(0))
+			if err != nil {
+				zero = nil
+			}
+			to.put(zero)
+			return false, nil
+		}
+		to.put(v)
+		return true, err
+	}
+	if low == "referenceequals" && len(args) == 2 {
+		return equal(args[0], args[1], true), nil
+	}
+	if lacksMember(typeName(kind), name) {
+		return nil, broken("RuntimeException", "MethodNotFound",
+			"Method invocation failed because [%s] does not contain a method named '%s'.", typeName(kind), name)
 	}
 	return nil, lacking("[%s]::%s()", kind, name)
 }
 
 func (r *run) parseAs(kind, full string, args []any) (any, error) {
-	v, err := r.convert(kind, at(args, 0))
-	if f := failed(err); f != nil || strings.TrimSpace(at(args, 0)) == "" {
+	s := strings.TrimSpace(at(args, 0))
+	_, whole := ranges[kind]
+	_, numeric := map[string]bool{"long": true, "int64": true, "double": true, "decimal": true, "float": true, "uint64": true}[kind]
+	hex := len(args) > 1 && strings.Contains(strings.ToLower(at(args, 1)), "hex")
+	switch {
+	case kind == "bool" || kind == "boolean":
+		if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
+			return strings.EqualFold(s, "true"), nil
+		}
+		return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid Boolean.")
+	case hex:
+		n, err := strconv.ParseUint(s, 16, 64)
+		if err != nil {
+			return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+		}
+		return r.convert(kind, int64(n))
+	case (whole || numeric) && (s == "" || strings.ContainsAny(s, "xXkKmMgGtTpP")),
+		whole && strings.ContainsAny(s, ".eE,"):
 		return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+	case kind == "guid" || kind == "version" || kind == "timespan" || kind == "datetime" || kind == "ipaddress" ||
+		kind == "net.ipaddress" || whole || numeric || kind == "char":
+	default:
+		if _, ok := enumerationTypes[kind]; !ok {
+			return nil, lacking("[%s]::Parse()", kind)
+		}
+	}
+	v, err := r.convert(kind, s)
+	if f := failed(err); f != nil {
+		_, why, _ := strings.Cut(f.exception.message, "Error: \"")
+		name := "System.FormatException"
+		if strings.Contains(why, "too large") {
+			name = "System.OverflowException"
+		}
+		return nil, broken(name, "FormatException", "%s", strings.TrimSuffix(why, "\""))
 	}
 	_ = full
 	return v, err
@@ -139,18 +231,39 @@ var textStatics = map[string]staticMethod{
 		}
 		return r.composite(at(a, 0), a[min(1, len(a)):])
 	},
-	"string::concat":  func(r *run, a []any) (any, error) { return r.join(newArray(a...), "") },
-	"string::equals":  func(_ *run, a []any) (any, error) { return sameText(at(a, 0), at(a, 1), len(a) < 3), nil },
-	"string::compare": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
-	"char::isdigit":   func(_ *run, a []any) (any, error) { return len(at(a, 0)) == 1 && isDigit(at(a, 0)[0]), nil },
-	"regex::escape":   func(_ *run, a []any) (any, error) { return escapeRegex(at(a, 0)), nil },
-	"regex::ismatch":  regexMatch,
-	"regex::match":    regexFind,
-	"regex::matches":  regexFindAll,
-	"regex::replace": func(r *run, a []any) (any, error) {
-		return r.replace(true, first2(a), newArray(a[min(1, len(a)):min(3, len(a))]...))
+	"string::concat": func(r *run, a []any) (any, error) {
+		if l, ok := first2(a).(*array); ok && len(a) == 1 {
+			return r.join(l, "")
+		}
+		return r.join(newArray(a...), "")
 	},
-	"regex::split": func(r *run, a []any) (any, error) { return r.split(true, first2(a), newArray(at(a, 1))) },
+	"string::equals": func(_ *run, a []any) (any, error) { return sameText(at(a, 0), at(a, 1), !ignoresCase(a)), nil },
+	"string::compare": func(_ *run, a []any) (any, error) {
+		return int64(collate(at(a, 0), at(a, 1), !ignoresCase(a))), nil
+	},
+	"string::compareordinal": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
+	"string::new":            func(r *run, a []any) (any, error) { return r.make("string", a) },
+	"char::isdigit":          charIs(unicode.IsDigit), "char::isletter": charIs(unicode.IsLetter),
+	"char::isletterordigit": charIs(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
+	"char::isupper":         charIs(unicode.IsUpper), "char::islower": charIs(unicode.IsLower), "char::iswhitespace": charIs(unicode.IsSpace),
+	"char::ispunctuation": charIs(unicode.IsPunct), "char::isnumber": charIs(unicode.IsNumber),
+	"char::toupper": func(_ *run, a []any) (any, error) {
+		c, err := toChar(first2(a))
+		u, _ := c.(char)
+		return char(unicode.ToUpper(rune(u))), err
+	},
+	"char::tolower": func(_ *run, a []any) (any, error) {
+		c, err := toChar(first2(a))
+		u, _ := c.(char)
+		return char(unicode.ToLower(rune(u))), err
+	},
+	"regex::escape":   func(_ *run, a []any) (any, error) { return escapeRegex(at(a, 0)), nil },
+	"regex::unescape": func(_ *run, a []any) (any, error) { return regexp2.Unescape(at(a, 0)) },
+	"regex::ismatch":  regexStatic("ismatch", 0),
+	"regex::match":    regexStatic("match", 0),
+	"regex::matches":  regexStatic("matches", 0),
+	"regex::replace":  regexStatic("replace", 1),
+	"regex::split":    regexStatic("split", 0),
 	"convert::tobase64string": func(r *run, a []any) (any, error) {
 		b, err := bytesOf(first2(a))
 		return base64.StdEncoding.EncodeToString(b), err
@@ -164,12 +277,17 @@ var textStatics = map[string]staticMethod{
 		}
 		return b, r.take(len(b))
 	},
-	"convert::toint32":  func(r *run, a []any) (any, error) { return r.toInt(a) },
-	"convert::toint64":  func(r *run, a []any) (any, error) { return r.toInt(a) },
-	"convert::tobyte":   func(r *run, a []any) (any, error) { return r.toInt(a) },
-	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
-	"convert::toboolean": func(_ *run, a []any) (any, error) {
-		return truth(first2(a)) && !strings.EqualFold(at(a, 0), "false"), nil
+	"convert::toint32": toWhole("int"), "convert::toint64": toWhole("long"), "convert::tobyte": toWhole("byte"),
+	"convert::toint16": toWhole("int16"), "convert::touint16": toWhole("uint16"), "convert::touint32": toWhole("uint32"),
+	"convert::touint64": toWhole("uint64"), "convert::tosbyte": toWhole("sbyte"),
+	"convert::tochar":    func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
+	"convert::todecimal": func(_ *run, a []any) (any, error) { return toDecimal(first2(a)) },
+	"convert::tostring":  func(r *run, a []any) (any, error) { return r.toBase(a) },
+	"convert::toboolean": func(r *run, a []any) (any, error) {
+		if s, ok := first2(a).(string); ok {
+			return r.parseAs("bool", "", []any{s})
+		}
+		return truth(first2(a)), nil
 	},
 	"convert::todouble":   func(r *run, a []any) (any, error) { return r.convert("double", first2(a)) },
 	"convert::todatetime": func(r *run, a []any) (any, error) { return r.convert("datetime", first2(a)) },
@@ -203,7 +321,7 @@ func bytesOf(v any) ([]byte, error) {
 	}
 	var out []byte
 	for _, item := range list(v) {
-		n, ok := item.(int64)
+		n, _, ok := wholeOf(item)
 		if !ok || n < 0 || n > 255 {
 			return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument",
 				"Cannot convert argument with value: \"%s\" to type \"System.Byte[]\".", text(item))
@@ -215,12 +333,34 @@ func bytesOf(v any) ([]byte, error) {
 
 var mathStatics = map[string]staticMethod{
 	"math::round": func(r *run, a []any) (any, error) {
+		n, away := 0, false
+		for _, v := range a[min(1, len(a)):] {
+			if strings.Contains(text(v), "AwayFromZero") {
+				away = true
+			} else if k, err := r.integer(v); err != nil {
+				return nil, err
+			} else if n = int(k); n < 0 || n > 15 {
+				return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+					"Rounding digits must be between 0 and 15, inclusive.\r\nParameter name: digits")
+			}
+		}
+		if d, ok := first2(a).(decimal); ok && !away {
+			return d.round(n), nil
+		}
 		f, err := toFloat("double", first2(a))
 		x, _ := f.(float64)
-		n, _ := r.number(a, 1)
 		scale := math.Pow(10, float64(n))
+		if away {
+			return math.Round(x*scale) / scale, err
+		}
 		return math.RoundToEven(x*scale) / scale, err
 	},
+	"math::sign": func(_ *run, a []any) (any, error) {
+		f, _ := float(first2(a))
+		return int64(cmp.Compare(f, 0)), nil
+	},
+	"math::sin": unaryMath(math.Sin), "math::cos": unaryMath(math.Cos), "math::tan": unaryMath(math.Tan), "math::exp": unaryMath(math.Exp),
+	"math::atan": unaryMath(math.Atan), "math::asin": unaryMath(math.Asin), "math::acos": unaryMath(math.Acos),
 	"math::floor":    unaryMath(math.Floor),
 	"math::ceiling":  unaryMath(math.Ceil),
 	"math::truncate": unaryMath(math.Trunc),
@@ -229,8 +369,13 @@ var mathStatics = map[string]staticMethod{
 	"math::log10":    unaryMath(math.Log10),
 	"math::abs": func(r *run, a []any) (any, error) {
 		v, err := r.numeric(first2(a))
-		if n, ok := v.(int64); ok {
+		switch n := v.(type) {
+		case int64:
 			return max(n, -n), err
+		case sized:
+			return sizedOf(n.kind, max(n.n, -n.n)), err
+		case decimal:
+			return decimal{new(big.Int).Abs(n.n), n.scale}, err
 		}
 		f, _ := v.(float64)
 		return math.Abs(f), err
@@ -264,6 +409,45 @@ func (r *run) extreme(a []any, sign int) (any, error) {
 		return a[0], err
 	}
 	return a[1], err
+}
+
+// toWhole is Convert.ToInt32 and its like, with a base as the second argument.
+func toWhole(kind string) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		if s, ok := first2(a).(string); ok && len(a) == 1 {
+			return r.parseAs(kind, typeName(kind), []any{s})
+		}
+		n, err := r.toInt(a)
+		if err != nil {
+			return nil, err
+		}
+		v, err := r.convert(kind, n)
+		if f := failed(err); f != nil {
+			return nil, broken("System.OverflowException", "OverflowException", "Value was either too large or too small for an %s.",
+				limitName(kind))
+		}
+		return v, err
+	}
+}
+
+func charIs(is func(rune) bool) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		runes := []rune(at(a, 0))
+		i, err := r.number(a, 1)
+		if err != nil || i < 0 || i >= len(runes) {
+			return false, err
+		}
+		return is(runes[i]), nil
+	}
+}
+
+// ignoresCase reports whether the last argument of a method asks for it.
+func ignoresCase(a []any) bool {
+	if len(a) < 3 {
+		return false
+	}
+	last := a[len(a)-1]
+	return last == true || strings.Contains(strings.ToLower(text(last)), "ignorecase")
 }
 
 func (r *run) toInt(a []any) (any, error) {
@@ -302,11 +486,49 @@ func (r *run) toBase(a []any) (any, error) {
 }
 
 var systemStatics = map[string]staticMethod{
-	"datetime::now":    func(r *run, _ []any) (any, error) { return r.now(), nil },
-	"datetime::utcnow": func(r *run, _ []any) (any, error) { return r.now(), nil },
-	"datetime::today":  func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
-	"datetime::parseexact": func(_ *run, _ []any) (any, error) {
-		return nil, lacking("[datetime]::ParseExact()")
+	"datetime::now":        func(r *run, _ []any) (any, error) { return r.now(), nil },
+	"datetime::utcnow":     func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
+	"datetime::today":      func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
+	"datetime::parseexact": func(_ *run, a []any) (any, error) { return parseExact(at(a, 0), first2(a[min(1, len(a)):])) },
+	"datetime::compare": func(_ *run, a []any) (any, error) {
+		x, err := toTime(first2(a))
+		if err != nil {
+			return nil, err
+		}
+		y, err := toTime(first2(a[min(1, len(a)):]))
+		return int64(x.Compare(y)), err
+	},
+	"datetime::daysinmonth": func(r *run, a []any) (any, error) {
+		y, err := r.number(a, 0)
+		m, err2 := r.number(a, 1)
+		return int64(time.Date(y, time.Month(m)+1, 0, 0, 0, 0, 0, time.UTC).Day()), errors.Join(err, err2)
+	},
+	"datetime::isleapyear": func(r *run, a []any) (any, error) {
+		y, err := r.number(a, 0)
+		return y%4 == 0 && (y%100 != 0 || y%400 == 0), err
+	},
+	"datetime::fromfiletime": func(r *run, a []any) (any, error) {
+		n, err := r.integer(first2(a))
+		return fromTicks(n + 504911232000000000), err
+	},
+	"datetime::fromfiletimeutc": func(r *run, a []any) (any, error) {
+		n, err := r.integer(first2(a))
+		return fromTicks(n + 504911232000000000), err
+	},
+	"datetime::specifykind":  func(_ *run, a []any) (any, error) { return toTime(first2(a)) },
+	"datetimeoffset::now":    func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
+	"datetimeoffset::utcnow": func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
+	"datetimeoffset::fromunixtimeseconds": func(r *run, a []any) (any, error) {
+		n, err := r.integer(first2(a))
+		return offsetObject(time.Unix(n, 0).UTC()), err
+	},
+	"datetimeoffset::fromunixtimemilliseconds": func(r *run, a []any) (any, error) {
+		n, err := r.integer(first2(a))
+		return offsetObject(time.UnixMilli(n).UTC()), err
+	},
+	"timespan::fromticks": func(r *run, a []any) (any, error) {
+		n, err := r.integer(first2(a))
+		return time.Duration(n) * 100, err
 	},
 	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute),
 	"timespan::fromhours": spanOf(time.Hour), "timespan::fromdays": spanOf(24 * time.Hour),
@@ -363,11 +585,45 @@ var systemStatics = map[string]staticMethod{
 	"net.dns::gethostbyname":    func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
 	"net.dns::gethostaddresses": func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
 	"net.ipaddress::parse":      func(r *run, a []any) (any, error) { return toAddress(first2(a)) },
-	"console::writeline":        func(r *run, a []any) (any, error) { r.print(r.session.Stdout, at(a, 0)+"\r\n"); return void{}, nil },
-	"console::write":            func(r *run, a []any) (any, error) { r.print(r.session.Stdout, at(a, 0)); return void{}, nil },
-	"gc::collect":               func(*run, []any) (any, error) { return void{}, nil },
-	"scriptblock::create":       func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
-	"array::reverse":            reverseArray,
+	"console::writeline":        consoleWrite("\r\n"),
+	"console::write":            consoleWrite(""),
+	"enum::getnames":            func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m.name }) },
+	"enum::getvalues":           func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m }) },
+	"enum::isdefined": func(_ *run, a []any) (any, error) {
+		t, _ := first2(a).(typeValue)
+		_, err := toEnumeration(t.name, first2(a[min(1, len(a)):]))
+		return failed(err) == nil, nil
+	},
+	"enum::parse": func(_ *run, a []any) (any, error) {
+		t, _ := first2(a).(typeValue)
+		return toEnumeration(t.name, first2(a[min(1, len(a)):]))
+	},
+	"bitconverter::getbytes": func(_ *run, a []any) (any, error) { return numberBytes(first2(a)) },
+	"bitconverter::toint32":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "int32", 4) },
+	"bitconverter::touint32": func(r *run, a []any) (any, error) { return bytesNumber(r, a, "uint32", 4) },
+	"bitconverter::toint16":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "int16", 2) },
+	"bitconverter::touint16": func(r *run, a []any) (any, error) { return bytesNumber(r, a, "uint16", 2) },
+	"bitconverter::toint64":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "long", 8) },
+	"array::sort": func(r *run, a []any) (any, error) {
+		l, ok := first2(a).(*array)
+		if !ok || len(a) > 1 {
+			return nil, lacking("[array]::Sort() with these arguments")
+		}
+		return void{}, r.sortItems(l)
+	},
+	"array::copy":                          func(r *run, a []any) (any, error) { return arrayCopy(r, a) },
+	"array::empty":                         func(*run, []any) (any, error) { return newArray(), nil },
+	"security.cryptography.sha256::create": hashObject("SHA256"), "security.cryptography.sha1::create": hashObject("SHA1"),
+	"security.cryptography.md5::create": hashObject("MD5"), "security.cryptography.sha512::create": hashObject("SHA512"),
+	"security.cryptography.sha384::create":        hashObject("SHA384"),
+	"security.cryptography.hashalgorithm::create": func(r *run, a []any) (any, error) { return hashObject(strings.ToUpper(at(a, 0)))(r, nil) },
+	"globalization.cultureinfo::invariantculture": cultureObject("", "Invariant Language (Invariant Country)"),
+	"globalization.cultureinfo::currentculture":   cultureObject("en-US", "English (United States)"),
+	"globalization.cultureinfo::currentuiculture": cultureObject("en-US", "English (United States)"),
+	"globalization.cultureinfo::getcultureinfo":   func(r *run, a []any) (any, error) { return r.make("globalization.cultureinfo", a) },
+	"gc::collect":         func(*run, []any) (any, error) { return void{}, nil },
+	"scriptblock::create": func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
+	"array::reverse":      reverseArray,
 	"array::indexof": func(r *run, a []any) (any, error) {
 		l, _ := first2(a).(*array)
 		return r.listCall(orEmpty(l), "IndexOf", "indexof", a[min(1, len(a)):])
@@ -423,7 +679,7 @@ func (r *run) blockOf(script string) (any, error) {
 	if err != nil {
 		return nil, r.unparsed(err, "")
 	}
-	return function{body: b, text: script, source: script, file: r.file}, nil
+	return function{body: b, text: script, source: b.source, file: r.file, home: r.scope.home}, nil
 }
 
 const (

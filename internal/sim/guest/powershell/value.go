@@ -18,9 +18,20 @@ type (
 	array struct {
 		items []any
 		kind  string
+		// item is the type of the items of a generic list, in lower case.
+		item string
+		// owner is the object whose properties the list is.
+		owner *object
+		// of is the table whose keys, values or entries the list is.
+		of *hashtable
 	}
-	// typeValue is a type, as [string] is.
+	// typeValue is a type, as [string] is: its name in lower case and without System.
 	typeValue struct{ name string }
+	// enumMember is a member of an enumeration.
+	enumMember struct {
+		kind, name string
+		n          int64
+	}
 	// secret is a SecureString. It has no text.
 	secret struct{ text string }
 	// guid and version print themselves.
@@ -34,6 +45,10 @@ type (
 		file string
 		// source is the text that positions in body are of.
 		source string
+		// home is the scope of the module that it was written in, nil outside of modules.
+		home *scope
+		// filter is set for what the keyword filter defines.
+		filter bool
 	}
 	// object has ordered fields. Closed objects are the system's: their missing fields are
 	// not simulated.
@@ -43,6 +58,10 @@ type (
 		closed bool
 		// shown are the columns of a table; nil shows all.
 		shown []string
+		// wraps is set for an object that is a value with members of its own; the value is its text.
+		wraps bool
+		// named is the type name that PSTypeName gives.
+		named string
 	}
 	field struct {
 		name  string
@@ -102,6 +121,11 @@ type hashtable struct {
 	keys    []any
 	values  map[string]any
 	ordered bool
+	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
+	exact bool
+	kind  string
+	// version counts what is written.
+	version int
 }
 
 func newHash() *hashtable { return &hashtable{values: map[string]any{}} }
@@ -112,28 +136,40 @@ func hashKey(k any) string {
 		return "s" + strings.ToLower(k)
 	case int64:
 		return "i" + strconv.FormatInt(k, 10)
+	case enumMember:
+		return "e" + k.kind + k.name
+	case *object, *array, *hashtable, *failure:
+		return fmt.Sprintf("%p", k)
 	}
-	return fmt.Sprintf("%T%s", k, text(k))
+	return fmt.Sprintf("%s %s", kindOf(k), text(k))
 }
 
-func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[hashKey(key)]; return v, ok }
+func (h *hashtable) id(key any) string {
+	if s, ok := key.(string); ok && h.exact {
+		return "s" + s
+	}
+	return hashKey(key)
+}
+
+func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
 func (h *hashtable) set(key, value any) {
-	id := hashKey(key)
+	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		h.keys = append(h.keys, key)
 	}
 	h.values[id] = value
+	h.version++
 }
 
 func (h *hashtable) remove(key any) {
-	id := hashKey(key)
+	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		return
 	}
 	delete(h.values, id)
 	for i, k := range h.keys {
-		if hashKey(k) == id {
+		if h.id(k) == id {
 			h.keys = append(h.keys[:i:i], h.keys[i+1:]...)
 			return
 		}
@@ -159,6 +195,12 @@ func truth(v any) bool {
 		return v != ""
 	case int64:
 		return v != 0
+	case sized:
+		return v.n != 0
+	case decimal:
+		return v.n.Sign() != 0
+	case enumMember:
+		return v.n != 0
 	case float64:
 		return v != 0
 	case char:
@@ -186,10 +228,15 @@ func list(v any) []any {
 		return nil
 	case *array:
 		return v.items
+	case *object:
+		if v.kind == kindMatchGroups {
+			items, _ := v.get("items")
+			return list(items)
+		}
 	case []byte:
 		out := make([]any, len(v))
 		for i, b := range v {
-			out[i] = int64(b)
+			out[i] = sized{"Byte", int64(b)}
 		}
 		return out
 	}
@@ -231,21 +278,18 @@ func textOf(v any, level int) string {
 		return span(v)
 	case typeValue:
 		return typeName(v.name)
+	case enumMember:
+		return v.name
 	case function:
 		return v.text
-	case *hashtable:
-		if v.ordered {
-			return "System.Collections.Specialized.OrderedDictionary"
-		}
-		return "System.Collections.Hashtable"
+	case *hashtable, *reference:
+		return kindOf(v)
 	case *array, []byte:
 		items := list(v)
 		parts := make([]string, 0, len(items))
 		for _, item := range items {
-			if _, ok := item.(*array); ok && level >= maxLevels {
-				break
-			} else if ok && level > 0 {
-				parts = append(parts, "System.Object[]")
+			if isList(item) {
+				parts = append(parts, kindOf(item))
 				continue
 			}
 			parts = append(parts, textOf(item, level+1))
@@ -259,15 +303,29 @@ func textOf(v any, level int) string {
 	return fmt.Sprint(v)
 }
 
+// isList reports values that read as the name of their type within another one.
+func isList(v any) bool {
+	switch v.(type) {
+	case *array, []byte:
+		return true
+	}
+	return false
+}
+
 // objectText returns the text of an object inside a string.
 func objectText(o *object, level int) string {
 	if o.kind == customKind {
-		if level >= maxLevels {
+		if level > 0 { // PowerShell's own objects have no text of their own
 			return ""
 		}
 		parts := make([]string, len(o.fields))
 		for i, f := range o.fields {
-			parts[i] = f.name + "=" + textOf(f.value, level+1)
+			parts[i] = f.name + "="
+			if isList(f.value) {
+				parts[i] += kindOf(f.value)
+				continue
+			}
+			parts[i] += textOf(f.value, level+1)
 		}
 		return "@{" + strings.Join(parts, "; ") + "}"
 	}
@@ -276,7 +334,7 @@ func objectText(o *object, level int) string {
 			return textOf(v, level+1)
 		}
 	}
-	if v, ok := o.get("text"); ok && asText(o) {
+	if v, ok := o.get("text"); ok {
 		return textOf(v, level+1)
 	}
 	return o.kind
@@ -347,6 +405,12 @@ func kindOf(v any) string {
 			return "System.Int64"
 		}
 		return "System.Int32"
+	case sized:
+		return "System." + v.kind
+	case decimal:
+		return "System.Decimal"
+	case enumMember:
+		return v.kind
 	case float64:
 		return "System.Double"
 	case char:
@@ -367,7 +431,12 @@ func kindOf(v any) string {
 		return "System.RuntimeType"
 	case function:
 		return "System.Management.Automation.ScriptBlock"
+	case *reference:
+		return "System.Management.Automation.PSReference`1"
 	case *hashtable:
+		if v.kind != "" {
+			return v.kind
+		}
 		if v.ordered {
 			return "System.Collections.Specialized.OrderedDictionary"
 		}

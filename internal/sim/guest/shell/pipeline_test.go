@@ -58,7 +58,8 @@ func TestPipelines(t *testing.T) {
 		{"no such container", `crictl logs nope`, "crictl: no container is called \"nope\": see crictl ps\n"},
 		{"volume", `(Get-Volume C).SizeRemaining`, "107374182400\r\n"},
 		{"missing service", `Get-Service nope | % Name`, "Get-Service : Cannot find any service with service " +
-			"name 'nope'.\r\nAt line:1 char:1\r\n    + FullyQualifiedErrorId : " +
+			"name 'nope'.\r\nAt line:1 char:1\r\n    + CategoryInfo          : ObjectNotFound: (nope:String) [Get-Service], " +
+			"ServiceCommandException\r\n    + FullyQualifiedErrorId : " +
 			"NoServiceFoundForGivenName,Microsoft.PowerShell.Commands.GetServiceCommand\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

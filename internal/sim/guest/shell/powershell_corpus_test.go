@@ -21,9 +21,10 @@ var languageScripts = []script{
 	{"assignment", "$a = 1; $a += 2; $a", "3\n", 0},
 	{"several targets", "$a, $b, $c = 1, 2, 3, 4; \"$a $b $c\"", "1 2 3 4\n", 0},
 	{"typed variable", "[int]$n = '5'; $n = '7'; $n + 1", "8\n", 0},
-	{"typed variable refuses", "[int]$n = 'x'; 'on'", "Cannot convert value \"x\" to type \"System.Int32\". " +
-		"Error: \"Input string was not in a correct format.\"\nAt line:1 char:1\n    + FullyQualifiedErrorId : " +
-		"InvalidCastFromStringToInteger\non\n", 0},
+	{"typed variable refuses", "[int]$n = 'x'; 'on'", "Cannot convert value \"x\" to type \"System.Int32\". Error: \"Input string " +
+		"was not in a correct " +
+		"format.\"\nAt line:1 char:1\n    + CategoryInfo          : InvalidArgument: (:) [], RuntimeException\n  " +
+		"  + FullyQualifiedErrorId : InvalidCastFromStringToInteger\non\n", 0},
 	{"precedence", "2 + 3 * 4; (2 + 3) * 4; 7 / 2; 6 / 2; 7 % 4; -2 + 1", "14\n20\n3.5\n3\n3\n-1\n", 0},
 	{"rounding to even", "[int]2.5; [int]3.5; [math]::Round(2.345, 2)", "2\n4\n2.35\n", 0},
 	{"multiples", "1kb; 2MB; 0x1F; 1e3", "1024\n2097152\n31\n1000\n", 0},
@@ -58,16 +59,19 @@ var languageScripts = []script{
 	{"function with param", "function f { param([Parameter(Mandatory=$true)][string]$Name, [int]$Count = 1, " +
 		"[switch]$Force) \"$Name $Count $Force\" }; f x; f -Name y -Count 3 " +
 		"-Force", "x 1 False\ny 3 True\n", 0},
-	{"mandatory is missing", "function f { param([Parameter(Mandatory)]$Name) $Name }; f; 'on'", "f : Cannot " +
-		"process command because of one or more missing mandatory parameters: name.\nAt line:1 char:58\n    + " +
-		"FullyQualifiedErrorId : MissingMandatoryParameter\non\n", 0},
-	{"unknown parameter", "function f { [CmdletBinding()] param($A) $A }; f -B 1", "f : A parameter cannot be " +
-		"found that matches parameter name 'B'.\nAt line:1 char:48\n    + FullyQualifiedErrorId : " +
-		"NamedParameterNotFound\n", 0},
-	{"validate set", "function f { param([ValidateSet('a','b')]$X) $X }; f a; f c", "a\nf : Cannot validate " +
-		"argument on parameter 'x'. The argument \"c\" does not belong to the set \"a,b\" specified by the " +
-		"ValidateSet attribute. Supply an argument that is in the set and then try the command again.\nAt " +
-		"line:1 char:57\n    + FullyQualifiedErrorId : ParameterArgumentValidationError\n", 0},
+	{"mandatory is missing", "function f { param([Parameter(Mandatory)]$Name) $Name }; f; 'on'",
+		"f : Cannot process command because of one or more missing mandatory parameters: Name.\nAt line:1 " +
+			"char:58\n    + CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
+			"FullyQualifiedErrorId : MissingMandatoryParameter,f\non\n", 0},
+	{"unknown parameter", "function f { [CmdletBinding()] param($A) $A }; f -B 1",
+		"f : A parameter cannot be found that matches parameter name 'B'.\nAt line:1 char:48\n    + " +
+			"CategoryInfo          : InvalidArgument: (:) [f], ParameterBindingException\n    + " +
+			"FullyQualifiedErrorId : NamedParameterNotFound,f\n", 0},
+	{"validate set", "function f { param([ValidateSet('a','b')]$X) $X }; f a; f c",
+		"a\nf : Cannot validate argument on parameter 'X'. The argument \"c\" does not belong to the set \"a,b\" " +
+			"specified by the ValidateSet attribute. Supply an argument that is in the set and then try the " +
+			"command again.\nAt line:1 char:57\n    + CategoryInfo          : InvalidData: (:) [f], " +
+			"ParameterBindingValidationException\n    + FullyQualifiedErrorId : ParameterArgumentValidationError,f\n", 0},
 	{"args", "function f { \"$($args.Count): $args\" }; f 1 two 'three four'", "3: 1 two three four\n", 0},
 	{"return ends a function", "function f { 1; return 2; 3 }; f", "1\n2\n", 0},
 	{"process block", "function f { begin { 'b' } process { $_ * 2 } end { 'e' } }; 1,2 | f", "b\n2\n4\ne\n", 0},
@@ -83,21 +87,26 @@ var languageScripts = []script{
 	{"catch by type", "try { [int]::Parse('x') } catch [System.FormatException] { 'format' } catch { 'other' }", "format\n", 0},
 	{"rethrow", "try { try { throw 'a' } catch { throw } } catch { \"$_\" }", "a\n", 0},
 	{"uncaught throw", "throw \"domain join failed\"\n'never'",
-		"domain join failed\nAt line:1 char:1\n    + FullyQualifiedErrorId : domain join failed\n", 1},
+		"domain join failed\nAt line:1 char:1\n    + CategoryInfo          : OperationStopped: (domain join " +
+			"failed:String) [], RuntimeException\n    + FullyQualifiedErrorId : domain join failed\n", 1},
 	{"trap continues", "trap { \"trapped $_\"; continue }\nthrow 'x'\n'on'", "trapped x\non\n", 0},
 	{"division by zero goes on", "1 / 0\n'on'",
-		"Attempted to divide by zero.\nAt line:1 char:1\n    + FullyQualifiedErrorId : RuntimeException\non\n", 0},
-	{"stop preference ends", "$ErrorActionPreference = 'Stop'\nGet-Item C:\\none\n'never'", "Get-Item : Cannot " +
-		"find path 'C:\\none' because it does not exist.\nAt line:2 char:1\n    + FullyQualifiedErrorId : " +
-		"PathNotFound\n", 1},
+		"Attempted to divide by zero.\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified: (:) [], " +
+			"RuntimeException\n    + FullyQualifiedErrorId : RuntimeException\non\n", 0},
+	{"stop preference ends", "$ErrorActionPreference = 'Stop'\nGet-Item C:\\none\n'never'",
+		"Get-Item : Cannot find path 'C:\\none' because it does not exist.\nAt line:2 char:1\n    + " +
+			"CategoryInfo          : ObjectNotFound: (C:\\none:String) [Get-Item], ItemNotFoundException\n    + " +
+			"FullyQualifiedErrorId : PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 1},
 	{"a cmdlet's error is not caught",
 		"try { Get-Item C:\\none -ErrorAction SilentlyContinue; 'on' } catch { 'caught' }; $?", "on\nTrue\n", 0},
-	{"error action stop is caught", "try { Get-Item C:\\none -ErrorAction Stop } catch { $_.FullyQualifiedErrorId }", "PathNotFound\n", 0},
+	{"error action stop is caught", "try { Get-Item C:\\none -ErrorAction Stop } catch { $_.FullyQualifiedErrorId }",
+		"PathNotFound,Microsoft.PowerShell.Commands.GetItemCommand\n", 0},
 	{"error variable",
 		"Get-Item C:\\none -ErrorAction SilentlyContinue -ErrorVariable e; $e.Count; $error[0].Exception.Message",
 		"1\nCannot find path 'C:\\none' because it does not exist.\n", 0},
-	{"write-error goes on", "Write-Error 'oops'; 'on'", "Write-Error : oops\nAt line:1 char:1\n" +
-		"    + FullyQualifiedErrorId : Microsoft.PowerShell.Commands.WriteErrorException\non\n", 0},
+	{"write-error goes on", "Write-Error 'oops'; 'on'", "Write-Error : oops\nAt line:1 char:1\n    + CategoryInfo          : " +
+		"NotSpecified: (:) [Write-Error], " +
+		"WriteErrorException\n    + FullyQualifiedErrorId : Microsoft.PowerShell.Commands.WriteErrorException\non\n", 0},
 	{"dollar question mark", "Get-Item C:\\none 2>$null; $?; 'a' | Out-Null; $?", "False\nTrue\n", 0},
 	{"native exit codes", "cmd /c exit 3; $LASTEXITCODE; $?", "3\nTrue\n", 0},
 	{"exit", "exit 3\n'never'", "", 3},
@@ -129,8 +138,9 @@ var languageScripts = []script{
 		"a\n5\nTrue\n@{Name=a; N=5}\n", 0},
 	{"members of many", "$l = [pscustomobject]@{ n = 1 }, [pscustomobject]@{ n = 2 }; $l.n -join ','", "1,2\n", 0},
 	{"null", "$null -eq $nothing; $nothing.Length; @($null).Count; \"[$null]\"", "True\n0\n1\n[]\n", 0},
-	{"method on null", "$n = $null; $n.Trim(); 'on'", "You cannot call a method on a null-valued expression.\n" +
-		"At line:1 char:13\n    + FullyQualifiedErrorId : InvokeMethodOnNull\non\n", 0},
+	{"method on null", "$n = $null; $n.Trim(); 'on'", "You cannot call a method on a null-valued expression.\nAt line:1 char:13\n  " +
+		"  + CategoryInfo          " +
+		": InvalidOperation: (:) [], RuntimeException\n    + FullyQualifiedErrorId : InvokeMethodOnNull\non\n", 0},
 	{"string methods", "'  a b '.Trim(); 'abc'.Substring(1,1); 'abc'.IndexOf('c'); 'a'.PadLeft(3,'0'); " +
 		"'abc'.ToUpper(); 'abc'.Contains('b'); 'a-b'.Replace('-','+'); " +
 		"'abc'.EndsWith('c')", "a b\nb\n2\n00a\nABC\nTrue\na+b\nTrue\n", 0},
@@ -148,7 +158,7 @@ var languageScripts = []script{
 		"([datetime]'2024-03-01').AddDays(-1).Day; ([datetime]'2024-01-02' - " +
 		"[datetime]'2024-01-01').TotalHours", "2024/02/03 04:05\n29\n24\n", 0},
 	{"versions", "[version]'1.10.0' -gt [version]'1.9.9'; ([version]'1.2.3').Minor", "True\n2\n", 0},
-	{"guids", "([guid]::NewGuid().ToString()).Length; [guid]::Empty", "36\n00000000-0000-0000-0000-000000000000\n", 0},
+	{"guids", "([guid]::NewGuid().ToString()).Length; [guid]::Empty", "36\n\nGuid\n----\n00000000-0000-0000-0000-000000000000\n\n", 0},
 	{"regex class",
 		"[regex]::Match('a12b', '\\d+').Value; [regex]::Matches('a1b2', '\\d').Count; [regex]::Escape('a.b')",
 		"12\n2\na\\.b\n", 0},
@@ -178,10 +188,10 @@ var languageScripts = []script{
 var missingScripts = []script{
 	{"class", "class A { }", "casement does not simulate classes", 1},
 	{"workflow", "workflow w { }", "casement does not simulate workflows", 1},
-	{"a cmdlet", "'a'; Get-Clipboard; 'never'", "a\ncasement does not simulate the cmdlet Get-Clipboard", 1},
-	{"a parameter", "Get-Content C:\\k -Nonsense", "casement does not simulate the parameter -Nonsense of Get-Content", 1},
+	{"a cmdlet", "'a'; Get-Clipboard; 'never'", "casement does not simulate the cmdlet Get-Clipboard", 1},
+	{"a parameter", "Get-Content C:\\k -Credential x", "casement does not simulate the parameter -Credential of Get-Content", 1},
 	{"a type", "[System.Xml.XmlWriter]::Create('x')", "casement does not simulate [xml.xmlwriter]::Create()", 1},
-	{"a method", "'a'.IsNormalized()", "casement does not simulate the method IsNormalized of System.String", 1},
+	{"a method", "'a'.EnumerateRunes()", "casement does not simulate the method EnumerateRunes of System.String", 1},
 	{"a property", "(Get-Service kubelet).ServicesDependedOn", "casement does not simulate the property ServicesDependedOn", 1},
 	{"catch does not hide it", "try { Get-Clipboard } catch { 'hidden' }; 'never'",
 		"casement does not simulate the cmdlet Get-Clipboard", 1},
@@ -192,7 +202,7 @@ var missingScripts = []script{
 	{"remoting", "Invoke-Command -ComputerName x -ScriptBlock { 1 }", "casement does not simulate remoting", 1},
 	{"a WMI class", "Get-CimInstance Win32_BIOS", "casement does not simulate the WMI class Win32_BIOS", 1},
 	{"a drive", "Get-ChildItem Cert:\\LocalMachine\\My", "casement does not simulate the drive cert:", 1},
-	{"what if", "Remove-Item C:\\k -WhatIf", "casement does not simulate -WhatIf", 1},
+	{"what if", "Set-Service kubelet -WhatIf", "casement does not simulate -WhatIf of Set-Service", 1},
 	{"nothing is written", "Get-Clipboard | Set-Content C:\\k\\never.txt", "casement does not simulate the cmdlet Get-Clipboard", 1},
 	{"nothing is assigned", "$x = Get-Clipboard; \"x is $x\"", "casement does not simulate the cmdlet Get-Clipboard", 1},
 	{"a feature", "Install-WindowsFeature No-Such-Feature", "casement does not simulate the feature No-Such-Feature", 1},

@@ -25,9 +25,10 @@ var guestScripts = []script{
 	{"tail and head", "1..5 | Set-Content C:\\k\\n.txt; (Get-Content C:\\k\\n.txt -Tail 2) -join ','; " +
 		"Get-Content C:\\k\\n.txt -TotalCount 1; (Get-Content C:\\k\\n.txt | Measure-Object " +
 		"-Line).Lines", "4,5\n1\n5\n", 0},
-	{"no such folder", "Set-Content C:\\no\\f.txt x", "Set-Content : Could not find a part of the path " +
-		"'C:\\no\\f.txt'.\nAt line:1 char:1\n    + FullyQualifiedErrorId : " +
-		"GetContentWriterDirectoryNotFoundError\n", 0},
+	{"no such folder", "Set-Content C:\\no\\f.txt x", "Set-Content : Could not find a part of the path 'C:\\no\\f.txt'.\nAt line:1 " +
+		"char:1\n    + CategoryInfo  " +
+		"        : ObjectNotFound: (:) [Set-Content], DirectoryNotFoundException\n    + FullyQualifiedErrorId " +
+		": GetContentWriterDirectoryNotFoundError,Microsoft.PowerShell.Commands.SetContentCommand\n", 0},
 	{"folders", "New-Item -ItemType Directory -Force -Path C:\\a\\b | Out-Null; mkdir C:\\a\\c | Out-Null; " +
 		"(Get-ChildItem C:\\a).Name -join ','; Test-Path C:\\a\\b -PathType Container", "b,c\nTrue\n", 0},
 	{"a folder that is there",
@@ -46,9 +47,11 @@ var guestScripts = []script{
 	{"paths", "Join-Path C:\\k 'f.txt'; Split-Path C:\\k\\f.txt; Split-Path C:\\k\\f.txt -Leaf; " +
 		"[IO.Path]::GetExtension('a.tar.gz'); " +
 		"[IO.Path]::GetFileNameWithoutExtension('C:\\k\\x.exe')", "C:\\k\\f.txt\nC:\\k\nf.txt\n.gz\nx\n", 0},
-	{"location", "Push-Location C:\\k; (Get-Location).Path; Pop-Location; $PWD.Path; cd C:\\none", "C:\\k\n" +
-		"C:\\Windows\\System32\nSet-Location : Cannot find path 'C:\\none' because it does not exist.\n" +
-		"At line:1 char:67\n    + FullyQualifiedErrorId : PathNotFound\n", 0},
+	{"location", "Push-Location C:\\k; (Get-Location).Path; Pop-Location; $PWD.Path; cd C:\\none",
+		"C:\\k\nC:\\Windows\\System32\nSet-Location : Cannot find path 'C:\\none' because it does not exist.\nAt " +
+			"line:1 char:67\n    + CategoryInfo          : ObjectNotFound: (C:\\none:String) [Set-Location], " +
+			"ItemNotFoundException\n    + FullyQualifiedErrorId : " +
+			"PathNotFound,Microsoft.PowerShell.Commands.SetLocationCommand\n", 0},
 	{"file hash", "Set-Content C:\\k\\h.txt 'a' -NoNewline; (Get-FileHash C:\\k\\h.txt).Hash.Substring(0,8)", "CA978112\n", 0},
 	{"select-string", "'a=1','FLANNEL_SUBNET=10.1.2.1/24' | Set-Content C:\\k\\s.env; $c = (Get-Content " +
 		"C:\\k\\s.env | Select-String FLANNEL_SUBNET).Line.Split('=')[1]; $c.Substring(0, $c.LastIndexOf('.')) " +
@@ -80,9 +83,11 @@ var guestScripts = []script{
 	{"registry by reg.exe", "reg add HKLM\\SOFTWARE\\R /v A /t REG_SZ /d x /f | Out-Null; (Get-ItemProperty " +
 		"'HKLM:\\SOFTWARE\\R').A; Remove-ItemProperty HKLM:\\SOFTWARE\\R A; (Get-ItemProperty " +
 		"HKLM:\\SOFTWARE\\R).A -eq $null", "x\nTrue\n", 0},
-	{"no such key", "Set-ItemProperty HKLM:\\SOFTWARE\\None -Name A -Value 1", "Set-ItemProperty : Cannot find " +
-		"path 'HKEY_LOCAL_MACHINE\\SOFTWARE\\None' because it does not exist.\nAt line:1 char:1\n    + " +
-		"FullyQualifiedErrorId : PathNotFound\n", 0},
+	{"no such key", "Set-ItemProperty HKLM:\\SOFTWARE\\None -Name A -Value 1",
+		"Set-ItemProperty : Cannot find path 'HKEY_LOCAL_MACHINE\\SOFTWARE\\None' because it does not " +
+			"exist.\nAt line:1 char:1\n    + CategoryInfo          : ObjectNotFound: " +
+			"(HKEY_LOCAL_MACHINE\\SOFTWARE\\None:String) [Set-ItemProperty], ItemNotFoundException\n    + " +
+			"FullyQualifiedErrorId : PathNotFound,Microsoft.PowerShell.Commands.SetItemPropertyCommand\n", 0},
 	{"the build", "(Get-ItemProperty 'HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion').ProductName; " +
 		"[Environment]::OSVersion.Version.Major", "Image\n6\n", 0},
 	{"environment", "$env:MY_VAR = 'v'; $env:my_var; cmd /c echo %MY_VAR%; Test-Path Env:MY_VAR; Remove-Item " +
@@ -96,10 +101,11 @@ var guestScripts = []script{
 	{"host name", "[System.Net.Dns]::GetHostName(); $env:COMPUTERNAME; hostname", "node-1\nNODE-1\nnode-1\n", 0},
 	{"address", "(Get-NetIPAddress -AddressFamily IPv4 -InterfaceAlias Ethernet).IPAddress; " +
 		"(Get-NetIPConfiguration).IPv4DefaultGateway.NextHop", "10.1.0.4\n10.1.0.1\n", 0},
-	{"adapter", "(Get-NetAdapter | Where-Object Status -eq 'Up').Name; Get-NetAdapter -Name nope", "Ethernet\n" +
-		"Get-NetAdapter : No MSFT_NetAdapter objects found with property 'Name' equal to 'nope'.  Verify the " +
-		"value of the property and retry.\nAt line:1 char:55\n    + FullyQualifiedErrorId : " +
-		"CmdletizationQuery_NotFound_Name,Get-NetAdapter\n", 0},
+	{"adapter", "(Get-NetAdapter | Where-Object Status -eq 'Up').Name; Get-NetAdapter -Name nope",
+		"Ethernet\nGet-NetAdapter : No MSFT_NetAdapter objects found with property 'Name' equal to 'nope'.  " +
+			"Verify the value of the property and retry.\nAt line:1 char:55\n    + CategoryInfo          : " +
+			"NotSpecified: (:) [Get-NetAdapter], CimJobException\n    + FullyQualifiedErrorId : " +
+			"CmdletizationQuery_NotFound_Name,Get-NetAdapter\n", 0},
 	{"DNS servers", "Set-DnsClientServerAddress -InterfaceAlias Ethernet -ServerAddresses " +
 		"'10.0.0.10','10.0.0.11'; (Get-DnsClientServerAddress -AddressFamily IPv4).ServerAddresses -join " +
 		"','", "10.0.0.10,10.0.0.11\n", 0},
@@ -183,16 +189,19 @@ var guestScripts = []script{
 		"stopped\n", 0},
 	{"start-process", "$p = Start-Process cmd.exe -ArgumentList '/c exit 4' -Wait -PassThru -NoNewWindow; " +
 		"$p.ExitCode; $LASTEXITCODE -eq $null", "4\nTrue\n", 0},
-	{"no such program", "Start-Process C:\\none.exe", "Start-Process : This command cannot be run due to the " +
-		"error: The system cannot find the file specified.\nAt line:1 char:1\n    + FullyQualifiedErrorId : " +
+	{"no such program", "Start-Process C:\\none.exe", "Start-Process : This command cannot be run due to the error: The system " +
+		"cannot find the file " +
+		"specified.\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified: (:) [Start-Process], " +
+		"InvalidOperationException\n    + FullyQualifiedErrorId : " +
 		"InvalidOperationException,Microsoft.PowerShell.Commands.StartProcessCommand\n", 0},
 	{"script files", "Set-Content C:\\k\\in.ps1 'param($n) \"got $n in $PSScriptRoot\"; exit 4'; C:\\k\\in.ps1 " +
 		"5; $LASTEXITCODE; & C:\\k\\in.ps1 -n 6", "got 5 in C:\\k\n4\ngot 6 in C:\\k\n", 0},
 	{"dot-sourced file", "Set-Content C:\\k\\lib.ps1 'function Helper { \"helped\" }'; . C:\\k\\lib.ps1; Helper", "helped\n", 0},
-	{"a file that is not there", "C:\\k\\none.ps1", "C:\\k\\none.ps1 : The term 'C:\\k\\none.ps1' is not " +
-		"recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of " +
-		"the name, or if a path was included, verify that the path is correct and try again.\nAt line:1 " +
-		"char:1\n    + FullyQualifiedErrorId : CommandNotFoundException\n", 0},
+	{"a file that is not there", "C:\\k\\none.ps1", "C:\\k\\none.ps1 : The term 'C:\\k\\none.ps1' is not recognized as the name of " +
+		"a cmdlet, function, " +
+		"script file, or operable program. Check the spelling of the name, or if a path was included, verify " +
+		"that the path is correct and try again.\nAt line:1 char:1\n    + CategoryInfo          : " +
+		"ObjectNotFound: (:) [], CommandNotFoundException\n    + FullyQualifiedErrorId : CommandNotFoundException\n", 0},
 	{"powershell -Command", "powershell -NoProfile -NonInteractive -Command \"exit 6\"; $LASTEXITCODE; " +
 		"powershell -Command \"Get-Item C:\\none -ErrorAction SilentlyContinue\"; $LASTEXITCODE", "6\n1\n", 0},
 	{"powershell -File", "Set-Content C:\\k\\f.ps1 \"throw 'x'\"; powershell -ExecutionPolicy Bypass -File " +

@@ -209,7 +209,7 @@ func TestPowerShell(t *testing.T) {
 			"\"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-" +
 			"HnsNetwork", "\r\nName     Type\r\n----     ----\r\nExternal Overlay\r\nExternal External\r\n\r\n", 0},
 		{"secrets are not named", "$password = 'hunter2'; Get-Nothing -Password $password", "casement does not " +
-			"simulate the cmdlet Get-Nothing, if the image has one of that name; the script ends here\r\nAt " +
+			"simulate the cmdlet Get-Nothing, if the image has one of that name; nothing of the script was run\r\nAt " +
 			"line:1 char:24\r\n", 1},
 		{"the sentinel is not there", loop, "", -2},
 		{"the sentinel is there", "New-Item -Path C:\\run\\cluster-api -ItemType Directory | Out-Null; $null = " +
@@ -219,6 +219,7 @@ func TestPowerShell(t *testing.T) {
 		{"unknown", "frobit x", "frobit : The term 'frobit' is not recognized as the name of a cmdlet, " +
 			"function, script file, or operable program. Check the spelling of the name, or if a path was " +
 			"included, verify that the path is correct and try again.\r\nAt line:1 char:1\r\n    + " +
+			"CategoryInfo          : ObjectNotFound: (frobit:String) [], CommandNotFoundException\r\n    + " +
 			"FullyQualifiedErrorId : CommandNotFoundException\r\n", 1},
 		{"exit", "exit 4; Write-Host no", "", 4},
 		{"native code", "fail", "", 1},
@@ -228,8 +229,8 @@ func TestPowerShell(t *testing.T) {
 		{"encoded", "powershell -NoProfile -ExecutionPolicy Bypass -EncodedCommand " + encode("Write-Host hi"), "hi\r\n", 0},
 		{"no download", "Invoke-WebRequest -Uri https://x -OutFile C:\\x", "Invoke-WebRequest : Unable to " +
 			"connect to the remote server: this guest is simulated and downloads nothing\r\nAt line:1 " +
-			"char:1\r\n    + FullyQualifiedErrorId : " +
-			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand\r\n", 1},
+			"char:1\r\n    + CategoryInfo          : NotSpecified: (:) [Invoke-WebRequest], WebException\r\n" +
+			"    + FullyQualifiedErrorId : WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand\r\n", 1},
 		{"environment", "Write-Host $env:COMPUTERNAME", "NODE-1\r\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 
 // unmodelled are expressions that PowerShell may have and the simulation has not.
 var unmodelled = []string{
-	"(Get-Clipboard)", "(Get-Content C:\\k -Nonsense)", "[System.Xml.XmlWriter]::Create('x')", "'a'.IsNormalized()",
+	"(Get-Clipboard)", "(Get-Content C:\\k -Credential)", "[System.Xml.XmlWriter]::Create('x')", "'a'.EnumerateRunes()",
 	"(Get-Service kubelet).ServicesDependedOn",
 	"(New-Object -ComObject X)", "(Get-Item Cert:\\x)", "([System.Diagnostics.Process]::GetCurrentProcess())",
-	"(Get-Date).IsDaylightSavingTime()", "('a' -split { $_ })", "([xml]'<a/>')",
+	"(Get-Date).ToOADate()", "('a' -split { $_ })", "([xml]'<a/>')",
 }
 
 // holes are statements with an expression at %; each ends well unless the

@@ -1,0 +1,115 @@
+package powershell
+
+import (
+	"slices"
+	"strings"
+)
+
+var memberCmdlets = []cmdlet{
+	{name: "Get-Member", parameters: "Name:0 MemberType|Type InputObject Force?~", run: getMember},
+	{name: "Add-Type", parameters: "TypeDefinition:0 AssemblyName|AN Path LiteralPath MemberDefinition Namespace Language Name " +
+		"ReferencedAssemblies PassThru? " +
+		"IgnoreWarnings?~", run: addType},
+	{name: "Get-Culture", parameters: "", run: func(c *call) error {
+		v, err := cultureObject("en-US", "English (United States)")(c.run, nil)
+		if err != nil {
+			return err
+		}
+		return c.emit(v)
+	}},
+}
+
+// simulatedAssemblies are those whose types the simulation has, as far as it has any.
+const simulatedAssemblies = " system system.core system.io.compression system.io.compression.filesystem system.web " +
+	"system.net.http system.security " +
+	"system.serviceprocess system.xml mscorlib "
+
+// addType takes assemblies whose types are simulated; code in C# is compiled nowhere.
+func addType(c *call) error {
+	if !c.has("assemblyname") {
+		return lacking("compiled code (Add-Type)")
+	}
+	for _, name := range c.textsOf("assemblyname") {
+		short, _, _ := strings.Cut(name, ",")
+		if !strings.Contains(simulatedAssemblies, " "+strings.ToLower(strings.TrimSpace(short))+" ") {
+			return lacking("the assembly %s (Add-Type -AssemblyName)", name)
+		}
+	}
+	return nil
+}
+
+// getMember lists the properties of values, and the methods that script made.
+func getMember(c *call) error {
+	kinds := strings.ToLower(strings.Join(c.textsOf("membertype"), " "))
+	if kinds == "" && !c.has("name") || strings.Contains(kinds, "all") || kinds == "method" || kinds == "methods" {
+		return lacking("the methods that Get-Member lists; name properties with -Name or -MemberType")
+	}
+	seen := map[string]bool{}
+	for _, v := range c.objects("inputobject") {
+		kind := kindOf(v)
+		if seen[kind] && kind != customKind {
+			continue
+		}
+		seen[kind] = true
+		memberType := "NoteProperty"
+		o, ok := v.(*object)
+		if !ok || o.closed {
+			memberType = "Property"
+		}
+		if !ok {
+			o = custom()
+			for _, name := range propertyNames(v) {
+				if value, err := memberValue(v, name); err == nil {
+					o.set(name, value)
+				}
+			}
+		}
+		fields := slices.Clone(o.fields)
+		slices.SortStableFunc(fields, func(x, y field) int { return strings.Compare(strings.ToLower(x.name), strings.ToLower(y.name)) })
+		for _, f := range fields {
+			own := memberType
+			definition := definitionOf(f, own)
+			if s, isScript := f.value.(scripted); isScript {
+				own = s.kind
+			}
+			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"), func(p string) bool {
+				yes, err := like(f.name, p,
+					false)
+				return err == nil && yes
+			}) {
+				continue
+			}
+			if kinds != "" && kinds != "properties" && !strings.Contains(kinds, strings.ToLower(own)) {
+				continue
+			}
+			if err := c.emit(system("Microsoft.PowerShell.Commands.MemberDefinition", []string{"Name", "MemberType", "Definition"}, "Name", f.name,
+				"MemberType", own, "Definition", definition, "TypeName", kind)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shortTypes are the types that definitions name by their short names.
+var shortTypes = map[string]string{"System.String": "string", "System.Int32": "int", "System.Int64": "long", "System.Boolean": "bool",
+	"System.Double": "double", "System.Object[]": "Object[]", "System.DateTime": "datetime", "System.Char": "char",
+	"System.Collections.Hashtable": "hashtable"}
+
+func definitionOf(f field, kind string) string {
+	name, ok := shortTypes[kindOfOrObject(f.value)]
+	if !ok {
+		name = kindOfOrObject(f.value)
+	}
+	if kind == "Property" {
+		return name + " " + f.name + " {get;}"
+	}
+	shown := text(f.value)
+	if isList(f.value) {
+		shown = kindOf(f.value)
+	}
+	if f.value == nil {
+		name, shown = "object", "null"
+	}
+	return name + " " + f.name + "=" + shown
+}

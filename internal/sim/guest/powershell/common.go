@@ -1,0 +1,246 @@
+package powershell
+
+import (
+	"strings"
+)
+
+// commonNames are the parameters of every cmdlet and advanced function by their names and
+// aliases (about_CommonParameters).
+var commonNames = map[string]string{
+	"erroraction": "erroraction", "ea": "erroraction", "errorvariable": "errorvariable", "ev": "errorvariable",
+	"warningaction": "warningaction", "wa": "warningaction", "warningvariable": "warningvariable", "wv": "warningvariable",
+	"informationaction": "informationaction", "infa": "informationaction", "informationvariable": "informationvariable",
+	"iv": "informationvariable", "outvariable": "outvariable", "ov": "outvariable", "outbuffer": "outbuffer", "ob": "outbuffer",
+	"pipelinevariable": "pipelinevariable", "pv": "pipelinevariable", "verbose": "verbose", "vb": "verbose", "debug": "debug",
+	"db": "debug", "whatif": "whatif", "wi": "whatif", "confirm": "confirm", "cf": "confirm",
+}
+
+// commonName returns the common parameter that a name or the start of one is, or nothing.
+func commonName(name string) string {
+	low := strings.ToLower(name)
+	if kind, ok := commonNames[low]; ok {
+		return kind
+	}
+	found := ""
+	for long, kind := range commonNames {
+		if len(long) > 2 && long == kind && strings.HasPrefix(long, low) {
+			if found != "" {
+				return ""
+			}
+			found = kind
+		}
+	}
+	return found
+}
+
+func commonSwitch(kind string) bool {
+	return kind == "verbose" || kind == "debug" || kind == "whatif" || kind == "confirm"
+}
+
+// commonParameters are those that a call has.
+type commonParameters struct {
+	// preferences are the variables that they set within the call, by name.
+	preferences map[string]any
+	// kept are the lists of -ErrorVariable, -WarningVariable and -InformationVariable, by stream.
+	kept [7]*array
+	// out is the list of -OutVariable.
+	out *array
+	// item is the cell of -PipelineVariable.
+	item *cell
+}
+
+// set takes a common parameter. Its variables are those of the caller.
+func (p *commonParameters) set(r *run, command, kind string, a argumentValue) error {
+	if p.preferences == nil {
+		p.preferences = map[string]any{}
+	}
+	on := !a.has || truth(a.value)
+	switch kind {
+	case "erroraction", "warningaction", "informationaction":
+		action, err := toEnumeration("management.automation.actionpreference", a.value)
+		if err != nil {
+			f := broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s",
+				map[string]string{"erroraction": "ErrorAction", "warningaction": "WarningAction", "informationaction": "InformationAction"}[kind], err)
+			return named(command, f)
+		}
+		p.preferences[map[string]string{"erroraction": "erroractionpreference", "warningaction": "warningpreference",
+			"informationaction": "informationpreference"}[kind]] = text(action)
+	case "verbose", "debug":
+		value := "SilentlyContinue"
+		if on {
+			value = "Continue"
+		}
+		p.preferences[kind+"preference"] = value
+	case "whatif":
+		p.preferences["whatifpreference"] = on
+	case "confirm":
+		if on {
+			return lacking("-Confirm")
+		}
+		p.preferences["confirmpreference"] = "None"
+	case "errorvariable":
+		p.kept[2] = r.keptIn(a.value)
+	case "warningvariable":
+		p.kept[3] = r.keptIn(a.value)
+	case "informationvariable":
+		p.kept[6] = r.keptIn(a.value)
+	case "outvariable":
+		p.out = r.keptIn(a.value)
+	case "pipelinevariable":
+		p.item = &cell{}
+		r.scope.vars[strings.ToLower(text(a.value))] = p.item
+	case "outbuffer":
+		return lacking("-OutBuffer")
+	}
+	return nil
+}
+
+// keptIn returns the list of a variable that a common parameter names; + adds to what it has.
+func (r *run) keptIn(v any) *array {
+	name, adding := strings.CutPrefix(strings.ToLower(text(v)), "+")
+	if adding {
+		if c := r.scope.vars[name]; c != nil {
+			if a, ok := c.value.(*array); ok && a.kind == "System.Collections.ArrayList" {
+				return a
+			}
+		}
+	}
+	a := newArray()
+	a.kind = "System.Collections.ArrayList"
+	if c := r.scope.vars[name]; c != nil && adding && c.value != nil {
+		a.items = append(a.items, list(c.value)...)
+	}
+	r.scope.vars[name] = &cell{value: a}
+	return a
+}
+
+// apply puts the preferences into the scope of a function.
+func (p *commonParameters) apply(b *binder) {
+	p.enter(b.to)
+}
+
+func (p *commonParameters) enter(to *scope) {
+	for name, value := range p.preferences {
+		to.vars[name] = &cell{value: value}
+	}
+	to.kept = p.kept
+}
+
+// sink puts what goes out into -OutVariable and -PipelineVariable as well.
+func (p *commonParameters) sink(out sink) sink {
+	if p.out == nil && p.item == nil {
+		return out
+	}
+	return func(v any) error {
+		if p.out != nil {
+			p.out.items = append(p.out.items, v)
+		}
+		if p.item != nil {
+			p.item.value = v
+		}
+		return out(v)
+	}
+}
+
+// keep puts a record of a stream into the lists of the calls that it comes through.
+func (r *run) keep(stream int, v any) {
+	seen := map[*array]bool{}
+	for s := r.scope; s != nil; s = s.outer() {
+		if a := s.kept[stream]; a != nil && !seen[a] {
+			seen[a] = true
+			a.items = append(a.items, v)
+		}
+	}
+}
+
+// report is an error that does not end what reports it, unless the action is stop.
+func (r *run) report(f *failure, action string) error {
+	if action == "stop" {
+		f.ends = true
+		return f
+	}
+	if action == "ignore" {
+		return nil
+	}
+	r.keep(2, f)
+	r.remember(f)
+	if action == "silentlycontinue" {
+		return nil
+	}
+	return r.show(f)
+}
+
+// streamKinds are the records of streams with their preference variables and their marks on the
+// console.
+var streamKinds = map[int]struct{ kind, preference, mark string }{
+	3: {"System.Management.Automation.WarningRecord", "warningpreference", "WARNING: "},
+	4: {"System.Management.Automation.VerboseRecord", "verbosepreference", "VERBOSE: "},
+	5: {"System.Management.Automation.DebugRecord", "debugpreference", "DEBUG: "},
+}
+
+// note writes a message to the stream of warnings, verbose or debug messages.
+func (r *run) note(stream int, message, action string) error {
+	k := streamKinds[stream]
+	if action == "" {
+		action = r.preference(k.preference)
+	}
+	record := system(k.kind, nil, "Message", message, "text", message)
+	switch action {
+	case "silentlycontinue", "ignore":
+		if stream == 3 && action != "ignore" {
+			r.keep(stream, record)
+		}
+		return nil
+	case "stop":
+		if err := r.note(stream, message, "continue"); err != nil {
+			return err
+		}
+		f := broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
+			"variable \"%s\" or common parameter is set to Stop: %s", preferenceShown[stream], message)
+		f.ends = true
+		return f
+	}
+	r.keep(stream, record)
+	if to := r.redirected[stream]; to != nil {
+		return to(record)
+	}
+	r.print(r.session.Stdout, k.mark+message+"\r\n")
+	return r.ctx.Err()
+}
+
+var preferenceShown = map[int]string{3: "WarningPreference", 4: "VerbosePreference", 5: "DebugPreference"}
+
+// inform writes to the stream of information; it is shown where shown says so.
+func (r *run) inform(data any, shown bool, line string) error {
+	record := system("System.Management.Automation.InformationRecord", nil, "MessageData", data, "Source", r.file, "text", text(data))
+	r.keep(6, record)
+	if to := r.redirected[6]; to != nil {
+		return to(record)
+	}
+	if shown {
+		r.print(r.session.Stdout, line)
+	}
+	return r.ctx.Err()
+}
+
+// should asks whether a change is to be made: -WhatIf says what it would be.
+func (r *run) should(operation, target string) (bool, error) {
+	message := "Performing the operation \"" + operation + "\" on target \"" + target + "\"."
+	if v, _ := r.lookup("whatifpreference"); truth(v) {
+		r.print(r.session.Stdout, "What if: "+message+"\r\n")
+		return false, r.ctx.Err()
+	}
+	return true, r.note(4, message, "")
+}
+
+// should is the question of a cmdlet, which has common parameters of its own.
+func (c *call) should(operation, target string) (bool, error) {
+	if len(c.common.preferences) == 0 {
+		return c.run.should(operation, target)
+	}
+	outer := c.scope
+	c.scope = newScope(outer)
+	defer func() { c.scope = outer }()
+	c.common.enter(c.scope)
+	return c.run.should(operation, target)
+}

@@ -1,0 +1,277 @@
+package powershell
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// module is a script module that is imported: functions of its own scope, some of which it exports
+// (about_Modules).
+type module struct {
+	name, file string
+	scope      *scope
+	// exported are the patterns of Export-ModuleMember for functions, variables and aliases; nil
+	// before it is called.
+	exported map[string][]string
+	// functions and variables are what the importing scope got, by their keys.
+	functions, variables, aliases []string
+	to                            *scope
+}
+
+var moduleCmdlets = []cmdlet{
+	{name: "Import-Module", parameters: "Name!:0 Force? DisableNameChecking?~ Global? PassThru? MinimumVersion~ RequiredVersion~ Scope~ " +
+		"Prefix Function Variable ArgumentList SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
+	{name: "Get-Module", parameters: "Name:0 ListAvailable? All?~ Refresh?~", run: getModule},
+	{name: "Remove-Module", parameters: "Name!:0 Force?~", run: removeModule},
+	{name: "Export-ModuleMember", parameters: "Function:0 Variable Alias Cmdlet~", run: exportModuleMember},
+}
+
+// knownModules are the modules of the Windows image of which the simulation has some cmdlets.
+var knownModules = map[string]bool{
+	"microsoft.powershell.management": true, "microsoft.powershell.utility": true,
+	"microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true,
+	"nettcpip": true, "netsecurity": true,
+	"dnsclient": true, "servermanager": true, "scheduledtasks": true, "storage": true,
+	"hostnetworkingservice": true, "hns": true, "dism": true, "bitstransfer": true, "defender": true,
+	"smbshare": true, "cimcmdlets": true, "hyper-v": false, "netnat": true, "containers": true,
+	"webadministration": false,
+}
+
+func exportModuleMember(c *call) error {
+	m := c.loading
+	if m == nil || m.scope != c.scope.home {
+		return broken("InvalidOperationException", "Modules_CanOnlyExecuteExportModuleMemberInsideAModule",
+			"The Export-ModuleMember cmdlet can only be called from inside a module.")
+	}
+	if m.exported == nil {
+		m.exported = map[string][]string{}
+	}
+	for _, kind := range []string{"function", "variable", "alias"} {
+		m.exported[kind] = append(m.exported[kind], c.textsOf(kind)...)
+	}
+	return nil
+}
+
+func importModule(c *call) error {
+	if c.has("function") || c.has("variable") || c.has("argumentlist") {
+		return lacking("-Function, -Variable and -ArgumentList of Import-Module")
+	}
+	if c.modules == nil {
+		c.modules = map[string]*module{}
+	}
+	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
+		m, err := c.imported(name)
+		if err != nil {
+			if failed(err) == nil {
+				return err
+			}
+			if err := c.fault(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.is("passthru") {
+			if err := c.emit(m.object()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// imported imports one module: one of the image's, or a file of the guest.
+func (c *call) imported(name string) (*module, error) {
+	low := strings.ToLower(name)
+	plainName := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(base(name)), ".psm1"), ".psd1")
+	isPath := strings.ContainsAny(name, `\/`) || strings.HasSuffix(low, ".psm1") || strings.HasSuffix(low, ".ps1") ||
+		strings.HasSuffix(low, ".psd1")
+	if !isPath && knownModules[plainName] {
+		m := &module{name: base(name)}
+		c.modules[plainName] = m
+		return m, nil
+	}
+	if known, listed := knownModules[plainName]; listed && !known && !isPath {
+		return nil, lacking("the module %s", name)
+	}
+	file := c.path(name)
+	if isPath && c.m.Root.IsDir(file) {
+		for _, extension := range []string{".psd1", ".psm1"} {
+			if inner := combine(file, base(file)+extension); c.m.Root.Exists(inner) {
+				file = inner
+				break
+			}
+		}
+	} else if isPath && !c.m.Root.Exists(file) && c.m.Root.Exists(file+".psm1") {
+		file += ".psm1"
+	}
+	switch strings.ToLower(extension(file)) {
+	case ".psm1", ".psd1", ".ps1":
+	default:
+		if isPath && c.m.Root.Exists(file) && !c.m.Root.IsDir(file) {
+			return nil, broken("PSInvalidOperationException", "Modules_InvalidModuleExtension", "The extension '%s' is not a valid module "+
+				"extension. The supported module extensions are '.dll', '.ps1', '.psm1', '.psd1', '.cdxml' and '.xaml'. Correct the extension "+
+				"and then try adding the file '%s' again.", extension(file), file)
+		}
+	}
+	data, err := c.m.Root.ReadFile(file)
+	if err != nil || !isPath {
+		f := broken("System.IO.FileNotFoundException", "Modules_ModuleNotFound",
+			"The specified module '%s' was not loaded because no valid module file was found in any module directory.", name)
+		f.category, f.target = "ResourceUnavailable", name
+		return nil, f
+	}
+	if strings.HasSuffix(strings.ToLower(file), ".psd1") {
+		return nil, lacking("module manifests")
+	}
+	if old := c.modules[plainName]; old != nil && old.scope != nil {
+		if !c.is("force") && strings.EqualFold(old.file, file) {
+			return old, nil
+		}
+		old.unload()
+		delete(c.modules, plainName)
+	}
+	short := base(file)
+	m := &module{name: short[:len(short)-len(extension(short))], file: file, scope: newScope(c.global), to: c.scope.home}
+	m.scope.home, m.scope.script = m.scope, true
+	if m.to == nil || c.is("global") {
+		m.to = c.global
+	}
+	scope, loading := c.scope, c.loading
+	m.scope.caller = scope
+	c.scope, c.loading = m.scope, m
+	err = (&fileStage{r: c.run, file: file, content: decode(data), out: c.emit, dot: true}).end()
+	c.scope, c.loading = scope, loading
+	if err != nil {
+		return nil, err
+	}
+	m.load(c.textOf("prefix"))
+	c.modules[plainName] = m
+	return m, nil
+}
+
+// exports reports whether a module exports a name.
+func (m *module) exports(kind, name string) bool {
+	if m.exported == nil {
+		return kind != "variable"
+	}
+	return slices.ContainsFunc(m.exported[kind], func(p string) bool { yes, err := like(name, p, false); return err == nil && yes })
+}
+
+// load puts what a module exports into the scope that imports it.
+func (m *module) load(prefix string) {
+	for key, f := range m.scope.functions {
+		if !m.exports("function", key) {
+			continue
+		}
+		if prefix != "" {
+			if verb, noun, ok := strings.Cut(f.name, "-"); ok {
+				f.name = verb + "-" + prefix + noun
+				key = strings.ToLower(f.name)
+			}
+		}
+		m.to.functions[key] = f
+		m.functions = append(m.functions, key)
+	}
+	for key, c := range m.scope.vars {
+		if m.exported != nil && m.exports("variable", key) {
+			m.to.vars[key] = c
+			m.variables = append(m.variables, key)
+		}
+	}
+	for key, to := range m.scope.aliases {
+		if m.exports("alias", key) {
+			if m.to.aliases == nil {
+				m.to.aliases = map[string]string{}
+			}
+			m.to.aliases[key] = to
+			m.aliases = append(m.aliases, key)
+		}
+	}
+	slices.Sort(m.functions)
+}
+
+func (m *module) unload() {
+	for _, key := range m.functions {
+		delete(m.to.functions, key)
+	}
+	for _, key := range m.variables {
+		delete(m.to.vars, key)
+	}
+	for _, key := range m.aliases {
+		delete(m.to.aliases, key)
+	}
+}
+
+func (m *module) object() *object {
+	commands := newHash()
+	for _, key := range m.functions {
+		name := m.to.functions[key].name
+		commands.set(name, system(kindCommand, []string{"CommandType", "Name"}, "CommandType", "Function", "Name", name, "text", name))
+	}
+	kind := "Script"
+	if m.scope == nil {
+		kind = "Manifest"
+	}
+	return system("System.Management.Automation.PSModuleInfo", []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
+		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", commands,
+		"ExportedCommands", commands, "text", m.name)
+}
+
+func getModule(c *call) error {
+	wanted := c.textsOf("name")
+	if !c.has("name") {
+		wanted = []string{"*"}
+	}
+	for _, name := range wanted {
+		found := map[string]*module{}
+		if c.is("listavailable") {
+			if strings.ContainsAny(name, "*?") {
+				return lacking("Get-Module -ListAvailable with a pattern")
+			}
+			if knownModules[strings.ToLower(name)] {
+				found[name] = &module{name: name}
+			}
+		} else {
+			for key, m := range c.modules {
+				if yes, err := like(m.name, name, false); err != nil {
+					return err
+				} else if yes {
+					found[key] = m
+				}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(found)) {
+			if err := c.emit(found[key].object()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func removeModule(c *call) error {
+	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
+		found := false
+		for key, m := range c.modules {
+			yes, err := like(m.name, name, false)
+			if err != nil {
+				return err
+			}
+			if yes {
+				m.unload()
+				delete(c.modules, key)
+				found = true
+			}
+		}
+		if !found && !strings.ContainsAny(name, "*?") {
+			f := broken("System.InvalidOperationException", "Modules_NoModulesRemoved", "No modules were removed. Verify that the specification "+
+				"of modules to remove is correct and those modules exist in the runspace.")
+			f.category, f.target = "ResourceUnavailable", name
+			if err := c.fault(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

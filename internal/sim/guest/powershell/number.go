@@ -1,0 +1,203 @@
+package powershell
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// sized is a whole number whose type its size does not show: an int64 is an Int32 where it
+// fits into one, and an Int64 otherwise.
+type sized struct {
+	kind string // Int64, UInt32, Byte and so on
+	n    int64
+}
+
+func (s sized) String() string {
+	if s.kind == "UInt64" {
+		return strconv.FormatUint(uint64(s.n), 10)
+	}
+	return strconv.FormatInt(s.n, 10)
+}
+
+// decimal is n / 10^scale.
+type decimal struct {
+	n     *big.Int
+	scale int
+}
+
+func (d decimal) String() string {
+	s := new(big.Int).Abs(d.n).String()
+	if d.scale > 0 {
+		if len(s) <= d.scale {
+			s = strings.Repeat("0", d.scale-len(s)+1) + s
+		}
+		s = s[:len(s)-d.scale] + "." + s[len(s)-d.scale:]
+	}
+	if d.n.Sign() < 0 {
+		s = "-" + s
+	}
+	return s
+}
+
+func (d decimal) float() float64 { f, _ := strconv.ParseFloat(d.String(), 64); return f }
+
+// maxScale is how many digits a decimal has behind its point.
+const maxScale = 28
+
+// parseDecimal reads digits with a point and an exponent.
+func parseDecimal(s string) (decimal, bool) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "e")
+	whole, part, _ := strings.Cut(mantissa, ".")
+	e := 0
+	if exponent != "" {
+		var err error
+		if e, err = strconv.Atoi(exponent); err != nil {
+			return decimal{}, false
+		}
+	}
+	n, ok := new(big.Int).SetString(whole+part, 10)
+	if !ok || e > maxScale || len(whole)+len(part) > 4*maxScale {
+		return decimal{}, false
+	}
+	d := decimal{n, len(part) - e}
+	if d.scale < 0 {
+		return decimal{d.n.Mul(d.n, pow10(-d.scale)), 0}, true
+	}
+	return d.cut(), true
+}
+
+func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+// cut rounds to the digits that a decimal has.
+func (d decimal) cut() decimal {
+	if d.scale <= maxScale {
+		return d
+	}
+	return d.round(maxScale)
+}
+
+// round rounds halves to the even neighbour.
+func (d decimal) round(scale int) decimal {
+	if scale >= d.scale {
+		return d
+	}
+	by := pow10(d.scale - scale)
+	q, m := new(big.Int).QuoRem(d.n, by, new(big.Int))
+	switch twice := new(big.Int).Abs(new(big.Int).Lsh(m, 1)).Cmp(by); {
+	case twice > 0, twice == 0 && q.Bit(0) == 1:
+		q.Add(q, big.NewInt(int64(d.n.Sign())))
+	}
+	return decimal{q, scale}
+}
+
+func decimalOf(v any) (decimal, bool) {
+	switch v := v.(type) {
+	case decimal:
+		return v, true
+	case int64:
+		return decimal{big.NewInt(v), 0}, true
+	case sized:
+		return parseDecimal(v.String())
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return decimal{}, false
+		}
+		return parseDecimal(strconv.FormatFloat(v, 'g', 15, 64))
+	}
+	return decimal{}, false
+}
+
+// decimals is + - * / and % of decimals.
+func decimals(operator string, a, b decimal) (any, error) {
+	scale := max(a.scale, b.scale)
+	x, y := new(big.Int).Mul(a.n, pow10(scale-a.scale)), new(big.Int).Mul(b.n, pow10(scale-b.scale))
+	switch operator {
+	case "+":
+		return decimal{x.Add(x, y), scale}, nil
+	case "-":
+		return decimal{x.Sub(x, y), scale}, nil
+	case "*":
+		return decimal{new(big.Int).Mul(a.n, b.n), a.scale + b.scale}.cut(), nil
+	}
+	if y.Sign() == 0 {
+		return nil, divided()
+	}
+	if operator == "%" {
+		return decimal{x.Rem(x, y), scale}, nil
+	}
+	d := decimal{x.Mul(x, pow10(maxScale+1)).Quo(x, y), maxScale + 1}.cut()
+	ten, rest := big.NewInt(10), new(big.Int)
+	for d.scale > 0 && rest.Rem(d.n, ten).Sign() == 0 {
+		d = decimal{new(big.Int).Quo(d.n, ten), d.scale - 1}
+	}
+	return d, nil
+}
+
+func (d decimal) compare(o decimal) int {
+	return new(big.Int).Mul(d.n, pow10(o.scale)).Cmp(new(big.Int).Mul(o.n, pow10(d.scale)))
+}
+
+// ranks order the types of whole numbers as .NET promotes them (PowerShell language
+// specification 3.0, chapter 6.15).
+var ranks = map[string]int{"SByte": 0, "Byte": 0, "Int16": 0, "UInt16": 0, "Int32": 0, "UInt32": 1, "Int64": 2, "UInt64": 3}
+
+// wholeOf returns a whole number and its type.
+func wholeOf(v any) (n int64, kind string, ok bool) {
+	switch v := v.(type) {
+	case int64:
+		if v > math.MaxInt32 || v < math.MinInt32 {
+			return v, "Int64", true
+		}
+		return v, "Int32", true
+	case sized:
+		return v.n, v.kind, true
+	}
+	return 0, "", false
+}
+
+// sizedOf returns a number of a type, which fits.
+func sizedOf(kind string, n int64) any {
+	if kind == "Int32" || kind == "Int64" && (n > math.MaxInt32 || n < math.MinInt32) {
+		return n
+	}
+	return sized{kind, n}
+}
+
+// promoted is the type of an operation on two whole numbers.
+func promoted(a int64, kindA string, b int64, kindB string) string {
+	kind := kindA
+	if ranks[kindB] > ranks[kindA] {
+		kind = kindB
+	}
+	switch {
+	case ranks[kind] == 0:
+		return "Int32"
+	case kind == "UInt32" && (a < 0 || b < 0):
+		return "Int64"
+	}
+	return kind
+}
+
+// wholes is + - * / and % of whole numbers; what overflows its type becomes a Double.
+func wholes(operator string, a int64, kindA string, b int64, kindB string) (any, error) {
+	kind := promoted(a, kindA, b, kindB)
+	v, err := integers(operator, a, b)
+	n, isWhole := v.(int64)
+	if err != nil || !isWhole {
+		return v, err
+	}
+	if bounds, ok := ranges[strings.ToLower(kind)]; ok && (float64(n) < bounds[0] || float64(n) > bounds[1]) {
+		return float64(n), nil
+	}
+	return sizedOf(kind, n), nil
+}
+
+// bare makes an int64 of a sized number.
+func bare(v any) any {
+	if s, ok := v.(sized); ok {
+		return s.n
+	}
+	return v
+}

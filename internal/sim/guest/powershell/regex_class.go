@@ -1,0 +1,157 @@
+package powershell
+
+import (
+	"github.com/dlclark/regexp2"
+)
+
+const kindRegex = "System.Text.RegularExpressions.Regex"
+
+func regexObject(args []any) (any, error) {
+	options := int64(0)
+	if len(args) > 1 {
+		v, err := toEnumeration("text.regularexpressions.regexoptions", args[1])
+		if err != nil {
+			return nil, err
+		}
+		options = v.(enumMember).n
+	}
+	if _, err := compiled(at(args, 0), options); err != nil {
+		return nil, err
+	}
+	return &object{kind: kindRegex, closed: true, fields: []field{{"text", at(args, 0)}, {"Options",
+		enumerationOf("text.regularexpressions.regexoptions", options)}}}, nil
+}
+
+// compiled is a regular expression of the class Regex, which minds the case.
+func compiled(p string, options int64) (*regexp2.Regexp, error) {
+	re, err := regexp2.Compile(p, regexp2.RegexOptions(options&^(8|512)))
+	if err != nil {
+		return nil, broken("System.ArgumentException", "ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
+	}
+	re.MatchTimeout = regexTimeout
+	return re, nil
+}
+
+// regexStatic is a static method of Regex: a text, a pattern, what the method takes, and options.
+func regexStatic(method string, takes int) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		if len(a) < 2+takes {
+			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
+				"Cannot find an overload for \"%s\" and the argument count: \"%d\".", method, len(a))
+		}
+		o, err := regexObject(append([]any{a[1]}, a[min(2+takes, len(a)):]...))
+		if err != nil {
+			return nil, err
+		}
+		return r.regexCall(o.(*object), method, append([]any{a[0]}, a[2:2+takes]...))
+	}
+}
+
+// regexCall is a method of a Regex.
+func (r *run) regexCall(o *object, method string, args []any) (any, error) {
+	p, _ := o.get("text")
+	options, _ := o.get("Options")
+	m, _ := options.(enumMember)
+	re, err := compiled(text(p), m.n)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.text(first2(args))
+	if err != nil {
+		return nil, err
+	}
+	switch method {
+	case "ismatch":
+		yes, err := re.MatchString(s)
+		return yes, late(err)
+	case "match":
+		found, err := re.FindStringMatch(s)
+		if err != nil {
+			return nil, late(err)
+		}
+		if found == nil {
+			return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
+				system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0", "Captures", newArray(), "Index", int64(0),
+				"Length", int64(0), "Value", ""), nil
+		}
+		return matchObject(found), r.take(len(s))
+	case "matches":
+		out := newArray()
+		found, err := re.FindStringMatch(s)
+		for err == nil && found != nil {
+			if err := r.step(); err != nil {
+				return nil, err
+			}
+			out.items = append(out.items, matchObject(found))
+			found, err = re.FindNextMatch(found)
+		}
+		return out, late(err)
+	case "replace":
+		most := -1
+		if len(args) > 2 {
+			if most, err = r.number(args, 2); err != nil {
+				return nil, err
+			}
+		}
+		if f, ok := args[1].(function); ok {
+			return r.replaceBy(re, s, f, most)
+		}
+		if n, err := r.count(re, s); err != nil {
+			return nil, err
+		} else if err := r.take(len(s) + n*(len(at(args, 1))+8)); err != nil {
+			return nil, err
+		}
+		out, err := re.Replace(s, at(args, 1), -1, most)
+		return out, late(err)
+	case "split":
+		out := newArray()
+		out.kind = "String[]"
+		return out, r.cut(re, s, 0, out)
+	}
+	return nil, r.noMethod(o, method)
+}
+
+// replaceBy replaces matches by what a script block gives for each.
+func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any, error) {
+	runes, out, from := []rune(s), []rune{}, 0
+	m, err := re.FindRunesMatch(runes)
+	for n := 0; err == nil && m != nil && (most < 0 || n < most); n++ {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		given, err := r.gather(func(to sink) error {
+			return r.callFunction(f, []argumentValue{{value: matchObject(m), has: true}}, nil, to)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, runes[from:m.Index]...), []rune(text(single(given)))...)
+		from = m.Index + m.Length
+		if err := r.take(4 * len(out) / (n + 1)); err != nil {
+			return nil, err
+		}
+		if m, err = re.FindNextMatch(m); err != nil {
+			return nil, late(err)
+		}
+	}
+	return string(append(out, runes[from:]...)), late(err)
+}
+
+func matchObject(m *regexp2.Match) *object {
+	groups := newArray()
+	for _, g := range m.Groups() {
+		captures := newArray()
+		for _, c := range g.Captures {
+			captures.items = append(captures.items, system("System.Text.RegularExpressions.Capture", []string{"Index", "Length", "Value"},
+				"Index", int64(c.Index), "Length", int64(c.Length), "Value", c.String(), "text", c.String()))
+		}
+		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group",
+			[]string{"Success", "Name", "Captures", "Index", "Length", "Value"}, "Success", len(g.Captures) > 0, "Name", g.Name, "Captures",
+			captures, "Index", int64(g.Index), "Length", int64(g.Length), "Value", g.String(), "text", g.String()))
+	}
+	first, _ := groups.items[0].(*object)
+	captures, _ := first.get("Captures")
+	return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
+		system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures", captures, "Index", int64(m.Index), "Length",
+		int64(m.Length), "Value", m.String(), "items", groups, "text", m.String())
+}

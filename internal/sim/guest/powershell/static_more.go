@@ -1,0 +1,455 @@
+package powershell
+
+import (
+	"crypto/md5"  //nolint:gosec // scripts hash with it
+	"crypto/sha1" //nolint:gosec // scripts hash with it
+	"crypto/sha256"
+	"crypto/sha512"
+	endian "encoding/binary"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// reference is [ref]: a variable, or a value of its own.
+type reference struct {
+	cell  *cell
+	value any
+}
+
+func (p *reference) get() any {
+	if p.cell != nil {
+		return p.cell.value
+	}
+	return p.value
+}
+
+func (p *reference) put(v any) {
+	if p.cell != nil {
+		p.cell.value = v
+	}
+	p.value = v
+}
+
+// refer makes a [ref] of what is written behind it.
+func (r *run) refer(n node) (any, error) {
+	v, ok := n.(variable)
+	if !ok {
+		value, err := r.eval(n)
+		return &reference{value: value}, err
+	}
+	c := r.find(v.name)
+	if s, rest, drive := r.scopeOf(v.name); s != nil && drive == "" {
+		c = s.vars[rest]
+	}
+	if c == nil {
+		return nil, broken("RuntimeException", "NonExistingVariableReference", "[ref] cannot be applied to a variable that does not exist.")
+	}
+	return &reference{cell: c}, nil
+}
+
+// collate compares texts as the culture en-US does: letters before their case, digits before
+// letters, and marks before digits.
+func collate(a, b string, exact bool) int {
+	x, y := []rune(a), []rune(b)
+	class := func(c rune) int {
+		switch {
+		case unicode.IsLetter(c):
+			return 3
+		case unicode.IsDigit(c):
+			return 2
+		case unicode.IsSpace(c):
+			return 0
+		}
+		return 1
+	}
+	for i := range min(len(x), len(y)) {
+		c, d := unicode.ToLower(x[i]), unicode.ToLower(y[i])
+		if c == d {
+			continue
+		}
+		if n := class(c) - class(d); n != 0 {
+			return map[bool]int{true: 1, false: -1}[n > 0]
+		}
+		return map[bool]int{true: 1, false: -1}[c > d]
+	}
+	if len(x) != len(y) {
+		return map[bool]int{true: 1, false: -1}[len(x) > len(y)]
+	}
+	if exact {
+		for i := range x {
+			if x[i] != y[i] { // a small letter comes first
+				return map[bool]int{true: -1, false: 1}[unicode.IsLower(x[i])]
+			}
+		}
+	}
+	return 0
+}
+
+func consoleWrite(end string) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		s := at(a, 0)
+		if len(a) > 1 {
+			v, err := r.composite(s, a[1:])
+			if err != nil {
+				return nil, err
+			}
+			s = text(v)
+		}
+		r.print(r.session.Stdout, s+end)
+		return void{}, r.ctx.Err()
+	}
+}
+
+func enumValues(a []any, of func(enumMember) any) (any, error) {
+	t, _ := first2(a).(typeValue)
+	members, ok := enumeration(t.name)
+	if !ok {
+		return nil, lacking("the members of [%s]", t.name)
+	}
+	slices.SortStableFunc(members, func(x, y enumMember) int { return int(x.n - y.n) })
+	out := newArray()
+	for _, m := range members {
+		out.items = append(out.items, of(m))
+	}
+	return out, nil
+}
+
+func numberBytes(v any) (any, error) {
+	n, kind, ok := wholeOf(v)
+	if !ok {
+		return nil, lacking("[BitConverter]::GetBytes() of %s", kindOf(v))
+	}
+	size := map[string]int{"Int64": 8, "UInt64": 8, "Int16": 2, "UInt16": 2}[kind]
+	if size == 0 {
+		size = 4
+	}
+	out := make([]byte, 8)
+	endian.LittleEndian.PutUint64(out, uint64(n))
+	return out[:size], nil
+}
+
+func bytesNumber(r *run, a []any, kind string, size int) (any, error) {
+	b, err := bytesOf(first2(a))
+	if err != nil {
+		return nil, err
+	}
+	i, err := r.number(a, 1)
+	if err != nil {
+		return nil, err
+	}
+	if i < 0 || i+size > len(b) {
+		return nil, broken("System.ArgumentException", "ArgumentException",
+			"Destination array is not long enough to copy all the items in the collection.")
+	}
+	var n uint64
+	for k := range size {
+		n |= uint64(b[i+k]) << (8 * k)
+	}
+	switch kind {
+	case "int32":
+		return int64(int32(n)), nil
+	case "int16":
+		return sized{"Int16", int64(int16(n))}, nil
+	}
+	return sizedOf(strings.TrimPrefix(typeName(kind), "System."), int64(n)), nil
+}
+
+func arrayCopy(r *run, a []any) (any, error) {
+	if len(a) != 3 {
+		return nil, lacking("[array]::Copy() with these arguments")
+	}
+	from, ok := a[0].(*array)
+	to, ok2 := a[1].(*array)
+	n, err := r.number(a, 2)
+	if !ok || !ok2 || err != nil {
+		return nil, lacking("[array]::Copy() of these values")
+	}
+	if n < 0 || n > len(from.items) || n > len(to.items) {
+		return nil, broken("System.ArgumentException", "ArgumentException",
+			"Source array was not long enough. Check srcIndex and length, and the array's lower bounds.")
+	}
+	copy(to.items, from.items[:n])
+	return void{}, nil
+}
+
+// sortItems sorts a list in place, as Array.Sort does.
+func (r *run) sortItems(l *array) error {
+	var failure error
+	slices.SortStableFunc(l.items, func(x, y any) int {
+		if failure != nil {
+			return 0
+		}
+		if s, ok := x.(string); ok {
+			return collate(s, text(y), true)
+		}
+		n, err := r.order(x, y, true)
+		if err != nil {
+			failure = broken("System.InvalidOperationException", "InvalidOperationException", "Failed to compare two elements in the array.")
+		}
+		return n
+	})
+	return failure
+}
+
+const kindHash = "System.Security.Cryptography.HashAlgorithm"
+
+func hashObject(name string) staticMethod {
+	return func(*run, []any) (any, error) { return system(kindHash, nil, "name", name), nil }
+}
+
+func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
+	algorithm, _ := o.get("name")
+	switch low {
+	case "computehash":
+		b, err := bytesOf(first2(args))
+		if stream, ok := first2(args).(*object); ok && stream.kind == kindStream {
+			v, _ := stream.get("bytes")
+			b, err = bytesOf(v)
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch algorithm {
+		case "SHA256":
+			s := sha256.Sum256(b)
+			return s[:], nil
+		case "SHA1":
+			s := sha1.Sum(b) //nolint:gosec // as the script asks
+			return s[:], nil
+		case "MD5":
+			s := md5.Sum(b) //nolint:gosec // as the script asks
+			return s[:], nil
+		case "SHA384":
+			s := sha512.Sum384(b)
+			return s[:], nil
+		case "SHA512":
+			s := sha512.Sum512(b)
+			return s[:], nil
+		}
+		return nil, lacking("the hash %s", text(algorithm))
+	case "dispose", "clear", "initialize":
+		return void{}, nil
+	}
+	return nil, r.noMethod(o, name)
+}
+
+func cultureObject(name, display string) staticMethod {
+	return func(*run, []any) (any, error) {
+		return system("System.Globalization.CultureInfo", []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
+			false: 1033}[name == ""],
+			"Name", name, "DisplayName", display, "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
+			name), nil
+	}
+}
+
+func offsetObject(t time.Time) *object {
+	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t,
+		"UtcDateTime", t.In(utcZone),
+		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
+		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
+		t.Format("1/2/2006 3:04:05 PM +00:00"))
+}
+
+func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
+	v, _ := o.get("DateTime")
+	t, _ := v.(time.Time)
+	switch low {
+	case "tounixtimeseconds":
+		return sizedOf("Int64", t.Unix()), nil
+	case "tounixtimemilliseconds":
+		return sizedOf("Int64", t.UnixMilli()), nil
+	case "tostring":
+		return dateFormat(t, at(args, 0))
+	case "touniversaltime", "tolocaltime":
+		return o, nil
+	case "adddays", "addhours", "addminutes", "addseconds", "addmonths", "addyears":
+		moved, err := r.timeCall(t, name, low, args)
+		if err != nil {
+			return nil, err
+		}
+		to, _ := moved.(time.Time)
+		return offsetObject(to), nil
+	}
+	return nil, r.noMethod(o, name)
+}
+
+// parseExact reads a date in one of the formats of .NET.
+func parseExact(s string, forms any) (any, error) {
+	for _, f := range list(forms) {
+		form, ok := goForm(text(f))
+		if !ok {
+			return nil, lacking("the date format %q of ParseExact", text(f))
+		}
+		if t, err := time.Parse(form, s); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid DateTime.")
+}
+
+// goForm translates a date format; ok is false for parts that have no counterpart.
+func goForm(spec string) (string, bool) {
+	if form, ok := standardDates[spec]; ok {
+		return form, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(spec); {
+		c := spec[i]
+		switch {
+		case c == '\'' || c == '"':
+			end := strings.IndexByte(spec[i+1:], c)
+			if end < 0 {
+				return "", false
+			}
+			b.WriteString(spec[i+1 : i+1+end])
+			i += end + 2
+			continue
+		case c == '\\' && i+1 < len(spec):
+			b.WriteByte(spec[i+1])
+			i += 2
+			continue
+		case c == 'f' || c == 'F':
+			n := 0
+			for i < len(spec) && spec[i] == c {
+				n, i = n+1, i+1
+			}
+			b.WriteString(strings.Repeat("0", n))
+			continue
+		}
+		found := false
+		for _, p := range dateParts {
+			if strings.HasPrefix(spec[i:], p.from) {
+				b.WriteString(p.to)
+				i += len(p.from)
+				found = true
+				break
+			}
+		}
+		if !found {
+			if isLetter(c) && c != 'T' && c != 'Z' && c != '_' {
+				return "", false
+			}
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return b.String(), true
+}
+
+// makeMore makes objects of collections, arrays with a size, and a few other types.
+func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
+	if item, isArray := strings.CutSuffix(kind, "[]"); isArray {
+		n, err := r.number(args, 0)
+		if err != nil || n < 0 || n > maxItems {
+			return nil, true, lacking("an array of that size")
+		}
+		if err := r.take(16 * n); err != nil {
+			return nil, true, err
+		}
+		if item == "byte" {
+			return make([]byte, n), true, nil
+		}
+		a := newArray(make([]any, n)...)
+		a.kind = typeName(item) + "[]"
+		zeroed := zero(parameter{kinds: []string{item}})
+		if item == "string" {
+			zeroed = nil
+		}
+		for i := range a.items {
+			a.items[i] = zeroed
+		}
+		return a, true, nil
+	}
+	switch {
+	case strings.HasPrefix(kind, "collections.generic.dictionary["), strings.HasPrefix(kind, "collections.generic.sorteddictionary["):
+		h := newHash()
+		h.kind = "System.Collections.Generic.Dictionary`2"
+		h.exact = !strings.Contains(strings.ToLower(at(args, 0)), "ignorecase")
+		if strings.Contains(kind, "sorted") {
+			return nil, true, lacking("sorted dictionaries")
+		}
+		if from, isHash := first2(args).(*hashtable); isHash {
+			for _, k := range from.keys {
+				value, _ := from.get(k)
+				h.set(k, value)
+			}
+		}
+		return h, true, nil
+	case strings.HasPrefix(kind, "collections.generic.hashset["), strings.HasPrefix(kind, "collections.generic.queue["),
+		strings.HasPrefix(kind, "collections.generic.stack["), strings.HasPrefix(kind, "collections.generic.list["),
+		kind == "collections.queue", kind == "collections.stack":
+		if _, _, isSize := wholeOf(first2(args)); isSize {
+			args = nil
+		}
+		v, err := r.convert(kind, newArray(list(first2(args))...))
+		return v, true, err
+	case kind == "globalization.cultureinfo":
+		if name := at(args, 0); name == "" || strings.EqualFold(name, "en-US") {
+			v, err := cultureObject(map[bool]string{true: "", false: "en-US"}[name == ""], "English (United States)")(r, nil)
+			return v, true, err
+		}
+		return nil, true, lacking("the culture %s", at(args, 0))
+	case kind == "management.automation.errorrecord":
+		e, isException := first2(args).(exception)
+		if !isException || len(args) < 3 {
+			return nil, true, lacking("an ErrorRecord of these values")
+		}
+		m, err := toEnumeration("management.automation.errorcategory", args[2])
+		f := &failure{exception: e, id: at(args, 1), category: text(m)}
+		if len(args) > 3 {
+			f.target = args[3]
+		}
+		return f, true, err
+	case kind == "management.automation.psnoteproperty" || kind == "psnoteproperty":
+		return system("System.Management.Automation.PSNoteProperty", []string{"Name", "Value"}, "Name", at(args, 0), "Value",
+			first2(args[min(1, len(args)):]), "MemberType", "NoteProperty"), true, nil
+	case kind == "datetimeoffset":
+		t, err := toTime(first2(args))
+		return offsetObject(t), true, err
+	}
+	return nil, false, nil
+}
+
+// entries lists a folder for Directory.GetFiles and its like: a pattern, and SearchOption.
+func (r *run) entries(a []any, files, folders bool) (any, error) {
+	pattern, deep := "*", false
+	if len(a) > 1 {
+		pattern = at(a, 1)
+	}
+	deep = strings.EqualFold(at(a, 2), "AllDirectories")
+	out := newArray()
+	out.kind = "String[]"
+	root := r.own(a, 0)
+	if !r.m.Root.IsDir(root) {
+		return nil, broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", root)
+	}
+	var walk func(dir string, depth int) error
+	walk = func(dir string, depth int) error {
+		list, err := r.m.Root.ReadDir(dir)
+		if err != nil {
+			return fileError(err, dir)
+		}
+		for _, e := range list {
+			if err := r.step(); err != nil {
+				return err
+			}
+			yes, err := like(e.Name(), pattern, false)
+			if err != nil {
+				return err
+			}
+			inner := combine(dir, e.Name())
+			if yes && (e.IsDir() && folders || !e.IsDir() && files) {
+				out.items = append(out.items, inner)
+			}
+			if e.IsDir() && deep && depth < maxDepth {
+				if err := walk(inner, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		return r.take(64 * len(list))
+	}
+	return out, walk(root, 0)
+}
