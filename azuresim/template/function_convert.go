@@ -106,7 +106,7 @@ func toFloat(_ *scope, a []any) (any, error) {
 func fromJSON(_ *scope, a []any) (any, error) {
 	v, err := Decode([]byte(a[0].(string)))
 	if err != nil {
-		return nil, fmt.Errorf("The argument provided is not a valid JSON string: %w", err)
+		return nil, azureSays("The argument provided is not a valid JSON string: %w", err)
 	}
 	return v, nil
 }

@@ -29,7 +29,7 @@ func dateFunctions() []function {
 		{name: "dateTimeToEpoch", eval: func(_ *scope, a []any) (any, error) {
 			t, ok := dateOf(a[0].(string))
 			if !ok {
-				return nil, fmt.Errorf("The parameter is not a valid ISO8601 DateTime string")
+				return nil, azureSays("The parameter is not a valid ISO8601 DateTime string")
 			}
 			return t.Unix(), nil
 		}},
@@ -61,7 +61,7 @@ var durations = regexp.MustCompile(`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(
 
 func dateTimeAdd(_ *scope, a []any) (any, error) {
 	bad := func(which string, i int, what string) error {
-		return fmt.Errorf("The %s parameter '%s' is no valid %s", which, a[i], what)
+		return azureSays("The %s parameter '%s' is no valid %s", which, a[i], what)
 	}
 	t, ok := dateOf(a[0].(string))
 	if !ok {

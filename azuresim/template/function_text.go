@@ -120,16 +120,16 @@ func substring(_ *scope, a []any) (any, error) {
 	u, start := units(a[0].(string)), a[1].(int64)
 	switch {
 	case start < 0:
-		return nil, fmt.Errorf("The index parameter cannot be less than zero. The index: '%d'", start)
+		return nil, azureSays("The index parameter cannot be less than zero. The index: '%d'", start)
 	case start > int64(len(u)):
-		return nil, fmt.Errorf("The index parameter cannot be larger than "+
+		return nil, azureSays("The index parameter cannot be larger than "+
 			"the length of the string. The index parameter: '%d', the length of the string parameter: '%d'", start, len(u))
 	case len(a) == 2:
 		return fromUnits(u[start:]), nil
 	}
 	n := a[2].(int64)
 	if n < 0 || n > int64(len(u))-start {
-		return nil, fmt.Errorf("The index and length parameters must refer "+
+		return nil, azureSays("The index and length parameters must refer "+
 			"to a location within the string. The index parameter: '%d', the length parameter: '%d', the length of the string "+
 			"parameter: '%d'", start, n, len(u))
 	}
@@ -314,3 +314,6 @@ func newGUID(s *scope, _ []any) (any, error) {
 func errPlace(name string) error {
 	return fmt.Errorf("the template function '%s' is not expected at this location", name)
 }
+
+// azureSays returns an error in the words of Azure's engine, which are sentences.
+func azureSays(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -19,7 +19,8 @@ type schema struct {
 // typeNames are the types of parameters and outputs.
 var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, "int": {kind: kindInt, name: "Int"},
 	"bool": {kind: kindBool, name: "Bool"}, "object": {kind: kindObject, name: "Object"}, "array": {kind: kindArray, name: "Array"},
-	"securestring": {kind: kindString, name: "SecureString", secure: true}, "secureobject": {kind: kindObject, name: "SecureObject", secure: true}}
+	"securestring": {kind: kindString, name: "SecureString", secure: true},
+	"secureobject": {kind: kindObject, name: "SecureObject", secure: true}}
 
 // maxReferences bounds how many definitions may be between a $ref and the type.
 const maxReferences = 32

@@ -23,8 +23,9 @@ var bombs = map[string]struct{ template, want string }{
 	"until":          {`{{ range $i := until 1000000000 }}a{{ end }}`, "memory"},
 	"a smaller list": {`{{ range $i := until 3000000 }}a{{ end }}`, "it makes more than"},
 	"repeat":         {`{{ repeat 2000000000 "abcdefgh" }}`, "memory"},
-	"nested ranges":  {`{{ $l := until 1000 }}{{ range $l }}{{ range $l }}{{ range $l }}{{ range $l }}{{ end }}{{ end }}{{ end }}{{ end }}`, "of the processor"},
-	"authorities":    {`{{ range $i := until 100000 }}{{ $x := genCA "a" 365 }}{{ end }}`, "of the processor"},
+	"nested ranges": {`{{ $l := until 1000 }}{{ range $l }}{{ range $l }}` +
+		`{{ range $l }}{{ range $l }}{{ end }}{{ end }}{{ end }}{{ end }}`, "of the processor"},
+	"authorities": {`{{ range $i := until 100000 }}{{ $x := genCA "a" 365 }}{{ end }}`, "of the processor"},
 	"a template that calls itself": {`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
 		"exceeded maximum template depth"},
 	"a growing list": {`{{ $l := list "aaaaaaaaaaaaaaaaaaaaaaaa" }}{{ range until 60 }}{{ $l = concat $l $l }}{{ end }}`, "memory"},

@@ -67,7 +67,8 @@ func TestCheckID(t *testing.T) {
 }
 
 func TestCheckTag(t *testing.T) {
-	for key, value := range map[string]string{"": "", "a/b": "", "a?": "", "a\n": "", strings.Repeat("k", 513): "", "k": strings.Repeat("v", 257)} {
+	for key, value := range map[string]string{"": "", "a/b": "", "a?": "", "a\n": "", strings.Repeat("k", 513): "",
+		"k": strings.Repeat("v", 257)} {
 		if CheckTag(key, value) == "" {
 			t.Errorf("%q=%q is taken", key, value)
 		}

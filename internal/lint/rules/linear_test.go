@@ -44,7 +44,8 @@ var large = map[string]func(n int) string{
 	},
 	"services with their deployments": func(n int) string {
 		return list(n, func(i int) string {
-			return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: a%[1]d}\nspec: {selector: {app: a%[1]d}, ports: [{port: 80}]}\n---\n"+
+			return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: a%[1]d}\nspec: {selector: {app: a%[1]d}, "+
+				"ports: [{port: 80}]}\n---\n"+
 				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a%[1]d}\nspec:\n  template:\n    metadata: {labels: {app: a%[1]d}}\n"+
 				"    spec: {os: {name: windows}, containers: [{name: c, image: i}]}\n---\n", i)
 		})

@@ -312,7 +312,8 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 	if !networkReady(env) {
 		t.Error("no CNI configuration")
 	}
-	if data, err := env.Files.ReadFile("/run/flannel/subnet.env"); err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") {
+	data, err := env.Files.ReadFile("/run/flannel/subnet.env")
+	if err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") {
 		t.Errorf("subnet.env: %s, %v", data, err)
 	}
 	if err := stop(); err != nil {

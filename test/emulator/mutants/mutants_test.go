@@ -360,14 +360,14 @@ func mutate(r *rand.Rand, seeds []string) string {
 }
 
 func TestMutationsAreSeeded(t *testing.T) {
-	make := func() (out string) {
+	mutants := func() (out string) {
 		r := rand.New(rand.NewPCG(7, 7))
 		for range 50 {
 			out += fmt.Sprintf("%q ", mutate(r, jqFilters))
 		}
 		return out
 	}
-	if make() != make() {
+	if first, second := mutants(), mutants(); first != second {
 		t.Error("one seed gives different mutants")
 	}
 }

@@ -135,10 +135,6 @@ func decimals(operator string, a, b decimal) (any, error) {
 	return d, nil
 }
 
-func (d decimal) compare(o decimal) int {
-	return new(big.Int).Mul(d.n, pow10(o.scale)).Cmp(new(big.Int).Mul(o.n, pow10(d.scale)))
-}
-
 // ranks order the types of whole numbers as .NET promotes them (PowerShell language
 // specification 3.0, chapter 6.15).
 var ranks = map[string]int{"SByte": 0, "Byte": 0, "Int16": 0, "UInt16": 0, "Int32": 0, "UInt32": 1, "Int64": 2, "UInt64": 3}

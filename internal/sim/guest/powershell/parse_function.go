@@ -295,10 +295,3 @@ func (p *parser) apply(one *parameter, a *attribute) error {
 	}
 	return nil
 }
-
-func first(list []node) node {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
-}
