@@ -205,7 +205,7 @@ func (m *Host) Start(vm host.VM) {
 		if !g.turn.await(ctx) {
 			return
 		}
-		m.runAgain(ctx, g)
+		as(ctx, vm.ID, func(ctx context.Context) { m.runAgain(ctx, g) })
 		m.changed(vm.ID)
 	})
 }
@@ -321,7 +321,7 @@ func (m *Host) Run(ctx context.Context, id, script string) (code int, stdout, st
 		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
-	code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	as(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
 	if body.Machine().TakeReboot() {
 		return m.restarted(id, out.String(), errOut.String())
 	}
