@@ -8,11 +8,11 @@ import (
 )
 
 // stream is a file that a command reads no further than it needs, as a pipe may have no
-// end: yes | sed 2q. It ends as well where nobody reads what the command writes.
+// end: yes | sed 2q. It ends as well where nothing reads what the command writes.
 type stream struct {
 	p    *Process
 	in   *bufio.Reader
-	held int // of what until returned last
+	kept int // of what until returned last
 }
 
 // streamPart is how much of a stream is read at once.
@@ -31,8 +31,8 @@ func (p *Process) open(name string) (*stream, error) {
 // the end of the stream.
 func (s *stream) until(end byte) (text string, ok bool) {
 	s.p.meter.Step()
-	s.p.meter.Hold(-s.held)
-	s.held = 0
+	s.p.meter.Hold(-s.kept)
+	s.kept = 0
 	if s.p.unread() {
 		return "", false
 	}
@@ -44,7 +44,7 @@ func (s *stream) until(end byte) (text string, ok bool) {
 	for ; ; part, err = s.in.ReadSlice(end) {
 		s.p.meter.Look()
 		s.p.meter.Hold(copies * len(part))
-		s.held += copies * len(part)
+		s.kept += copies * len(part)
 		whole = append(whole, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return string(whole), len(whole) > 0
@@ -67,7 +67,7 @@ func (s *stream) read(buffer []byte) []byte {
 	return nil
 }
 
-// unread reports whether nobody reads what the process writes, which ends a program by
+// unread reports whether nothing reads what the process writes, which ends a program by
 // SIGPIPE.
 func (p *Process) unread() bool {
 	c, counted := p.Stdout.(*counter)
@@ -75,7 +75,7 @@ func (p *Process) unread() bool {
 	return p.cut
 }
 
-// pipeCode is the exit code of a program that nobody reads: 128 and the number of SIGPIPE.
+// pipeCode is the exit code of a program that nothing reads: 128 and the number of SIGPIPE.
 const pipeCode = 141
 
 // streams are files, one after the other.

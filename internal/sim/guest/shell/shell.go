@@ -43,7 +43,7 @@ type Process struct {
 	skipped *atomic.Int64
 	// meter is the run's account.
 	meter *limit.Meter
-	// cut is set once nobody reads what the process writes.
+	// cut is set once nothing reads what the process writes.
 	cut bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestStreams: a command reads no more of a pipe than it needs, and ends where nobody reads
+// TestStreams: a command reads no more of a pipe than it needs, and ends where nothing reads
 // what it writes, as GNU sed 4.9, grep 3.8, coreutils 9.1 and bash 5.2.15 do.
 func TestStreams(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
