@@ -277,6 +277,27 @@ func (m *Host) Delete(ctx context.Context, id string) error {
 	return os.RemoveAll(m.home(id))
 }
 
+// Keep implements host.Keeper: the folder of a VM that was deleted while this process was killed goes. Where the local
+// Azure knows no VM at all its state may be gone, and nothing is removed.
+func (m *Host) Keep(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, id := range ids {
+		known[m.home(id)] = true
+	}
+	homes, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*")) // the pattern is good
+	var errs []error
+	for _, home := range homes {
+		if !known[home] {
+			m.config.Log.Info("Removed the folder of a VM that the local Azure does not have", "folder", home)
+			errs = append(errs, os.RemoveAll(home))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // View implements host.Host.
 func (m *Host) View(id string) host.View {
 	m.mu.Lock()
