@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -82,7 +83,13 @@ func TestGuestFilesHaveOneDoor(t *testing.T) {
 }
 
 // opensFiles returns where a source file uses a function that opens files.
-func opensFiles(t *testing.T, name string) (out []string) {
+func opensFiles(t *testing.T, name string) []string {
+	t.Helper()
+	return usesOf(t, name, func(of, f string) bool { return of == "os" && !fileless[f] || opening[of+"."+f] })
+}
+
+// usesOf returns where a source file uses what is sought of a package.
+func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out []string) {
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
@@ -105,8 +112,7 @@ func opensFiles(t *testing.T, name string) (out []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := s.X.(*ast.Ident); ok {
-				of, name := packages[x.Name], s.Sel.Name
-				if of == "os" && !fileless[name] || opening[of+"."+name] {
+				if of := packages[x.Name]; of != "" && sought(of, s.Sel.Name) {
 					out = append(out, set.Position(s.Pos()).String())
 				}
 			}
@@ -114,4 +120,69 @@ func opensFiles(t *testing.T, name string) (out []string) {
 		return true
 	})
 	return out
+}
+
+// readers are the files of the rest of the program that read files of this computer themselves, with what these are. A
+// file that a user names, or an object of the API, is read by internal/input: it may be a device, a FIFO or without end.
+var readers = map[string]string{
+	"internal/allowance/allowance.go":         "a file of the kernel",
+	"internal/capi/generate/main.go":          "a source file, for a generator",
+	"internal/cli/client.go":                  "kubeconfigs, after internal/input has seen them",
+	"internal/cli/memory_linux.go":            "a file of the kernel",
+	"internal/cli/vm.go":                      "the certificate of the local Azure",
+	"internal/controlplane/boot.go":           "files that kubeadm made, in a confined process",
+	"internal/helm/main.go":                   "a kubeconfig of the plane, in a process of its own",
+	"internal/inotify/inotify.go":             "files of the kernel",
+	"internal/kubeproc/kubeproc.go":           "the state directory",
+	"internal/kubeproc/pki.go":                "the state directory",
+	"internal/kubeproc/ready.go":              "the state directory",
+	"internal/kubeproc/seed.go":               "the state directory",
+	"internal/manager/manager.go":             "the namespace of the manager's own pod",
+	"internal/plane/armclient.go":             "the state directory",
+	"internal/plane/lock_linux.go":            "the state directory",
+	"internal/plane/snapshot.go":              "the state directory",
+	"internal/plane/supervisor/bare.go":       "the state directory",
+	"internal/plane/supervisor/federation.go": "the state directory",
+	"internal/plane/supervisor/management.go": "the state directory",
+	"internal/plane/supervisor/outside.go":    "the state directory",
+	"internal/process/identity.go":            "files of the kernel",
+	"internal/process/records.go":             "the state directory",
+	"internal/sshroute/copy.go":               "a file to copy, after internal/input has seen it",
+	"internal/sshroute/hostkey.go":            "known host keys, after internal/input has seen them",
+}
+
+// reading are functions that read files by a path, without a bound.
+var reading = map[string]bool{"os.Open": true, "os.ReadFile": true, "os.DirFS": true, "ioutil.ReadFile": true,
+	"tls.LoadX509KeyPair": true, "knownhosts.New": true, "clientcmd.LoadFromFile": true, "clientcmd.BuildConfigFromFlags": true,
+	"clientcmd.NewDefaultClientConfigLoadingRules": true, "cert.NewPool": true, "cert.CertsFromFile": true}
+
+// TestNamedFilesAreBounded holds that what a user names is read by internal/input.
+func TestNamedFilesAreBounded(t *testing.T) {
+	used := map[string]bool{}
+	for _, root := range []string{"internal", "cmd", "config", "api"} {
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			at := filepath.ToSlash(name)
+			if err == nil && d.IsDir() && slices.Contains([]string{"internal/sim", "internal/testing", "internal/guestfs", "internal/input"}, at) {
+				return fs.SkipDir // TestGuestFilesHaveOneDoor has the first, the others are the doors and tests
+			}
+			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			for _, use := range usesOf(t, name, func(of, f string) bool { return reading[of+"."+f] }) {
+				if readers[at] == "" {
+					t.Errorf("%s: files that a user names are read by internal/input; if these are others, readers says which", use)
+				}
+				used[at] = true
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range readers {
+		if !used[name] {
+			t.Errorf("readers has %s, which reads no file", name)
+		}
+	}
 }

@@ -28,6 +28,8 @@ type rack struct {
 	mu  sync.Mutex
 	vms map[string]host.VM
 	on  map[string]bool
+	// kept are the IDs of the last Keep.
+	kept []string
 	// boots counts the first starts, by computer name.
 	boots map[string]int
 }
@@ -45,6 +47,14 @@ func (h *rack) Start(vm host.VM) {
 	h.vms[value.Lower(vm.ID)], h.on[value.Lower(vm.ID)] = vm, true
 	h.mu.Unlock()
 	h.changed(vm.ID)
+}
+
+// Keep implements host.Keeper.
+func (h *rack) Keep(ids []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept = ids
+	return nil
 }
 
 func (h *rack) Stop(id string) {

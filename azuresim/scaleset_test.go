@@ -83,6 +83,9 @@ func TestLifeOfAScaleSet(t *testing.T) {
 	a = startWith(t, Config{Dir: dir}, h)
 	defer func() { a.Close() }()
 	wantRunning(t, h, "win000002")
+	if len(h.kept) != 1 || !strings.HasSuffix(value.Lower(h.kept[0]), "/virtualmachines/2") {
+		t.Errorf("the host keeps what is of %v", h.kept)
+	}
 	subnets, _ := armnetwork.NewSubnetsClient(engine.DefaultSubscription, a.credential, a.options)
 	if _, err := subnets.BeginDelete(t.Context(), "g", "v", "nodes", nil); code(err) != "InUseSubnetCannotBeDeleted" {
 		t.Errorf("delete of a used subnet: %v", err)

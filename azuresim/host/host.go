@@ -39,6 +39,13 @@ type Breaker interface {
 	Broken(id string) string
 }
 
+// Keeper may be implemented by a Host that has what an earlier process left.
+type Keeper interface {
+	// Keep discards what there is of VMs that are not among the IDs. It is called once, before
+	// the first Start.
+	Keep(ids []string) error
+}
+
 // View is the state of a guest as far as the platform can see it.
 type View struct {
 	// Provisioned is what the guest agent reported about its provisioning.

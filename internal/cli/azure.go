@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -116,6 +117,9 @@ func removeIfThere(name string) error {
 	return nil
 }
 
+// maxSnapshot bounds a snapshot; one of a thousand VMs has some 50 MiB.
+const maxSnapshot = 512 << 20
+
 func newAzureRestore(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
@@ -125,16 +129,11 @@ input). VMs that ran boot again from their custom data.`,
 		Example: "  casement azure restore before.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := a.In
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return err
-				}
-				defer f.Close()
-				in = f
+			in, err := readInput(args[0], a.In, maxSnapshot)
+			if err != nil {
+				return err
 			}
-			if err := plane.NewClient(a.dir).RestoreAzure(cmd.Context(), in); err != nil {
+			if err := plane.NewClient(a.dir).RestoreAzure(cmd.Context(), bytes.NewReader(in)); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.Out, "The local Azure is as the snapshot has it; the VMs that ran boot again.")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/internal/input"
 )
 
 // expandOptions are where a template would be deployed, by the names that Bicep's snapshots have
@@ -149,6 +150,10 @@ func templatesBelow(dir string) (files []string, err error) {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
 			return err
 		}
+		info, err := os.Stat(path)
+		if err != nil || input.Regular(info) != nil {
+			return nil // a link to nothing, or what would be waited for
+		}
 		if data, err := readTemplate(path, nil); err == nil {
 			o, err := template.DecodeObject(data)
 			if err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
@@ -163,27 +168,19 @@ func templatesBelow(dir string) (files []string, err error) {
 // maxTemplate is the largest file that is read; the deployment service takes 4 MiB.
 const maxTemplate = 16 << 20
 
-func readTemplate(file string, in io.Reader) ([]byte, error) {
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+// readInput reads a file, or standard input for "-".
+func readInput(file string, in io.Reader, most int64) ([]byte, error) {
+	if file == "-" {
+		return input.All(in, file, most)
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxTemplate+1))
-	if err == nil && len(data) > maxTemplate {
-		err = fmt.Errorf("%s is larger than %d MiB", file, maxTemplate>>20)
-	}
-	return data, err
+	return input.File(file, most)
 }
 
 func (a *app) expandFile(file, parameters string, o expandOptions) (*template.Prediction, error) {
 	if filepath.Ext(file) == ".bicep" {
 		return nil, usagef("%s is Bicep: build it first, with: bicep build %s", file, shellQuote(file))
 	}
-	data, err := readTemplate(file, a.In)
+	data, err := readInput(file, a.In, maxTemplate)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +212,7 @@ func givenParameters(file string) (*template.Object, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := readTemplate(file, nil)
+	data, err := input.File(file, maxTemplate)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -19,6 +20,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 )
 
@@ -50,9 +52,32 @@ func (a *app) managementKubeconfig(explicit string) string {
 
 // clientConfig returns the kubeconfig context that a command's flags select.
 func (a *app) clientConfig(t target) clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules := kubeconfigs{clientcmd.NewDefaultClientConfigLoadingRules()}
 	rules.ExplicitPath = a.managementKubeconfig(t.kubeconfig)
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
+}
+
+// kubeconfigs are kubeconfig files that are read within bounds.
+type kubeconfigs struct {
+	*clientcmd.ClientConfigLoadingRules
+}
+
+// Load implements clientcmd.ClientConfigLoader.
+func (k kubeconfigs) Load() (*clientcmdapi.Config, error) {
+	files := k.GetLoadingPrecedence()
+	if err := input.Named(input.Small, files...); err != nil {
+		return nil, err
+	}
+	if len(files) == 1 {
+		if info, err := os.Stat(files[0]); err == nil && !info.Mode().IsRegular() { // a pipe has no size to check
+			data, err := input.File(files[0], input.Small)
+			if err != nil {
+				return nil, err
+			}
+			return clientcmd.Load(data)
+		}
+	}
+	return k.ClientConfigLoadingRules.Load()
 }
 
 func (a *app) restConfig(t target) (*rest.Config, error) {
@@ -64,6 +89,9 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	cfg, err := a.clientConfig(t).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
+	}
+	if err := input.Named(input.Small, cfg.CAFile, cfg.CertFile, cfg.KeyFile, cfg.BearerTokenFile); err != nil {
+		return nil, fmt.Errorf("a file that the kubeconfig names: %w", err)
 	}
 	facts.Tune(cfg)
 	return cfg, nil

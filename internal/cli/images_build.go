@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/image"
+	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 )
 
@@ -87,12 +88,11 @@ func readBuild(file, pins string) (*image.ImageBuild, error) {
 	if err != nil || pins == "" {
 		return b, err
 	}
-	list, err := os.Open(pins)
+	list, err := input.File(pins, input.Small)
 	if err != nil {
 		return nil, err
 	}
-	defer list.Close()
-	if err := b.Pin(list); err != nil {
+	if err := b.Pin(bytes.NewReader(list)); err != nil {
 		return nil, fmt.Errorf("%s: %w", pins, err)
 	}
 	return b, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,8 +78,9 @@ type waited struct {
 	// of it.
 	missing string
 	view    terminal.View
-	// answered is set once the management API server has answered.
+	// answered is set once the management API server has answered, which it did last at heard.
 	answered bool
+	heard    time.Time
 	// machines are those that were read last, at read.
 	machines []clusterv1.Machine
 	read     time.Time
@@ -120,11 +122,11 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 		view, missing, err := w.observe(ctx, c)
 		next := min(max(shortestPause, 4*time.Since(began)), longestPause)
 		switch {
-		case apierrors.IsNotFound(err) && deleted:
+		case absent(err) && deleted:
 			progress.End(terminal.View{Elapsed: time.Since(w.start)},
 				fmt.Sprintf("Cluster %s is gone, after %s.", key.Name, rounded(w.start)), "")
 			return nil
-		case apierrors.IsNotFound(err):
+		case absent(err):
 			progress.Clear()
 			return fmt.Errorf("there is no cluster %s", key)
 		case err != nil && ctx.Err() == nil && !overdue(ctx):
@@ -146,7 +148,7 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 				"Next: casement get kubeconfig "+named(key)+" --file "+key.Name+".kubeconfig")
 			return nil
 		case err == nil:
-			w.answered = true
+			w.answered, w.heard = true, time.Now()
 			w.note(view, missing)
 			a.explain(ctx, c, w)
 			view.Title, view.Waits, view.Cause = w.title(), sentence(missing), w.cause
@@ -251,12 +253,21 @@ func (w *waited) unanswered(ctx context.Context, err error) bool {
 	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
 		return true
 	}
-	if w.plane != nil && (apierrors.IsInternalError(err) || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
-		apimeta.IsNoMatchError(err)) {
+	if (w.plane != nil || w.answered && time.Since(w.heard) < restartTime) && (apierrors.IsInternalError(err) ||
+		apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err)) {
 		return true // a server that starts again has neither its roles nor its kinds at first
 	}
 	return (w.answered || w.plane != nil) && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
+}
+
+// restartTime is how long a management cluster elsewhere, which had answered, may refuse what it had allowed.
+const restartTime = 2 * time.Minute
+
+// absent reports whether an object does not exist. A server that starts again does not know its kind at first, which is
+// another answer.
+func absent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // overdue reports whether the context's deadline is so near that the client would refuse to send a request.

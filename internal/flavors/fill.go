@@ -66,6 +66,9 @@ func parseTemplate(template []byte) (string, *parse.Tree, error) {
 		return "", nil, errors.New("parse the template: it is not UTF-8 text")
 	}
 	text := legacy(string(template))
+	if deep := nested(text); deep > maxNested {
+		return "", nil, fmt.Errorf("parse the template: its variables are %d deep in each other, and not more than %d may be", deep, maxNested)
+	}
 	tree, err := parse.Parse(text)
 	if err != nil {
 		return "", nil, fmt.Errorf("parse the template: %w", err)
@@ -73,20 +76,74 @@ func parseTemplate(template []byte) (string, *parse.Tree, error) {
 	return text, tree, nil
 }
 
+// use matches where a template names a variable.
+var use = regexp.MustCompile(`\$\{#?([\pL\p{Nd}_]+)`)
+
 func list(text string, found map[string]*Variable) []Variable {
-	lines := strings.Split(text, "\n")
-	var out []Variable
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		v := *found[name]
-		use := regexp.MustCompile(`\$\{#?` + regexp.QuoteMeta(name) + `\b`)
-		for i, line := range lines {
-			if use.MatchString(line) {
-				v.Lines = append(v.Lines, i+1)
+	at := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		at++
+		for _, m := range use.FindAllStringSubmatch(line, -1) {
+			if v := found[m[1]]; v != nil && (len(v.Lines) == 0 || v.Lines[len(v.Lines)-1] != at) {
+				v.Lines = append(v.Lines, at)
 			}
 		}
-		out = append(out, v)
+	}
+	var out []Variable
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[name])
 	}
 	return out
+}
+
+// Bounds of a template: a filled one of a cluster has some 100 KiB, and none nests more
+// than two.
+const (
+	maxFilled = 64 << 20
+	maxNested = 100
+)
+
+// nested returns how deep the variables of a text are in each other.
+func nested(text string) (deepest int) {
+	depth := 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '{' && i > 0 && text[i-1] == '$' && (i < 2 || text[i-2] != '$'):
+			depth++
+			deepest = max(deepest, depth)
+		case text[i] == '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return deepest
+}
+
+// filled returns how long a part of a template can become.
+func filled(n parse.Node, lookup func(string) (string, bool)) (size int) {
+	switch n := n.(type) {
+	case *parse.TextNode:
+		return len(n.Value)
+	case *parse.ListNode:
+		for _, c := range n.Nodes {
+			size = min(size+filled(c, lookup), maxFilled+1)
+		}
+		return size
+	case *parse.FuncNode:
+		value, _ := lookup(n.Param)
+		args := 0
+		for _, a := range n.Args {
+			args = min(args+filled(a, lookup), maxFilled+1)
+		}
+		if n.Name == "//" && len(n.Args) > 1 { // each letter may be replaced
+			times := len(value) + 1
+			if of, ok := n.Args[0].(*parse.TextNode); ok {
+				times = strings.Count(value, of.Value)
+			}
+			args = min(args*times, maxFilled+1)
+		}
+		return min(len(value)+args, maxFilled+1)
+	}
+	return 0
 }
 
 // Fill puts values into a template with the semantics of clusterctl: ${VAR},
@@ -114,6 +171,9 @@ func Fill(template []byte, lookup func(name string) (string, bool)) ([]byte, []V
 			}
 		}
 		return nil, variables, e
+	}
+	if filled(tree.Root, lookup) > maxFilled {
+		return nil, variables, fmt.Errorf("fill the template: it would grow to more than %d MiB", maxFilled>>20)
 	}
 	out, err := envsubst.Eval(text, func(name string) string {
 		value, _ := lookup(name)

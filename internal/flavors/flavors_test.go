@@ -3,7 +3,9 @@ package flavors
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -220,5 +222,35 @@ func TestEveryWorkerIsRepaired(t *testing.T) {
 		if slow := strings.Count(string(text), "nodeStartupTimeoutSeconds: 2400\n"); f.Windows && slow != 1 {
 			t.Errorf("flavor %s has %d health checks for Windows", f.name, slow)
 		}
+	}
+}
+
+// TestFillIsBounded: what is filled has a bound, which is known before it is filled, and a
+// template of many variables is read once.
+func TestFillIsBounded(t *testing.T) {
+	long := strings.Repeat("a", 100_000)
+	for name, c := range map[string]struct{ template, want string }{
+		"100,000 times 100 kB": {strings.Repeat("${LONG}\n", 100_000), "more than 64 MiB"},
+		"by defaults":          {strings.Repeat("${NONE:-${LONG}}\n", 100_000), "more than 64 MiB"},
+		"by replacement":       {"${LONG//a/${LONG}}", "more than 64 MiB"},
+		"by nested ones":       {"${LONG//a/${LONG//a/${LONG}}}", "more than 64 MiB"},
+		"deep":                 {strings.Repeat("${A:=", 1_000_000) + strings.Repeat("}", 1_000_000), "deep in each other"},
+		"a long one":           {"${LONG}", ""},
+		"a replacement":        {"${LONG//b/" + long + "}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := Fill([]byte(c.template), func(name string) (string, bool) { return long, name == "LONG" || name == "A" })
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+	var many strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&many, "a${V%d}b ${#V%d}\n", i, i)
+	}
+	got, err := Variables([]byte(many.String()))
+	if err != nil || len(got) != 100_000 || !slices.Equal(got[99_999].Lines, []int{100_000}) {
+		t.Errorf("%d variables, %v", len(got), err)
 	}
 }

@@ -155,6 +155,29 @@ func (d Folder) Exists(name string) bool {
 	return d.do(func(root *os.Root) error { _, err := root.Stat(name); return err }) == nil
 }
 
+// Keep is WriteFile that returns when the disk has the file, so that a loss of power leaves the old one or the new one.
+func (d Folder) Keep(name string, data []byte) error {
+	return d.do(func(root *os.Root) error {
+		fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")
+		f, err := open(root, fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := move(root, fresh, name); err != nil {
+			return err
+		}
+		dir, err := root.Open(path.Dir(name))
+		if err != nil {
+			return err
+		}
+		return errors.Join(dir.Sync(), dir.Close())
+	})
+}
+
 // replace writes a file beside the old one and moves it into its place, so that a reader sees the old or the new one whole.
 func replace(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")

@@ -58,6 +58,21 @@ func Check(name string, info fs.FileInfo, most int64) error {
 	return nil
 }
 
+// Named checks files that another program or library is about to read, without bounds. What
+// is not there, or is "", it passes over.
+func Named(most int64, files ...string) error {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		if err := Check(name, info, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Regular reports whether a file that was found and not named may be opened: a FIFO would be
 // waited for.
 func Regular(info fs.FileInfo) error {

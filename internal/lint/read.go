@@ -207,10 +207,18 @@ func (r *reader) read(o Options) (*Set, []error) {
 		if p.err != nil {
 			errs = append(errs, p.err)
 		}
-		if p.tree != nil {
-			set.take(p.document, p.tree.root(), o, 0,
-				func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
+		if p.tree == nil {
+			continue
 		}
+		more := p.tree.meant(maxNodes+1) - len(p.tree.nodes)
+		if more > 0 && set.nodes+more > maxNodes {
+			errs = append(errs, &ReadError{p.file, p.line + 1, fmt.Errorf("its aliases mean more than the %d keys and values "+
+				"that are read at once", maxNodes)})
+			continue
+		}
+		set.nodes += more
+		set.take(p.document, p.tree.root(), o, 0,
+			func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
 	}
 	return set, errs
 }

@@ -202,6 +202,28 @@ func (t *tree) resolve(r ref) ref {
 	return r
 }
 
+// meant returns how many nodes there are when each alias is replaced by what it means, at most most; an alias within
+// what it names has no end.
+func (t *tree) meant(most int) int {
+	if len(t.aliases) == 0 {
+		return len(t.nodes)
+	}
+	before := make([]int, len(t.nodes)+2) // by node: how many are meant by those before it
+	for i := range t.nodes {
+		r, size := ref(i+1), 1
+		if t.nodes[i].kind == alias {
+			to := t.aliases[r]
+			if end := t.next(to); end <= r {
+				size = before[end] - before[to]
+			} else {
+				size = most
+			}
+		}
+		before[r+1] = min(before[r]+size, most)
+	}
+	return before[len(t.nodes)+1]
+}
+
 // tagName returns the tag of a node as the YAML parser writes it.
 func (t *tree) tagName(r ref) string {
 	if n := t.at(r); n.tag != tagOther {

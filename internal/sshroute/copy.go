@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
+
+	"casement.dev/casement/internal/input"
 )
 
 // Copied counts what a copy has moved.
@@ -96,6 +99,9 @@ func (c *Copier) Put(from, to string) (Copied, error) {
 }
 
 func (c *Copier) putFile(from, to string, info fs.FileInfo) error {
+	if err := input.Check(from, info, math.MaxInt64); err != nil {
+		return err
+	}
 	in, err := os.Open(from)
 	if err != nil {
 		return err

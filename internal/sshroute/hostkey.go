@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"casement.dev/casement/internal/input"
 )
 
 // KnownHosts returns the file below dir in which the host keys of the route's cluster are
@@ -29,6 +31,9 @@ type hostKeys struct {
 func (h hostKeys) known() (ssh.HostKeyCallback, error) {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return nil, fmt.Errorf("remember host keys: %w", err)
+	}
+	if err := input.Named(input.Small, h.file); err != nil {
+		return nil, fmt.Errorf("remembered host keys: %w", err)
 	}
 	f, err := os.OpenFile(h.file, os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"casement.dev/casement/internal/input"
 )
 
 // Keys are where the user's SSH keys come from.
@@ -83,7 +84,7 @@ func readKeys(files []string) ([]ssh.Signer, error) {
 var errPassphrase = errors.New("it has a passphrase: add it to the agent with ssh-add, and leave --identity out")
 
 func readKey(file string) (ssh.Signer, error) {
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, input.Small)
 	if err != nil {
 		return nil, fmt.Errorf("SSH key: %w", err)
 	}

@@ -173,7 +173,18 @@ func startMachines(s *engine.Server) {
 		return
 	}
 	var vms []host.VM
-	s.Read(func(t *engine.Tx) { vms = poweredOn(t) })
+	var all []string
+	s.Read(func(t *engine.Tx) {
+		vms = poweredOn(t)
+		for _, d := range slices.Concat(t.All(typeVM, ""), t.All(typeInstance, "")) {
+			all = append(all, d.ID)
+		}
+	})
+	if k, ok := h.(host.Keeper); ok {
+		if err := k.Keep(all); err != nil {
+			s.Log.Error(err, "what is left of VMs that were deleted stays")
+		}
+	}
 	for _, vm := range vms {
 		h.Start(vm)
 	}

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+
+	"casement.dev/casement/internal/input"
 )
 
 // PublicCloud is the environment of a cluster that sets none.
@@ -89,7 +90,7 @@ func trusted(c Cloud) (*x509.CertPool, error) {
 	if c.CAFile == "" {
 		return pool, nil
 	}
-	data, err := os.ReadFile(c.CAFile)
+	data, err := input.File(c.CAFile, input.Small)
 	if err != nil {
 		return nil, fmt.Errorf("read the CA file: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"casement.dev/casement/internal/input"
 )
 
 // Error names the field of an AzureClusterIdentity, or of its secret, that makes it
@@ -26,7 +28,7 @@ func (s *Source) load() error {
 		return s.loadCredentials()
 	}
 	if s.Type == ServicePrincipalCertificate && len(s.Certificate) == 0 && s.CertificatePath != "" {
-		data, err := os.ReadFile(s.CertificatePath)
+		data, err := input.File(s.CertificatePath, input.Small)
 		if err != nil {
 			return &Error{"spec.certPath", "cannot be read", "mount the certificate there (" + reasonOf(err) + ")"}
 		}
@@ -73,7 +75,7 @@ func (s *Source) loadCredentials() error {
 	if s.CredentialsPath == "" {
 		return &Error{field, "is empty", "set the path of the identity's credentials file"}
 	}
-	data, err := os.ReadFile(s.CredentialsPath)
+	data, err := input.File(s.CredentialsPath, input.Small)
 	if err != nil {
 		return &Error{field, "cannot be read", "mount the credentials there (" + reasonOf(err) + ")"}
 	}

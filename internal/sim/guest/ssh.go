@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -36,7 +37,7 @@ type Dial func(ctx context.Context, address string) (net.Conn, error)
 // -W and -L work; dial may be nil. While the guest's SSH service does not run, it closes
 // connections at once.
 func (g *Guest) ServeSSH(ctx context.Context, l net.Listener, dial Dial) error {
-	key, err := hostKey(g.m.Dir)
+	key, err := hostKey(g.m.Dir, g.m.Console)
 	if err != nil {
 		return err
 	}
@@ -76,8 +77,9 @@ func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handl
 	}
 }
 
-// hostKey reads the guest's key, or makes it.
-func hostKey(dir string) (ssh.Signer, error) {
+// hostKey reads the guest's key, or makes it. One that is broken is kept aside, and the console says so: clients see
+// another key.
+func hostKey(dir string, console io.Writer) (ssh.Signer, error) {
 	file := filepath.Join(dir, "ssh_host_ed25519_key")
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,10 +89,18 @@ func hostKey(dir string) (ssh.Signer, error) {
 		return nil, fmt.Errorf("SSH host key: %w", err)
 	}
 	key, err := ssh.ParsePrivateKey(data)
-	if err != nil {
-		return nil, fmt.Errorf("SSH host key %s: %w", file, err)
+	if err == nil {
+		return key, nil
 	}
-	return key, nil
+	aside := file + ".damaged"
+	fmt.Fprintf(console, "guest: sshd: the host key is broken (%v) and was kept as %s; it has a new one now\n", err, aside)
+	if err := os.Rename(file, aside); err != nil {
+		return nil, fmt.Errorf("SSH host key: %w", err)
+	}
+	if data, err = newHostKey(file); err != nil {
+		return nil, fmt.Errorf("SSH host key: %w", err)
+	}
+	return ssh.ParsePrivateKey(data)
 }
 
 func newHostKey(file string) ([]byte, error) {

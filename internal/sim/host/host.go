@@ -205,7 +205,7 @@ func (m *Host) Start(vm host.VM) {
 		if !g.turn.await(ctx) {
 			return
 		}
-		m.runAgain(ctx, g)
+		as(ctx, vm.ID, func(ctx context.Context) { m.runAgain(ctx, g) })
 		m.changed(vm.ID)
 	})
 }
@@ -277,6 +277,27 @@ func (m *Host) Delete(ctx context.Context, id string) error {
 	return os.RemoveAll(m.home(id))
 }
 
+// Keep implements host.Keeper: the folder of a VM that was deleted while this process was killed goes. Where the local
+// Azure knows no VM at all its state may be gone, and nothing is removed.
+func (m *Host) Keep(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, id := range ids {
+		known[m.home(id)] = true
+	}
+	homes, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*")) // the pattern is good
+	var errs []error
+	for _, home := range homes {
+		if !known[home] {
+			m.config.Log.Info("Removed the folder of a VM that the local Azure does not have", "folder", home)
+			errs = append(errs, os.RemoveAll(home))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // View implements host.Host.
 func (m *Host) View(id string) host.View {
 	m.mu.Lock()
@@ -321,7 +342,7 @@ func (m *Host) Run(ctx context.Context, id, script string) (code int, stdout, st
 		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
-	code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	as(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
 	if body.Machine().TakeReboot() {
 		return m.restarted(id, out.String(), errOut.String())
 	}

@@ -2,14 +2,18 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +30,10 @@ import (
 // ended from outside, by a user or with the machine, says nothing about a guest.
 // Suspects of a death from within begin one after the other, so that the next death
 // has one alone.
+//
+// A session, a static pod or a kubelet may end the process as well, long after the boot.
+// All goroutines of a guest have its ID as a label, which the Go runtime writes beside the
+// one that died (culprit): that guest has a mark when the next process starts.
 type bootMark struct {
 	// Deaths counts the supervisors that died from within while the guest booted,
 	// this one included for as long as it lives.
@@ -88,10 +96,11 @@ func (m *Host) writeMark(id string, mark bootMark) error {
 func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
 	mark, suspect := m.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
-	if suspect && !m.fromWithin(mark) {
+	within := m.fromWithin(id, mark)
+	if suspect && !within {
 		mark.Deaths = max(0, mark.Deaths-1)
 	}
-	if suspect && mark.Quarantine == "" {
+	if suspect && within && mark.Quarantine == "" {
 		if mark.Quarantine = m.judge(mark); mark.Quarantine != "" {
 			if err := m.writeMark(id, mark); err != nil {
 				return nil, err
@@ -102,7 +111,7 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 		return nil, fmt.Errorf("%w and not booted: %s; delete the VM, or start it again through Azure to try once more",
 			errQuarantine, mark.Quarantine)
 	}
-	if suspect && diedBy(mark.Crash) != "" {
+	if suspect && diedBy(mark.Crash).why != "" {
 		m.awaitSuspects(ctx)
 	}
 	if mark.Process != thisProcess {
@@ -131,10 +140,14 @@ func (m *Host) awaitSuspects(ctx context.Context) {
 	}
 }
 
-// fromWithin reports whether the supervisor of a mark ended by itself, or the kernel may
-// have ended it because memory was exhausted.
-func (m *Host) fromWithin(mark bootMark) bool {
-	return diedBy(mark.Crash) != "" || outOfMemory() > mark.OutOfMemory
+// fromWithin reports whether the supervisor of a guest's mark ended by itself, and not in
+// another guest, or the kernel may have ended it because memory was exhausted.
+func (m *Host) fromWithin(id string, mark bootMark) bool {
+	died := diedBy(mark.Crash)
+	if died.guest != "" {
+		return died.guest == machineKey(id)
+	}
+	return died.why != "" || outOfMemory() > mark.OutOfMemory
 }
 
 // outOfMemory returns how many processes the kernel has killed for lack of memory since
@@ -155,7 +168,7 @@ func outOfMemory() int64 {
 
 // judge returns why a guest that a supervisor died with goes into quarantine, or nothing.
 func (m *Host) judge(mark bootMark) string {
-	died := diedBy(mark.Crash)
+	died := diedBy(mark.Crash).why
 	marks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
 	switch {
 	case died != "" && len(marks) == 1:
@@ -191,6 +204,9 @@ func (m *Host) recordCrash() (file string) {
 		info, err := os.Stat(file)
 		return err == nil && info.Size() == 0 && os.Remove(file) == nil
 	})
+	for _, file := range old {
+		m.accuse(file)
+	}
 	for len(old) >= keptCrashes {
 		_ = os.Remove(old[0]) // or it stays
 		old = old[1:]
@@ -199,7 +215,7 @@ func (m *Host) recordCrash() (file string) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		defer f.Close()
-		err = debug.SetCrashOutput(f, debug.CrashOptions{})
+		err = errors.Join(debug.SetCrashOutput(f, debug.CrashOptions{}), showLabels())
 	}
 	if err != nil {
 		m.config.Log.Error(err, "a guest that ends this process will not be found by that")
@@ -213,18 +229,119 @@ func (m *Host) endCrash() {
 	_ = os.Remove(m.crash)                              // an empty one stays without harm
 }
 
-// diedBy returns what the Go runtime wrote about a crash to a file; "" for a process that
-// was killed or has ended.
-func diedBy(file string) string {
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) == 0 {
-		return ""
+// showLabels lets the Go runtime write the labels of goroutines (tracebacklabels of
+// pkg.go.dev/runtime). It reads GODEBUG again when it is set.
+func showLabels() error {
+	const setting = "tracebacklabels=1"
+	value := os.Getenv("GODEBUG")
+	if strings.Contains(value, setting) {
+		return nil
 	}
-	for line := range bytes.Lines(data) {
-		for _, sign := range []string{"fatal error: ", "panic: ", "runtime: out of memory", "runtime: goroutine stack exceeds"} {
+	return os.Setenv("GODEBUG", strings.TrimPrefix(value+","+setting, ","))
+}
+
+// guestLabel is the label by which the goroutines of a guest have its ID.
+const guestLabel = "guest"
+
+// as runs what a guest asked for: the goroutine and all that start in it have the guest's
+// label meanwhile.
+func as(ctx context.Context, id string, f func(context.Context)) {
+	pprof.Do(ctx, pprof.Labels(guestLabel, machineKey(id)), f)
+}
+
+// judged ends the file of a crash whose guest has its mark: it is no news to the next
+// process, after a user has started the guest again.
+const judged = "\ncasement: the guest has its mark\n"
+
+// accuse puts the guest in which an earlier process died into quarantine.
+func (m *Host) accuse(file string) {
+	died := diedBy(file)
+	if died.guest == "" || died.judged {
+		return
+	}
+	if _, err := os.Stat(m.home(died.guest)); err == nil {
+		mark, _ := m.readMark(died.guest)
+		mark.Quarantine = cmp.Or(mark.Quarantine, fmt.Sprintf("the plane died by what this guest ran (%s)", died.why))
+		if err := m.writeMark(died.guest, mark); err != nil {
+			m.config.Log.Error(err, "a guest that ended the process is started again", "vm", died.guest)
+			return
+		}
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		_, err = f.WriteString(judged)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		m.config.Log.Error(err, "a crash is judged again")
+	}
+}
+
+// death is how a process died.
+type death struct {
+	why    string // "" for one that was killed or has ended
+	guest  string // whose goroutine it was, "" if unknown
+	judged bool
+}
+
+// dead matches the header of the goroutine that died: the first in the file, unless none
+// ran.
+var dead = regexp.MustCompile(`(?m)^goroutine .*\[(.*)\]:$`)
+
+var labelled = regexp.MustCompile(`^running\b.* labels:\{(?:.*, )?"` + guestLabel + `": ("(?:[^"\\]|\\.)*")`)
+
+// maxCrash bounds how much of a crash is read: its begin and its end.
+const maxCrash = 1 << 20
+
+// diedBy returns what the Go runtime wrote about a crash to a file.
+func diedBy(file string) (d death) {
+	f, err := os.Open(file)
+	if err != nil {
+		return d
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxCrash))
+	if err != nil || len(data) == 0 {
+		return d
+	}
+	tail := make([]byte, len(judged))
+	if info, err := f.Stat(); err == nil && info.Size() > int64(len(tail)) {
+		_, err = f.ReadAt(tail, info.Size()-int64(len(tail)))
+		d.judged = err == nil && string(tail) == judged
+	}
+	if header := dead.FindSubmatch(data); header != nil {
+		if label := labelled.FindSubmatch(header[1]); label != nil {
+			d.guest, _ = strconv.Unquote(string(label[1])) // "" for what the runtime did not write
+		}
+	}
+	d.why = why(data)
+	return d
+}
+
+// functions of the runtime that end a process, by why: the runtime prints the words only to
+// standard error (startpanic of runtime/panic.go).
+var functions = []struct{ name, why string }{
+	{"\nruntime.newstack(", "stack overflow"},
+	{"\nruntime.sysMapOS(", "out of memory"},
+	{"\nruntime.sysUsedOS(", "out of memory"},
+	{"\nruntime.(*mheap).", "out of memory"},
+	{"\nruntime.mallocgc(", "out of memory"},
+	{"\ninternal/runtime/maps.fatal(", "concurrent map access"},
+}
+
+// why returns in a few words why a process died.
+func why(crash []byte) string {
+	for line := range bytes.Lines(crash) {
+		for _, sign := range []string{"fatal error: ", "panic: "} {
 			if bytes.HasPrefix(line, []byte(sign)) {
 				return string(bytes.TrimSpace(line[:min(len(line), 120)]))
 			}
+		}
+	}
+	one, _, _ := bytes.Cut(crash, []byte("\ncreated by "))
+	for _, f := range functions {
+		if bytes.Contains(one, []byte(f.name)) {
+			return "fatal error: " + f.why
 		}
 	}
 	return "a fatal error of the Go runtime"

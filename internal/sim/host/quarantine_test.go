@@ -2,12 +2,18 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/go-logr/logr/funcr"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/sim/guest"
 )
 
 const (
@@ -23,24 +29,60 @@ func TestSupervisorThatDies(t *testing.T) {
 	}
 	m := testHost(dir)
 	for _, id := range boots {
+		if how == "session" || how == "hoarder" || how == "start" {
+			break
+		}
 		if _, err := m.beginBoot(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
+	}
+	switch how {
+	case "session", "hoarder":
+		body, err := guest.New(guest.Config{
+			Machine: guest.Machine{ID: boots[0], Dir: t.TempDir(), OS: guest.Linux, ComputerName: "killer"},
+			Commands: map[string]guest.Command{"die": func(context.Context, *guest.Process) int {
+				if how == "hoarder" {
+					hoard(t)
+				}
+				debug.SetMaxStack(1 << 20)
+				return deep(1)
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.byID[machineKey(boots[0])] = &machine{guest: body}
+		_, _, _, err = m.Run(t.Context(), boots[0], "x=$(true | die)")
+		t.Fatal("it lives", err)
+	case "start":
+		m.config.Log = funcr.New(func(string, string) { // from within the guest's goroutine
+			debug.SetMaxStack(1 << 20)
+			deep(1)
+		}, funcr.Options{})
+		m.Open(Azure{}, func(string) {})
+		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without what a VM must have
+		m.work.Wait()
 	}
 	if how == "kill" {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
 	if how == "memory" {
-		if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}); err != nil {
-			t.Fatal(err)
-		}
-		for all := [][]byte{}; len(all) < 1<<10; {
-			all = append(all, bytes.Repeat([]byte("x"), 16<<20))
-		}
+		hoard(t)
 	}
 	debug.SetMaxStack(1 << 20)
 	t.Log(deep(1))
+}
+
+// hoard takes memory until there is no more.
+func hoard(t *testing.T) {
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}); err != nil {
+		t.Error(err)
+		return
+	}
+	for all := [][]byte{}; len(all) < 1<<10; {
+		all = append(all, bytes.Repeat([]byte("x"), 16<<20))
+	}
 }
 
 // deep calls itself until the stack is full; last bounds it for who reads the code alone.
@@ -133,5 +175,59 @@ func die(t *testing.T, dir, how string, boots []string) {
 	cmd.Env = append(os.Environ(), "QUARANTINE_DIR="+dir, "QUARANTINE_HOW="+how, "QUARANTINE_BOOTS="+strings.Join(boots, " "))
 	if err := cmd.Run(); err == nil {
 		t.Fatal("the supervisor did not die")
+	}
+}
+
+// TestDeathAfterBoot holds that a guest which ended the supervisor long after its boot, by
+// a session or by what starts with it, is the one that is not booted again.
+func TestDeathAfterBoot(t *testing.T) {
+	for how, why := range map[string]string{"session": "stack overflow", "hoarder": "out of memory", "start": "stack overflow"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			m := testHost(dir)
+			for _, id := range []string{killer, bystander} {
+				if err := os.MkdirAll(m.home(id), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			die(t, dir, how, []string{killer})
+			m = testHost(dir)
+			if _, err := m.beginBoot(t.Context(), killer); err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("the guest is booted again: %v", err)
+			}
+			done, err := m.beginBoot(t.Context(), bystander)
+			if err != nil {
+				t.Fatalf("the bystander is not booted: %v", err)
+			}
+			done()
+			m.forgive(killer)
+			if _, err := testHost(dir).beginBoot(t.Context(), killer); err != nil {
+				t.Errorf("a guest that was started again through Azure is accused again: %v", err)
+			}
+		})
+	}
+}
+
+// TestDeathOfAnother holds that a guest that booted while another ended the supervisor has
+// no part in it.
+func TestDeathOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	for range maxDeaths + 1 {
+		m := testHost(dir)
+		m.forgive(killer)
+		if err := os.MkdirAll(m.home(bystander), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.beginBoot(t.Context(), bystander); err != nil {
+			t.Fatalf("the bystander is not booted: %v", err)
+		}
+		text := "fatal error: concurrent map writes\n\ngoroutine 7 gp=0xc000 m=1 mp=0xc0 [running, locked to thread labels:{" +
+			`"a": "b", "guest": "` + machineKey(killer) + "\"}]:\n"
+		if err := os.WriteFile(m.crash, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		was := thisProcess
+		thisProcess = was + "+"
+		t.Cleanup(func() { thisProcess = was })
 	}
 }

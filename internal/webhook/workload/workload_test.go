@@ -115,3 +115,31 @@ func BenchmarkHandle(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
 }
+
+// TestHostileObjects: what asks the webhook is an object of the API server or not; nothing in it makes the webhook fail,
+// and it lets through what it cannot read.
+func TestHostileObjects(t *testing.T) {
+	const many = 100_000
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 20; i++ {
+		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 8), i-1)
+	}
+	pod := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh]")
+	head := `{"kind": "Pod", "apiVersion": "v1", "spec": `
+	for name, text := range map[string]string{
+		"a bomb of aliases":       pod + bomb,
+		"objects in each other":   head + strings.Repeat(`{"a":`, many) + "1" + strings.Repeat("}", many) + "}",
+		"sequences in each other": head + strings.Repeat(`[`, many) + strings.Repeat("]", many) + "}",
+		"100,000 documents":       strings.Repeat("---\n"+pod, many),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got Verdict
+			answer := newHandler(func(v Verdict) { got = v }).Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Namespace: "strict", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Object: runtime.RawExtension{Raw: []byte(text)},
+			}})
+			if !answer.Allowed || got.Object != Unreadable {
+				t.Errorf("allowed %v, %s: %v", answer.Allowed, got.Object, answer.Result)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package awk
 
 import (
+	"bufio"
 	"errors"
 	"strings"
 	"testing"
@@ -19,7 +20,11 @@ func output(src, text string) (string, int, error) {
 			return Input{}, false
 		}
 		given = true
-		return Input{Text: text}, true
+		in := bufio.NewReader(strings.NewReader(text))
+		return Input{Until: func(end byte) (string, bool) {
+			part, _ := in.ReadString(end) // the end of the text
+			return part, part != ""
+		}}, true
 	}, &out, nil)
 	return out.String(), code, err
 }

@@ -18,13 +18,16 @@ func (r *run) records(inputs func() (Input, bool)) bool {
 			continue
 		}
 		r.vars["FILENAME"] = textOf(in.Name)
-		sep := r.text(r.vars["RS"])
-		r.meter.Hold(16 * strings.Count(in.Text, sep))
-		for i, rec := range split(in.Text, sep) {
+		next := recordsOf(in, r.text(r.vars["RS"]))
+		for i := 1; ; i++ {
+			rec, ok := next()
+			if !ok {
+				break
+			}
 			total++
 			r.meter.Step()
 			r.bounded(len(rec))
-			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i+1))
+			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i))
 			r.setRecord(rec)
 			if r.rulesOn() == exits {
 				return true
@@ -33,23 +36,35 @@ func (r *run) records(inputs func() (Input, bool)) bool {
 	}
 }
 
-// split takes a text apart into records.
-func split(text, sep string) []string {
-	switch {
-	case text == "":
-		return nil
-	case sep == "":
-		var out []string
-		for part := range strings.SplitSeq(text, "\n\n") {
-			if part = strings.Trim(part, "\n"); part != "" {
-				out = append(out, part)
-			}
+// recordsOf takes a file apart into records.
+func recordsOf(in Input, sep string) func() (string, bool) {
+	switch len(sep) {
+	case 0:
+		return func() (string, bool) { return paragraph(in) }
+	case 1:
+		return func() (string, bool) {
+			rec, ok := in.Until(sep[0])
+			return strings.TrimSuffix(rec, sep), ok
 		}
-		return out
-	case len(sep) > 1:
-		panic(problem{Unsupported("RS of more than one letter")})
 	}
-	return strings.Split(strings.TrimSuffix(text, sep), sep)
+	panic(problem{Unsupported("RS of more than one letter")})
+}
+
+// paragraph returns the next lines that follow each other without an empty one.
+func paragraph(in Input) (string, bool) {
+	var b strings.Builder
+	for {
+		line, ok := in.Until('\n')
+		if b.Len() > 0 && (!ok || line == "\n") {
+			return strings.TrimSuffix(b.String(), "\n"), true
+		}
+		if !ok {
+			return "", false
+		}
+		if line != "\n" {
+			b.WriteString(line)
+		}
+	}
 }
 
 func (r *run) rulesOn() flow {

@@ -29,9 +29,12 @@ type Output func(name, text string, appended bool) error
 
 // Input is a file that the program reads.
 type Input struct {
-	Name, Text string
+	Name string
+	// Until returns the text up to the next end and with it, or what is left; ok is false
+	// at the end of the file. It reads no further than it must.
+	Until func(end byte) (text string, ok bool)
 	// Assign is a variable that is set before the next file is read, with Text.
-	Assign string
+	Assign, Text string
 }
 
 // value is a string, a number, or a field that may be either.

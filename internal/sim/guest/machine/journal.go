@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"casement.dev/casement/internal/guestfs"
@@ -39,12 +40,16 @@ type journalData struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// journalFile is the journal's name, beside the file tree.
-const journalFile = "journal.json"
+// journalFile is the journal's name, and endedFile that of a mark of the first boot that ended, beside the file tree.
+const (
+	journalFile = "journal.json"
+	endedFile   = "boot-ended"
+)
 
 // openJournal reads the journal in a guest's folder. If the last boot of the instance was not finished,
 // the simulating process died, not the VM: the files of that boot are removed, so
-// that the boot is replayed from the start.
+// that the boot is replayed from the start. So it is where a loss of power has left a part
+// of the journal, and no boot had ended.
 func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
 	j := &Journal{folder: folder, data: journalData{Instance: instance, Done: map[string]bool{}}}
 	raw, err := folder.ReadFile(journalFile)
@@ -55,17 +60,18 @@ func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
 		return nil, fmt.Errorf("read the guest's journal: %w", err)
 	}
 	var old journalData
-	if err := json.Unmarshal(raw, &old); err != nil || old.Instance == "" {
+	torn := json.Unmarshal(raw, &old) != nil || old.Instance == ""
+	if torn && (folder.Exists(endedFile) || j.succeeded()) {
 		return j, j.recover()
 	}
-	if old.Instance == instance && old.Finished {
+	if !torn && old.Instance == instance && old.Finished {
 		if old.Done == nil {
 			old.Done = map[string]bool{}
 		}
 		j.data = old
 		return j, nil
 	}
-	for _, name := range []string{"rootfs", "C", "D", servicesFile, vitalsFile, hostnameFile, journalFile} {
+	for _, name := range []string{"rootfs", "C", "D", servicesFile, vitalsFile, hostnameFile, endedFile, journalFile} {
 		if err := folder.RemoveAll(name); err != nil {
 			return nil, fmt.Errorf("clear a guest whose boot did not end: %w", err)
 		}
@@ -81,16 +87,19 @@ func (j *Journal) recover() error {
 	if err := j.folder.Rename(journalFile, aside); err != nil {
 		return fmt.Errorf("keep the guest's damaged journal aside: %w", err)
 	}
-	for _, root := range []string{"rootfs", "C"} {
-		if j.folder.Exists(root + Sentinel) {
-			j.data.Complete = true
-			return j.Finish(provisionedReady, 0, "")
-		}
+	if j.succeeded() {
+		j.data.Complete = true
+		return j.Finish(provisionedReady, 0, "")
 	}
 	j.data.Damage = fmt.Sprintf("the guest's state %s is damaged and was kept as %s, and there is no sign that "+
 		"its bootstrap had succeeded; delete the VM, or reimage it", filepath.Join(j.folder.Name(), journalFile), aside)
 	j.data.Complete = true
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
+}
+
+// succeeded reports whether kubeadm's sign of success is on the disk.
+func (j *Journal) succeeded() bool {
+	return slices.ContainsFunc([]string{"rootfs", "C"}, func(root string) bool { return j.folder.Exists(root + Sentinel) })
 }
 
 // States of the provisioning in a journal that was read again.
@@ -125,9 +134,13 @@ func (j *Journal) Begin() error {
 
 // Finish keeps how the agent ended.
 func (j *Journal) Finish(provisioned string, exitCode int, message string) error {
-	return j.update(func(d *journalData) {
+	err := j.update(func(d *journalData) {
 		d.Finished, d.Provisioned, d.ExitCode, d.Message = true, provisioned, exitCode, message
 	})
+	if err != nil || j.folder.Exists(endedFile) {
+		return err
+	}
+	return j.folder.Keep(endedFile, nil)
 }
 
 // Finished returns whether and how an agent has ended before.
@@ -145,7 +158,11 @@ func (j *Journal) update(edit func(*journalData)) error {
 	if err != nil {
 		return err
 	}
-	if err := j.folder.WriteFile(journalFile, raw); err != nil {
+	write := j.folder.WriteFile
+	if j.data.Finished { // before that, a journal that is lost is made again with the boot
+		write = j.folder.Keep
+	}
+	if err := write(journalFile, raw); err != nil {
 		return fmt.Errorf("keep the guest's journal: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,9 @@ func TestDamagedJournal(t *testing.T) {
 			dir := t.TempDir()
 			m := open(t, dir, Linux, nil)
 			if err := m.Root.MkdirAll("/run/cluster-api"); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Journal.Finish("ready", 0, ""); err != nil {
 				t.Fatal(err)
 			}
 			if c.succeeded {
@@ -62,6 +66,31 @@ func TestDamagedJournal(t *testing.T) {
 			}
 			if kept, err := os.ReadFile(filepath.Join(dir, "journal.json.damaged")); err != nil || string(kept) != c.journal {
 				t.Errorf("kept aside is %q, %v", kept, err)
+			}
+		})
+	}
+}
+
+// TestTornJournalOfABoot holds that a guest whose first boot a loss of power has cut off, with a part of its journal, boots
+// again from the start, as after any other end of the process.
+func TestTornJournalOfABoot(t *testing.T) {
+	for name, journal := range map[string]string{"a part": `{"instance":"vm","done":{"a`, "empty": "", "zeros": "\x00\x00\x00\x00"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			m := open(t, dir, Linux, nil)
+			if err := m.Root.WriteFile("/half", []byte("of the boot"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(m.Journal.Begin(), m.Journal.Mark("runcmd"), m.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "journal.json"), []byte(journal), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			m = open(t, dir, Linux, nil)
+			defer m.Close()
+			if damage := m.Journal.Damage(); damage != "" || m.Journal.Done("runcmd") || m.Root.Exists("/half") {
+				t.Errorf("it does not boot from the start: %q", damage)
 			}
 		})
 	}

@@ -60,8 +60,10 @@ type Files interface {
 
 type run struct {
 	*Program
-	lines    []string // with their newlines
-	at       int      // the line that is in the pattern space, from 1
+	input    Lines
+	ahead    string // the line after the one in the pattern space
+	isAhead  bool
+	at       int // the line that is in the pattern space, from 1
 	space    space
 	hold     space
 	meter    *limit.Meter
@@ -82,17 +84,29 @@ var (
 	errSilent = errors.New("quit without printing")
 )
 
-// Run edits a text and returns sed's exit code. quiet is -n.
-func (p *Program) Run(meter *limit.Meter, text string, quiet bool, out io.Writer, files Files) (int, error) {
-	meter.Hold(16 * strings.Count(text, "\n"))
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
+// Lines returns the next line of the input with its newline, which the last may lack; ok is
+// false at the end.
+type Lines func() (text string, ok bool)
+
+// LinesOf returns the lines of a text.
+func LinesOf(text string) Lines {
+	return func() (line string, ok bool) {
+		if i := strings.IndexByte(text, '\n') + 1; i > 0 {
+			line, text = text[:i], text[i:]
+			return line, true
+		}
+		line, text = text, ""
+		return line, line != ""
 	}
+}
+
+// Run edits lines and returns sed's exit code. It reads no line before it needs it. quiet
+// is -n.
+func (p *Program) Run(meter *limit.Meter, input Lines, quiet bool, out io.Writer, files Files) (int, error) {
 	for _, c := range p.commands {
 		c.active = false
 	}
-	r := &run{Program: p, meter: meter, lines: lines, quiet: quiet, out: out, files: files}
+	r := &run{Program: p, meter: meter, input: input, quiet: quiet, out: out, files: files}
 	for again := false; again || r.next(); {
 		code, err := r.cycle()
 		again = errors.Is(err, errAgain)
@@ -115,7 +129,7 @@ func (p *Program) Run(meter *limit.Meter, text string, quiet bool, out io.Writer
 
 // next reads a line into the pattern space.
 func (r *run) next() bool {
-	if r.at >= len(r.lines) {
+	if !r.more() {
 		return false
 	}
 	r.space.set(r.line())
@@ -123,10 +137,19 @@ func (r *run) next() bool {
 	return true
 }
 
-// line takes the next line.
+// more reports whether there is another line.
+func (r *run) more() bool {
+	if !r.isAhead {
+		r.ahead, r.isAhead = r.input()
+	}
+	return r.isAhead
+}
+
+// line takes the next line, which more has seen.
 func (r *run) line() (text string) {
 	r.meter.Step()
-	text, r.newline = strings.CutSuffix(r.lines[r.at], "\n")
+	text, r.newline = strings.CutSuffix(r.ahead, "\n")
+	r.isAhead = false
 	r.at++
 	return text
 }
@@ -139,7 +162,7 @@ func (r *run) finish() {
 }
 
 func (r *run) print(text string) {
-	if r.newline || r.at < len(r.lines) {
+	if r.newline || r.more() {
 		text += "\n"
 	}
 	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
@@ -224,7 +247,7 @@ func (r *run) inRange(c *command) (bool, error) {
 		c.until = r.at + c.to.line
 		c.active = c.until > r.at
 	case c.to.last:
-		c.active = r.at < len(r.lines)
+		c.active = r.more()
 	case c.to.re == nil && !c.to.empty:
 		c.until = c.to.line
 		if c.to.step > 0 {
@@ -243,7 +266,7 @@ func (r *run) goesOn(c *command) (bool, error) {
 		return true, err
 	}
 	if c.to.last {
-		c.active = r.at < len(r.lines)
+		c.active = r.more()
 		return true, nil
 	}
 	c.active = r.at < c.until
@@ -253,7 +276,7 @@ func (r *run) goesOn(c *command) (bool, error) {
 func (r *run) matches(a *address) (bool, error) {
 	switch {
 	case a.last:
-		return r.at == len(r.lines), nil
+		return !r.more(), nil
 	case a.empty && r.last == nil:
 		return false, errors.New("no previous regular expression")
 	case a.empty:
@@ -340,7 +363,7 @@ func (r *run) move(name byte) error {
 	case 'x':
 		r.space, r.hold = r.hold, r.space
 	case 'n':
-		if r.at >= len(r.lines) {
+		if !r.more() {
 			return errQuit
 		}
 		if !r.quiet {
@@ -351,7 +374,7 @@ func (r *run) move(name byte) error {
 		r.next()
 		r.replaced = replaced
 	case 'N':
-		if r.at >= len(r.lines) {
+		if !r.more() {
 			return errQuit
 		}
 		r.flush()

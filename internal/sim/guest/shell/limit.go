@@ -128,13 +128,14 @@ func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
 	if _, counted := w.(*counter); !some || counted {
 		return w
 	}
-	return &counter{s, l.used, w}
+	return &counter{shell: s, used: l.used, w: w}
 }
 
 type counter struct {
-	shell *Shell
-	used  *usage
-	w     io.Writer
+	shell  *Shell
+	used   *usage
+	w      io.Writer
+	failed atomic.Bool
 }
 
 // Write implements io.Writer.
@@ -148,7 +149,11 @@ func (c *counter) Write(p []byte) (int, error) {
 	if captured, ok := c.w.(interface{ Len() int }); ok && captured.Len()+len(p) > maxCaptured {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("substitutes a command that prints more than %d KiB", maxCaptured>>10))
 	}
-	return c.w.Write(p)
+	n, err := c.w.Write(p)
+	if err != nil {
+		c.failed.Store(true)
+	}
+	return n, err
 }
 
 // counted file of a shell's own redirections.

@@ -78,17 +78,17 @@ func (in *awkInputs) next() (awk.Input, bool) {
 			return awk.Input{Assign: m[1], Text: unescape(m[2])}, true
 		}
 		in.read = true
-		data, err := in.p.read(a)
+		file, err := in.p.open(a)
 		if err != nil {
 			in.code = in.p.Fail(2, "awk: cannot open %s (%s)", a, reason(err))
 			continue
 		}
-		return awk.Input{Name: a, Text: string(data)}, true
+		return awk.Input{Name: a, Until: file.until}, true
 	}
 	if in.read {
 		return awk.Input{}, false
 	}
 	in.read = true
-	data, err := in.p.read("-")
-	return awk.Input{Text: string(data)}, err == nil
+	file, err := in.p.open("-")
+	return awk.Input{Until: file.until}, err == nil
 }

@@ -63,26 +63,28 @@ func reason(err error) string {
 }
 
 func cat(_ context.Context, p *Process, o options) int {
-	code, n := 0, 0
+	code, n, buffer := 0, 0, make([]byte, streamPart)
 	for _, f := range orStdin(o.operands) {
 		if f != "-" && p.Guest.Root.IsDir(p.Abs(f)) {
 			code = p.Fail(1, "cat: %s: Is a directory", f)
 			continue
 		}
-		data, err := p.read(f)
+		in, err := p.open(f)
 		if err != nil {
 			code = p.failed(f, err)
 			continue
 		}
 		if len(o.given) == 0 {
-			_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+			for part := in.read(buffer); len(part) > 0; part = in.read(buffer) {
+				_, _ = p.Stdout.Write(part) // a failed write is the reader's affair
+			}
 			continue
 		}
 		if o.has("A") {
 			return p.Refuse("cat -A")
 		}
 		blank := false
-		for line := range strings.Lines(string(data)) {
+		for line, ok := in.line(); ok; line, ok = in.line() {
 			body, end := strings.CutSuffix(line, "\n")
 			if o.has("s") && body == "" && blank {
 				continue

@@ -94,7 +94,7 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	named := (len(files) > 1 || o.has("r", "R", "H")) && !o.has("h")
 	selected, failed := false, false
 	for _, f := range files {
-		data, err := p.read(f)
+		in, err := p.open(f)
 		if err != nil {
 			failed = true
 			if !o.has("s") {
@@ -103,7 +103,7 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 			continue
 		}
 		g := grepping{p: p, o: o, m: m, file: f, named: named}
-		if g.run(string(data)) {
+		if g.run(in) {
 			selected = true
 		}
 	}
@@ -146,15 +146,25 @@ type grepping struct {
 	named bool
 }
 
-func (g grepping) run(text string) bool {
+// numbered is a line, by its number from 0.
+type numbered struct {
+	at   int
+	line string
+}
+
+func (g grepping) run(in *stream) bool {
 	o := g.o
 	limit, _ := strconv.Atoi(cmp.Or(o.value("m"), "-1"))
 	after, _ := strconv.Atoi(cmp.Or(o.value("A"), o.value("C"), o.value("n"), "0"))
 	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
-	lines := g.p.linesOf(text)
 	count, shown, context := 0, -1, 0
-	for i, line := range lines {
-		g.p.meter.Step()
+	var recent []numbered // those before that are not shown
+	for i := 0; ; i++ {
+		line, ok := in.line()
+		if !ok {
+			break
+		}
+		line = strings.TrimSuffix(line, "\n")
 		if len(line) > maxMatched {
 			g.p.meter.Look()
 			g.p.Fail(2, "grep: line %d is longer than the %d MiB that are searched (a bound of the simulation)", i+1, maxMatched>>20)
@@ -165,6 +175,13 @@ func (g grepping) run(text string) bool {
 				g.line(i, line, '-')
 				shown = i
 				context--
+			} else if before > 0 {
+				g.p.meter.Hold(len(line))
+				recent = append(recent, numbered{i, line})
+				for len(recent) > before {
+					g.p.meter.Hold(-len(recent[0].line))
+					recent = recent[1:]
+				}
 			}
 			continue
 		}
@@ -172,15 +189,22 @@ func (g grepping) run(text string) bool {
 			break
 		}
 		count++
-		if o.has("c", "l", "L", "q") {
+		if o.has("l", "L", "q") {
+			break
+		}
+		if o.has("c") {
 			continue
 		}
 		if (before > 0 || after > 0) && shown >= 0 && i-before > shown+1 {
 			g.p.Printf("--\n")
 		}
-		for j := max(shown+1, i-before); j < i && !o.has("o"); j++ {
-			g.line(j, lines[j], '-')
+		for _, r := range recent {
+			g.p.meter.Hold(-len(r.line))
+			if !o.has("o") {
+				g.line(r.at, r.line, '-')
+			}
 		}
+		recent = nil
 		if o.has("o") && !o.has("v") {
 			for _, found := range g.m.find(line) {
 				g.line(i, found, ':')
@@ -189,34 +213,41 @@ func (g grepping) run(text string) bool {
 			g.line(i, line, ':')
 		}
 		shown, context = i, after
+		if count == limit && after == 0 {
+			break
+		}
 	}
 	switch {
 	case o.has("q"):
 	case o.has("l"):
 		if count > 0 {
-			g.p.Printf("%s\n", g.file)
+			g.p.Printf("%s\n", g.name())
 		}
 	case o.has("L"):
 		if count == 0 {
-			g.p.Printf("%s\n", g.file)
+			g.p.Printf("%s\n", g.name())
 		}
 		return count == 0
 	case o.has("c"):
 		if g.named {
-			g.p.Printf("%s:", g.file)
+			g.p.Printf("%s:", g.name())
 		}
 		g.p.Printf("%d\n", count)
 	}
 	return count > 0
 }
 
+// name is how grep calls the file.
+func (g grepping) name() string {
+	if g.file == "-" {
+		return "(standard input)"
+	}
+	return g.file
+}
+
 func (g grepping) line(i int, text string, mark byte) {
 	if g.named {
-		name := g.file
-		if name == "-" {
-			name = "(standard input)"
-		}
-		g.p.Printf("%s%c", name, mark)
+		g.p.Printf("%s%c", g.name(), mark)
 	}
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)

@@ -74,25 +74,33 @@ func seq(_ context.Context, p *Process, o options) int {
 }
 
 func tee(_ context.Context, p *Process, o options) int {
-	data, err := p.read("-")
+	in, err := p.open("-")
 	if err != nil {
 		return p.failed("-", err)
 	}
-	_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
-	code := 0
-	for _, f := range o.operands {
-		if p.device(f, data) {
-			continue
-		}
-		write := p.Guest.Root.WriteFile
-		if o.has("a") {
-			write = p.Guest.Root.AppendFile
-		}
-		if err := write(p.Abs(f), data, p.creates(0o666)); err != nil {
-			code = p.failed(f, err)
-		}
+	code, write := 0, p.Guest.Root.WriteFile
+	if o.has("a") {
+		write = p.Guest.Root.AppendFile
 	}
-	return code
+	files, buffer := o.operands, make([]byte, streamPart)
+	for first := true; ; first = false { // that a file is there, though nothing may come
+		part := in.read(buffer)
+		if len(part) == 0 && !first {
+			return code
+		}
+		_, _ = p.Stdout.Write(part) // a failed write is the reader's affair
+		files = slices.DeleteFunc(files, func(f string) bool {
+			if p.device(f, part) {
+				return false
+			}
+			err := write(p.Abs(f), part, p.creates(0o666))
+			if err != nil {
+				code = p.failed(f, err)
+			}
+			return err != nil
+		})
+		write = p.Guest.Root.AppendFile
+	}
 }
 
 // device writes to a file of /dev, and reports whether name is one.
@@ -115,12 +123,9 @@ func (p *Process) device(name string, data []byte) bool {
 // perLine returns a command that edits each line.
 func perLine(edit func(string) string) func(context.Context, *Process, options) int {
 	return func(_ context.Context, p *Process, o options) int {
-		text, code := p.inputs(o.operands)
-		for _, line := range p.linesOf(text) {
-			p.meter.Hold(len(line)) // letters take four bytes
-			p.Printf("%s\n", edit(line))
-		}
-		return code
+		return p.eachLine(o.operands, func(line string) {
+			p.meter.During(len(line), func() { p.Printf("%s\n", edit(line)) }) // letters take four bytes
+		})
 	}
 }
 
@@ -139,22 +144,20 @@ func tac(_ context.Context, p *Process, o options) int {
 }
 
 func nl(_ context.Context, p *Process, o options) int {
-	text, code := p.inputs(o.operands)
 	width, _ := strconv.Atoi(cmp.Or(o.value("w"), "6"))
 	sep := "\t"
 	if o.has("s") {
 		sep = o.value("s")
 	}
 	n := 0
-	for _, line := range p.linesOf(text) {
+	return p.eachLine(o.operands, func(line string) {
 		if line == "" && o.value("b") != "a" {
 			p.Printf("%s\n", strings.Repeat(" ", width+len(sep)))
-			continue
+			return
 		}
 		n++
 		p.Printf("%*d%s%s\n", width, n, sep, line)
-	}
-	return code
+	})
 }
 
 func paste(_ context.Context, p *Process, o options) int {

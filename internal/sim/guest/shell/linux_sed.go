@@ -63,8 +63,15 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	if err != nil {
 		return p.Fail(1, "sed: -e expression #1: %v", err)
 	}
-	apart := o.has("i", "s")
-	var all bytes.Buffer
+	if !o.has("i", "s") {
+		in := p.opened(files)
+		in.unreadable = func(name string, err error) { in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)) }
+		c, err := program.Run(p.meter, in.line, o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
+		if err != nil {
+			return p.Fail(1, "sed: %v", err)
+		}
+		return cmp.Or(c, in.code)
+	}
 	code := 0
 	for _, f := range orStdin(files) {
 		data, err := p.read(f)
@@ -72,31 +79,17 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 			code = p.Fail(2, "sed: can't read %s: %s", f, reason(err))
 			continue
 		}
-		if !apart {
-			if all.Len() > 0 && !bytes.HasSuffix(all.Bytes(), []byte("\n")) {
-				all.WriteByte('\n')
-			}
-			all.Write(data)
-			continue
-		}
 		if c := sedFile(p, program, f, data, o); c != 0 {
 			return c
 		}
 	}
-	if apart {
-		return code
-	}
-	c, err := program.Run(p.meter, all.String(), o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
-	if err != nil {
-		return p.Fail(1, "sed: %v", err)
-	}
-	return cmp.Or(c, code)
+	return code
 }
 
 // sedFile edits one file apart, in place with -i.
 func sedFile(p *Process, program *sed.Program, name string, data []byte, o options) int {
 	var out bytes.Buffer
-	c, err := program.Run(p.meter, string(data), o.has("n"), &out, guestFiles{p, map[string]bool{}})
+	c, err := program.Run(p.meter, sed.LinesOf(string(data)), o.has("n"), &out, guestFiles{p, map[string]bool{}})
 	if err != nil {
 		return p.Fail(1, "sed: %v", err)
 	}

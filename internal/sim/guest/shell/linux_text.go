@@ -137,12 +137,12 @@ func cut(_ context.Context, p *Process, o options) int {
 	if o.has("output-delimiter") {
 		joint = o.value("output-delimiter")
 	}
-	text, code := p.inputs(o.operands)
-	for _, line := range p.linesOf(text) {
+	return p.eachLine(o.operands, func(line string) {
 		var parts []string
 		switch {
 		case !o.has("f"):
 			p.meter.Hold(lineSize * len(line))
+			defer p.meter.Hold(-lineSize * len(line))
 			for i := range len(line) {
 				parts = append(parts, line[i:i+1])
 			}
@@ -150,7 +150,7 @@ func cut(_ context.Context, p *Process, o options) int {
 			if !o.has("s") {
 				p.Printf("%s\n", line)
 			}
-			continue
+			return
 		default:
 			parts = strings.Split(line, sep)
 		}
@@ -163,8 +163,7 @@ func cut(_ context.Context, p *Process, o options) int {
 		}
 		p.Printf("%s\n", strings.Join(kept, joint))
 		p.meter.Hold(-2 * lineSize * len(parts))
-	}
-	return code
+	})
 }
 
 // classes of tr.
@@ -256,10 +255,6 @@ func tr(_ context.Context, p *Process, o options) int {
 	if err != nil {
 		return p.Fail(1, "tr: %v", err)
 	}
-	data, err := p.read("-")
-	if err != nil {
-		return p.failed("-", err)
-	}
 	in := func(c byte) int {
 		i := strings.IndexByte(from, c)
 		if o.has("c") {
@@ -274,26 +269,36 @@ func tr(_ context.Context, p *Process, o options) int {
 	if to == "" || o.has("d") && len(o.operands) < 2 {
 		squeeze = from
 	}
-	out := make([]byte, 0, len(data))
-	for _, c := range data {
-		p.meter.Step()
-		i := in(c)
-		if i >= 0 && o.has("d") {
-			continue
+	last := -1 // the letter that was written last
+	edit := func(data []byte) (out []byte) {
+		for _, c := range data {
+			i := in(c)
+			if i >= 0 && o.has("d") {
+				continue
+			}
+			if i >= 0 && to != "" && !o.has("d") {
+				c = to[min(i, len(to)-1)]
+			}
+			squeezed := strings.IndexByte(squeeze, c) >= 0
+			if o.has("c") && to == "" {
+				squeezed = i >= 0
+			}
+			if o.has("s") && squeezed && last == int(c) {
+				continue
+			}
+			last = int(c)
+			out = append(out, c)
 		}
-		if i >= 0 && to != "" && !o.has("d") {
-			c = to[min(i, len(to)-1)]
-		}
-		squeezed := strings.IndexByte(squeeze, c) >= 0
-		if o.has("c") && to == "" {
-			squeezed = i >= 0
-		}
-		if o.has("s") && squeezed && len(out) > 0 && out[len(out)-1] == c {
-			continue
-		}
-		out = append(out, c)
+		return out
 	}
-	_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
+	input, err := p.open("-")
+	if err != nil {
+		return p.failed("-", err)
+	}
+	buffer := make([]byte, streamPart)
+	for part := input.read(buffer); len(part) > 0; part = input.read(buffer) {
+		_, _ = p.Stdout.Write(edit(part)) // a failed write is the reader's affair
+	}
 	return 0
 }
 
@@ -305,24 +310,26 @@ func uniq(_ context.Context, p *Process, o options) int {
 	if len(o.operands) > 1 {
 		return p.Refuse("uniq with a file for its output")
 	}
-	text, code := p.inputs(in)
-	lines := p.linesOf(text)
 	same := func(a, b string) bool { return a == b || o.has("i") && strings.EqualFold(a, b) }
-	for i := 0; i < len(lines); {
-		j := i
-		for j < len(lines) && same(lines[i], lines[j]) {
-			p.meter.Step()
-			j++
+	group, n := "", 0
+	show := func() {
+		if n == 0 || o.has("d") && n < 2 || o.has("u") && n > 1 {
+			return
 		}
-		n := j - i
-		if !(o.has("d") && n < 2 || o.has("u") && n > 1) {
-			if o.has("c") {
-				p.Printf("%7d ", n)
-			}
-			p.Printf("%s\n", lines[i])
+		if o.has("c") {
+			p.Printf("%7d ", n)
 		}
-		i = j
+		p.Printf("%s\n", group)
 	}
+	code := p.eachLine(in, func(line string) {
+		if n > 0 && same(group, line) {
+			n++
+			return
+		}
+		show()
+		group, n = line, 1
+	})
+	show()
 	return code
 }
 

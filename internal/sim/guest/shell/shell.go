@@ -43,6 +43,8 @@ type Process struct {
 	skipped *atomic.Int64
 	// meter is the run's account.
 	meter *limit.Meter
+	// cut is set once nothing reads what the process writes.
+	cut bool
 }
 
 // bash reports whether the shell that runs the process is bash.
@@ -221,6 +223,9 @@ func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	return s.contained(p.name(), p.Stderr, func() (code int) {
 		if err := p.meter.Run(func() { code = c(ctx, p) }); err != nil {
 			return p.Fail(killedCode, "%s: %v", p.name(), err)
+		}
+		if p.cut {
+			return pipeCode
 		}
 		return code
 	})
