@@ -154,7 +154,7 @@ func templatesBelow(dir string) (files []string, err error) {
 		if err != nil || input.Regular(info) != nil {
 			return nil // a link to nothing, or what would be waited for
 		}
-		if data, err := readTemplate(path, nil); err == nil {
+		if data, err := input.File(path, maxTemplate); err == nil {
 			o, err := template.DecodeObject(data)
 			if err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
 				files = append(files, path)
