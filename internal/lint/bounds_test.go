@@ -15,7 +15,7 @@ metadata: {name: p}
 spec: {nodeSelector: {kubernetes.io/os: windows}, containers: [{name: c, image: i}]}
 `
 
-// bomb returns a document whose aliases stand for 9^n texts.
+// bomb returns a document whose aliases mean 9^n texts.
 func bomb(n int) string {
 	var b strings.Builder
 	b.WriteString(plainPod + "a0: &a0 [x, x, x, x, x, x, x, x, x]\n")

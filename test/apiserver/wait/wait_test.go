@@ -1,4 +1,3 @@
-// Package wait tests that casement wait outlives a restart of the management API server.
 package wait
 
 import (
