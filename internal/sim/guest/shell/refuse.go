@@ -15,10 +15,13 @@ const refusedCode = 127
 
 // Refuse reports that a part of the image is not simulated, and returns the exit code of a
 // missing program. The machine stores the message, so that the boot names it.
-func (p *Process) Refuse(format string, a ...any) int {
+func (p *Process) Refuse(format string, a ...any) int { return p.refuseAs(refusedCode, format, a...) }
+
+// refuseAs refuses with the code that the program fails with.
+func (p *Process) refuseAs(code int, format string, a ...any) int {
 	what := fmt.Sprintf(format, a...)
 	p.Guest.Refused(what)
-	return p.Fail(refusedCode, "casement does not simulate %s", what)
+	return p.Fail(code, "casement does not simulate %s", what)
 }
 
 // name returns the command's, without its folder.
