@@ -3,7 +3,9 @@ package shell
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,7 +26,9 @@ type dialect struct {
 	run   *scriptRun
 	// source is the text of the tree.
 	source string
-	stack  []syntax.Node
+	// file is the variable with the name of the file that is sourced, or "".
+	file  string
+	stack []syntax.Node
 	// refused are statements and why they are.
 	refused map[*syntax.Stmt]string
 	// constants are the variables that the script makes read-only.
@@ -38,6 +42,11 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
+	// errexit is set once a text may turn set -e on.
+	errexit bool
+	// dots is set once a text has a pattern that may match names that begin with a dot: the
+	// interpreter's [!a] does so, which no shell's does.
+	dots bool
 	// maps are the associative arrays that the script has declared so far, by name.
 	maps map[string]bool
 	// watch gets which commands fail; nil watches nothing.
@@ -49,8 +58,10 @@ type scriptRun struct {
 }
 
 // adapt edits the tree of a text in place.
-func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
-	d := &dialect{shell: s, posix: run.posix, run: run, source: source, refused: map[*syntax.Stmt]string{},
+func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
+	run.errexit = run.errexit || strings.Contains(source, "set -") || strings.Contains(source, "errexit")
+	run.dots = run.dots || strings.Contains(source, "dotglob") || dotPattern.MatchString(source)
+	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file, refused: map[*syntax.Stmt]string{},
 		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.DeclClause); ok {
@@ -80,6 +91,9 @@ func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
 		stmt.Cmd = callOf(own+"refuse", what)
 	}
 }
+
+// dotPattern finds a pattern for names that begin with a dot.
+var dotPattern = regexp.MustCompile(`(^|[\s/"'}=(;])\.[^\s/;|&)]*[*?\[]`)
 
 // fatally starts what dash does not know and ends by.
 const fatally = "\x02"
@@ -128,6 +142,19 @@ func (d *dialect) check(n syntax.Node) {
 		}
 	case *syntax.CoprocClause:
 		d.refuse("coproc")
+	case *syntax.Subshell:
+		if d.run.errexit && d.tolerant() {
+			n.Stmts = tolerated(n.Stmts)
+		}
+	case *syntax.BinaryCmd:
+		if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && d.run.errexit && d.tolerant() {
+			n.X = &syntax.Stmt{Position: n.X.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{n.X}}}
+			n.Y = &syntax.Stmt{Position: n.Y.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{n.Y}}}
+		}
+	case *syntax.Word:
+		d.known(n.Parts)
+	case *syntax.DblQuoted:
+		d.known(n.Parts)
 	case *syntax.ParamExp:
 		d.lookAtExpansion(n)
 	case *syntax.UnaryArithm:
@@ -142,7 +169,14 @@ func (d *dialect) check(n syntax.Node) {
 			}
 		}
 	case *syntax.CallExpr:
+		for _, w := range n.Args {
+			d.negatedGlob(w)
+		}
 		d.lookAtCall(n)
+	case *syntax.WordIter:
+		for _, w := range n.Items {
+			d.negatedGlob(w)
+		}
 	case *syntax.Assign:
 		if n.Name != nil && d.run.isMap(n.Name.Value) {
 			n.Index = d.key(n.Index)
@@ -172,13 +206,100 @@ func (d *dialect) check(n syntax.Node) {
 	}
 }
 
+// negatedGlob refuses [!a] at the start of a name where names with dots are seen as well.
+func (d *dialect) negatedGlob(w *syntax.Word) {
+	for i, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if ok && d.run.dots && (i == 0 && strings.HasPrefix(lit.Value, "[!") || strings.Contains(lit.Value, "/[!")) {
+			d.refuse("the pattern [!...] beside patterns for names with a dot")
+		}
+	}
+}
+
+// tolerant reports whether set -e has no effect on the node, because what it is in is tested:
+// the interpreter forgets that in a subshell.
+func (d *dialect) tolerant() bool {
+	for i := len(d.stack) - 2; i >= 0; i-- {
+		child, _ := d.stack[i+1].(*syntax.Stmt)
+		switch n := d.stack[i].(type) {
+		case *syntax.FuncDecl, *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.Stmt:
+			if n.Negated {
+				return true
+			}
+		case *syntax.BinaryCmd:
+			if (n.Op == syntax.AndStmt || n.Op == syntax.OrStmt) && n.X == child {
+				return true
+			}
+		case *syntax.IfClause:
+			if slices.Contains(n.Cond, child) {
+				return true
+			}
+		case *syntax.WhileClause:
+			if slices.Contains(n.Cond, child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tolerated returns the statements of a subshell so that set -e has no effect on them.
+func tolerated(stmts []*syntax.Stmt) []*syntax.Stmt {
+	exit := callOf("exit")
+	exit.Args = append(exit.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}}}})
+	return []*syntax.Stmt{{Cmd: &syntax.BinaryCmd{Op: syntax.OrStmt,
+		X: &syntax.Stmt{Cmd: &syntax.Block{Stmts: stmts}}, Y: &syntax.Stmt{Cmd: exit}}}}
+}
+
+// known replaces variables that the interpreter lacks by what they are where they stand: the
+// line, and the function.
+func (d *dialect) known(parts []syntax.WordPart) {
+	if d.posix {
+		return
+	}
+	for i, part := range parts {
+		p, ok := part.(*syntax.ParamExp)
+		if !ok || p.Param == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Length || p.Excl {
+			continue
+		}
+		switch first := p.Index == nil || zeroIndex(p.Index); p.Param.Value {
+		case "LINENO":
+			if d.run.main || d.file != "" {
+				parts[i] = &syntax.Lit{Value: strconv.Itoa(int(p.Pos().Line()))}
+			}
+		case "FUNCNAME":
+			for _, outer := range slices.Backward(d.stack) {
+				if f, ok := outer.(*syntax.FuncDecl); ok && f.Name != nil && first {
+					parts[i] = &syntax.Lit{Value: f.Name.Value}
+					break
+				}
+			}
+		}
+	}
+}
+
+func zeroIndex(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && w.Lit() == "0"
+}
+
 // lookAtExpansion refuses what the interpreter expands otherwise.
 func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 	if n.Param != nil && d.run.isMap(n.Param.Value) {
 		n.Index = d.key(n.Index)
 	}
+	if n.Param != nil && n.Param.Value == "BASH_SOURCE" && d.file != "" && (n.Index == nil || zeroIndex(n.Index)) {
+		n.Param.Value, n.Index = d.file, nil
+	}
+	if n.Repl != nil && n.Repl.With != nil && !d.posix {
+		d.replacement(n.Repl)
+	}
 	switch {
 	case n.Param == nil:
+	case n.Param.Value == "BASH_SOURCE" && n.Index != nil && !zeroIndex(n.Index) && !d.posix:
+		d.refuse("$BASH_SOURCE of callers")
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
 		d.refuse("$%s", n.Param.Value)
 	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"),
@@ -425,9 +546,22 @@ func (d *dialect) edit(n syntax.Node) {
 	case *syntax.CmdSubst:
 		if len(n.Stmts) == 1 && n.Stmts[0].Cmd == nil && len(n.Stmts[0].Redirs) == 1 && n.Stmts[0].Redirs[0].Op == syntax.RdrIn {
 			n.Stmts[0].Cmd = callOf(own + "cat") // whose output is bounded
+		} else if d.run.errexit && !d.posix { // bash does not inherit -e
+			n.Stmts = append([]*syntax.Stmt{{Cmd: callOf(own + "tolerate")}}, n.Stmts...)
 		}
 	case *syntax.ParamExp:
 		editExpansion(n)
+		if n.Repl != nil {
+			dashLast(n.Repl.Orig)
+		}
+	case *syntax.CaseItem:
+		for _, w := range n.Patterns {
+			dashLast(w)
+		}
+	case *syntax.BinaryTest:
+		if w, ok := n.Y.(*syntax.Word); ok && (n.Op == syntax.TsMatch || n.Op == syntax.TsMatchShort || n.Op == syntax.TsNoMatch) {
+			dashLast(w)
+		}
 	case *syntax.BinaryArithm:
 		if n.Op == syntax.Quo || n.Op == syntax.Rem {
 			n.Y = notZero(n.Y)
@@ -465,12 +599,66 @@ func editExpansion(n *syntax.ParamExp) {
 	if n.Exp == nil || n.Exp.Word == nil || n.Exp.Op < syntax.RemSmallSuffix || n.Exp.Op > syntax.RemLargePrefix {
 		return
 	}
+	dashLast(n.Exp.Word)
 	for i, part := range n.Exp.Word.Parts {
 		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
 			if lit, ok := q.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\'") {
 				n.Exp.Word.Parts[i] = &syntax.Lit{Value: escapePattern(lit.Value)}
 			}
 		}
+	}
+}
+
+// dashLast moves a - that a bracket expression begins with to its end, where the interpreter
+// takes it for the letter that it is.
+func dashLast(w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && strings.Contains(lit.Value, "-") {
+			lit.Value = leadingDash.ReplaceAllString(lit.Value, "[$1$2-]")
+		}
+	}
+}
+
+var leadingDash = regexp.MustCompile(`\[([!^]?)-([^\]\[\\]+)\]`)
+
+// replacement writes what ${x/a/b} puts in so that the interpreter, which takes it as it is
+// written, puts in what bash does: a backslash quotes, and & is what was found (bash(1),
+// patsub_replacement).
+func (d *dialect) replacement(r *syntax.Replace) {
+	for i, part := range r.With.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || !strings.ContainsAny(lit.Value, "\\&") {
+			continue
+		}
+		found := ""
+		if r.Orig != nil {
+			found = r.Orig.Lit()
+		}
+		var b strings.Builder
+		for j := 0; j < len(lit.Value); j++ {
+			switch c := lit.Value[j]; {
+			case c == '\\' && j+1 < len(lit.Value):
+				j++
+				b.WriteByte(lit.Value[j])
+			case c == '&' && (found == "" || strings.ContainsAny(found, "*?[\\#%")):
+				d.refuse("& for what a pattern found, in ${x/%s/%s}", found, lit.Value)
+				return
+			case c == '&':
+				b.WriteString(found)
+			default:
+				b.WriteByte(c)
+			}
+		}
+		text := b.String()
+		if !strings.ContainsAny(text, "\\\"'$`}") {
+			lit.Value = text
+			continue
+		}
+		text = strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "$", "\\$", "`", "\\`").Replace(text)
+		r.With.Parts[i] = &syntax.DblQuoted{Parts: []syntax.WordPart{&syntax.Lit{Value: text, ValuePos: lit.ValuePos, ValueEnd: lit.ValueEnd}}}
 	}
 }
 
@@ -568,7 +756,7 @@ func (d *dialect) command(c syntax.Command) syntax.Command {
 // assigned checks an assignment to a variable that the script makes read-only, which
 // ends the shell.
 func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
-	if len(c.Args) > 0 || d.checked[c] {
+	if len(c.Args) > 0 || d.checked[c] || !d.posix && d.alone(c) {
 		return nil
 	}
 	for _, a := range c.Assigns {
@@ -580,6 +768,16 @@ func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
 		}
 	}
 	return nil
+}
+
+// alone reports whether a command is a line of its own at the top of a script: bash gives up
+// the line at which a constant is assigned, and goes on with the next.
+func (d *dialect) alone(c *syntax.CallExpr) bool {
+	from, to := int(c.Pos().Offset()), int(c.End().Offset())
+	if !d.run.main || from > to || to > len(d.source) {
+		return false
+	}
+	return (from == 0 || d.source[from-1] == '\n') && (to == len(d.source) || d.source[to] == '\n')
 }
 
 // declared makes a clause of a command that declares variables, which bash's parser

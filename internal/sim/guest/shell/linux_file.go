@@ -277,6 +277,9 @@ func remove(_ context.Context, p *Process, o options) int {
 		case name == "/" || path.Base(f) == "." || path.Base(f) == "..":
 			code = p.Fail(1, "rm: refusing to remove '%s'", f)
 			continue
+		case strings.HasSuffix(f, "/") && !info.IsDir():
+			code = p.Fail(1, "rm: cannot remove '%s': Not a directory", f)
+			continue
 		case info.IsDir() && !recursive && !o.has("d"):
 			code = p.Fail(1, "rm: cannot remove '%s': Is a directory", f)
 			continue

@@ -24,6 +24,8 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	switch name {
 	case own + "trap":
 		return append([]string{"trap"}, args[1:]...)
+	case own + "tolerate":
+		return []string{"set", "+e"}
 	case own + "shift":
 		return append([]string{"shift"}, args[1:]...)
 	case own + "assign":
@@ -86,13 +88,66 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 		if h := interp.HandlerCtx(ctx); posix && len(args) == 2 && args[1] != "-" && !s.guest.Root.IsDir(s.guest.Root.Abs(h.Dir, args[1])) {
 			return failing(2, "cd: can't cd to "+args[1])
 		}
-		if len(args) == 3 && (args[1] == "-P" || args[1] == "-L" || args[1] == "--") {
-			return []string{"cd", args[2]}
-		}
+		return s.cdCall(ctx, args, posix)
+	case "shopt":
+		return shoptCall(args)
 	case "wait":
 		if len(args) > 1 && args[1] == "-n" {
 			return []string{own + "refuse", "wait -n"}
 		}
+	}
+	return args
+}
+
+// cdCall is cd: with -P to the folder that links lead to, and by CDPATH.
+func (s *Shell) cdCall(ctx context.Context, args []string, posix bool) []string {
+	physical := false
+	for len(args) > 1 && (args[1] == "-P" || args[1] == "-L" || args[1] == "--") {
+		physical = args[1] == "-P"
+		args = slices.Concat(args[:1], args[2:])
+	}
+	h := interp.HandlerCtx(ctx)
+	switch {
+	case len(args) != 2:
+		return args
+	case args[1] == "":
+		return []string{"true"}
+	case h.Env.Get("CDPATH").String() != "" && !strings.HasPrefix(args[1], "/") && !strings.HasPrefix(args[1], "."):
+		return []string{own + "refuse", "cd with CDPATH"}
+	case physical && args[1] != "-":
+		return []string{"cd", (&Process{Guest: s.guest, shell: s, Dir: h.Dir}).resolve(args[1], 0)}
+	}
+	return args
+}
+
+// shopts are the options of shopt that the interpreter knows; idleShopts change nothing in a script.
+var (
+	shopts     = strings.Fields("dotglob expand_aliases extglob globstar nocaseglob nullglob")
+	idleShopts = strings.Fields("checkwinsize checkhash cmdhist histappend progcomp interactive_comments sourcepath promptvars " +
+		"execfail huponexit mailwarn cdspell dirspell autocd")
+)
+
+// shoptCall is shopt: -q asks, and what would change how a script runs is refused.
+func shoptCall(args []string) []string {
+	if len(args) < 3 || !slices.Contains([]string{"-s", "-u", "-q"}, args[1]) {
+		if len(args) == 2 && slices.Contains(shopts, args[1]) {
+			return args
+		}
+		return []string{own + "refuse", strings.Join(args, " ")}
+	}
+	asks := []string{"true"}
+	for _, name := range args[2:] {
+		switch {
+		case slices.Contains(shopts, name):
+			asks = append(asks, "shopt "+name+" | grep -q 'on$'")
+		case args[1] == "-u" || args[1] == "-s" && slices.Contains(idleShopts, name):
+			return []string{"true"}
+		default:
+			return []string{own + "refuse", strings.Join(args, " ")}
+		}
+	}
+	if args[1] == "-q" {
+		return []string{"eval", strings.Join(asks, " && ")}
 	}
 	return args
 }
