@@ -34,6 +34,8 @@ type dialect struct {
 	// constants are the variables that the script makes read-only.
 	constants map[string]bool
 	checked   map[*syntax.CallExpr]bool
+	// expressions are the variables that get a text which is no plain number in arithmetic.
+	expressions map[string]string
 }
 
 // scriptRun is the state of one run of a script that the interpreter does not keep.
@@ -62,10 +64,18 @@ func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
 	run.errexit = run.errexit || strings.Contains(source, "set -") || strings.Contains(source, "errexit")
 	run.dots = run.dots || strings.Contains(source, "dotglob") || dotPattern.MatchString(source)
 	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file, refused: map[*syntax.Stmt]string{},
-		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
+		constants: map[string]bool{}, expressions: map[string]string{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.DeclClause); ok {
-			d.declareMaps(c)
+		switch n := n.(type) {
+		case *syntax.DeclClause:
+			d.declareMaps(n)
+		case *syntax.Assign:
+			if n.Name == nil || n.Value == nil || d.posix {
+				break
+			}
+			if text := literalText(n.Value); expressionText.MatchString(text) {
+				d.expressions[n.Name.Value] = text
+			}
 		}
 		return true
 	})
@@ -94,6 +104,19 @@ func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
 
 // dotPattern finds a pattern for names that begin with a dot.
 var dotPattern = regexp.MustCompile(`(^|[\s/"'}=(;])\.[^\s/;|&)]*[*?\[]`)
+
+// literalText returns a word that is a text, quoted or not, or "".
+func literalText(w *syntax.Word) string {
+	if len(w.Parts) == 1 {
+		switch part := w.Parts[0].(type) {
+		case *syntax.SglQuoted:
+			return part.Value
+		case *syntax.DblQuoted:
+			return (&syntax.Word{Parts: part.Parts}).Lit()
+		}
+	}
+	return w.Lit()
+}
 
 // fatally starts what dash does not know and ends by.
 const fatally = "\x02"
@@ -161,6 +184,18 @@ func (d *dialect) check(n syntax.Node) {
 		if d.posix && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
 			d.refuse("%sarithmetic expression: expecting primary", fatally)
 		}
+	case *syntax.ArithmExp:
+		d.arithmetic(n.X)
+	case *syntax.ArithmCmd:
+		d.arithmetic(n.X)
+	case *syntax.BinaryTest:
+		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+			for _, x := range []syntax.TestExpr{n.X, n.Y} {
+				if w, ok := x.(*syntax.Word); ok && expressionText.MatchString(w.Lit()) {
+					d.refuse("the expression %s in [[ ]]", w.Lit())
+				}
+			}
+		}
 	case *syntax.LetClause:
 		for i, x := range n.Exprs {
 			if n.Exprs[i] = unquotedLet(x); n.Exprs[i] == nil {
@@ -214,6 +249,33 @@ func (d *dialect) negatedGlob(w *syntax.Word) {
 			d.refuse("the pattern [!...] beside patterns for names with a dot")
 		}
 	}
+}
+
+// expressionText is a value that the interpreter takes for another number than bash does: a sum,
+// or one that is no octal number.
+var expressionText = regexp.MustCompile(`^\s*([-+(]*\w+\)*\s*([-+*/%<>=&|^?:]+)\s*[-+(]*\w+.*|0\d*[89]\d*)$`)
+
+// arithmetic refuses expressions with variables that the script gives such values.
+func (d *dialect) arithmetic(x syntax.ArithmExpr) {
+	syntax.Walk(x, func(n syntax.Node) bool {
+		w, ok := n.(*syntax.Word)
+		if !ok {
+			return true
+		}
+		name := w.Lit()
+		if len(w.Parts) == 1 {
+			if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Param != nil && p.Exp == nil && p.Slice == nil && p.Repl == nil && !p.Length {
+				name = p.Param.Value
+			}
+		}
+		if value, some := d.expressions[name]; some {
+			d.refuse("the value %s in $(( ))", value)
+		}
+		if octal := expressionText.MatchString(name) && !syntax.ValidName(name); octal && !d.posix {
+			d.refuse("the number %s in $(( ))", name)
+		}
+		return true
+	})
 }
 
 // tolerant reports whether set -e has no effect on the node, because what it is in is tested:
@@ -280,6 +342,12 @@ func (d *dialect) known(parts []syntax.WordPart) {
 	}
 }
 
+// wholeIndex reports whether an index means all items of an array.
+func wholeIndex(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && (w.Lit() == "@" || w.Lit() == "*")
+}
+
 func zeroIndex(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && w.Lit() == "0"
@@ -293,6 +361,13 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 	if n.Param != nil && n.Param.Value == "BASH_SOURCE" && d.file != "" && (n.Index == nil || zeroIndex(n.Index)) {
 		n.Param.Value, n.Index = d.file, nil
 	}
+	if r := n.Repl; r != nil && !r.All && r.With == nil && r.Orig != nil && len(r.Orig.Parts) > 0 {
+		if lit, ok := r.Orig.Parts[0].(*syntax.Lit); ok && len(lit.Value) > 0 && (lit.Value[0] == '%' || lit.Value[0] == '#') {
+			op := map[byte]syntax.ParExpOperator{'%': syntax.RemLargeSuffix, '#': syntax.RemLargePrefix}[lit.Value[0]]
+			lit.Value = lit.Value[1:]
+			n.Exp, n.Repl = &syntax.Expansion{Op: op, Word: r.Orig}, nil // what is found at an end is removed
+		}
+	}
 	if n.Repl != nil && n.Repl.With != nil && !d.posix {
 		d.replacement(n.Repl)
 	}
@@ -302,10 +377,12 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 		d.refuse("$BASH_SOURCE of callers")
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
 		d.refuse("$%s", n.Param.Value)
+	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && slices.Contains([]string{"Q", "A", "P", "K", "k", "a"}, n.Exp.Word.Lit()):
+		d.refuse("${%s@%s}", n.Param.Value, n.Exp.Word.Lit())
 	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"),
 		n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):
 		d.refuse("${%s/%s/}", n.Param.Value, n.Repl.Orig.Lit())
-	case n.Index != nil && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
+	case wholeIndex(n.Index) && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
 		d.refuse("a default for all items of %s", n.Param.Value)
 	case n.Exp != nil && n.Exp.Word != nil && !d.quoted() && slices.Contains([]syntax.ParExpOperator{
 		syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull,

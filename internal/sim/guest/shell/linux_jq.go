@@ -375,6 +375,13 @@ func orderedTerm(t *gojq.Term) {
 // keys returns the keys of an object in the order of the input, as far as it is known.
 func (r *jqRun) keys(v any) any {
 	m, ok := v.(map[string]any)
+	if list, isList := v.([]any); isList {
+		at := make([]any, len(list))
+		for i := range list {
+			at[i] = i
+		}
+		return at
+	}
 	if !ok {
 		return fmt.Errorf("%s has no keys", gojq.TypeOf(v))
 	}

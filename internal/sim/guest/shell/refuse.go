@@ -110,4 +110,6 @@ var onImage = strings.Fields(`
 	gdisk sgdisk partprobe wipefs mdadm lvm pvcreate vgcreate lvcreate cryptsetup dmesg vmstat iostat top htop
 	killall pkill su runuser visudo chsh
 	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl
+	mkfifo mknod cksum sha384sum sha224sum zgrep zdiff zless pathchk look tput rename
+	ipcalc sponge parallel pv units pinky last users stty mesg write ex
 	nerdctl docker podman runc containerd`)

@@ -78,6 +78,11 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
+	if complaint != "" && lang == syntax.LangBash && expansionError(complaint) {
+		s.guest.Refused(complaint)
+		fmt.Fprintf(o.Stderr, "%s: casement does not simulate an expansion of the script: %s\n", o.Name, complaint)
+		return refusedCode
+	}
 	run.main = true
 	s.adapt(file, script, "", run)
 	run.main = false
@@ -114,6 +119,14 @@ func syntaxError(err error) string {
 		return fmt.Sprintf("%d: Syntax error: %s", pe.Pos.Line(), pe.Text)
 	}
 	return "Syntax error"
+}
+
+// expansionError reports whether the parser complains of an expansion, which bash reads when it
+// gets there: nothing of such a script has run when it is refused.
+func expansionError(complaint string) bool {
+	return strings.HasSuffix(complaint, "Syntax error") || strings.Contains(complaint, "parameter expansion") ||
+		strings.Contains(complaint, "must be followed by an expression") || strings.Contains(complaint, "arithm") ||
+		strings.Contains(complaint, "${") || strings.Contains(complaint, "not a valid")
 }
 
 // execute runs a line of the simulator's own.
@@ -186,6 +199,11 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 		return nil, err
 	}
 	r.Dir = o.Dir
+	if _, given := o.Env["HOME"]; !given { // else the interpreter takes that of its own process
+		if err := execute(context.Background(), r, "HOME=; unset HOME"); err != nil {
+			return nil, err
+		}
+	}
 	// The interpreter creates its own files in TMPDIR, without our handlers. This path is a
 	// file, so it can create none below it.
 	return r, forget(r)

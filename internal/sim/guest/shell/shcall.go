@@ -91,6 +91,11 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 		return s.cdCall(ctx, args, posix)
 	case "shopt":
 		return shoptCall(args)
+	case "mapfile", "readarray":
+		o, unknown := declare("t d:").parse(args[1:])
+		if unknown != "" || len(o.operands) > 1 {
+			return []string{own + "refuse", strings.Join(args, " ")}
+		}
 	case "wait":
 		if len(args) > 1 && args[1] == "-n" {
 			return []string{own + "refuse", "wait -n"}
