@@ -97,10 +97,10 @@ var batchScripts = []script{
 	{"move and ren", "echo x>C:\\k\\1.txt\nmove /y C:\\k\\1.txt C:\\k\\2.txt >nul\nren C:\\k\\2.txt 3.txt\ntype C:\\k\\3.txt", "x\n", 0},
 	{"del keeps folders", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndel /q C:\\d\nif exist C:\\d echo there\n" +
 		"if not exist C:\\d\\a.txt echo gone", "there\ngone\n", 0},
-	{"rd", "mkdir C:\\d\\e\nrd C:\\d\nrd /s /q C:\\d\nif not exist C:\\d echo gone", "The directory is not empty.\ngone\n", 145},
+	{"rd", "mkdir C:\\d\\e\nrd C:\\d\nrd /s /q C:\\d\nif not exist C:\\d echo gone", "The directory is not empty.\ngone\n", 0},
 	{"dir bare", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndir /b C:\\d", "a.txt\n", 0},
 	{"xcopy", "mkdir C:\\s\\t\necho x>C:\\s\\t\\f.txt\nxcopy /e /i /y C:\\s C:\\u >nul\ntype C:\\u\\t\\f.txt", "x\n", 0},
-	{"an unknown switch", "del /z C:\\k", "del: casement does not simulate /z\n", 1},
+	{"an unknown switch", "del /z C:\\k", "casement does not simulate del /z\n", 1},
 	{"what cmd.exe has and casement has not", "echo a\nassoc .txt\necho b",
 		"a\ncasement does not simulate assoc of cmd.exe; the script ends here\n", 255},
 	{"start is not simulated", "start /b notepad\necho never", "casement does not simulate start of cmd.exe; the script ends here\n", 255},
@@ -111,6 +111,15 @@ var batchScripts = []script{
 		1060},
 	{"nssm", "nssm set kubelet start SERVICE_AUTO_START\nnssm get kubelet start",
 		"Set parameter \"start\" for service \"kubelet\".\nSERVICE_AUTO_START\n", 0},
+	{"success sets the errorlevel",
+		"cmd /c exit 5\nmd C:\\q\necho %errorlevel%\ncmd /c exit 5\ncd C:\\q\necho %errorlevel%\ncmd /c exit 5\npopd\necho %errorlevel%\n" +
+			"cmd /c exit 5\nrd C:\\none 2>nul\necho %errorlevel%\nver >nul", "0\n0\n5\n5\n", 0},
+	{"a program that is missing", "nosuch 2>nul || echo failed\necho %errorlevel%\ncall nosuch 2>nul\necho %errorlevel%", "failed\n9009\n1\n", 1},
+	{"else of an inner if", "if a==a if b==c (echo x) else (echo y) else echo z\nif a==a echo q|(more 2>nul) else echo r\n>C:\\b.txt (echo in)\n" +
+		"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nin\nextensions\n", 0},
+	{"texts in order", "if a LSS B (echo a B) else echo B a\nif B GTR a (echo yes) else echo no", "a B\nyes\n", 0},
+	{"attrib protects", "echo x>C:\\p.txt\nattrib +r C:\\p.txt\ndel C:\\p.txt 2>nul\nif exist C:\\p.txt echo kept\nattrib -r C:\\p.txt\n" +
+		"del C:\\p.txt\nif not exist C:\\p.txt echo gone", "kept\ngone\n", 0},
 	{"reg delete keeps the key of the values that it deletes",
 		"(reg add HKCU\\K /v A /d x /f& reg add HKCU\\K /d text /f& reg delete HKCU\\K /ve /f& reg delete HKCU\\K /va /f) >nul\n" +
 			"reg query HKCU\\K /v A 2>nul || echo no value\nreg query HKCU\\K >nul && echo key", "no value\nkey\n", 0},

@@ -257,6 +257,16 @@ var expressionText = regexp.MustCompile(`^\s*([-+(]*\w+\)*\s*([-+*/%<>=&|^?:]+)\
 
 // arithmetic refuses expressions with variables that the script gives such values.
 func (d *dialect) arithmetic(x syntax.ArithmExpr) {
+	known := x
+	if _, whole := d.stack[len(d.stack)-1].(*syntax.ArithmCmd); !whole || !countable(x) {
+		known = nil
+	}
+	syntax.Walk(x, func(n syntax.Node) bool {
+		if n != nil && n != syntax.Node(known) && changesItem(n) {
+			d.refuse("an item of an array that $(( )) changes")
+		}
+		return true
+	})
 	syntax.Walk(x, func(n syntax.Node) bool {
 		w, ok := n.(*syntax.Word)
 		if !ok {
@@ -323,6 +333,13 @@ func (d *dialect) known(parts []syntax.WordPart) {
 	}
 	for i, part := range parts {
 		p, ok := part.(*syntax.ParamExp)
+		if ok && p.Length && p.Param != nil && wholeIndex(p.Index) && d.run.isMap(p.Param.Value) { // the interpreter says 1
+			count := callOf(own + "count")
+			count.Args = append(count.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{
+				Parts: []syntax.WordPart{&syntax.ParamExp{Excl: true, Param: p.Param, Index: p.Index}}}}})
+			parts[i] = &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: count}}}
+			continue
+		}
 		if !ok || p.Param == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Length || p.Excl {
 			continue
 		}
@@ -816,6 +833,10 @@ func (d *dialect) command(c syntax.Command) syntax.Command {
 		if c.Stmt != nil {
 			return &syntax.Block{Stmts: []*syntax.Stmt{c.Stmt}}
 		}
+	case *syntax.ArithmCmd:
+		if block := d.counted(c.X); countable(c.X) && block != nil {
+			return block
+		}
 	case *syntax.CallExpr:
 		if block := d.assigned(c); block != nil {
 			return block
@@ -845,6 +866,78 @@ func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
 		}
 	}
 	return nil
+}
+
+// counted writes ((a[k]++)) and ((a[k] += 2)), which the interpreter knows of plain variables
+// alone, as an assignment and a test of the value.
+func (d *dialect) counted(x syntax.ArithmExpr) syntax.Command {
+	var item, change syntax.ArithmExpr
+	op, before := syntax.Add, false
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		item, change, before = x.X, callOf("1").Args[0], x.Post
+		if x.Op == syntax.Dec {
+			op = syntax.Sub
+		}
+	case *syntax.BinaryArithm:
+		item, change = x.X, x.Y
+		if x.Op == syntax.SubAssgn {
+			op = syntax.Sub
+		}
+	}
+	p := indexed(item)
+	if p == nil {
+		return nil
+	}
+	value := func() *syntax.Word {
+		return &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: p.Param, Index: p.Index}}}
+	}
+	var changed syntax.ArithmExpr = &syntax.BinaryArithm{Op: op, X: value(), Y: &syntax.ParenArithm{X: change}}
+	if b, ok := x.(*syntax.BinaryArithm); ok && b.Op == syntax.Assgn {
+		changed = change
+	}
+	set := &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: p.Param, Index: p.Index,
+		Value: &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{X: changed}}}}}}
+	var test syntax.ArithmExpr = value()
+	if before {
+		undo := map[syntax.BinAritOperator]syntax.BinAritOperator{syntax.Add: syntax.Sub, syntax.Sub: syntax.Add}[op]
+		test = &syntax.BinaryArithm{Op: undo, X: value(), Y: callOf("1").Args[0]}
+	}
+	d.checked[set] = true
+	return &syntax.Block{Stmts: []*syntax.Stmt{{Cmd: set}, {Cmd: &syntax.ArithmCmd{X: test}}}}
+}
+
+// countable reports whether counted knows an expression.
+func countable(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		return x.Op == syntax.Inc || x.Op == syntax.Dec
+	case *syntax.BinaryArithm:
+		return x.Op == syntax.Assgn || x.Op == syntax.AddAssgn || x.Op == syntax.SubAssgn
+	}
+	return false
+}
+
+// indexed returns an expression that is an item of an array, or nil.
+func indexed(x syntax.ArithmExpr) *syntax.ParamExp {
+	if w, ok := x.(*syntax.Word); ok && len(w.Parts) == 1 {
+		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// changesItem reports whether an expression changes an item of an array.
+func changesItem(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.UnaryArithm:
+		return (n.Op == syntax.Inc || n.Op == syntax.Dec) && indexed(n.X) != nil
+	case *syntax.BinaryArithm:
+		return strings.HasSuffix(n.Op.String(), "=") && !strings.ContainsAny(n.Op.String()[:1], "=!<>") && indexed(n.X) != nil ||
+			n.Op == syntax.Assgn && indexed(n.X) != nil
+	}
+	return false
 }
 
 // alone reports whether a command is a line of its own at the top of a script: bash gives up

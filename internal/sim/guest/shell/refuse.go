@@ -76,7 +76,7 @@ var asking = map[string]struct {
 	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true},
 	"logman": {"query", true}, "net1": {"", true},
 	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
-	"icacls": {"/verify /findsid", true}, "attrib": {"", true},
+	"icacls": {"/verify /findsid", true},
 }
 
 // onlyAsks reports whether a call changes nothing and is made only for its answer.
@@ -86,7 +86,7 @@ func onlyAsks(name string, args []string) bool {
 			return strings.Contains(a, "=") || slices.Contains([]string{"-p", "-w", "--system", "--load", "--write"}, a)
 		})
 	}
-	if (name == "icacls" || name == "attrib") && len(args) == 1 {
+	if name == "icacls" && len(args) == 1 {
 		return true
 	}
 	ask, known := asking[name]

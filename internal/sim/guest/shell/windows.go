@@ -18,7 +18,7 @@ import (
 func windowsCommands(image machine.Image) Table {
 	t := Table{
 		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
-		"tasklist": tasklist, "xcopy": xcopy, "robocopy": robocopy,
+		"tasklist": tasklist, "attrib": attrib, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
 		"net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
@@ -27,7 +27,7 @@ func windowsCommands(image machine.Image) Table {
 		"ping": refuseNetwork(1),
 		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
 	}
-	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil",
+	for _, name := range []string{"icacls", "w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
