@@ -20,8 +20,8 @@ import (
 // What the guests answer to the scripts of linuxFile must not become worse than this.
 const (
 	linuxFile         = "testdata/linux.jsonl"
-	leastSame         = 103
-	mostDifferent     = 30
+	leastSame         = 125
+	mostDifferent     = 2
 	linuxBase         = "/root/judge"
 	linuxScript       = linuxBase + "/script.sh"
 	linuxScriptPeriod = 10 * time.Second

@@ -34,6 +34,12 @@ type dialect struct {
 	// constants are the variables that the script makes read-only.
 	constants map[string]bool
 	checked   map[*syntax.CallExpr]bool
+	// loops counts the loops that get their status.
+	loops int
+	// tails are the statements whose status is that of the script or of a function, and
+	// tailLoops the loops among them.
+	tails     map[*syntax.Stmt]bool
+	tailLoops map[syntax.Command]bool
 	// expressions are the variables that get a text which is no plain number in arithmetic.
 	expressions map[string]string
 }
@@ -64,9 +70,13 @@ func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
 	run.errexit = run.errexit || strings.Contains(source, "set -") || strings.Contains(source, "errexit")
 	run.dots = run.dots || strings.Contains(source, "dotglob") || dotPattern.MatchString(source)
 	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file, refused: map[*syntax.Stmt]string{},
-		constants: map[string]bool{}, expressions: map[string]string{}, checked: map[*syntax.CallExpr]bool{}}
+		constants: map[string]bool{}, expressions: map[string]string{}, tails: map[*syntax.Stmt]bool{}, tailLoops: map[syntax.Command]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.File:
+			d.tail(n.Stmts)
+		case *syntax.FuncDecl:
+			d.tail([]*syntax.Stmt{n.Body})
 		case *syntax.DeclClause:
 			d.declareMaps(n)
 		case *syntax.Assign:
@@ -165,6 +175,12 @@ func (d *dialect) check(n syntax.Node) {
 		}
 	case *syntax.CoprocClause:
 		d.refuse("coproc")
+	case *syntax.Stmt:
+		if d.run.errexit && !d.tails[n] && !n.Negated && !d.tolerant() {
+			for _, last := range lasts(n.Cmd) {
+				forgiven(last)
+			}
+		}
 	case *syntax.Subshell:
 		if d.run.errexit && d.tolerant() {
 			n.Stmts = tolerated(n.Stmts)
@@ -195,6 +211,10 @@ func (d *dialect) check(n syntax.Node) {
 					d.refuse("the expression %s in [[ ]]", w.Lit())
 				}
 			}
+		}
+	case *syntax.UnaryTest:
+		if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.TsVarSet && strings.Contains(literalStart(w), "[") {
+			d.refuse("[[ -v ]] of an item of an array")
 		}
 	case *syntax.LetClause:
 		for i, x := range n.Exprs {
@@ -288,6 +308,58 @@ func (d *dialect) arithmetic(x syntax.ArithmExpr) {
 	})
 }
 
+// lasts returns the statements by which a compound command may end.
+func lasts(c syntax.Command) (all []*syntax.Stmt) {
+	last := func(stmts []*syntax.Stmt) {
+		if len(stmts) > 0 {
+			all = append(all, stmts[len(stmts)-1])
+		}
+	}
+	switch c := c.(type) {
+	case *syntax.Block:
+		last(c.Stmts)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			last(c.Then)
+		}
+	case *syntax.ForClause:
+		last(c.Do)
+	case *syntax.WhileClause:
+		last(c.Do)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			last(item.Stmts)
+		}
+	}
+	return all
+}
+
+// tail notes the last of statements, and what it may end by.
+func (d *dialect) tail(stmts []*syntax.Stmt) {
+	if len(stmts) == 0 {
+		return
+	}
+	last := stmts[len(stmts)-1]
+	d.tails[last] = true
+	switch last.Cmd.(type) {
+	case *syntax.ForClause, *syntax.WhileClause:
+		d.tailLoops[last.Cmd] = true
+	}
+	for _, inner := range lasts(last.Cmd) {
+		d.tail([]*syntax.Stmt{inner})
+	}
+}
+
+// forgiven writes a && b as if a; then b; fi at the end of a compound command: bash does not
+// end a script by -e where a fails, and the interpreter does so at the compound.
+func forgiven(s *syntax.Stmt) {
+	b, ok := s.Cmd.(*syntax.BinaryCmd)
+	if !ok || b.Op != syntax.AndStmt || s.Negated || s.Background {
+		return
+	}
+	s.Cmd = &syntax.IfClause{Position: b.Pos(), Cond: []*syntax.Stmt{b.X}, Then: []*syntax.Stmt{b.Y}}
+}
+
 // tolerant reports whether set -e has no effect on the node, because what it is in is tested:
 // the interpreter forgets that in a subshell.
 func (d *dialect) tolerant() bool {
@@ -325,7 +397,7 @@ func tolerated(stmts []*syntax.Stmt) []*syntax.Stmt {
 		X: &syntax.Stmt{Cmd: &syntax.Block{Stmts: stmts}}, Y: &syntax.Stmt{Cmd: exit}}}}
 }
 
-// known replaces variables that the interpreter lacks by what they are where they stand: the
+// known replaces variables that the interpreter lacks by what they are at that place: the
 // line, and the function.
 func (d *dialect) known(parts []syntax.WordPart) {
 	if d.posix {
@@ -829,6 +901,16 @@ func (s *Shell) apart(ctx context.Context) (err error) {
 
 func (d *dialect) command(c syntax.Command) syntax.Command {
 	switch c := c.(type) {
+	case *syntax.WhileClause:
+		if fails(c.Do) && (!d.run.errexit || d.tailLoops[c]) {
+			d.loops++
+			return withStatus(c, &c.Do, d.loops)
+		}
+	case *syntax.ForClause:
+		if _, counts := c.Loop.(*syntax.CStyleLoop); counts && fails(c.Do) && (!d.run.errexit || d.tailLoops[c]) {
+			d.loops++
+			return withStatus(c, &c.Do, d.loops)
+		}
 	case *syntax.TimeClause: // how long it takes is not reported
 		if c.Stmt != nil {
 			return &syntax.Block{Stmts: []*syntax.Stmt{c.Stmt}}
@@ -866,6 +948,30 @@ func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
 		}
 	}
 	return nil
+}
+
+// fails reports whether the last command of a loop is one that may fail and end nothing.
+func fails(do []*syntax.Stmt) bool {
+	if len(do) == 0 {
+		return false
+	}
+	last, ok := do[len(do)-1].Cmd.(*syntax.BinaryCmd)
+	return ok && last.Op == syntax.AndStmt
+}
+
+// withStatus gives a loop the status of the last command that it ran, which the interpreter
+// forgets.
+func withStatus(loop syntax.Command, do *[]*syntax.Stmt, number int) syntax.Command {
+	name := &syntax.Lit{Value: "BASH_LOOP_" + strconv.Itoa(number)}
+	set := func(value syntax.WordPart) *syntax.Stmt {
+		return &syntax.Stmt{Cmd: &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: name, Value: &syntax.Word{Parts: []syntax.WordPart{value}}}}}}
+	}
+	zero := func() *syntax.Stmt { return set(&syntax.Lit{Value: "0"}) }
+	*do = slices.Concat([]*syntax.Stmt{zero()}, *do, []*syntax.Stmt{set(&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}})})
+	status := callOf(own + "status")
+	status.Args = append(status.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: name}}})
+	return &syntax.Block{Stmts: []*syntax.Stmt{zero(), {Cmd: loop},
+		{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: &syntax.Stmt{Cmd: status}, Y: &syntax.Stmt{Cmd: callOf("true")}}}}}
 }
 
 // counted writes ((a[k]++)) and ((a[k] += 2)), which the interpreter knows of plain variables
