@@ -97,7 +97,8 @@ type run struct {
 type problem struct{ err error }
 
 // Run runs a program and returns its exit code. vars and arrays are set before BEGIN.
-func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string, inputs func() (Input, bool), out io.Writer,
+func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string,
+	inputs func() (Input, bool), out io.Writer,
 	write Output) (code int, err error) {
 	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},

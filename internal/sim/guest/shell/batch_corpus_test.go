@@ -114,9 +114,11 @@ var batchScripts = []script{
 	{"success sets the errorlevel",
 		"cmd /c exit 5\nmd C:\\q\necho %errorlevel%\ncmd /c exit 5\ncd C:\\q\necho %errorlevel%\ncmd /c exit 5\npopd\necho %errorlevel%\n" +
 			"cmd /c exit 5\nrd C:\\none 2>nul\necho %errorlevel%\nver >nul", "0\n0\n5\n5\n", 0},
-	{"a program that is missing", "nosuch 2>nul || echo failed\necho %errorlevel%\ncall nosuch 2>nul\necho %errorlevel%", "failed\n9009\n1\n", 1},
-	{"else of an inner if", "if a==a if b==c (echo x) else (echo y) else echo z\nif a==a echo q|(more 2>nul) else echo r\n>C:\\b.txt (echo in)\n" +
-		"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nin\nextensions\n", 0},
+	{"a program that is missing",
+		"nosuch 2>nul || echo failed\necho %errorlevel%\ncall nosuch 2>nul\necho %errorlevel%", "failed\n9009\n1\n", 1},
+	{"else of an inner if",
+		"if a==a if b==c (echo x) else (echo y) else echo z\nif a==a echo q|(more 2>nul) else echo r\n>C:\\b.txt (echo in)\n" +
+			"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nin\nextensions\n", 0},
 	{"texts in order", "if a LSS B (echo a B) else echo B a\nif B GTR a (echo yes) else echo no", "a B\nyes\n", 0},
 	{"attrib protects", "echo x>C:\\p.txt\nattrib +r C:\\p.txt\ndel C:\\p.txt 2>nul\nif exist C:\\p.txt echo kept\nattrib -r C:\\p.txt\n" +
 		"del C:\\p.txt\nif not exist C:\\p.txt echo gone", "kept\ngone\n", 0},
@@ -134,9 +136,11 @@ var batchScripts = []script{
 		"\nHKEY_CURRENT_USER\\K\n    (Default)    REG_SZ    x\n    D    REG_DWORD    0x7b\n    M    REG_MULTI_SZ    a\\0b\n\n" +
 			"HKEY_CURRENT_USER\\K\\Sub\n", 0},
 	{"sc create without a blank makes nothing",
-		"sc create X binpath=\"c:\\a.exe\" start=auto >nul 2>nul\necho %errorlevel%\nsc create X binpath= c:\\a.exe start= boot >nul 2>nul\n" +
+		"sc create X binpath=\"c:\\a.exe\" start=auto >nul 2>nul\necho %errorlevel%\n" +
+			"sc create X binpath= c:\\a.exe start= boot >nul 2>nul\n" +
 			"echo %errorlevel%\nsc qc X >nul 2>nul\necho %errorlevel%", "1639\n87\n1060\n", 1060},
-	{"find heads its files and finds no empty text", "(echo a& echo b)>C:\\f.txt\nfind \"b\" C:\\f.txt\nfind \"\" C:\\f.txt\nfind /c \"a\" C:\\f.txt",
+	{"find heads its files and finds no empty text",
+		"(echo a& echo b)>C:\\f.txt\nfind \"b\" C:\\f.txt\nfind \"\" C:\\f.txt\nfind /c \"a\" C:\\f.txt",
 		"\n---------- C:\\F.TXT\nb\n\n---------- C:\\F.TXT\n\n---------- C:\\F.TXT: 1\n", 0},
 	{"registry", "reg add HKLM\\SOFTWARE\\T /v A /t REG_DWORD /d 5 /f >nul\n" +
 		"reg query HKLM\\SOFTWARE\\T /v A | findstr REG_\nreg delete HKLM\\SOFTWARE\\T /f >nul\n" +

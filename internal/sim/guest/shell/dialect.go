@@ -69,8 +69,10 @@ type scriptRun struct {
 func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
 	run.errexit = run.errexit || strings.Contains(source, "set -") || strings.Contains(source, "errexit")
 	run.dots = run.dots || strings.Contains(source, "dotglob") || dotPattern.MatchString(source)
-	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file, refused: map[*syntax.Stmt]string{},
-		constants: map[string]bool{}, expressions: map[string]string{}, tails: map[*syntax.Stmt]bool{}, tailLoops: map[syntax.Command]bool{}, checked: map[*syntax.CallExpr]bool{}}
+	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file,
+		refused:   map[*syntax.Stmt]string{},
+		constants: map[string]bool{}, expressions: map[string]string{}, tails: map[*syntax.Stmt]bool{},
+		tailLoops: map[syntax.Command]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.File:
@@ -466,7 +468,8 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 		d.refuse("$BASH_SOURCE of callers")
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
 		d.refuse("$%s", n.Param.Value)
-	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && slices.Contains([]string{"Q", "A", "P", "K", "k", "a"}, n.Exp.Word.Lit()):
+	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil &&
+		slices.Contains([]string{"Q", "A", "P", "K", "k", "a"}, n.Exp.Word.Lit()):
 		d.refuse("${%s@%s}", n.Param.Value, n.Exp.Word.Lit())
 	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"),
 		n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):

@@ -264,7 +264,9 @@ func (r *jqRun) inputs(text string) (list []any, err error) {
 		for l := range strings.Lines(text) {
 			l = strings.TrimSuffix(l, "\n")
 			list = append(list, l)
-			r.texts = append(r.texts, strings.FieldsFunc(l[:min(len(l), maxKey)], func(c rune) bool { return strings.ContainsRune(",;:=| \t\"", c) })...)
+			r.texts = append(r.texts, strings.FieldsFunc(l[:min(len(l), maxKey)], func(c rune) bool {
+				return strings.ContainsRune(",;:=| \t\"", c)
+			})...)
 		}
 		return list, nil
 	}

@@ -326,6 +326,9 @@ func umaskCall(ctx context.Context, args []string) []string {
 	} else {
 		return failing(1, "umask: "+text+": invalid symbolic mode operator")
 	}
+	if mask&0o022 != 0o022 { // files get what the simulator's own mask leaves
+		return []string{own + "refuse", "umask " + text}
+	}
 	return []string{"eval", fmt.Sprintf("export %s=%04o", umaskName, mask)}
 }
 

@@ -111,7 +111,8 @@ func tasklist(_ context.Context, p *Process) int {
 	case head && format == "table":
 		p.Printf("\r\n")
 		table([5]string(names))
-		table([5]string{strings.Repeat("=", 25), strings.Repeat("=", 8), strings.Repeat("=", 16), strings.Repeat("=", 11), strings.Repeat("=", 12)})
+		line := strings.Repeat("=", 25)
+		table([5]string{line, line[:8], line[:16], line[:11], line[:12]})
 	case head && format == "csv":
 		p.Printf("\"%s\"\r\n", strings.Join(names, `","`))
 	}
