@@ -67,4 +67,13 @@ v=1.2-rc+b; echo ${v%%[-+]*} "${v//[-+]/_}"; n=f.txt; echo "${n/%.txt/} ${n/#f/}
 # bash
 env -u HOME bash -c 'echo "${HOME-unset}"'; echo '{"b":1,"a":2}' | jq -c 'to_entries, [.[]], add'
 awk 'BEGIN{n=split("a[b]c",p,/[\[\]]/); print n, p[2]; exit 3} END{print "end"}'; echo $?
-seq 9 | sed -n '4,~4p' | tr '\n' ' '; printf 'a\n' | sed '1i\x\ny' 
+seq 9 | sed -n '4,~4p' | tr '\n' ' '; printf 'a\n' | sed '1i\x\ny'
+%%
+# bash
+date -u -d '2024-02-28 +1 day' +%F; date +%F extra 2>/dev/null; echo $?
+%%
+# bash
+IFS=: read -r u x rest <<< "root:x:0:0::/root:"; echo "$u [$rest]"; IFS=, read -ra p <<< "a,,b,"; echo ${#p[@]}; IFS='= ' read -r k v <<< "key = val ue "; echo "[$k][$v]"
+%%
+# bash
+mkdir -p d/e; touch d/a.txt d/b.sh d/e/c.txt; chmod 755 d/b.sh; find d -path '*/e/*'; find . -perm -u+x -type f; find d -type f -printf '%f %m %P\n' | sort; find d -name '[!a]*.txt'; find d -name '*.txt' -print -quit | wc -l; find d -bogus 2>/dev/null; echo $?; find d -type q 2>/dev/null; echo $?
