@@ -15,7 +15,7 @@ func output(src, text string) (string, int, error) {
 	}
 	given := false
 	var out strings.Builder
-	code, err := p.Run(nil, nil, func() (Input, bool) {
+	code, err := p.Run(nil, nil, nil, func() (Input, bool) {
 		if given {
 			return Input{}, false
 		}

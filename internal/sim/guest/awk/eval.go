@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,7 +28,13 @@ func (r *run) eval(n *node) value {
 	case "field":
 		return r.field(int(r.number(r.eval(n.parts[0]))))
 	case "index":
-		return r.array(n.text)[r.subscript(n.parts)]
+		array, key := r.array(n.text), r.subscript(n.parts)
+		v, some := array[key]
+		if !some { // to name an element makes it
+			v = value{may: true}
+			r.put(array, key, v)
+		}
+		return v
 	case "call":
 		return r.call(n)
 	case "?":
@@ -327,7 +334,7 @@ func (r *run) callOwn(d *definition, args []*node) value {
 		if i >= len(args) {
 			continue
 		}
-		if a := args[i]; a.op == "name" && r.isArray(a.text) {
+		if a := args[i]; a.op == "name" && (r.isArray(a.text) || r.untyped(a.text) && r.takesArray(d, name, 0)) {
 			f.arrays[name], f.passed[name] = r.array(a.text), true
 			continue
 		}
@@ -348,7 +355,7 @@ func (r *run) callOwn(d *definition, args []*node) value {
 		}
 	}
 	if flow == exits {
-		panic(problem{Unsupported("exit in a function")})
+		panic(exited{})
 	}
 	return r.result
 }
@@ -358,6 +365,44 @@ func (r *run) isArray(name string) bool {
 		return f.arrays[name] != nil
 	}
 	return r.arrays[name] != nil
+}
+
+// untyped reports whether a name has been used neither as a variable nor as an array.
+func (r *run) untyped(name string) bool {
+	vars := r.vars
+	if f := r.frameOf(name); f != nil {
+		vars = f.vars
+	}
+	_, some := vars[name]
+	return !some && !r.isArray(name)
+}
+
+// takesArray reports whether a function uses a parameter as an array, or hands it to one that
+// does.
+func (r *run) takesArray(d *definition, name string, depth int) bool {
+	var uses func(n *node) bool
+	uses = func(n *node) bool {
+		if n == nil {
+			return false
+		}
+		switch {
+		case n.op == "index" && n.text == name, n.op == "in" && n.parts[1].text == name:
+			return true
+		case n.op == "forin" && n.parts[0].text == name, n.op == "delete" && n.parts[0].text == name:
+			return true
+		case n.op == "call" && n.text == "split" && len(n.parts) > 1 && n.parts[1].text == name:
+			return true
+		case n.op == "call" && r.functions[n.text] != nil && depth < maxCalls/10:
+			inner := r.functions[n.text]
+			for i, a := range n.parts {
+				if a.op == "name" && a.text == name && i < len(inner.params) && r.takesArray(inner, inner.params[i], depth+1) {
+					return true
+				}
+			}
+		}
+		return slices.ContainsFunc(n.parts, uses)
+	}
+	return uses(d.body)
 }
 
 // format is printf's.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -98,8 +99,9 @@ type run struct {
 // problem ends a run.
 type problem struct{ err error }
 
-// Run runs a program and returns its exit code. vars are set before BEGIN.
-func (p *Program) Run(meter *limit.Meter, vars map[string]string, inputs func() (Input, bool), out io.Writer,
+// Run runs a program and returns its exit code. vars and arrays are set before BEGIN.
+func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string,
+	inputs func() (Input, bool), out io.Writer,
 	write Output) (code int, err error) {
 	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
@@ -116,17 +118,37 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, inputs func() 
 	for k, v := range vars {
 		r.vars[k] = inputOf(v)
 	}
-	for _, b := range p.begin {
-		if r.statement(b) == exits {
-			return r.exit, nil
+	for key, text := range arrays {
+		for item, v := range text {
+			r.put(r.array(key), item, inputOf(v))
 		}
 	}
-	if len(p.rules) > 0 || len(p.end) > 0 {
-		if r.records(inputs) {
-			return r.finish(), nil
-		}
+	ended := r.exits(func() bool {
+		return slices.ContainsFunc(p.begin, func(b *node) bool { return r.statement(b) == exits }) ||
+			(len(p.rules) > 0 || len(p.end) > 0) && r.records(inputs)
+	})
+	if !ended || len(p.end) > 0 {
+		r.exits(func() bool { r.finish(); return true })
 	}
-	return r.finish(), nil
+	return r.exit, nil
+}
+
+// exited is exit in a function, which ends the rule.
+type exited struct{}
+
+// exits runs a part of the program, and reports whether exit ended it.
+func (r *run) exits(part func() bool) (ended bool) {
+	defer func() {
+		e := recover()
+		if _, ok := e.(exited); ok {
+			r.frames, ended = nil, true
+			return
+		}
+		if e != nil {
+			panic(e)
+		}
+	}()
+	return part()
 }
 
 // finish runs END, also after exit.
@@ -145,7 +167,7 @@ func (r *run) compile(p string) *regexp.Regexp {
 	if re, ok := r.patterns[p]; ok {
 		return re
 	}
-	re, err := regex.Compile(awkPattern(p), regex.Options{Extended: true})
+	re, err := regex.Compile(awkPattern(p), regex.Options{Extended: true, Escapes: true})
 	if errors.Is(err, regex.ErrUnsupported) {
 		err = Unsupported(err.Error())
 	}

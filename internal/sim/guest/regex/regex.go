@@ -45,6 +45,8 @@ func Perl(pattern string, o Options) (*regexp.Regexp, error) {
 type Options struct {
 	// Extended is grep -E and sed -E; without it the pattern is basic.
 	Extended bool
+	// Escapes lets a backslash quote in a bracket expression, as in awk.
+	Escapes bool
 	// Fixed is no pattern but a text.
 	Fixed bool
 	// IgnoreCase matches letters in either case.
@@ -59,7 +61,7 @@ type Options struct {
 func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	text := regexp.QuoteMeta(pattern)
 	if !o.Fixed {
-		t := translator{in: pattern, extended: o.Extended}
+		t := translator{in: pattern, extended: o.Extended, escapes: o.Escapes}
 		var err error
 		if text, err = t.translate(); err != nil {
 			return nil, err
@@ -125,6 +127,7 @@ type translator struct {
 	in       string
 	at       int
 	extended bool
+	escapes  bool
 	out      strings.Builder
 	// start is set where an expression begins, at which * is a letter.
 	start bool
@@ -283,6 +286,9 @@ func (t *translator) bracket() error {
 			}
 			i += end + 3
 		}
+		if t.escapes && rest[i] == '\\' && i+1 < len(rest) {
+			i++
+		}
 		i++
 	}
 	if i >= len(rest) {
@@ -307,6 +313,12 @@ func (t *translator) bracket() error {
 			if len(body) > 1 && (body[1] == 'n' || body[1] == 't') { // GNU sed's
 				t.out.WriteString(body[:2])
 				body = body[1:]
+			} else if t.escapes && len(body) > 1 {
+				body = body[1:]
+				if strings.IndexByte(`\\]^-[&~`, body[0]) >= 0 {
+					t.out.WriteByte('\\')
+				}
+				t.out.WriteByte(body[0])
 			} else {
 				t.out.WriteString(`\\`)
 			}

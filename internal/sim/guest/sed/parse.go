@@ -36,7 +36,7 @@ type command struct {
 }
 
 type address struct {
-	line, step int // N, or first~step; step is -1 for +N
+	line, step int // N, or first~step; step is -1 for +N, -2 for ~N
 	last       bool
 	re         *regexp.Regexp
 	empty      bool // the pattern that matched last
@@ -233,6 +233,9 @@ func (p *parser) address() (*address, error) {
 	case c == '+':
 		p.at++
 		return &address{line: p.number(), step: -1}, nil
+	case c == '~':
+		p.at++
+		return &address{line: max(p.number(), 1), step: -2}, nil
 	case c == '$':
 		p.at++
 		return &address{last: true}, nil
@@ -478,7 +481,10 @@ func (p *parser) addedText(c *command) error {
 		if ch == '\\' && p.at < len(p.text) {
 			ch = p.text[p.at]
 			p.at++
-			if ch == 't' {
+			switch ch {
+			case 'n':
+				ch = '\n'
+			case 't':
 				ch = '\t'
 			}
 		}

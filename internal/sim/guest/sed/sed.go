@@ -246,6 +246,9 @@ func (r *run) inRange(c *command) (bool, error) {
 	case c.to.step == -1:
 		c.until = r.at + c.to.line
 		c.active = c.until > r.at
+	case c.to.step == -2:
+		c.until = (r.at/c.to.line + 1) * c.to.line
+		c.active = c.until > r.at
 	case c.to.last:
 		c.active = r.more()
 	case c.to.re == nil && !c.to.empty:

@@ -47,7 +47,10 @@ type cmdProcess struct {
 	echo   bool
 	steps  int
 	exited bool
-	stack  []string
+	// missing is set by a program that was not found: its code is 1 on its own line, and 9009
+	// for the next.
+	missing bool
+	stack   []string
 }
 
 // cmdState is the state that setlocal saves and endlocal restores.
@@ -69,7 +72,6 @@ func (s *Shell) Cmd(ctx context.Context, line string, o Session) int {
 }
 
 func (s *Shell) cmd(ctx context.Context, line string, o Session, delayed bool) int {
-	o.EchoOff = true
 	if inner, ok := unquoted(line); ok {
 		line = inner
 	}
@@ -140,11 +142,15 @@ func (b *batch) runLines(ctx context.Context) {
 			b.errorf("The input line is too long.")
 			b.cmd.level = 1
 		case node != nil:
-			if b.cmd.echo && !quietLine(text) {
+			if b.cmd.echo && !b.typed && !quietLine(text) {
 				fmt.Fprintf(b.o.Stdout, "\r\n%s>%s \r\n", b.cmd.dir, strings.TrimSpace(text))
 			}
 			b.watch.begin(first, text)
 			b.watch.end(b.exec(ctx, node))
+			if b.cmd.missing && b.cmd.level == 1 {
+				b.cmd.level = notRecognized
+			}
+			b.cmd.missing = false
 		}
 	}
 	for len(b.saved) > depth {

@@ -30,7 +30,9 @@ func (b *batch) call(ctx context.Context, rest string) int {
 	if code, ok := b.internal(ctx, name, tail, again); ok {
 		return code
 	}
-	return b.external(ctx, again)
+	code := b.external(ctx, again)
+	b.cmd.missing = false // call makes 1 of it
+	return code
 }
 
 func (b *batch) subroutine(ctx context.Context, label string, args []string) int {
@@ -101,8 +103,8 @@ func (b *batch) batchFile(word string) string {
 
 func (b *batch) unknown(name string) int {
 	b.errorf("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.", strings.Trim(name, `"`))
-	b.cmd.level = notRecognized
-	return notRecognized
+	b.cmd.level, b.cmd.missing = 1, true
+	return 1
 }
 
 // external runs a program or a batch file.

@@ -22,8 +22,17 @@ func firstWord(line string) string {
 	return line
 }
 
-// simple runs one command without operators and redirections. Internal commands that
-// succeed do not change the errorlevel, as in a .bat file.
+// succeeds are the commands of cmd.exe whose success sets the errorlevel to 0; in a .cmd file
+// those of inCmdFile do so as well (Windows Commands reference, "batch files": .bat and .cmd).
+var (
+	succeeds = strings.Fields("cd chdir md mkdir copy move ren rename del erase pushd setlocal endlocal ver date time dir type vol " +
+		"label mklink call chcp verify break title color")
+	inCmdFile = strings.Fields("set path prompt assoc ftype dpath append")
+	// keeps are the commands whose failure leaves the errorlevel alone.
+	keeps = strings.Fields("popd rmdir rd")
+)
+
+// simple runs one command without operators and redirections.
 func (b *batch) simple(ctx context.Context, text string) int {
 	text, err := b.late(text)
 	if err != nil {
@@ -34,11 +43,24 @@ func (b *batch) simple(ctx context.Context, text string) int {
 		return 0
 	}
 	name, rest := commandName(text)
+	before, missing := b.cmd.level, b.cmd.missing
+	b.cmd.missing = false
 	if code, ok := b.internal(ctx, name, rest, text); ok {
+		switch {
+		case name == "echo" || name == "goto" || name == "exit" || name == "shift" || name == "endlocal" && code == 0:
+			b.cmd.missing = missing
+		case code == 0 && (slices.Contains(succeeds, name) && name != "call" || b.inCmd() && slices.Contains(inCmdFile, name)):
+			b.cmd.level = 0
+		case code != 0 && slices.Contains(keeps, name) && !b.cmd.exited:
+			b.cmd.level = before
+		}
 		return code
 	}
 	return b.external(ctx, text)
 }
+
+// inCmd reports whether the script is a .cmd file.
+func (b *batch) inCmd() bool { return strings.HasSuffix(strings.ToLower(b.o.Name), ".cmd") }
 
 // commandName cuts the name of an internal command off: echo. and cd.. and dir/b have no
 // blank behind it.

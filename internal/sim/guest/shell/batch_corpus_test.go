@@ -86,7 +86,7 @@ var batchScripts = []script{
 		"findstr /v /i one C:\\k\\f.txt\nfindstr /n /r \"^t\" C:\\k\\f.txt\n" +
 		"findstr three C:\\k\\f.txt", "One\ntwo\n2:two\n", 1},
 	{"findstr of alternatives", "echo a b | findstr \"x b\"\necho none | findstr \"x y\" >nul || echo no", "a b \nno\n", 1},
-	{"findstr refuses", "echo a | findstr /off a", "FINDSTR: casement does not simulate /o\n", 2},
+	{"findstr refuses", "echo a | findstr /off a", "casement does not simulate findstr /o\n", 2},
 	{"find", "(echo a& echo b& echo a)>C:\\k\\f.txt\ntype C:\\k\\f.txt | find /c \"a\"\n" +
 		"find /i \"A\" C:\\k\\f.txt >nul && echo found", "2\nfound\n", 0},
 	{"where", "where cmd\nwhere kubelet\nwhere nope 2>nul || echo none", "C:\\Windows\\System32\\cmd.exe\nC:\\k\\kubelet.exe\nnone\n", 1},
@@ -97,20 +97,51 @@ var batchScripts = []script{
 	{"move and ren", "echo x>C:\\k\\1.txt\nmove /y C:\\k\\1.txt C:\\k\\2.txt >nul\nren C:\\k\\2.txt 3.txt\ntype C:\\k\\3.txt", "x\n", 0},
 	{"del keeps folders", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndel /q C:\\d\nif exist C:\\d echo there\n" +
 		"if not exist C:\\d\\a.txt echo gone", "there\ngone\n", 0},
-	{"rd", "mkdir C:\\d\\e\nrd C:\\d\nrd /s /q C:\\d\nif not exist C:\\d echo gone", "The directory is not empty.\ngone\n", 145},
+	{"rd", "mkdir C:\\d\\e\nrd C:\\d\nrd /s /q C:\\d\nif not exist C:\\d echo gone", "The directory is not empty.\ngone\n", 0},
 	{"dir bare", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndir /b C:\\d", "a.txt\n", 0},
 	{"xcopy", "mkdir C:\\s\\t\necho x>C:\\s\\t\\f.txt\nxcopy /e /i /y C:\\s C:\\u >nul\ntype C:\\u\\t\\f.txt", "x\n", 0},
-	{"an unknown switch", "del /z C:\\k", "del: casement does not simulate /z\n", 1},
+	{"an unknown switch", "del /z C:\\k", "casement does not simulate del /z\n", 1},
 	{"what cmd.exe has and casement has not", "echo a\nassoc .txt\necho b",
 		"a\ncasement does not simulate assoc of cmd.exe; the script ends here\n", 255},
 	{"start is not simulated", "start /b notepad\necho never", "casement does not simulate start of cmd.exe; the script ends here\n", 255},
 	{"services", "net stop kubelet >nul\nsc query kubelet | findstr STATE\nnet start kubelet >nul\n" +
 		"sc query kubelet | findstr RUNNING >nul && echo up", "        STATE              : STOPPED\nup\n", 0},
 	{"no such service", "sc query nope >nul\necho %errorlevel%",
-		"[SC] OpenService FAILED 1060:\n\nThe specified service does not exist as an installed service.\n\n1060\n",
+		"[SC] EnumQueryServicesStatus:OpenService FAILED 1060:\n\nThe specified service does not exist as an installed service.\n\n1060\n",
 		1060},
 	{"nssm", "nssm set kubelet start SERVICE_AUTO_START\nnssm get kubelet start",
 		"Set parameter \"start\" for service \"kubelet\".\nSERVICE_AUTO_START\n", 0},
+	{"success sets the errorlevel",
+		"cmd /c exit 5\nmd C:\\q\necho %errorlevel%\ncmd /c exit 5\ncd C:\\q\necho %errorlevel%\ncmd /c exit 5\npopd\necho %errorlevel%\n" +
+			"cmd /c exit 5\nrd C:\\none 2>nul\necho %errorlevel%\nver >nul", "0\n0\n5\n5\n", 0},
+	{"a program that is missing",
+		"nosuch 2>nul || echo failed\necho %errorlevel%\ncall nosuch 2>nul\necho %errorlevel%", "failed\n9009\n1\n", 1},
+	{"else of an inner if",
+		"if a==a if b==c (echo x) else (echo y) else echo z\nif a==a echo q|(more 2>nul) else echo r\n>C:\\b.txt (echo in)\n" +
+			"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nin\nextensions\n", 0},
+	{"texts in order", "if a LSS B (echo a B) else echo B a\nif B GTR a (echo yes) else echo no", "a B\nyes\n", 0},
+	{"attrib protects", "echo x>C:\\p.txt\nattrib +r C:\\p.txt\ndel C:\\p.txt 2>nul\nif exist C:\\p.txt echo kept\nattrib -r C:\\p.txt\n" +
+		"del C:\\p.txt\nif not exist C:\\p.txt echo gone", "kept\ngone\n", 0},
+	{"reg delete keeps the key of the values that it deletes",
+		"(reg add HKCU\\K /v A /d x /f& reg add HKCU\\K /d text /f& reg delete HKCU\\K /ve /f& reg delete HKCU\\K /va /f) >nul\n" +
+			"reg query HKCU\\K /v A 2>nul || echo no value\nreg query HKCU\\K >nul && echo key", "no value\nkey\n", 0},
+	{"reg refuses before it changes",
+		"for %%k in (https://x \\HKCU\\K HKCU\\K\\x\\\\) do reg add %%k /f 2>nul || echo %%k\n" +
+			"reg add HKCU\\K /v A /v B /f 2>nul || echo doubled\nreg add HKCU\\K /v D /t REG_DWORD /d 4294967296 /f 2>nul || echo large\n" +
+			"reg query HKCU\\K >nul 2>nul || echo none",
+		"https://x\n\\HKCU\\K\nHKCU\\K\\x\\\\\ndoubled\nlarge\nnone\n", 1},
+	{"reg shows types, the default value and keys below",
+		"(reg add HKCU\\K /v D /t REG_DWORD /d 0123 /f& reg add HKCU\\K /v M /t REG_MULTI_SZ /s , /d a,b /f& " +
+			"reg add HKCU\\K /ve /d x /f& reg add HKCU\\K\\Sub /f) >nul\nreg query HKCU\\K",
+		"\nHKEY_CURRENT_USER\\K\n    (Default)    REG_SZ    x\n    D    REG_DWORD    0x7b\n    M    REG_MULTI_SZ    a\\0b\n\n" +
+			"HKEY_CURRENT_USER\\K\\Sub\n", 0},
+	{"sc create without a blank makes nothing",
+		"sc create X binpath=\"c:\\a.exe\" start=auto >nul 2>nul\necho %errorlevel%\n" +
+			"sc create X binpath= c:\\a.exe start= boot >nul 2>nul\n" +
+			"echo %errorlevel%\nsc qc X >nul 2>nul\necho %errorlevel%", "1639\n87\n1060\n", 1060},
+	{"find heads its files and finds no empty text",
+		"(echo a& echo b)>C:\\f.txt\nfind \"b\" C:\\f.txt\nfind \"\" C:\\f.txt\nfind /c \"a\" C:\\f.txt",
+		"\n---------- C:\\F.TXT\nb\n\n---------- C:\\F.TXT\n\n---------- C:\\F.TXT: 1\n", 0},
 	{"registry", "reg add HKLM\\SOFTWARE\\T /v A /t REG_DWORD /d 5 /f >nul\n" +
 		"reg query HKLM\\SOFTWARE\\T /v A | findstr REG_\nreg delete HKLM\\SOFTWARE\\T /f >nul\n" +
 		"reg query HKLM\\SOFTWARE\\T >nul 2>nul || echo gone", "    A    REG_DWORD    0x5\ngone\n", 1},

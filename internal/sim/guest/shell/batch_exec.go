@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -164,7 +165,8 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 	case "defined":
 		_, truth = b.variable(strings.Trim(left, `"`))
 	case "cmdextversion":
-		return b.lacks("if cmdextversion")
+		version, err := strconv.Atoi(left)
+		truth = err == nil && version <= cmdExtensions
 	case "==":
 		truth = left == right || n.fold && strings.EqualFold(left, right)
 	default:
@@ -178,6 +180,9 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 	}
 	return b.exec(ctx, n.otherwise)
 }
+
+// cmdExtensions is the version of cmd.exe's extensions since Windows 2000.
+const cmdExtensions = 2
 
 // exists knows folders by a backslash at the end, nul within them, and patterns.
 func (b *batch) exists(name string) bool {
@@ -211,8 +216,8 @@ func compareWords(operator, left, right string, fold bool) bool {
 		}
 	case fold:
 		order = strings.Compare(strings.ToLower(left), strings.ToLower(right))
-	default:
-		order = strings.Compare(left, right)
+	default: // by the letters, and lower case comes first
+		order = cmp.Or(strings.Compare(strings.ToLower(left), strings.ToLower(right)), -strings.Compare(left, right))
 	}
 	switch operator {
 	case "equ":

@@ -26,6 +26,7 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 	code := 0
 	each := func(v string) bool {
 		b.loops[n.variable] = v
+		b.echoBody(n.body)
 		code = b.exec(ctx, n.body)
 		return !b.leaving()
 	}
@@ -275,6 +276,7 @@ func (b *batch) forLines(ctx context.Context, n forCommand, o fileOptions, conte
 		for i, v := range values {
 			b.loops[n.variable+byte(i)] = v
 		}
+		b.echoBody(n.body)
 		code = b.exec(ctx, n.body)
 		if b.leaving() {
 			return code
@@ -342,4 +344,16 @@ func maskMatch(mask, name string) bool {
 		}
 	}
 	return strings.Trim(mask[i:], "*") == ""
+}
+
+// echoBody shows the command of a loop as cmd.exe does each time around, while echo is on.
+func (b *batch) echoBody(body cmdNode) {
+	c, simple := body.(simpleCommand)
+	if !b.cmd.echo || b.typed || !simple || quietLine(c.text) {
+		return
+	}
+	text, err := b.late(c.text)
+	if err == nil {
+		b.print("\r\n" + b.cmd.dir + ">" + strings.TrimSpace(text) + " \r\n")
+	}
 }

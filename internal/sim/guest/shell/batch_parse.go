@@ -319,6 +319,13 @@ func (p *cmdParser) simple() (cmdNode, error) {
 		case c == '\n', !quoted && (c == '&' || c == '|'), !quoted && c == ')' && p.depth > 0:
 			s.text = b.String()
 			return s, nil
+		case c == '(' && len(s.redirects) > 0 && strings.TrimSpace(b.String()) == "":
+			n, err := p.block()
+			if block, ok := n.(blockCommand); ok {
+				block.redirects = append(s.redirects, block.redirects...)
+				return block, err
+			}
+			return n, err
 		case c == '"':
 			quoted = !quoted
 		case c == '^' && !quoted:

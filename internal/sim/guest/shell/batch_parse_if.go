@@ -68,20 +68,31 @@ func (p *cmdParser) ifCommand() (cmdNode, error) {
 	}
 	var err error
 	if p.peek() != '(' {
-		n.then, err = p.sequence()
-		return n, err
+		if n.then, err = p.sequence(); err != nil {
+			return n, err
+		}
+		return p.otherwise(n)
 	}
 	if n.then, err = p.block(); err != nil {
 		return nil, err
 	}
-	p.blanks(false)
-	if strings.EqualFold(p.word(), "else") {
-		p.pos += len("else")
-		p.blanks(false)
-		n.otherwise, err = p.sequence()
+	if n, err := p.otherwise(n); err != nil || n.otherwise != nil {
 		return n, err
 	}
 	n.then, err = p.rest(n.then)
+	return n, err
+}
+
+// otherwise reads else, which belongs to the innermost if that has none.
+func (p *cmdParser) otherwise(n ifCommand) (ifCommand, error) {
+	p.blanks(false)
+	if !strings.EqualFold(p.word(), "else") {
+		return n, nil
+	}
+	p.pos += len("else")
+	p.blanks(false)
+	var err error
+	n.otherwise, err = p.sequence()
 	return n, err
 }
 

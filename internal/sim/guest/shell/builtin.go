@@ -23,6 +23,8 @@ func builtinCommands() Table {
 			n, _ := strconv.Atoi(p.Arg(1))
 			return p.Fail(n, "%s", p.Arg(2))
 		},
+		own + "status": func(_ context.Context, p *Process) int { n, _ := strconv.Atoi(p.Arg(1)); return n },
+		own + "count":  func(_ context.Context, p *Process) int { p.Printf("%d", len(p.Args)-1); return 0 },
 		own + "print": func(_ context.Context, p *Process) int {
 			p.Printf("%s", p.Arg(1))
 			n, _ := strconv.Atoi(p.Arg(2))

@@ -3,7 +3,9 @@ package shell
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,12 +26,22 @@ type dialect struct {
 	run   *scriptRun
 	// source is the text of the tree.
 	source string
-	stack  []syntax.Node
+	// file is the variable with the name of the file that is sourced, or "".
+	file  string
+	stack []syntax.Node
 	// refused are statements and why they are.
 	refused map[*syntax.Stmt]string
 	// constants are the variables that the script makes read-only.
 	constants map[string]bool
 	checked   map[*syntax.CallExpr]bool
+	// loops counts the loops that get their status.
+	loops int
+	// tails are the statements whose status is that of the script or of a function, and
+	// tailLoops the loops among them.
+	tails     map[*syntax.Stmt]bool
+	tailLoops map[syntax.Command]bool
+	// expressions are the variables that get a text which is no plain number in arithmetic.
+	expressions map[string]string
 }
 
 // scriptRun is the state of one run of a script that the interpreter does not keep.
@@ -38,6 +50,11 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
+	// errexit is set once a text may turn set -e on.
+	errexit bool
+	// dots is set once a text has a pattern that may match names that begin with a dot: the
+	// interpreter's [!a] does so, which no shell's does.
+	dots bool
 	// maps are the associative arrays that the script has declared so far, by name.
 	maps map[string]bool
 	// watch gets which commands fail; nil watches nothing.
@@ -49,12 +66,28 @@ type scriptRun struct {
 }
 
 // adapt edits the tree of a text in place.
-func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
-	d := &dialect{shell: s, posix: run.posix, run: run, source: source, refused: map[*syntax.Stmt]string{},
-		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
+func (s *Shell) adapt(n syntax.Node, source, file string, run *scriptRun) {
+	run.errexit = run.errexit || strings.Contains(source, "set -") || strings.Contains(source, "errexit")
+	run.dots = run.dots || strings.Contains(source, "dotglob") || dotPattern.MatchString(source)
+	d := &dialect{shell: s, posix: run.posix, run: run, source: source, file: file,
+		refused:   map[*syntax.Stmt]string{},
+		constants: map[string]bool{}, expressions: map[string]string{}, tails: map[*syntax.Stmt]bool{},
+		tailLoops: map[syntax.Command]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.DeclClause); ok {
-			d.declareMaps(c)
+		switch n := n.(type) {
+		case *syntax.File:
+			d.tail(n.Stmts)
+		case *syntax.FuncDecl:
+			d.tail([]*syntax.Stmt{n.Body})
+		case *syntax.DeclClause:
+			d.declareMaps(n)
+		case *syntax.Assign:
+			if n.Name == nil || n.Value == nil || d.posix {
+				break
+			}
+			if text := literalText(n.Value); expressionText.MatchString(text) {
+				d.expressions[n.Name.Value] = text
+			}
 		}
 		return true
 	})
@@ -79,6 +112,22 @@ func (s *Shell) adapt(n syntax.Node, source string, run *scriptRun) {
 		}
 		stmt.Cmd = callOf(own+"refuse", what)
 	}
+}
+
+// dotPattern finds a pattern for names that begin with a dot.
+var dotPattern = regexp.MustCompile(`(^|[\s/"'}=(;])\.[^\s/;|&)]*[*?\[]`)
+
+// literalText returns a word that is a text, quoted or not, or "".
+func literalText(w *syntax.Word) string {
+	if len(w.Parts) == 1 {
+		switch part := w.Parts[0].(type) {
+		case *syntax.SglQuoted:
+			return part.Value
+		case *syntax.DblQuoted:
+			return (&syntax.Word{Parts: part.Parts}).Lit()
+		}
+	}
+	return w.Lit()
 }
 
 // fatally starts what dash does not know and ends by.
@@ -128,11 +177,46 @@ func (d *dialect) check(n syntax.Node) {
 		}
 	case *syntax.CoprocClause:
 		d.refuse("coproc")
+	case *syntax.Stmt:
+		if d.run.errexit && !d.tails[n] && !n.Negated && !d.tolerant() {
+			for _, last := range lasts(n.Cmd) {
+				forgiven(last)
+			}
+		}
+	case *syntax.Subshell:
+		if d.run.errexit && d.tolerant() {
+			n.Stmts = tolerated(n.Stmts)
+		}
+	case *syntax.BinaryCmd:
+		if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && d.run.errexit && d.tolerant() {
+			n.X = &syntax.Stmt{Position: n.X.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{n.X}}}
+			n.Y = &syntax.Stmt{Position: n.Y.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{n.Y}}}
+		}
+	case *syntax.Word:
+		d.known(n.Parts)
+	case *syntax.DblQuoted:
+		d.known(n.Parts)
 	case *syntax.ParamExp:
 		d.lookAtExpansion(n)
 	case *syntax.UnaryArithm:
 		if d.posix && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
 			d.refuse("%sarithmetic expression: expecting primary", fatally)
+		}
+	case *syntax.ArithmExp:
+		d.arithmetic(n.X)
+	case *syntax.ArithmCmd:
+		d.arithmetic(n.X)
+	case *syntax.BinaryTest:
+		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+			for _, x := range []syntax.TestExpr{n.X, n.Y} {
+				if w, ok := x.(*syntax.Word); ok && expressionText.MatchString(w.Lit()) {
+					d.refuse("the expression %s in [[ ]]", w.Lit())
+				}
+			}
+		}
+	case *syntax.UnaryTest:
+		if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.TsVarSet && strings.Contains(literalStart(w), "[") {
+			d.refuse("[[ -v ]] of an item of an array")
 		}
 	case *syntax.LetClause:
 		for i, x := range n.Exprs {
@@ -142,7 +226,14 @@ func (d *dialect) check(n syntax.Node) {
 			}
 		}
 	case *syntax.CallExpr:
+		for _, w := range n.Args {
+			d.negatedGlob(w)
+		}
 		d.lookAtCall(n)
+	case *syntax.WordIter:
+		for _, w := range n.Items {
+			d.negatedGlob(w)
+		}
 	case *syntax.Assign:
 		if n.Name != nil && d.run.isMap(n.Name.Value) {
 			n.Index = d.key(n.Index)
@@ -172,19 +263,218 @@ func (d *dialect) check(n syntax.Node) {
 	}
 }
 
+// negatedGlob refuses [!a] at the start of a name where names with dots are seen as well.
+func (d *dialect) negatedGlob(w *syntax.Word) {
+	for i, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if ok && d.run.dots && (i == 0 && strings.HasPrefix(lit.Value, "[!") || strings.Contains(lit.Value, "/[!")) {
+			d.refuse("the pattern [!...] beside patterns for names with a dot")
+		}
+	}
+}
+
+// expressionText is a value that the interpreter takes for another number than bash does: a sum,
+// or one that is no octal number.
+var expressionText = regexp.MustCompile(`^\s*([-+(]*\w+\)*\s*([-+*/%<>=&|^?:]+)\s*[-+(]*\w+.*|0\d*[89]\d*)$`)
+
+// arithmetic refuses expressions with variables that the script gives such values.
+func (d *dialect) arithmetic(x syntax.ArithmExpr) {
+	known := x
+	if _, whole := d.stack[len(d.stack)-1].(*syntax.ArithmCmd); !whole || !countable(x) {
+		known = nil
+	}
+	syntax.Walk(x, func(n syntax.Node) bool {
+		if n != nil && n != syntax.Node(known) && changesItem(n) {
+			d.refuse("an item of an array that $(( )) changes")
+		}
+		return true
+	})
+	syntax.Walk(x, func(n syntax.Node) bool {
+		w, ok := n.(*syntax.Word)
+		if !ok {
+			return true
+		}
+		name := w.Lit()
+		if len(w.Parts) == 1 {
+			if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Param != nil && p.Exp == nil && p.Slice == nil && p.Repl == nil && !p.Length {
+				name = p.Param.Value
+			}
+		}
+		if value, some := d.expressions[name]; some {
+			d.refuse("the value %s in $(( ))", value)
+		}
+		if octal := expressionText.MatchString(name) && !syntax.ValidName(name); octal && !d.posix {
+			d.refuse("the number %s in $(( ))", name)
+		}
+		return true
+	})
+}
+
+// lasts returns the statements by which a compound command may end.
+func lasts(c syntax.Command) (all []*syntax.Stmt) {
+	last := func(stmts []*syntax.Stmt) {
+		if len(stmts) > 0 {
+			all = append(all, stmts[len(stmts)-1])
+		}
+	}
+	switch c := c.(type) {
+	case *syntax.Block:
+		last(c.Stmts)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			last(c.Then)
+		}
+	case *syntax.ForClause:
+		last(c.Do)
+	case *syntax.WhileClause:
+		last(c.Do)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			last(item.Stmts)
+		}
+	}
+	return all
+}
+
+// tail notes the last of statements, and what it may end by.
+func (d *dialect) tail(stmts []*syntax.Stmt) {
+	if len(stmts) == 0 {
+		return
+	}
+	last := stmts[len(stmts)-1]
+	d.tails[last] = true
+	switch last.Cmd.(type) {
+	case *syntax.ForClause, *syntax.WhileClause:
+		d.tailLoops[last.Cmd] = true
+	}
+	for _, inner := range lasts(last.Cmd) {
+		d.tail([]*syntax.Stmt{inner})
+	}
+}
+
+// forgiven writes a && b as if a; then b; fi at the end of a compound command: bash does not
+// end a script by -e where a fails, and the interpreter does so at the compound.
+func forgiven(s *syntax.Stmt) {
+	b, ok := s.Cmd.(*syntax.BinaryCmd)
+	if !ok || b.Op != syntax.AndStmt || s.Negated || s.Background {
+		return
+	}
+	s.Cmd = &syntax.IfClause{Position: b.Pos(), Cond: []*syntax.Stmt{b.X}, Then: []*syntax.Stmt{b.Y}}
+}
+
+// tolerant reports whether set -e has no effect on the node, because what it is in is tested:
+// the interpreter forgets that in a subshell.
+func (d *dialect) tolerant() bool {
+	for i := len(d.stack) - 2; i >= 0; i-- {
+		child, _ := d.stack[i+1].(*syntax.Stmt)
+		switch n := d.stack[i].(type) {
+		case *syntax.FuncDecl, *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.Stmt:
+			if n.Negated {
+				return true
+			}
+		case *syntax.BinaryCmd:
+			if (n.Op == syntax.AndStmt || n.Op == syntax.OrStmt) && n.X == child {
+				return true
+			}
+		case *syntax.IfClause:
+			if slices.Contains(n.Cond, child) {
+				return true
+			}
+		case *syntax.WhileClause:
+			if slices.Contains(n.Cond, child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tolerated returns the statements of a subshell so that set -e has no effect on them.
+func tolerated(stmts []*syntax.Stmt) []*syntax.Stmt {
+	exit := callOf("exit")
+	exit.Args = append(exit.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}}}})
+	return []*syntax.Stmt{{Cmd: &syntax.BinaryCmd{Op: syntax.OrStmt,
+		X: &syntax.Stmt{Cmd: &syntax.Block{Stmts: stmts}}, Y: &syntax.Stmt{Cmd: exit}}}}
+}
+
+// known replaces variables that the interpreter lacks by what they are at that place: the
+// line, and the function.
+func (d *dialect) known(parts []syntax.WordPart) {
+	if d.posix {
+		return
+	}
+	for i, part := range parts {
+		p, ok := part.(*syntax.ParamExp)
+		if ok && p.Length && p.Param != nil && wholeIndex(p.Index) && d.run.isMap(p.Param.Value) { // the interpreter says 1
+			count := callOf(own + "count")
+			count.Args = append(count.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{
+				Parts: []syntax.WordPart{&syntax.ParamExp{Excl: true, Param: p.Param, Index: p.Index}}}}})
+			parts[i] = &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: count}}}
+			continue
+		}
+		if !ok || p.Param == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Length || p.Excl {
+			continue
+		}
+		switch first := p.Index == nil || zeroIndex(p.Index); p.Param.Value {
+		case "LINENO":
+			if d.run.main || d.file != "" {
+				parts[i] = &syntax.Lit{Value: strconv.Itoa(int(p.Pos().Line()))}
+			}
+		case "FUNCNAME":
+			for _, outer := range slices.Backward(d.stack) {
+				if f, ok := outer.(*syntax.FuncDecl); ok && f.Name != nil && first {
+					parts[i] = &syntax.Lit{Value: f.Name.Value}
+					break
+				}
+			}
+		}
+	}
+}
+
+// wholeIndex reports whether an index means all items of an array.
+func wholeIndex(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && (w.Lit() == "@" || w.Lit() == "*")
+}
+
+func zeroIndex(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && w.Lit() == "0"
+}
+
 // lookAtExpansion refuses what the interpreter expands otherwise.
 func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 	if n.Param != nil && d.run.isMap(n.Param.Value) {
 		n.Index = d.key(n.Index)
 	}
+	if n.Param != nil && n.Param.Value == "BASH_SOURCE" && d.file != "" && (n.Index == nil || zeroIndex(n.Index)) {
+		n.Param.Value, n.Index = d.file, nil
+	}
+	if r := n.Repl; r != nil && !r.All && r.With == nil && r.Orig != nil && len(r.Orig.Parts) > 0 {
+		if lit, ok := r.Orig.Parts[0].(*syntax.Lit); ok && len(lit.Value) > 0 && (lit.Value[0] == '%' || lit.Value[0] == '#') {
+			op := map[byte]syntax.ParExpOperator{'%': syntax.RemLargeSuffix, '#': syntax.RemLargePrefix}[lit.Value[0]]
+			lit.Value = lit.Value[1:]
+			n.Exp, n.Repl = &syntax.Expansion{Op: op, Word: r.Orig}, nil // what is found at an end is removed
+		}
+	}
+	if n.Repl != nil && n.Repl.With != nil && !d.posix {
+		d.replacement(n.Repl)
+	}
 	switch {
 	case n.Param == nil:
+	case n.Param.Value == "BASH_SOURCE" && n.Index != nil && !zeroIndex(n.Index) && !d.posix:
+		d.refuse("$BASH_SOURCE of callers")
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
 		d.refuse("$%s", n.Param.Value)
+	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil &&
+		slices.Contains([]string{"Q", "A", "P", "K", "k", "a"}, n.Exp.Word.Lit()):
+		d.refuse("${%s@%s}", n.Param.Value, n.Exp.Word.Lit())
 	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"),
 		n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):
 		d.refuse("${%s/%s/}", n.Param.Value, n.Repl.Orig.Lit())
-	case n.Index != nil && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
+	case wholeIndex(n.Index) && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
 		d.refuse("a default for all items of %s", n.Param.Value)
 	case n.Exp != nil && n.Exp.Word != nil && !d.quoted() && slices.Contains([]syntax.ParExpOperator{
 		syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull,
@@ -425,9 +715,22 @@ func (d *dialect) edit(n syntax.Node) {
 	case *syntax.CmdSubst:
 		if len(n.Stmts) == 1 && n.Stmts[0].Cmd == nil && len(n.Stmts[0].Redirs) == 1 && n.Stmts[0].Redirs[0].Op == syntax.RdrIn {
 			n.Stmts[0].Cmd = callOf(own + "cat") // whose output is bounded
+		} else if d.run.errexit && !d.posix { // bash does not inherit -e
+			n.Stmts = append([]*syntax.Stmt{{Cmd: callOf(own + "tolerate")}}, n.Stmts...)
 		}
 	case *syntax.ParamExp:
 		editExpansion(n)
+		if n.Repl != nil {
+			dashLast(n.Repl.Orig)
+		}
+	case *syntax.CaseItem:
+		for _, w := range n.Patterns {
+			dashLast(w)
+		}
+	case *syntax.BinaryTest:
+		if w, ok := n.Y.(*syntax.Word); ok && (n.Op == syntax.TsMatch || n.Op == syntax.TsMatchShort || n.Op == syntax.TsNoMatch) {
+			dashLast(w)
+		}
 	case *syntax.BinaryArithm:
 		if n.Op == syntax.Quo || n.Op == syntax.Rem {
 			n.Y = notZero(n.Y)
@@ -465,12 +768,66 @@ func editExpansion(n *syntax.ParamExp) {
 	if n.Exp == nil || n.Exp.Word == nil || n.Exp.Op < syntax.RemSmallSuffix || n.Exp.Op > syntax.RemLargePrefix {
 		return
 	}
+	dashLast(n.Exp.Word)
 	for i, part := range n.Exp.Word.Parts {
 		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
 			if lit, ok := q.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\'") {
 				n.Exp.Word.Parts[i] = &syntax.Lit{Value: escapePattern(lit.Value)}
 			}
 		}
+	}
+}
+
+// dashLast moves a - that a bracket expression begins with to its end, where the interpreter
+// takes it for the letter that it is.
+func dashLast(w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && strings.Contains(lit.Value, "-") {
+			lit.Value = leadingDash.ReplaceAllString(lit.Value, "[$1$2-]")
+		}
+	}
+}
+
+var leadingDash = regexp.MustCompile(`\[([!^]?)-([^\]\[\\]+)\]`)
+
+// replacement writes what ${x/a/b} puts in so that the interpreter, which takes it as it is
+// written, puts in what bash does: a backslash quotes, and & is what was found (bash(1),
+// patsub_replacement).
+func (d *dialect) replacement(r *syntax.Replace) {
+	for i, part := range r.With.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || !strings.ContainsAny(lit.Value, "\\&") {
+			continue
+		}
+		found := ""
+		if r.Orig != nil {
+			found = r.Orig.Lit()
+		}
+		var b strings.Builder
+		for j := 0; j < len(lit.Value); j++ {
+			switch c := lit.Value[j]; {
+			case c == '\\' && j+1 < len(lit.Value):
+				j++
+				b.WriteByte(lit.Value[j])
+			case c == '&' && (found == "" || strings.ContainsAny(found, "*?[\\#%")):
+				d.refuse("& for what a pattern found, in ${x/%s/%s}", found, lit.Value)
+				return
+			case c == '&':
+				b.WriteString(found)
+			default:
+				b.WriteByte(c)
+			}
+		}
+		text := b.String()
+		if !strings.ContainsAny(text, "\\\"'$`}") {
+			lit.Value = text
+			continue
+		}
+		text = strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "$", "\\$", "`", "\\`").Replace(text)
+		r.With.Parts[i] = &syntax.DblQuoted{Parts: []syntax.WordPart{&syntax.Lit{Value: text, ValuePos: lit.ValuePos, ValueEnd: lit.ValueEnd}}}
 	}
 }
 
@@ -547,9 +904,23 @@ func (s *Shell) apart(ctx context.Context) (err error) {
 
 func (d *dialect) command(c syntax.Command) syntax.Command {
 	switch c := c.(type) {
+	case *syntax.WhileClause:
+		if fails(c.Do) && (!d.run.errexit || d.tailLoops[c]) {
+			d.loops++
+			return withStatus(c, &c.Do, d.loops)
+		}
+	case *syntax.ForClause:
+		if _, counts := c.Loop.(*syntax.CStyleLoop); counts && fails(c.Do) && (!d.run.errexit || d.tailLoops[c]) {
+			d.loops++
+			return withStatus(c, &c.Do, d.loops)
+		}
 	case *syntax.TimeClause: // how long it takes is not reported
 		if c.Stmt != nil {
 			return &syntax.Block{Stmts: []*syntax.Stmt{c.Stmt}}
+		}
+	case *syntax.ArithmCmd:
+		if block := d.counted(c.X); countable(c.X) && block != nil {
+			return block
 		}
 	case *syntax.CallExpr:
 		if block := d.assigned(c); block != nil {
@@ -568,7 +939,7 @@ func (d *dialect) command(c syntax.Command) syntax.Command {
 // assigned checks an assignment to a variable that the script makes read-only, which
 // ends the shell.
 func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
-	if len(c.Args) > 0 || d.checked[c] {
+	if len(c.Args) > 0 || d.checked[c] || !d.posix && d.alone(c) {
 		return nil
 	}
 	for _, a := range c.Assigns {
@@ -580,6 +951,112 @@ func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
 		}
 	}
 	return nil
+}
+
+// fails reports whether the last command of a loop is one that may fail and end nothing.
+func fails(do []*syntax.Stmt) bool {
+	if len(do) == 0 {
+		return false
+	}
+	last, ok := do[len(do)-1].Cmd.(*syntax.BinaryCmd)
+	return ok && last.Op == syntax.AndStmt
+}
+
+// withStatus gives a loop the status of the last command that it ran, which the interpreter
+// forgets.
+func withStatus(loop syntax.Command, do *[]*syntax.Stmt, number int) syntax.Command {
+	name := &syntax.Lit{Value: "BASH_LOOP_" + strconv.Itoa(number)}
+	set := func(value syntax.WordPart) *syntax.Stmt {
+		return &syntax.Stmt{Cmd: &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: name, Value: &syntax.Word{Parts: []syntax.WordPart{value}}}}}}
+	}
+	zero := func() *syntax.Stmt { return set(&syntax.Lit{Value: "0"}) }
+	*do = slices.Concat([]*syntax.Stmt{zero()}, *do, []*syntax.Stmt{set(&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}})})
+	status := callOf(own + "status")
+	status.Args = append(status.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: name}}})
+	return &syntax.Block{Stmts: []*syntax.Stmt{zero(), {Cmd: loop},
+		{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: &syntax.Stmt{Cmd: status}, Y: &syntax.Stmt{Cmd: callOf("true")}}}}}
+}
+
+// counted writes ((a[k]++)) and ((a[k] += 2)), which the interpreter knows of plain variables
+// alone, as an assignment and a test of the value.
+func (d *dialect) counted(x syntax.ArithmExpr) syntax.Command {
+	var item, change syntax.ArithmExpr
+	op, before := syntax.Add, false
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		item, change, before = x.X, callOf("1").Args[0], x.Post
+		if x.Op == syntax.Dec {
+			op = syntax.Sub
+		}
+	case *syntax.BinaryArithm:
+		item, change = x.X, x.Y
+		if x.Op == syntax.SubAssgn {
+			op = syntax.Sub
+		}
+	}
+	p := indexed(item)
+	if p == nil {
+		return nil
+	}
+	value := func() *syntax.Word {
+		return &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: p.Param, Index: p.Index}}}
+	}
+	var changed syntax.ArithmExpr = &syntax.BinaryArithm{Op: op, X: value(), Y: &syntax.ParenArithm{X: change}}
+	if b, ok := x.(*syntax.BinaryArithm); ok && b.Op == syntax.Assgn {
+		changed = change
+	}
+	set := &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: p.Param, Index: p.Index,
+		Value: &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{X: changed}}}}}}
+	var test syntax.ArithmExpr = value()
+	if before {
+		undo := map[syntax.BinAritOperator]syntax.BinAritOperator{syntax.Add: syntax.Sub, syntax.Sub: syntax.Add}[op]
+		test = &syntax.BinaryArithm{Op: undo, X: value(), Y: callOf("1").Args[0]}
+	}
+	d.checked[set] = true
+	return &syntax.Block{Stmts: []*syntax.Stmt{{Cmd: set}, {Cmd: &syntax.ArithmCmd{X: test}}}}
+}
+
+// countable reports whether counted knows an expression.
+func countable(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		return x.Op == syntax.Inc || x.Op == syntax.Dec
+	case *syntax.BinaryArithm:
+		return x.Op == syntax.Assgn || x.Op == syntax.AddAssgn || x.Op == syntax.SubAssgn
+	}
+	return false
+}
+
+// indexed returns an expression that is an item of an array, or nil.
+func indexed(x syntax.ArithmExpr) *syntax.ParamExp {
+	if w, ok := x.(*syntax.Word); ok && len(w.Parts) == 1 {
+		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// changesItem reports whether an expression changes an item of an array.
+func changesItem(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.UnaryArithm:
+		return (n.Op == syntax.Inc || n.Op == syntax.Dec) && indexed(n.X) != nil
+	case *syntax.BinaryArithm:
+		return strings.HasSuffix(n.Op.String(), "=") && !strings.ContainsAny(n.Op.String()[:1], "=!<>") && indexed(n.X) != nil ||
+			n.Op == syntax.Assgn && indexed(n.X) != nil
+	}
+	return false
+}
+
+// alone reports whether a command is a line of its own at the top of a script: bash gives up
+// the line at which a constant is assigned, and goes on with the next.
+func (d *dialect) alone(c *syntax.CallExpr) bool {
+	from, to := int(c.Pos().Offset()), int(c.End().Offset())
+	if !d.run.main || from > to || to > len(d.source) {
+		return false
+	}
+	return (from == 0 || d.source[from-1] == '\n') && (to == len(d.source) || d.source[to] == '\n')
 }
 
 // declared makes a clause of a command that declares variables, which bash's parser

@@ -108,6 +108,9 @@ func (s *Shell) guard(ctx context.Context, file *syntax.File) error {
 		switch n := n.(type) {
 		case *syntax.ForClause:
 			n.Do = slices.Concat(measuring(), n.Do)
+			if _, counts := n.Loop.(*syntax.CStyleLoop); counts {
+				n.Do = append(n.Do, measuring()...) // the interpreter ends such a loop after a command that failed
+			}
 		case *syntax.WhileClause:
 			n.Do = slices.Concat(measuring(), n.Do)
 		}
@@ -145,7 +148,17 @@ func measuring() []*syntax.Stmt {
 	return []*syntax.Stmt{{Cmd: test}}
 }
 
-func literal(w *syntax.Word) bool { return w.Lit() != "" || len(w.Parts) == 0 }
+func literal(w *syntax.Word) bool {
+	return !slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
+		switch part := part.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+			return false
+		case *syntax.DblQuoted:
+			return !literal(&syntax.Word{Parts: part.Parts})
+		}
+		return true
+	})
+}
 
 // weigher computes the largest size that words can have.
 type weigher struct {
@@ -330,24 +343,26 @@ func (s *Shell) nested(ctx context.Context, run *scriptRun, args []string) ([]st
 	case args[0] == "shopt" && slices.Contains(args, "expand_aliases"):
 		return []string{"true"}, nil // an alias is not seen before it runs
 	case args[0] == "eval":
-		text, err := s.guarded(ctx, run, strings.Join(args[1:], " "))
+		text, err := s.guarded(ctx, run, strings.Join(args[1:], " "), "")
 		return []string{"eval", text}, err
 	case args[0] == "trap" && len(args) > 2 && !strings.HasPrefix(args[1], "-"):
-		text, err := s.guarded(ctx, run, args[1])
+		text, err := s.guarded(ctx, run, args[1], "")
 		return slices.Concat([]string{"trap", text}, args[2:]), err
 	case (args[0] == "source" || args[0] == ".") && len(args) > 1:
 		data, err := s.guest.Root.ReadFile(s.guest.Root.Abs(interp.HandlerCtx(ctx).Dir, args[1]))
 		if err != nil || len(data) > maxScript {
 			return args, nil //nolint:nilerr // the interpreter says what is wrong
 		}
-		text, err := s.guarded(ctx, run, string(data))
-		return slices.Concat([]string{args[0], run.sourced.keep(text)}, args[2:]), err
+		file := run.sourced.variable()
+		text, err := s.guarded(ctx, run, string(data), file)
+		return slices.Concat([]string{args[0], run.sourced.keep(file + "=" + single(args[1]) + "\n" + text)}, args[2:]), err
 	}
 	return args, nil
 }
 
-// guarded returns the text of a script with its guard.
-func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (string, error) {
+// guarded returns the text of a script with its guard; source is the variable with the name
+// of its file.
+func (s *Shell) guarded(ctx context.Context, run *scriptRun, text, source string) (string, error) {
 	lang := syntax.LangBash
 	if run.posix && !strings.Contains(text, own) {
 		lang = syntax.LangPOSIX
@@ -356,7 +371,7 @@ func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (strin
 	if err != nil {
 		return text, nil //nolint:nilerr // it fails in the interpreter, too
 	}
-	s.adapt(file, text, run)
+	s.adapt(file, text, source, run)
 	if err := s.guard(ctx, file); err != nil {
 		return "", err
 	}
@@ -386,6 +401,13 @@ func (k *scripts) keep(text string) (name string) {
 	name = fmt.Sprintf("%s/%d", noTemp, k.count)
 	k.texts[name] = text
 	return name
+}
+
+// variable returns a name of its own for the name of a file that is sourced.
+func (k *scripts) variable() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return fmt.Sprintf("BASH_SOURCE_%d", k.count)
 }
 
 // lookup returns a stored text and keeps it; take removes it.

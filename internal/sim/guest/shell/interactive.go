@@ -98,7 +98,7 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
 		return 2, false
 	}
-	i.shell.adapt(file, source, i.run)
+	i.shell.adapt(file, source, "", i.run)
 	defer i.run.end(i.shell)
 	ctx, leave, err := i.shell.enter(ctx, line, i.o.Stderr)
 	defer leave()

@@ -168,7 +168,7 @@ func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 // runSh implements sh, dash and bash with -c SCRIPT, a file, or standard input. Options before
 // these are options of set.
 func runSh(ctx context.Context, p *Process) int {
-	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.name()}
+	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.name(), Inherits: true}
 	run := p.shell.Sh
 	if path.Base(p.Args[0]) == "bash" {
 		run = p.shell.Bash

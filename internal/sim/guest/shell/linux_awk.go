@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/awk"
@@ -40,9 +41,14 @@ func awkCommand(_ context.Context, p *Process, o options) int {
 			name, value, _ := strings.Cut(v, "=")
 			vars[name] = unescape(value)
 		}
+		arrays := map[string]map[string]string{"ENVIRON": p.Env, "ARGV": {"0": "awk"}}
+		for i, a := range args {
+			arrays["ARGV"][strconv.Itoa(i+1)] = a
+		}
+		vars["ARGC"] = strconv.Itoa(len(args) + 1)
 		in := &awkInputs{p: p, args: args}
 		files := guestFiles{p, map[string]bool{}}
-		code, err = program.Run(p.meter, vars, in.next, p.Stdout, func(name, text string, appended bool) error {
+		code, err = program.Run(p.meter, vars, arrays, in.next, p.Stdout, func(name, text string, appended bool) error {
 			if p.device(name, []byte(text)) {
 				return nil
 			}

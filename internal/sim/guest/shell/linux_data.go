@@ -207,6 +207,9 @@ func tarCommand(_ context.Context, p *Process) int {
 	}
 	inner := *p
 	inner.Dir = p.Abs(orDot(o.value("C")))
+	if !p.Guest.Root.IsDir(inner.Dir) {
+		return p.Fail(2, "tar: %s: Cannot open: No such file or directory\ntar: Error is not recoverable: exiting now", o.value("C"))
+	}
 	switch {
 	case o.has("c"):
 		return tarCreate(&inner, p, o)

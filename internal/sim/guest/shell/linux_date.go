@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,13 @@ func date(_ context.Context, p *Process, o options) int {
 			return p.Refuse("date -d %q", o.value("d"))
 		}
 		now = at.UTC()
+	}
+	if len(o.operands) > 1 {
+		return p.Fail(1, "date: extra operand '%s'", o.operands[1])
+	}
+	if zone := p.Env["TZ"]; !o.has("u") && strings.Trim(zone, ":") != "" &&
+		!slices.Contains([]string{"UTC", "UTC0", "Etc/UTC", "GMT", "Universal", "Zulu"}, strings.Trim(zone, ":")) {
+		return p.Refuse("date in the time zone %s", zone)
 	}
 	format := "%a %b %e %H:%M:%S UTC %Y"
 	switch {
@@ -136,6 +144,12 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 	sign := 1
 	if len(words) == 3 && words[2] == "ago" {
 		sign, words = -1, words[:2]
+	}
+	if n := len(words); n > 2 && (words[n-2][0] == '+' || words[n-2][0] == '-') &&
+		!strings.Contains(text, ":") { // a day, and how much later; behind a time it is a zone
+		if from, ok := parseDate(strings.Join(words[:n-2], " "), now); ok {
+			return parseDate(words[n-2]+" "+words[n-1], from)
+		}
 	}
 	if len(words) != 2 {
 		return time.Time{}, false

@@ -36,6 +36,7 @@ func fileCommands() Table {
 		"truncate": flagged("s|size: c|no-create", truncate),
 		"basename": flagged("+ a|multiple s|suffix: z|zero", basename),
 		"dirname":  flagged("z|zero", dirname),
+		"unlink":   flagged("", unlink),
 		"find":     find,
 		"xargs": flagged("+ 0|null d|delimiter: n|max-args: I|replace: L|max-lines: r|no-run-if-empty "+
 			"t|verbose P|max-procs: i=?", xargs),
@@ -279,6 +280,9 @@ func remove(_ context.Context, p *Process, o options) int {
 		case name == "/" || path.Base(f) == "." || path.Base(f) == "..":
 			code = p.Fail(1, "rm: refusing to remove '%s'", f)
 			continue
+		case strings.HasSuffix(f, "/") && !info.IsDir():
+			code = p.Fail(1, "rm: cannot remove '%s': Not a directory", f)
+			continue
 		case info.IsDir() && !recursive && !o.has("d"):
 			code = p.Fail(1, "rm: cannot remove '%s': Is a directory", f)
 			continue
@@ -296,6 +300,21 @@ func remove(_ context.Context, p *Process, o options) int {
 		}
 	}
 	return code
+}
+
+// unlink removes one file.
+func unlink(_ context.Context, p *Process, o options) int {
+	if len(o.operands) != 1 {
+		return p.Fail(1, "unlink: missing or extra operand")
+	}
+	name := p.Abs(o.operands[0])
+	if info, err := p.Guest.Root.Lstat(name); err == nil && info.IsDir() {
+		return p.Fail(1, "unlink: cannot unlink '%s': Is a directory", o.operands[0])
+	}
+	if err := p.Guest.Root.Remove(name); err != nil {
+		return p.Fail(1, "unlink: cannot unlink '%s': %s", o.operands[0], reason(err))
+	}
+	return 0
 }
 
 func touch(_ context.Context, p *Process, o options) int {

@@ -5,10 +5,15 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"mvdan.cc/sh/v3/pattern"
+
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 // walk visits a file and all below it in the order of names, until visit returns
@@ -35,14 +40,18 @@ type findRun struct {
 	min, max int
 	acts     bool // an action was named
 	prune    bool
-	deletes  []string
-	batch    map[int][]string
-	code     int
-	refused  string
+	quit     bool
+	// regextype is set for expressions of another syntax than find's own.
+	regextype bool
+	deletes   []string
+	batch     map[int][]string
+	code      int
+	refused   string
 }
 
 type found struct {
 	name  string
+	root  string
 	depth int
 	info  fs.FileInfo
 }
@@ -74,10 +83,10 @@ func find(ctx context.Context, p *Process) int {
 		}
 		p.walk(root, 0, func(name string, depth int, info fs.FileInfo) bool {
 			f.prune = false
-			if depth >= f.min && test(ctx, found{name, depth, info}) && !f.acts {
+			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts {
 				p.Printf("%s\n", name)
 			}
-			return !f.prune && depth < f.max
+			return !f.prune && !f.quit && depth < f.max
 		})
 	}
 	for _, name := range slices.Backward(f.deletes) {
@@ -160,6 +169,9 @@ func (f *findRun) primary() (predicate, bool) {
 		return func(ctx context.Context, x found) bool { return !inner(ctx, x) }, ok
 	case "-maxdepth", "-mindepth":
 		n, err := strconv.Atoi(f.next())
+		if n < 0 {
+			return nil, false
+		}
 		if t == "-maxdepth" {
 			f.max = n
 		} else {
@@ -167,9 +179,35 @@ func (f *findRun) primary() (predicate, bool) {
 		}
 		return always, err == nil
 	case "-name", "-iname", "-path", "-wholename", "-ipath":
-		return named(t, f.next()), true
+		if f.at == len(f.tokens) {
+			return nil, false
+		}
+		return f.named(t, f.next())
+	case "-regex", "-iregex":
+		if f.at == len(f.tokens) {
+			return nil, false
+		}
+		re, err := regex.Compile(f.peek(), regex.Options{Line: true, IgnoreCase: t == "-iregex"})
+		if err != nil || f.regextype || strings.ContainsAny(f.peek(), `|+?{`) {
+			f.refused = t + " " + f.peek() // Emacs' syntax, which is not POSIX's
+			return always, true
+		}
+		f.at++
+		return func(_ context.Context, x found) bool { return re.MatchString(x.name) }, true
+	case "-regextype":
+		f.regextype = true
+		return always, f.next() != ""
+	case "-quit":
+		return func(context.Context, found) bool { f.quit = true; return true }, true
+	case "-readable", "-writable":
+		return always, true
+	case "-executable":
+		return func(_ context.Context, x found) bool { return x.info.IsDir() || x.info.Mode()&0o111 != 0 }, true
 	case "-type":
-		kinds := f.next()
+		kinds := strings.ReplaceAll(f.next(), ",", "")
+		if kinds == "" || strings.Trim(kinds, "bcdpflsD") != "" {
+			return nil, false
+		}
 		return func(_ context.Context, x found) bool {
 			return strings.ContainsRune(kinds, kindLetter(x.info.Mode()))
 		}, true
@@ -184,21 +222,20 @@ func (f *findRun) primary() (predicate, bool) {
 	case "-size":
 		return f.size(f.next())
 	case "-perm":
-		mode, err := strconv.ParseUint(f.peek(), 8, 12)
-		if err != nil {
-			f.refused = "-perm " + f.peek()
+		return f.perm(f.next())
+	case "-newermt":
+		when, ok := parseDate(f.peek(), f.p.now())
+		if !ok {
+			f.refused = t + " " + f.peek()
 		}
 		f.at++
-		return func(_ context.Context, x found) bool { return x.info.Mode().Perm() == fs.FileMode(mode) }, true
+		return func(_ context.Context, x found) bool { return x.info.ModTime().After(when) }, true
 	case "-newer":
 		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.next()))
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
 		return f.age(t, f.next())
-	case "-true", "-depth", "-xdev", "-mount", "-noleaf":
-		if t == "-depth" {
-			f.refused = t
-		}
+	case "-true", "-xdev", "-mount", "-noleaf":
 		return always, true
 	case "-false":
 		return func(context.Context, found) bool { return false }, true
@@ -219,28 +256,112 @@ func kindLetter(m fs.FileMode) rune {
 	return 'f'
 }
 
-// named matches a name or a path with a pattern of shells; in a path * matches / too.
-func named(kind, pattern string) predicate {
-	fold := strings.HasPrefix(kind, "-i")
-	if fold {
-		pattern = strings.ToLower(pattern)
+// named matches a name or a path with a pattern of shells, in which * matches / too.
+func (f *findRun) named(kind, glob string) (predicate, bool) {
+	text, err := pattern.Regexp(leadingDash.ReplaceAllString(glob, "[$1$2-]"), pattern.EntireString)
+	if err != nil {
+		f.refused = kind + " " + glob
+		return always, true
+	}
+	if strings.HasPrefix(kind, "-i") {
+		text = "(?i)" + text
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		f.refused = kind + " " + glob
+		return always, true
 	}
 	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
 	return func(_ context.Context, x found) bool {
-		name := x.name
 		if whole {
-			name = path.Base(name)
+			return re.MatchString(path.Base(x.name))
 		}
-		if fold {
-			name = strings.ToLower(name)
-		}
-		if !whole { // path.Match keeps * from matching a slash
-			ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
-			return ok && err == nil
-		}
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
+		return re.MatchString(x.name)
+	}, true
+}
+
+// perm reads MODE, -MODE for all of its bits, or /MODE for any.
+func (f *findRun) perm(text string) (predicate, bool) {
+	kind := ""
+	if text != "" && (text[0] == '-' || text[0] == '/') {
+		kind, text = text[:1], text[1:]
 	}
+	want, ok := uint64(0), text != ""
+	if n, err := strconv.ParseUint(text, 8, 12); err == nil {
+		want = n
+	} else if mode, symbolic := changedMode(text, 0, 0); symbolic {
+		want = uint64(mode)
+	} else {
+		ok = false
+	}
+	return func(_ context.Context, x found) bool {
+		has := uint64(x.info.Mode().Perm())
+		for bit, flag := range map[uint64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
+			if x.info.Mode()&flag != 0 {
+				has |= bit
+			}
+		}
+		switch kind {
+		case "-":
+			return has&want == want
+		case "/":
+			return has&want != 0 || want == 0
+		}
+		return has == want
+	}, ok
+}
+
+// printf writes the format of -printf for a file.
+func (f *findRun) printf(format string) (predicate, bool) {
+	format = unescape(format)
+	for i := 0; i+1 < len(format); i++ {
+		if format[i] != '%' {
+			continue
+		}
+		if i++; strings.IndexByte("%pfhPmsdyl", format[i]) < 0 {
+			f.refused = "-printf %" + format[i:i+1]
+			return always, true
+		}
+	}
+	return func(_ context.Context, x found) bool {
+		var b strings.Builder
+		for i := 0; i < len(format); i++ {
+			if format[i] != '%' || i+1 == len(format) {
+				b.WriteByte(format[i])
+				continue
+			}
+			i++
+			switch format[i] {
+			case '%':
+				b.WriteByte('%')
+			case 'p':
+				b.WriteString(x.name)
+			case 'f':
+				b.WriteString(path.Base(x.name))
+			case 'h':
+				dir := "."
+				if at := strings.LastIndexByte(x.name, '/'); at >= 0 {
+					dir = x.name[:at]
+				}
+				b.WriteString(dir)
+			case 'P':
+				b.WriteString(strings.TrimPrefix(strings.TrimPrefix(x.name, x.root), "/"))
+			case 'm':
+				b.WriteString(strconv.FormatUint(uint64(x.info.Mode().Perm()), 8))
+			case 's':
+				b.WriteString(strconv.FormatInt(x.info.Size(), 10))
+			case 'd':
+				b.WriteString(strconv.Itoa(x.depth))
+			case 'y':
+				b.WriteRune(kindLetter(x.info.Mode()))
+			case 'l':
+				target, _ := f.p.Guest.Root.Readlink(f.p.Abs(x.name)) // no link has none
+				b.WriteString(target)
+			}
+		}
+		f.p.Printf("%s", b.String())
+		return true
+	}, true
 }
 
 // compared reads +N, -N or N.
@@ -290,15 +411,25 @@ func (f *findRun) action(t string) (predicate, bool) {
 	case "-delete":
 		f.acts = true
 		return func(_ context.Context, x found) bool { f.deletes = append(f.deletes, x.name); return true }, true
-	case "-quit":
-		f.refused = t
-		return always, true
+	case "-printf":
+		f.acts = true
+		if f.at == len(f.tokens) {
+			return nil, false
+		}
+		return f.printf(f.next())
 	case "-exec":
 		return f.exec()
 	}
-	f.refused = t
-	return always, true
+	if slices.Contains(findRefused, t) {
+		f.refused = t
+		return always, true
+	}
+	return nil, false
 }
+
+// findRefused are predicates of find that a guest does not simulate; any other is unknown.
+var findRefused = strings.Fields(`-depth -d -ls -fprint -fprintf -ok -okdir -execdir -user -group -uid -gid -nouser -nogroup -links -inum
+	-samefile -lname -ilname -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -xtype -used -context`)
 
 // command returns the words of an -exec that starts at a token.
 func (f *findRun) command(at int) []string {
@@ -352,6 +483,11 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	command := o.operands
 	if len(command) == 0 {
 		command = []string{"echo"}
+	}
+	for _, f := range []string{"n", "L"} {
+		if n, err := strconv.Atoi(o.value(f)); o.has(f) && (err != nil || n <= 0) {
+			return p.Fail(1, "xargs: value %s for -%s option should be >= 1", o.value(f), f)
+		}
 	}
 	size := len(items)
 	if n, err := strconv.Atoi(o.value("n")); err == nil && n > 0 {

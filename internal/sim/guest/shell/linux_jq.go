@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -63,7 +64,7 @@ func jq(ctx context.Context, p *Process) int {
 		return p.Fail(3, "jq: error: syntax error: %v", err)
 	}
 	text, status := "", 0
-	if !o.has("n") {
+	if !o.has("n") || strings.Contains(filter, "input") {
 		text, status = p.inputs(files)
 	}
 	if status != 0 {
@@ -122,15 +123,40 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	if err != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: syntax error: %v", err), Code: 3}
 	}
-	code, err := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }))
-	if err != nil {
-		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", err), Code: 3}
-	}
 	run := &jqRun{o: o, order: map[string]int{}, status: map[bool]int{true: 4}[o.has("e")]}
 	defer func() { a.Out = run.out.String() }()
 	inputs, err := run.inputs(q.Text)
+	if strings.Contains(q.Filter, "entries") {
+		run.learn("key value")
+	}
 	run.learn(q.Filter)
-	for _, in := range inputs {
+	run.learnTexts()
+	if jqOrdered(reflect.ValueOf(query)); err == nil {
+		query, err = gojq.Parse(jqDefinitions + query.String())
+	}
+	if err != nil {
+		inputs = nil
+	}
+	rest := gojq.NewIter(inputs...)
+	if o.has("n") {
+		inputs = []any{nil}
+	}
+	code, failed := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }),
+		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }))
+	if failed != nil {
+		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}
+	}
+	for i := 0; ; i++ {
+		var in any
+		if !o.has("n") {
+			next, some := rest.Next()
+			if !some {
+				break
+			}
+			in = next
+		} else if i > 0 {
+			break
+		}
 		if message, c := run.apply(ctx, code, in, q.Values); c != 0 {
 			return jqAnswer{Err: message, Code: c}
 		}
@@ -141,6 +167,9 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	return jqAnswer{Code: run.status}
 }
 
+// maxKey bounds the texts that are taken for keys, in bytes.
+const maxKey = 256
+
 const (
 	// maxPlainInput bounds the text that a plain filter runs over here, in bytes.
 	maxPlainInput = 64 << 10
@@ -150,7 +179,7 @@ const (
 )
 
 // plainFunctions are the functions of jq that make nothing much larger.
-var plainFunctions = strings.Fields(`select length keys values not empty map type tostring tonumber ascii_downcase
+var plainFunctions = strings.Fields(`_each select length keys values not empty map type tostring tonumber ascii_downcase
 	ascii_upcase has to_entries from_entries startswith endswith ltrimstr rtrimstr contains any all first last min max
 	sort unique reverse objects arrays strings numbers booleans nulls null true false`)
 
@@ -220,20 +249,24 @@ type jqRun struct {
 	o   options
 	out strings.Builder
 	// order is where each key of an object was seen first.
-	order  map[string]int
+	order map[string]int
+	// texts are what may become keys.
+	texts  []string
 	status int
 }
 
 // inputs returns the documents of the input. What follows an error is lost.
 func (r *jqRun) inputs(text string) (list []any, err error) {
 	switch {
-	case r.o.has("n"):
-		return []any{nil}, nil
 	case r.o.has("R") && r.o.has("s"):
 		return []any{text}, nil
 	case r.o.has("R"):
 		for l := range strings.Lines(text) {
-			list = append(list, strings.TrimSuffix(l, "\n"))
+			l = strings.TrimSuffix(l, "\n")
+			list = append(list, l)
+			r.texts = append(r.texts, strings.FieldsFunc(l[:min(len(l), maxKey)], func(c rune) bool {
+				return strings.ContainsRune(",;:=| \t\"", c)
+			})...)
 		}
 		return list, nil
 	}
@@ -284,6 +317,9 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 			if n := len(depth) - 1; n >= 0 && depth[n] {
 				r.learnKey(t)
 				skip, err := keys.Token() // the value, or how it starts
+				if text, ok := skip.(string); ok && len(text) < maxKey {
+					r.texts = append(r.texts, text)
+				}
 				if delim, ok := skip.(json.Delim); ok && err == nil {
 					depth = append(depth, delim == '{')
 				}
@@ -293,6 +329,82 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 	var v any
 	err := json.Unmarshal(raw, &v)
 	return v, err
+}
+
+// jqDefinitions are the functions that go through an object, in the order of its keys: the
+// engine sorts them.
+const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == "object" then .[_keys_in_order[]] else .[] end; ` +
+	`def to_entries: [_keys_in_order[] as $k | {key: $k, value: .[$k]}]; def with_entries(f): to_entries | map(f) | from_entries; ` +
+	`def map(f): [_each | f]; def leaf_paths: paths(scalars); def add: reduce _each as $x (null; . + $x); `
+
+// jqOrdered writes .[] as a function that keeps the order of an object's keys.
+func jqOrdered(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if t, ok := v.Interface().(*gojq.Term); ok && t != nil {
+			orderedTerm(t)
+		}
+		if !v.IsNil() {
+			jqOrdered(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			jqOrdered(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			jqOrdered(v.Field(i))
+		}
+	}
+}
+
+func orderedTerm(t *gojq.Term) {
+	for i, suffix := range t.SuffixList {
+		if !suffix.Iter {
+			continue
+		}
+		before := *t
+		before.SuffixList = t.SuffixList[:i]
+		each := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: "_each"}}}
+		rest := t.SuffixList[i+1:]
+		*t = gojq.Term{Type: gojq.TermTypeQuery, SuffixList: rest,
+			Query: &gojq.Query{Op: gojq.OpPipe, Left: &gojq.Query{Term: &before}, Right: each}}
+		orderedTerm(t)
+		return
+	}
+}
+
+// keys returns the keys of an object in the order of the input, as far as it is known.
+func (r *jqRun) keys(v any) any {
+	m, ok := v.(map[string]any)
+	if list, isList := v.([]any); isList {
+		at := make([]any, len(list))
+		for i := range list {
+			at[i] = i
+		}
+		return at
+	}
+	if !ok {
+		return fmt.Errorf("%s has no keys", gojq.TypeOf(v))
+	}
+	out := []any{}
+	for _, k := range r.sorted(m) {
+		out = append(out, k)
+	}
+	return out
+}
+
+func (r *jqRun) sorted(m map[string]any) []string {
+	return slices.SortedFunc(maps.Keys(m), func(x, y string) int {
+		return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), strings.Compare(x, y))
+	})
+}
+
+// learnTexts takes the texts of the input for keys that a filter makes of them.
+func (r *jqRun) learnTexts() {
+	for _, text := range r.texts {
+		r.learnKey(text)
+	}
 }
 
 func (r *jqRun) learnKey(key string) {
@@ -351,16 +463,10 @@ func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
+		keys := r.sorted(v)
+		if r.o.has("S") {
+			slices.Sort(keys)
 		}
-		slices.SortFunc(keys, func(x, y string) int {
-			if r.o.has("S") {
-				return strings.Compare(x, y)
-			}
-			return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), strings.Compare(x, y))
-		})
 		b.WriteByte('{')
 		for i, k := range keys {
 			if i > 0 {

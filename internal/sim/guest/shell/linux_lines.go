@@ -285,6 +285,9 @@ func diff(_ context.Context, p *Process, o options) int {
 	}
 	var texts [2][]byte
 	for i, f := range o.operands {
+		if p.Guest.Root.IsDir(p.Abs(f)) {
+			return p.Refuse("%s of folders", p.name())
+		}
 		data, err := p.read(f)
 		if err != nil {
 			return p.Fail(2, "%s: %s: %s", p.name(), f, reason(err))

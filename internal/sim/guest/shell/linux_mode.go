@@ -109,10 +109,13 @@ func minusMode(run Command) Command {
 	}
 }
 
-func chmod(_ context.Context, p *Process, o options) int {
+func chmod(ctx context.Context, p *Process, o options) int {
 	args := o.operands
 	if len(args) < 2 {
 		return p.Fail(1, "chmod: missing operand")
+	}
+	if n, err := strconv.ParseUint(args[0], 8, 12); err == nil && n > 0o777 { // the machine's own files must not get them
+		p.NoEffect(ctx, "the special bits of chmod %s", args[0])
 	}
 	code := 0
 	change := func(name string, info fs.FileInfo) bool {

@@ -28,6 +28,9 @@ func sortLines(_ context.Context, p *Process, o options) int {
 	var keys []sortKey
 	for _, k := range o.values("k") {
 		m := sortKeySyntax.FindStringSubmatch(k)
+		if strings.HasPrefix(k, "0") {
+			return p.Fail(2, "sort: -: invalid field specification '%s': field number is zero", k)
+		}
 		if m == nil {
 			return p.Refuse("sort -k %s", k)
 		}

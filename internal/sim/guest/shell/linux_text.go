@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,12 +29,13 @@ func textCommands() Table {
 		"sort": flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case "+
 			"V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable "+
 			"z|zero-terminated", sortLines),
-		"uniq":  flagged("c|count d|repeated u|unique i|ignore-case", uniq),
-		"head":  flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
-		"wc":    flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
-		"seq":   flagged("+ s|separator: w|equal-width f|format:", seq),
-		"tee":   flagged("a|append i|ignore-interrupts", tee),
-		"rev":   flagged("", perLine(reversed)),
+		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case", uniq),
+		"head":     flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
+		"wc":       flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
+		"seq":      flagged("+ s|separator: w|equal-width f|format:", seq),
+		"tee":      flagged("a|append i|ignore-interrupts", tee),
+		"rev":      flagged("", perLine(reversed)),
+		"envsubst": flagged("v|variables", envsubst), "fold": flagged("w|width: s|spaces b|bytes", fold),
 		"tac":   flagged("", tac),
 		"nl":    flagged("b|body-numbering: w|number-width: s|number-separator:", nl),
 		"paste": flagged("s|serial d|delimiters:", paste),
@@ -459,6 +461,65 @@ func wc(_ context.Context, p *Process, o options) int {
 			line += " " + r.name
 		}
 		p.Printf("%s\n", line)
+	}
+	return code
+}
+
+var envReference = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})`)
+
+// envsubst replaces the variables of the input, all or those that its operand names.
+func envsubst(_ context.Context, p *Process, o options) int {
+	if len(o.operands) > 1 || o.has("v") && len(o.operands) == 0 {
+		return p.Fail(1, "envsubst: too many arguments")
+	}
+	var names []string
+	for _, operand := range o.operands {
+		for _, m := range envReference.FindAllStringSubmatch(operand, -1) {
+			names = append(names, m[1]+m[2])
+		}
+	}
+	if o.has("v") {
+		for _, name := range names {
+			p.Printf("%s\n", name)
+		}
+		return 0
+	}
+	text, code := p.inputs(nil)
+	p.Printf("%s", envReference.ReplaceAllStringFunc(text, func(reference string) string {
+		name := strings.Trim(reference, "${}")
+		if len(o.operands) > 0 && !slices.Contains(names, name) {
+			return reference
+		}
+		return p.Env[name]
+	}))
+	return code
+}
+
+// fold breaks long lines, with -s behind a blank.
+func fold(_ context.Context, p *Process, o options) int {
+	width := 80
+	if o.has("w") {
+		n, err := strconv.Atoi(o.value("w"))
+		if err != nil || n <= 0 {
+			return p.Fail(1, "fold: invalid number of columns: '%s'", o.value("w"))
+		}
+		width = n
+	}
+	text, code := p.inputs(o.operands)
+	if strings.ContainsAny(text, "\t\b\r") {
+		return p.Refuse("fold of tabs")
+	}
+	for line := range strings.Lines(text) {
+		rest := strings.TrimSuffix(line, "\n")
+		for len(rest) > width {
+			cut := width
+			if at := strings.LastIndexByte(rest[:width], ' '); o.has("s") && at >= 0 {
+				cut = at + 1
+			}
+			p.Printf("%s\n", rest[:cut])
+			rest = rest[cut:]
+		}
+		p.Printf("%s%s", rest, line[len(strings.TrimSuffix(line, "\n")):])
 	}
 	return code
 }

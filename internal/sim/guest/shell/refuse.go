@@ -15,10 +15,13 @@ const refusedCode = 127
 
 // Refuse reports that a part of the image is not simulated, and returns the exit code of a
 // missing program. The machine stores the message, so that the boot names it.
-func (p *Process) Refuse(format string, a ...any) int {
+func (p *Process) Refuse(format string, a ...any) int { return p.refuseAs(refusedCode, format, a...) }
+
+// refuseAs refuses with the code that the program fails with.
+func (p *Process) refuseAs(code int, format string, a ...any) int {
 	what := fmt.Sprintf(format, a...)
 	p.Guest.Refused(what)
-	return p.Fail(refusedCode, "casement does not simulate %s", what)
+	return p.Fail(code, "casement does not simulate %s", what)
 }
 
 // name returns the command's, without its folder.
@@ -73,7 +76,7 @@ var asking = map[string]struct {
 	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true},
 	"logman": {"query", true}, "net1": {"", true},
 	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
-	"icacls": {"/verify /findsid", true}, "attrib": {"", true},
+	"icacls": {"/verify /findsid", true},
 }
 
 // onlyAsks reports whether a call changes nothing and is made only for its answer.
@@ -83,7 +86,7 @@ func onlyAsks(name string, args []string) bool {
 			return strings.Contains(a, "=") || slices.Contains([]string{"-p", "-w", "--system", "--load", "--write"}, a)
 		})
 	}
-	if (name == "icacls" || name == "attrib") && len(args) == 1 {
+	if name == "icacls" && len(args) == 1 {
 		return true
 	}
 	ask, known := asking[name]
@@ -107,4 +110,6 @@ var onImage = strings.Fields(`
 	gdisk sgdisk partprobe wipefs mdadm lvm pvcreate vgcreate lvcreate cryptsetup dmesg vmstat iostat top htop
 	killall pkill su runuser visudo chsh
 	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl
+	mkfifo mknod cksum sha384sum sha224sum zgrep zdiff zless pathchk look tput rename
+	ipcalc sponge parallel pv units pinky last users stty mesg write ex
 	nerdctl docker podman runc containerd`)

@@ -67,6 +67,7 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	// finds the error.
 	file := &syntax.File{Name: o.Name}
 	complaint := ""
+	run.errexit = o.Options != ""
 	for stmt, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(script)) {
 		if complaint != "" {
 			continue // the parser may go on once after an error, and must be let to
@@ -77,8 +78,13 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
+	if complaint != "" && lang == syntax.LangBash && expansionError(complaint) {
+		s.guest.Refused(complaint)
+		fmt.Fprintf(o.Stderr, "%s: casement does not simulate an expansion of the script: %s\n", o.Name, complaint)
+		return refusedCode
+	}
 	run.main = true
-	s.adapt(file, script, run)
+	s.adapt(file, script, "", run)
 	run.main = false
 	err = s.guard(ctx, file)
 	if err == nil {
@@ -113,6 +119,14 @@ func syntaxError(err error) string {
 		return fmt.Sprintf("%d: Syntax error: %s", pe.Pos.Line(), pe.Text)
 	}
 	return "Syntax error"
+}
+
+// expansionError reports whether the parser complains of an expansion, which bash reads when it
+// gets there: nothing of such a script has run when it is refused.
+func expansionError(complaint string) bool {
+	return strings.HasSuffix(complaint, "Syntax error") || strings.Contains(complaint, "parameter expansion") ||
+		strings.Contains(complaint, "must be followed by an expression") || strings.Contains(complaint, "arithm") ||
+		strings.Contains(complaint, "${") || strings.Contains(complaint, "not a valid")
 }
 
 // execute runs a line of the simulator's own.
@@ -160,7 +174,13 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 			}
 			return s.open(ctx, p, flag, perm)
 		}),
-		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) { return s.guest.Root.ReadDir(p) }),
+		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) {
+			entries, err := s.guest.Root.ReadDir(p)
+			if run.dots {
+				return entries, err
+			}
+			return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), err
+		}),
 		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
 			if p == checkpoint {
 				return nil, s.measure(ctx, nil)
@@ -179,6 +199,11 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 		return nil, err
 	}
 	r.Dir = o.Dir
+	if _, given := o.Env["HOME"]; !given { // else the interpreter takes that of its own process
+		if err := execute(context.Background(), r, "HOME=; unset HOME"); err != nil {
+			return nil, err
+		}
+	}
 	// The interpreter creates its own files in TMPDIR, without our handlers. This path is a
 	// file, so it can create none below it.
 	return r, forget(r)
@@ -298,11 +323,38 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 			return p.Fail(127, "%s: %s: not found", where, name)
 		}
 	}
+	if file, data := s.installed(p, name); file != "" {
+		return s.script(ctx, p, file, p.Args[1:], data, where)
+	}
 	c := s.find(name)
 	if c == nil {
 		return p.Fail(127, "%s: %s: not found", where, name)
 	}
 	return s.start(ctx, c, p)
+}
+
+// installed returns the script that a name means, if the folders of PATH have one before a
+// program of the image.
+func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
+	if strings.HasPrefix(name, own) || name == "" {
+		return "", nil
+	}
+	for _, dir := range strings.Split(p.Env["PATH"], ":") {
+		file := path.Join(s.guest.Root.Abs(p.Dir, orDot(dir)), name)
+		info, err := s.guest.Root.Stat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			if isBin(file) && dir != "/usr/local/bin" && dir != "/usr/local/sbin" && s.commands[name] != nil {
+				return "", nil
+			}
+			continue
+		}
+		data, err := s.guest.Root.ReadFile(file)
+		if err != nil || isProgram(data) {
+			return "", nil
+		}
+		return file, data
+	}
+	return "", nil
 }
 
 // isProgram distinguishes the image's stub for a program from a script.
@@ -326,7 +378,7 @@ func (s *Shell) launchFile(ctx context.Context, p *Process, file string, data []
 
 // script runs the content of a file as its #! says.
 func (s *Shell) script(ctx context.Context, p *Process, name string, args []string, data []byte, where string) int {
-	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: name, Args: args}
+	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: name, Args: args, Inherits: true}
 	first, _, _ := strings.Cut(string(data), "\n")
 	line, ok := strings.CutPrefix(first, "#!")
 	fields := strings.Fields(line)

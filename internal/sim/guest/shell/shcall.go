@@ -24,6 +24,8 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	switch name {
 	case own + "trap":
 		return append([]string{"trap"}, args[1:]...)
+	case own + "tolerate":
+		return []string{"set", "+e"}
 	case own + "shift":
 		return append([]string{"shift"}, args[1:]...)
 	case own + "assign":
@@ -42,9 +44,9 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	case "echo", "printf", "test", "[":
 		return s.evaluated(ctx, posix, args)
 	case "command":
-		return s.commandCall(r, posix, args)
+		return s.commandCall(ctx, r, posix, args)
 	case "type", "hash":
-		return s.typeCall(r, posix, args)
+		return s.typeCall(ctx, r, posix, args)
 	case "pwd":
 		if len(args) > 1 && args[1] == "-P" {
 			return append([]string{"readlink", "-f"}, interp.HandlerCtx(ctx).Dir)
@@ -86,13 +88,71 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 		if h := interp.HandlerCtx(ctx); posix && len(args) == 2 && args[1] != "-" && !s.guest.Root.IsDir(s.guest.Root.Abs(h.Dir, args[1])) {
 			return failing(2, "cd: can't cd to "+args[1])
 		}
-		if len(args) == 3 && (args[1] == "-P" || args[1] == "-L" || args[1] == "--") {
-			return []string{"cd", args[2]}
+		return s.cdCall(ctx, args, posix)
+	case "shopt":
+		return shoptCall(args)
+	case "mapfile", "readarray":
+		o, unknown := declare("t d:").parse(args[1:])
+		if unknown != "" || len(o.operands) > 1 {
+			return []string{own + "refuse", strings.Join(args, " ")}
 		}
 	case "wait":
 		if len(args) > 1 && args[1] == "-n" {
 			return []string{own + "refuse", "wait -n"}
 		}
+	}
+	return args
+}
+
+// cdCall is cd: with -P to the folder that links lead to, and by CDPATH.
+func (s *Shell) cdCall(ctx context.Context, args []string, posix bool) []string {
+	physical := false
+	for len(args) > 1 && (args[1] == "-P" || args[1] == "-L" || args[1] == "--") {
+		physical = args[1] == "-P"
+		args = slices.Concat(args[:1], args[2:])
+	}
+	h := interp.HandlerCtx(ctx)
+	switch {
+	case len(args) != 2:
+		return args
+	case args[1] == "":
+		return []string{"true"}
+	case h.Env.Get("CDPATH").String() != "" && !strings.HasPrefix(args[1], "/") && !strings.HasPrefix(args[1], "."):
+		return []string{own + "refuse", "cd with CDPATH"}
+	case physical && args[1] != "-":
+		return []string{"cd", (&Process{Guest: s.guest, shell: s, Dir: h.Dir}).resolve(args[1], 0)}
+	}
+	return args
+}
+
+// shopts are the options of shopt that the interpreter knows; idleShopts change nothing in a script.
+var (
+	shopts     = strings.Fields("dotglob expand_aliases extglob globstar nocaseglob nullglob")
+	idleShopts = strings.Fields("checkwinsize checkhash cmdhist histappend progcomp interactive_comments sourcepath promptvars " +
+		"execfail huponexit mailwarn cdspell dirspell autocd")
+)
+
+// shoptCall is shopt: -q asks, and what would change how a script runs is refused.
+func shoptCall(args []string) []string {
+	if len(args) < 3 || !slices.Contains([]string{"-s", "-u", "-q"}, args[1]) {
+		if len(args) == 2 && slices.Contains(shopts, args[1]) {
+			return args
+		}
+		return []string{own + "refuse", strings.Join(args, " ")}
+	}
+	asks := []string{"true"}
+	for _, name := range args[2:] {
+		switch {
+		case slices.Contains(shopts, name):
+			asks = append(asks, "shopt "+name+" | grep -q 'on$'")
+		case args[1] == "-u" || args[1] == "-s" && slices.Contains(idleShopts, name):
+			return []string{"true"}
+		default:
+			return []string{own + "refuse", strings.Join(args, " ")}
+		}
+	}
+	if args[1] == "-q" {
+		return []string{"eval", strings.Join(asks, " && ")}
 	}
 	return args
 }
@@ -132,7 +192,7 @@ func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []stri
 }
 
 // lookup returns the kind of a name, such as function or builtin, and the path of a program.
-func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where string) {
+func (s *Shell) lookup(ctx context.Context, r *interp.Runner, posix bool, name string) (kind, where string) {
 	switch {
 	case syntax.IsKeyword(name) &&
 		!(posix && (name == "[[" || name == "function" || name == "select" || name == "coproc" || name == "time")):
@@ -142,13 +202,13 @@ func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where s
 	case interp.IsBuiltin(name) && !(posix && slices.Contains(bashOnly, name)):
 		return "builtin", name
 	case strings.Contains(name, "/"):
-		if info, err := s.guest.Root.Stat(s.guest.Root.Abs(r.Dir, name)); err == nil && info.Mode()&0o111 != 0 ||
+		if info, err := s.guest.Root.Stat(s.guest.Root.Abs(interp.HandlerCtx(ctx).Dir, name)); err == nil && info.Mode()&0o111 != 0 ||
 			isBin(name) && s.programPath(path.Base(name)) != "" {
 			return "file", name
 		}
 		return "", ""
 	}
-	for _, dir := range strings.Split(r.Env.Get("PATH").String(), ":") {
+	for _, dir := range strings.Split(interp.HandlerCtx(ctx).Env.Get("PATH").String(), ":") {
 		file := path.Join(dir, name)
 		if info, err := s.guest.Root.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return "file", file
@@ -162,10 +222,10 @@ func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where s
 
 // commandCall is command: -v and -V look names up, else a command runs without
 // functions.
-func (s *Shell) commandCall(r *interp.Runner, posix bool, args []string) []string {
+func (s *Shell) commandCall(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
 	if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
 		if args[1] == "-V" {
-			return s.typeCall(r, posix, append([]string{"type"}, args[2:]...))
+			return s.typeCall(ctx, r, posix, append([]string{"type"}, args[2:]...))
 		}
 		var out strings.Builder
 		code := 1
@@ -173,7 +233,7 @@ func (s *Shell) commandCall(r *interp.Runner, posix bool, args []string) []strin
 			code = 127
 		}
 		for _, n := range args[2:] {
-			if _, where := s.lookup(r, posix, n); where != "" {
+			if _, where := s.lookup(ctx, r, posix, n); where != "" {
 				out.WriteString(where + "\n")
 				code = 0
 			}
@@ -191,7 +251,7 @@ func (s *Shell) commandCall(r *interp.Runner, posix bool, args []string) []strin
 }
 
 // typeCall is type and hash.
-func (s *Shell) typeCall(r *interp.Runner, posix bool, args []string) []string {
+func (s *Shell) typeCall(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
 	var out strings.Builder
 	code := 0
 	short, only := false, false
@@ -209,7 +269,7 @@ func (s *Shell) typeCall(r *interp.Runner, posix bool, args []string) []string {
 		names = names[1:]
 	}
 	for _, n := range names {
-		kind, where := s.lookup(r, posix, n)
+		kind, where := s.lookup(ctx, r, posix, n)
 		switch {
 		case kind == "":
 			code = 1
@@ -265,6 +325,9 @@ func umaskCall(ctx context.Context, args []string) []string {
 		mask = ^allowed & 0o777
 	} else {
 		return failing(1, "umask: "+text+": invalid symbolic mode operator")
+	}
+	if mask&0o022 != 0o022 { // files get what the simulator's own mask leaves
+		return []string{own + "refuse", "umask " + text}
 	}
 	return []string{"eval", fmt.Sprintf("export %s=%04o", umaskName, mask)}
 }
@@ -418,6 +481,9 @@ func readCall(ctx context.Context, args []string, posix bool) []string {
 	case unknown != "" || o.has("i") || o.has("u") && o.value("u") != "0":
 		return []string{own + "refuse", "read with the flags " + strings.Join(args[1:], " ")}
 	case !o.has("n", "N", "d", "t", "e", "u"):
+		if ifs := interp.HandlerCtx(ctx).Env.Get("IFS").String(); strings.Trim(ifs, " \t\n") != "" && (len(o.operands) > 1 || o.has("a")) {
+			return readFields(ctx, o, ifs)
+		}
 		if !o.has("p") {
 			return args
 		}
@@ -464,6 +530,71 @@ func readCall(ctx context.Context, args []string, posix bool) []string {
 		status = "false"
 	}
 	return []string{"eval", name + "=" + single(text) + "; " + status}
+}
+
+// readFields reads a line into variables or an array by separators that are no blanks, of which
+// each ends a field: the interpreter takes several for one.
+func readFields(ctx context.Context, o options, ifs string) []string {
+	in := interp.HandlerCtx(ctx).Stdin
+	line, ended := readUntil(in, '\n', 1<<20, false)
+	for !o.has("r") && ended && strings.HasSuffix(line, "\\") {
+		more, end := readUntil(in, '\n', 1<<20, false)
+		line, ended = strings.TrimSuffix(line, "\\")+more, end
+	}
+	if !o.has("r") && strings.Contains(line, "\\") {
+		return []string{own + "refuse", "read without -r of a line with a backslash"}
+	}
+	most := len(o.operands)
+	if o.has("a") {
+		most = 0
+	}
+	fields := ifsFields(line, ifs, most)
+	var b strings.Builder
+	if o.has("a") {
+		b.WriteString(o.value("a") + "=(")
+		for _, f := range fields {
+			b.WriteString(single(f) + " ")
+		}
+		b.WriteString(")")
+	}
+	for i := range most {
+		value := ""
+		if i < len(fields) {
+			value = fields[i]
+		}
+		b.WriteString(o.operands[i] + "=" + single(value) + "; ")
+	}
+	return []string{"eval", b.String() + "\n" + strconv.FormatBool(ended)}
+}
+
+// ifsFields splits a line as bash's read does, into at most some fields; 0 is as many as
+// there are. The last field takes the rest.
+func ifsFields(line, ifs string, most int) (fields []string) {
+	blank := func(c byte) bool { return strings.IndexByte(" \t\n", c) >= 0 && strings.IndexByte(ifs, c) >= 0 }
+	trim := func(s string) string {
+		for s != "" && blank(s[0]) {
+			s = s[1:]
+		}
+		return s
+	}
+	for line = trim(line); line != ""; {
+		end := strings.IndexAny(line, ifs)
+		if end < 0 {
+			return append(fields, line)
+		}
+		rest := trim(line[end:])
+		if rest != "" && strings.IndexByte(ifs, rest[0]) >= 0 && !blank(rest[0]) {
+			rest = trim(rest[1:])
+		}
+		if len(fields)+1 == most && rest != "" {
+			for line != "" && blank(line[len(line)-1]) {
+				line = line[:len(line)-1]
+			}
+			return append(fields, line)
+		}
+		fields, line = append(fields, line[:end]), rest
+	}
+	return fields
 }
 
 // readUntil reads bytes up to end or a number of them. ended is false at the end of

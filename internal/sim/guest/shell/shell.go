@@ -96,6 +96,8 @@ type Session struct {
 	User string
 	// EchoOff starts a batch with echo off.
 	EchoOff bool
+	// Inherits says that Env is the whole environment, which a process handed on.
+	Inherits bool
 	// Failed is called for each line of the script itself that fails outside a condition,
 	// from the goroutine that runs the script. It may be nil.
 	Failed func(Failure)
@@ -161,8 +163,10 @@ func (s *Shell) complete(o Session) Session {
 			o.Dir = "/"
 		}
 	}
-	maps.Copy(env, o.Env)
-	o.Env = env
+	if !o.Inherits {
+		maps.Copy(env, o.Env)
+		o.Env = env
+	}
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 func windowsCommands(image machine.Image) Table {
 	t := Table{
 		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
-		"tasklist": tasklist, "xcopy": xcopy, "robocopy": robocopy,
+		"tasklist": tasklist, "attrib": attrib, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
 		"net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
@@ -26,10 +27,15 @@ func windowsCommands(image machine.Image) Table {
 		"ping": refuseNetwork(1),
 		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
 	}
-	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil",
+	for _, name := range []string{"icacls", "w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
+	}
+	for _, name := range []string{"fc", "comp", "taskkill", "choice", "more", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
+		"getmac", "netstat", "nslookup", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
+		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
+		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
 	}
 	if strings.HasPrefix(image.Runtime, "docker") {
 		t["docker"] = noEffect
@@ -79,13 +85,54 @@ func systeminfo(_ context.Context, p *Process) int {
 	return 0
 }
 
+// tasklist lists a process for each service that runs, as a table, a list or values with
+// commas.
 func tasklist(_ context.Context, p *Process) int {
-	p.Printf("Image Name                     PID\r\n")
-	n := 1000
+	format, head := "table", true
+	for i := 1; i < len(p.Args); i++ {
+		switch low := strings.ToLower(p.Args[i]); {
+		case low == "/nh":
+			head = false
+		case low == "/fo" && i+1 < len(p.Args):
+			i++
+			format = strings.ToLower(p.Args[i])
+		case slices.Contains([]string{"/fi", "/v", "/svc", "/m", "/s", "/u", "/p", "/apps", "/?"}, low):
+			return p.refuseAs(1, "tasklist %s", low)
+		default:
+			return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r")
+		}
+	}
+	if !slices.Contains([]string{"table", "list", "csv"}, format) || format == "list" && !head {
+		return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r")
+	}
+	names := []string{"Image Name", "PID", "Session Name", "Session#", "Mem Usage"}
+	table := func(f [5]string) { p.Printf("%-25s %8s %-16s %11s %12s\r\n", f[0], f[1], f[2], f[3], f[4]) }
+	switch {
+	case head && format == "table":
+		p.Printf("\r\n")
+		table([5]string(names))
+		line := strings.Repeat("=", 25)
+		table([5]string{line, line[:8], line[:16], line[:11], line[:12]})
+	case head && format == "csv":
+		p.Printf("\"%s\"\r\n", strings.Join(names, `","`))
+	}
+	pid := 1000
 	for _, s := range p.Guest.Services.List() {
-		if s.Running {
-			p.Printf("%-30s %d\r\n", s.Name+".exe", n)
-			n += 4
+		if !s.Running {
+			continue
+		}
+		f := [5]string{s.Name + ".exe", strconv.Itoa(pid), "Services", "0", "8,192 K"}
+		pid += 4
+		switch format {
+		case "table":
+			table(f)
+		case "csv":
+			p.Printf("\"%s\"\r\n", strings.Join(f[:], `","`))
+		default:
+			p.Printf("\r\n")
+			for i, name := range names {
+				p.Printf("%-13s %s\r\n", name+":", f[i])
+			}
 		}
 	}
 	return 0

@@ -24,7 +24,7 @@ func (p *Process) switches(known string) (given map[string]bool, rest []string, 
 		}
 		for one := range strings.SplitSeq(low[1:], "/") { // rd /s/q
 			if !slices.Contains(strings.Fields(known), one) {
-				return nil, nil, p.Fail(1, "%s: casement does not simulate /%s\r", p.Args[0], one)
+				return nil, nil, p.refuseAs(1, "%s /%s", p.Args[0], one)
 			}
 			given[one] = true
 		}
@@ -44,6 +44,9 @@ func typeFile(_ context.Context, p *Process) int {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
 	for _, n := range names {
+		if strings.EqualFold(n, "nul") {
+			continue
+		}
 		for _, f := range globWindows(p, n) {
 			if p.Guest.Root.IsDir(p.Abs(f)) {
 				return p.Fail(1, "Access is denied.\r")
@@ -81,7 +84,7 @@ func dir(_ context.Context, p *Process) int {
 		list.only = "f"
 	}
 	if given["w"] || given["p"] || given["q"] || given["o"] || given["od"] || given["o:d"] || given["o-d"] || given["o:-d"] {
-		return p.Fail(1, "dir: casement does not simulate the order and form that these options ask for\r")
+		return p.refuseAs(1, "the order and form of dir that these options ask for")
 	}
 	for _, n := range names {
 		at, mask := p.Abs(n), "*"
@@ -184,7 +187,7 @@ func del(_ context.Context, p *Process) int {
 		return code
 	}
 	if given["s"] || given["p"] {
-		return p.Fail(1, "del: casement does not simulate /s and /p\r")
+		return p.refuseAs(1, "del /s and /p")
 	}
 	if len(names) == 0 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
@@ -254,7 +257,10 @@ func copyWindows(_ context.Context, p *Process) int {
 	if code != 0 {
 		return code
 	}
-	if len(names) == 0 || len(names) > 2 || strings.Contains(names[0], "+") {
+	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "+") }) {
+		return p.refuseAs(1, "copy of files that + joins")
+	}
+	if len(names) == 0 || len(names) > 2 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
 	to := p.Dir
@@ -330,7 +336,7 @@ func renameWindows(_ context.Context, p *Process) int {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
 	if strings.ContainsAny(names[0]+names[1], "*?") {
-		return p.Fail(1, "%s: casement does not simulate patterns\r", p.Args[0])
+		return p.refuseAs(1, "%s with patterns", p.Args[0])
 	}
 	from := p.Abs(names[0])
 	to := p.Guest.Root.Abs(from[:strings.LastIndexByte(from, '\\')+1], names[1])
@@ -398,7 +404,7 @@ func robocopy(_ context.Context, p *Process) int {
 			strings.HasPrefix(low, "/r:"), strings.HasPrefix(low, "/w:"), strings.HasPrefix(low, "/mt"),
 			low == "/copyall", low == "/dcopy:t":
 		case strings.HasPrefix(low, "/"):
-			return p.Fail(16, "ROBOCOPY: casement does not simulate %s\r", a)
+			return p.refuseAs(16, "robocopy %s", a)
 		default:
 			names = append(names, a)
 		}
@@ -428,4 +434,49 @@ func robocopy(_ context.Context, p *Process) int {
 		code = 1
 	}
 	return code
+}
+
+// attrib sets and clears the attribute of files that they are only read; the others change
+// nothing that a guest shows.
+func attrib(ctx context.Context, p *Process) int {
+	var mode, names []string
+	for _, a := range p.Args[1:] {
+		switch low := strings.ToLower(a); {
+		case len(a) == 2 && (a[0] == '+' || a[0] == '-') && strings.Contains("rahsi", low[1:]):
+			mode = append(mode, low)
+		case strings.HasPrefix(a, "/"):
+			return p.refuseAs(1, "attrib %s", low)
+		default:
+			names = append(names, a)
+		}
+	}
+	if len(mode) == 0 || len(names) == 0 {
+		return p.refuseAs(1, "what attrib prints")
+	}
+	for _, name := range names {
+		files := globWindows(p, name)
+		if len(files) == 0 || !p.Guest.Root.Exists(p.Abs(files[0])) {
+			p.Printf("File not found - %s\r\n", p.Abs(name))
+			continue
+		}
+		for _, f := range files {
+			info, err := p.Guest.Root.Stat(p.Abs(f))
+			if err != nil {
+				continue
+			}
+			bits := info.Mode().Perm()
+			if slices.Contains(mode, "+r") {
+				bits &^= 0o222
+			} else if slices.Contains(mode, "-r") {
+				bits |= 0o200
+			}
+			if err := p.Guest.Root.Chmod(p.Abs(f), bits); err != nil {
+				return p.Fail(1, "%s\r", windowsReason(err))
+			}
+		}
+	}
+	if slices.ContainsFunc(mode, func(m string) bool { return m[1] != 'r' }) {
+		return p.NoEffect(ctx, "attrib of other attributes than r")
+	}
+	return 0
 }

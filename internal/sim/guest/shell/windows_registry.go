@@ -1,8 +1,11 @@
 package shell
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,146 +13,276 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// regKinds are the types of reg.exe.
+// regKinds are the types of reg.exe, in the names of the registry's own.
 var regKinds = map[string]string{"REG_SZ": "String", "REG_EXPAND_SZ": "ExpandString", "REG_DWORD": "DWord",
-	"REG_QWORD": "QWord", "REG_MULTI_SZ": "MultiString"}
+	"REG_DWORD_LITTLE_ENDIAN": "DWord", "REG_QWORD": "QWord", "REG_MULTI_SZ": "MultiString", "REG_BINARY": "Binary"}
+
+// regHives are the roots of keys by their short names.
+var regHives = map[string]string{"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKCR": "HKEY_CLASSES_ROOT",
+	"HKU": "HKEY_USERS", "HKCC": "HKEY_CURRENT_CONFIG"}
+
+// defaultValue is the name of a key's standard value.
+const defaultValue = "(default)"
+
+// regSwitches are the switches of a verb; those that end with : take a value.
+var regSwitches = map[string][]string{
+	"add":    {"/v:", "/ve", "/t:", "/d:", "/s:", "/f", "/reg:32", "/reg:64"},
+	"delete": {"/v:", "/ve", "/va", "/f", "/reg:32", "/reg:64"},
+	"query":  {"/v:", "/ve", "/reg:32", "/reg:64"},
+}
+
+// regCall is a command line of reg.exe: the switches by their names.
+type regCall struct {
+	p        *Process
+	key      string
+	switches map[string]string
+}
 
 // reg is reg.exe: add, delete and query, over the guest's registry.
 func reg(_ context.Context, p *Process) int {
-	verb, key := strings.ToLower(p.Arg(1)), p.Arg(2)
-	options, ok := regOptions(p.Args[min(3, len(p.Args)):])
-	if !ok || key == "" {
-		return p.Fail(1, "ERROR: Invalid syntax.\r")
+	verb := strings.ToLower(p.Arg(1))
+	run := map[string]func(regCall) int{"add": regCall.add, "delete": regCall.remove, "query": regCall.query}[verb]
+	switch {
+	case run == nil && slices.Contains([]string{"copy", "export", "import", "save", "load", "unload", "restore", "compare", "flags"}, verb):
+		return p.refuseAs(1, "reg %s", verb)
+	case slices.Contains(p.Args[1:], "/?"):
+		return p.refuseAs(1, "the help of reg")
+	case run == nil || len(p.Args) < 3:
+		return p.invalidReg()
 	}
-	if long, _, _ := strings.Cut(machine.CleanKey(key), `\`); !slices.Contains([]string{"HKLM", "HKCU", "HKCR", "HKU", "HKCC"}, long) {
-		return p.Fail(1, "ERROR: Invalid key name.\r")
-	}
-	switch verb {
-	case "add":
-		return p.regAdd(key, options)
-	case "delete":
-		return p.regDelete(key, options)
-	case "query":
-		return p.regQuery(key, options)
-	}
-	return p.Fail(1, "ERROR: casement does not simulate reg %s\r", verb)
-}
-
-func regOptions(args []string) (map[string]string, bool) {
-	out := map[string]string{}
-	for i := 0; i < len(args); i++ {
-		switch low := strings.ToLower(args[i]); low {
-		case "/v", "/t", "/d", "/s":
-			if low == "/s" && (i+1 >= len(args) || strings.HasPrefix(args[i+1], "/")) {
-				out[low] = ""
-				continue
-			}
-			if i++; i >= len(args) {
-				return nil, false
-			}
-			out[low] = args[i]
-		case "/f", "/ve", "/va", "/reg:64":
-			out[low] = ""
-		default:
-			return nil, false
+	c := regCall{p: p, key: p.Arg(2), switches: map[string]string{}}
+	root, _, nested := strings.Cut(c.key, `\`)
+	root = strings.ToUpper(root)
+	for short, long := range regHives {
+		if root == long {
+			root = short
 		}
 	}
-	return out, true
+	switch {
+	case strings.HasPrefix(c.key, "/"):
+		return p.invalidReg()
+	case strings.HasPrefix(c.key, `\\`):
+		return p.refuseAs(1, "the registry of another machine")
+	case regHives[root] == "" || strings.Contains(c.key, `\\`) || verb == "add" && !nested:
+		return p.Fail(1, "ERROR: Invalid key name.\r\nType \"REG %s /?\" for usage.\r", strings.ToUpper(verb))
+	}
+	for i := 3; i < len(p.Args); i++ {
+		low := strings.ToLower(p.Args[i])
+		if strings.HasPrefix(low, "-") {
+			low = "/" + low[1:]
+		}
+		_, twice := c.switches[low]
+		switch takes := slices.Contains(regSwitches[verb], low+":"); {
+		case twice:
+			return p.invalidReg()
+		case takes && i+1 == len(p.Args):
+			return p.invalidReg()
+		case takes:
+			i++
+			c.switches[low] = p.Args[i]
+		case slices.Contains(regSwitches[verb], low):
+			c.switches[low] = ""
+		case verb == "query" && slices.Contains([]string{"/s", "/f", "/k", "/d", "/c", "/e", "/t", "/z", "/se"}, low):
+			return p.refuseAs(1, "reg query %s", low)
+		default:
+			return p.invalidReg()
+		}
+	}
+	if c.count("/v", "/ve", "/va") > 1 || c.count("/reg:32", "/reg:64") > 1 {
+		return p.invalidReg()
+	}
+	if c.has("/reg:32") {
+		return p.refuseAs(1, "reg /reg:32")
+	}
+	return run(c)
 }
 
-func (p *Process) regAdd(key string, o map[string]string) int {
-	registry := p.Guest.Registry()
-	name, named := o["/v"]
-	if _, standard := o["/ve"]; standard {
-		name, named = "(default)", true
+// invalidReg is what reg.exe answers to a command line that it does not read.
+func (p *Process) invalidReg() int {
+	return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"REG /?\" for usage.\r")
+}
+
+func (c regCall) has(name string) bool { _, ok := c.switches[name]; return ok }
+
+func (c regCall) count(names ...string) (n int) {
+	for _, name := range names {
+		if c.has(name) {
+			n++
+		}
 	}
-	if !named {
-		if err := registry.Create(key); err != nil {
+	return n
+}
+
+// name returns the name of the value that is meant; named is false where none is.
+func (c regCall) name() (name string, named bool) {
+	if name, named = c.switches["/v"]; named && name != "" {
+		return name, true
+	}
+	return defaultValue, named || c.has("/ve")
+}
+
+func (c regCall) add() int {
+	p, registry := c.p, c.p.Guest.Registry()
+	name, named := c.name()
+	if !named && c.count("/t", "/d", "/s") == 0 {
+		if err := registry.Create(c.key); err != nil {
 			return p.Fail(1, "ERROR: %v\r", err)
 		}
-		p.Printf("The operation completed successfully.\r\n")
-		return 0
+		return c.done()
 	}
-	kind, known := "String", true
-	if t, ok := o["/t"]; ok {
-		kind, known = regKinds[strings.ToUpper(t)]
+	v, complaint := c.value()
+	if complaint != "" {
+		return p.Fail(1, "ERROR: %s\r\nType \"REG ADD /?\" for usage.\r", complaint)
 	}
-	if !known {
-		return p.Fail(1, "ERROR: casement does not simulate the type %s\r", o["/t"])
+	if v.Kind == "" {
+		return p.refuseAs(1, "reg add /t %s", c.switches["/t"])
 	}
-	v := machine.Value{Kind: kind, Text: o["/d"]}
-	switch kind {
-	case "DWord", "QWord":
-		n, err := strconv.ParseUint(o["/d"], 0, 64)
-		if err != nil {
-			return p.Fail(1, "ERROR: Invalid syntax. Specify valid numeric value for '/d'.\r")
-		}
-		v.Text = strconv.FormatUint(n, 10)
-	case "MultiString":
-		v.Text, v.List = "", strings.Split(o["/d"], `\0`)
+	if _, there := registry.Value(c.key, name); there && !c.has("/f") {
+		return p.refuseAs(1, "the question of reg add; give /f")
 	}
-	if err := registry.Set(key, name, v); err != nil {
+	if err := registry.Set(c.key, name, v); err != nil {
 		return p.Fail(1, "ERROR: %v\r", err)
 	}
-	p.Printf("The operation completed successfully.\r\n")
+	return c.done()
+}
+
+// value reads /t, /d and /s. A value without a kind is one that the guest cannot hold.
+func (c regCall) value() (v machine.Value, complaint string) {
+	kind, data := "String", c.switches["/d"]
+	if t, ok := c.switches["/t"]; ok {
+		t = strings.ToUpper(t)
+		if kind = regKinds[t]; kind == "" && (t == "REG_NONE" || t == "REG_DWORD_BIG_ENDIAN") {
+			return v, ""
+		}
+		if kind == "" {
+			return v, "Invalid syntax. Specify a valid type for '/t'."
+		}
+	}
+	if c.has("/s") && (len(c.switches["/s"]) != 1 || kind != "MultiString") {
+		return v, "Invalid syntax."
+	}
+	v = machine.Value{Kind: kind, Text: data}
+	switch kind {
+	case "DWord", "QWord":
+		bits, base, digits := map[string]int{"DWord": 32, "QWord": 64}[kind], 10, data
+		if len(data) > 1 && data[0] == '0' && (data[1] == 'x' || data[1] == 'X') {
+			base, digits = 16, data[2:]
+		}
+		n, err := strconv.ParseUint(digits, base, bits)
+		if err != nil {
+			return v, "Invalid syntax. Specify valid numeric value for '/d'."
+		}
+		v.Text = strconv.FormatUint(n, 10)
+	case "Binary":
+		if len(data)%2 == 1 {
+			data = "0" + data
+		}
+		bytes, err := hex.DecodeString(data)
+		if err != nil {
+			return v, "Invalid syntax. Specify valid binary value for '/d'."
+		}
+		v.Text = string(bytes)
+	case "MultiString":
+		separator := cmp.Or(c.switches["/s"], `\0`)
+		v.Text, v.List = "", strings.Split(strings.TrimSuffix(data, separator), separator)
+		if data == "" {
+			v.List = nil
+		}
+		if slices.Contains(v.List, "") {
+			return v, "Invalid syntax. Specify valid data for '/d'."
+		}
+	}
+	return v, ""
+}
+
+func (c regCall) done() int {
+	c.p.Printf("The operation completed successfully.\r\n")
 	return 0
 }
 
 const noKey = "ERROR: The system was unable to find the specified registry key or value.\r"
 
-func (p *Process) regDelete(key string, o map[string]string) int {
-	if _, forced := o["/f"]; !forced {
-		return p.Fail(1, "ERROR: casement does not simulate the question of reg delete; give /f\r")
-	}
-	registry := p.Guest.Registry()
-	if name, ok := o["/v"]; ok {
-		if _, there := registry.Value(key, name); !there {
-			return p.Fail(1, noKey)
-		}
-		if err := registry.Unset(key, name); err != nil {
-			return p.Fail(1, "ERROR: %v\r", err)
-		}
-	} else if err := registry.Delete(key); err != nil {
+func (c regCall) remove() int {
+	p, registry := c.p, c.p.Guest.Registry()
+	k, there := registry.Key(c.key)
+	if !there {
 		return p.Fail(1, noKey)
 	}
-	p.Printf("The operation completed successfully.\r\n")
-	return 0
+	if !c.has("/f") {
+		return p.refuseAs(1, "the question of reg delete; give /f")
+	}
+	name, named := c.name()
+	names := []string{name}
+	if c.has("/va") {
+		names, named = slices.Collect(maps.Keys(k.Values)), true
+	} else if _, some := registry.Value(c.key, name); named && !some {
+		return p.Fail(1, noKey)
+	}
+	if !named {
+		if _, nested := strings.CutPrefix(machine.CleanKey(c.key), regRoot(c.key)+`\`); !nested {
+			return p.refuseAs(1, "reg delete of a whole hive")
+		}
+		if err := registry.Delete(c.key); err != nil {
+			return p.Fail(1, noKey)
+		}
+		return c.done()
+	}
+	for _, n := range names {
+		if err := registry.Unset(c.key, n); err != nil {
+			return p.Fail(1, "ERROR: %v\r", err)
+		}
+	}
+	return c.done()
 }
 
-func (p *Process) regQuery(key string, o map[string]string) int {
-	if _, below := o["/s"]; below {
-		return p.Fail(1, "ERROR: casement does not simulate reg query /s\r")
-	}
-	registry := p.Guest.Registry()
-	k, ok := registry.Key(key)
+// regRoot returns the short name of a key's hive.
+func regRoot(key string) string {
+	root, _, _ := strings.Cut(machine.CleanKey(key), `\`)
+	return root
+}
+
+func (c regCall) query() int {
+	p, registry := c.p, c.p.Guest.Registry()
+	k, ok := registry.Key(c.key)
 	if !ok {
 		return p.Fail(1, noKey)
 	}
-	names := make([]string, 0, len(k.Values))
-	for n := range k.Values {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	found := false
-	p.Printf("\r\n%s\r\n", strings.Replace(machine.CleanKey(key), "HKLM", "HKEY_LOCAL_MACHINE", 1))
-	for _, n := range names {
-		if want, one := o["/v"]; one && !strings.EqualFold(want, n) {
+	root := regRoot(c.key)
+	full := regHives[root] + strings.TrimPrefix(machine.CleanKey(c.key), root)
+	name, one := c.name()
+	var lines []string
+	for _, n := range slices.Sorted(maps.Keys(k.Values)) {
+		if one && !strings.EqualFold(name, n) {
 			continue
 		}
-		found = true
-		p.Printf("    %s    %s\r\n", n, regText(k.Values[n]))
+		shown := n
+		if n == defaultValue {
+			shown = "(Default)"
+		}
+		lines = append(lines, fmt.Sprintf("    %s    %s\r\n", shown, regText(k.Values[n])))
+	}
+	switch {
+	case one && len(lines) == 0 && name != defaultValue:
+		return p.Fail(1, noKey)
+	case one && len(lines) == 0:
+		lines = []string{"    (Default)    REG_SZ    (value not set)\r\n"}
 	}
 	p.Printf("\r\n")
-	if _, one := o["/v"]; one && !found {
-		return p.Fail(1, noKey)
+	if len(lines) > 0 {
+		p.Printf("%s\r\n%s\r\n", full, strings.Join(lines, ""))
+	}
+	for _, child := range registry.Children(c.key) {
+		if !one {
+			p.Printf("%s\\%s\r\n", full, child)
+		}
 	}
 	return 0
 }
 
 func regText(v machine.Value) string {
-	name := "REG_SZ"
+	name := ""
 	for long, kind := range regKinds {
-		if kind == v.Kind {
+		if kind == v.Kind && (name == "" || len(long) < len(name)) {
 			name = long
 		}
 	}
@@ -162,6 +295,8 @@ func regText(v machine.Value) string {
 		}
 	case "MultiString":
 		text = strings.Join(v.List, `\0`)
+	case "Binary":
+		text = strings.ToUpper(hex.EncodeToString([]byte(v.Text)))
 	}
 	return name + "    " + text
 }

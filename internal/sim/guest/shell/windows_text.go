@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -23,7 +25,7 @@ func findstr(_ context.Context, p *Process) int {
 		case len(a) > 1 && (a[0] == '/' || a[0] == '-') && !given || len(a) == 2 && a[0] == '/':
 			for _, flag := range low[1:] {
 				if !f.flag(flag) {
-					return p.Fail(2, "FINDSTR: casement does not simulate /%c\r", flag)
+					return p.refuseAs(2, "findstr /%c", flag)
 				}
 			}
 		case !given:
@@ -89,6 +91,8 @@ func findstrPattern(p string) string {
 			i++
 		case strings.IndexByte("+?(){}|", c) >= 0:
 			b.WriteString(regexp.QuoteMeta(string(c)))
+		case c == '^' && i > 0, c == '$' && i+1 < len(p): // an anchor only at its end of the expression
+			b.WriteString(`\` + string(rune(c)))
 		default:
 			b.WriteByte(c)
 		}
@@ -108,7 +112,7 @@ func (f finder) search(p *Process, names []string, re *regexp.Regexp) int {
 			return p.Fail(1, "FINDSTR: Cannot open %s\r", names[0])
 		}
 	}
-	code, total := 1, 0
+	code := 1
 	for _, file := range orStdin(files) {
 		data, err := p.read(file)
 		if err != nil {
@@ -122,27 +126,24 @@ func (f finder) search(p *Process, names []string, re *regexp.Regexp) int {
 		n := 0
 		for line := range strings.Lines(string(data)) {
 			n++
-			line = strings.TrimRight(line, "\r\n")
-			if re.MatchString(line) == f.invert {
+			text := strings.TrimRight(line, "\r\n")
+			end := cmp.Or(line[len(text):], "\r\n")
+			if line = text; re.MatchString(line) == f.invert {
 				continue
 			}
-			code, total = 0, total+1
+			code = 0
 			switch {
-			case f.count:
 			case f.names:
 				p.Printf("%s\r\n", file)
 			case f.number:
-				p.Printf("%s%d:%s\r\n", prefix, n, line)
+				p.Printf("%s%d:%s%s", prefix, n, line, end)
 			default:
-				p.Printf("%s%s\r\n", prefix, line)
+				p.Printf("%s%s%s", prefix, line, end)
 			}
 			if f.names {
 				break
 			}
 		}
-	}
-	if f.count {
-		p.Printf("%d\r\n", total)
 	}
 	return code
 }
@@ -161,8 +162,10 @@ func findWindows(_ context.Context, p *Process) int {
 			f.count = true
 		case low == "/n":
 			f.number = true
+		case strings.HasPrefix(low, "/off"), low == "/?":
+			return p.refuseAs(2, "find %s", a)
 		case strings.HasPrefix(a, "/"):
-			return p.Fail(2, "FIND: casement does not simulate %s\r", a)
+			return p.Fail(2, "FIND: Invalid switch\r")
 		case !given:
 			text, given = a, true
 		default:
@@ -172,15 +175,53 @@ func findWindows(_ context.Context, p *Process) int {
 	if !given {
 		return p.Fail(2, "FIND: Parameter format not correct\r")
 	}
-	text = regexp.QuoteMeta(text)
+	fold := func(s string) string { return s }
 	if f.fold {
-		text = "(?i)" + text
+		fold = strings.ToLower
 	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return p.Fail(2, "FIND: Parameter format not correct\r")
+	var names []string
+	for _, file := range files {
+		names = append(names, globWindows(p, file)...)
 	}
-	return f.search(p, files, re)
+	if len(files) > 0 && len(names) == 0 {
+		return p.Fail(1, "File not found - %s\r", strings.ToUpper(files[0]))
+	}
+	code := 1
+	for _, file := range orStdin(names) {
+		data, err := p.read(file)
+		if err != nil {
+			p.Fail(1, "File not found - %s\r", strings.ToUpper(file))
+			continue
+		}
+		var lines []string
+		n, found := 0, 0
+		for line := range strings.Lines(string(data)) {
+			n++
+			line = strings.TrimRight(line, "\r\n")
+			if (text != "" && strings.Contains(fold(line), fold(text))) == f.invert {
+				continue
+			}
+			if found++; f.number {
+				line = fmt.Sprintf("[%d]%s", n, line)
+			}
+			lines = append(lines, line+"\r\n")
+		}
+		if found > 0 {
+			code = 0
+		}
+		head := "\r\n---------- " + strings.ToUpper(file)
+		switch {
+		case len(files) == 0 && f.count:
+			p.Printf("%d\r\n", found)
+		case f.count:
+			p.Printf("%s: %d\r\n", head, found)
+		case len(files) == 0:
+			p.Printf("%s", strings.Join(lines, ""))
+		default:
+			p.Printf("%s\r\n%s", head, strings.Join(lines, ""))
+		}
+	}
+	return code
 }
 
 // whereCommand returns where.exe: programs of the image by their paths, and files of the
