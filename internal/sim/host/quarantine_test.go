@@ -57,7 +57,7 @@ func TestSupervisorThatDies(t *testing.T) {
 	case "start":
 		m.config.Log = funcr.New(func(string, string) { // from within the guest's goroutine
 			debug.SetMaxStack(1 << 20)
-			deep(1)
+			t.Log(deep(1))
 		}, funcr.Options{})
 		m.Open(Azure{}, func(string) {})
 		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without what a VM must have

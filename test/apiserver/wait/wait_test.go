@@ -99,7 +99,9 @@ func TestRestart(t *testing.T) {
 	}
 	t.Setenv("CASEMENT_HOME", t.TempDir())
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"}}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: "demo"}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: "demo",
+	}
 	if err := c.Create(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}

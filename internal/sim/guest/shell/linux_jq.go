@@ -138,9 +138,6 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 		inputs = nil
 	}
 	rest := gojq.NewIter(inputs...)
-	if o.has("n") {
-		inputs = []any{nil}
-	}
 	code, failed := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }),
 		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }))
 	if failed != nil {
