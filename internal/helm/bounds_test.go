@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// bombs are templates that would use a machine up, each with a part of what is said of it.
+// bombs are templates that would use a machine up, each with an expression for what is said of it.
 var bombs = map[string]struct{ template, want string }{
 	"until":          {`{{ range $i := until 1000000000 }}a{{ end }}`, "memory"},
 	"a smaller list": {`{{ range $i := until 3000000 }}a{{ end }}`, "it makes more than"},
@@ -27,7 +28,7 @@ var bombs = map[string]struct{ template, want string }{
 		`{{ range $l }}{{ range $l }}{{ end }}{{ end }}{{ end }}{{ end }}`, "of the processor"},
 	"authorities": {`{{ range $i := until 100000 }}{{ $x := genCA "a" 365 }}{{ end }}`, "of the processor"},
 	"a template that calls itself": {`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
-		"exceeded maximum template depth"},
+		"exceeded maximum template depth|of memory"}, // with the race detector the stack needs more
 	"a growing list": {`{{ $l := list "aaaaaaaaaaaaaaaaaaaaaaaa" }}{{ range until 60 }}{{ $l = concat $l $l }}{{ end }}`, "memory"},
 }
 
@@ -37,7 +38,7 @@ func TestBoundedTemplates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := step{Template: tc.template, Data: []byte("{}"), CPU: 3}.run(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
+			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})

@@ -213,8 +213,8 @@ func (s step) run(ctx context.Context) (result, error) {
 }
 
 // outOfMemory are parts of what a Go program says that is refused memory, the stack of a thread
-// included.
-var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed"}
+// included; the last is the race detector's.
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to allocate"}
 
 // exceeded returns why the program ended without a result.
 func (s step) exceeded(err error, errOut string) error {
