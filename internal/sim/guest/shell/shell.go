@@ -6,7 +6,6 @@
 package shell
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -126,7 +125,7 @@ func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 // complete fills in what a session leaves out.
 func (s *Shell) complete(o Session) Session {
 	if o.Stdin == nil {
-		o.Stdin = bytes.NewReader(nil)
+		o.Stdin = noInput{}
 	}
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
@@ -246,3 +245,9 @@ func (s *Shell) contained(name string, stderr io.Writer, run func() int) (code i
 	}
 	return code
 }
+
+// noInput is standard input that has ended. It has no state, so that several programs may read it at the same time.
+type noInput struct{}
+
+// Read implements io.Reader.
+func (noInput) Read([]byte) (int, error) { return 0, io.EOF }
