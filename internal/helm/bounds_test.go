@@ -29,7 +29,8 @@ var bombs = map[string]struct{ template, want string }{
 	"authorities": {`{{ range $i := until 100000 }}{{ $x := genCA "a" 365 }}{{ end }}`, "of the processor"},
 	"a template that calls itself": {`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`,
 		"exceeded maximum template depth|of memory"}, // with the race detector the stack needs more
-	"a growing list": {`{{ $l := list "aaaaaaaaaaaaaaaaaaaaaaaa" }}{{ range until 60 }}{{ $l = concat $l $l }}{{ end }}`, "memory"},
+	"a growing list": {`{{ $l := list "aaaaaaaaaaaaaaaaaaaaaaaa" }}{{ range until 60 }}{{ $l = concat $l $l }}{{ end }}`,
+		"memory|of the processor"}, // on a slow machine the collector's time ends it first
 }
 
 // TestBoundedTemplates fills each template in a process of its own, as the controller does.

@@ -88,7 +88,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 		}
 		whole := live == nil
 		if !whole {
-			if whole, err = s.Azure.WholeGroup(ctx, resource.ID, live, s.Cluster.Name); err != nil {
+			if whole, err = s.Azure.WholeGroup(ctx, resource.ID, live, s.Cluster.Name, true); err != nil {
 				return pass.Unread(err, "read what is in resource group "+desired.LastSegment(resource.ID)).On(infrav1.ResourceGroupReadyCondition)
 			}
 		}

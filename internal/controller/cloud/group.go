@@ -66,12 +66,13 @@ func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azu
 	if live == nil {
 		return true, nil
 	}
-	return s.WholeGroup(ctx, group, live, cluster.Name)
+	return s.WholeGroup(ctx, group, live, cluster.Name, false)
 }
 
 // WholeGroup reports whether a resource group is the cluster's with everything in it, so that
-// it can be deleted at one blow: nothing in it has another owner's mark.
-func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMessage, clusterName string) (bool, error) {
+// it can be deleted at one blow: nothing in it has another owner's mark. Who deletes the group
+// asks for a fresh answer; otherwise what was put there within the last minute may be missing.
+func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMessage, clusterName string, fresh bool) (bool, error) {
 	tags, err := TagsOf(live)
 	if err != nil {
 		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
@@ -79,7 +80,7 @@ func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMes
 	if !s.Owns(ctx, tags, clusterName, true) {
 		return false, nil
 	}
-	all, err := s.List(ctx, group+"/resources", false)
+	all, err := s.List(ctx, group+"/resources", fresh)
 	if arm.ClassOf(err) == arm.Denied {
 		return true, nil // the right to list is optional, and the group's own mark is the cluster's
 	}
