@@ -20,6 +20,9 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
+	if e := malformed(c, body); e != nil {
+		return e
+	}
 	data, _ := json.Marshal(body)
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -58,6 +61,9 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
 			}
+		}
+		if e := missing(c, body); e != nil {
+			return e
 		}
 		if e := t.danglingReference(k, d); e != nil {
 			return e

@@ -170,6 +170,9 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
+	if e := malformed(c, body); e != nil {
+		return e
+	}
 	var op *Operation
 	var view value.Object
 	made := false
@@ -201,6 +204,9 @@ func (c *Request) put(k *Type) *Error {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
 			}
+		}
+		if e := missing(c, body); e != nil {
+			return e
 		}
 		if e := t.danglingReference(k, d); e != nil {
 			return e

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/schema"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// malformed returns an error for a body that Azure's description of the type does not allow, and
+// removes what is read-only, which Azure ignores. What is missing is for missing.
+func malformed(c *Request, body value.Object) *Error {
+	t := schema.Of(c.Id.FullType(), c.Version)
+	if t == nil {
+		return nil
+	}
+	for _, p := range t.Check(body) {
+		if p.Kind != schema.Missing {
+			return unreadable(c, p)
+		}
+	}
+	t.Settable(body)
+	return nil
+}
+
+// missing returns an error for a body of a PUT without a required member. The checks of the
+// type's provider come first, because their words are better.
+func missing(c *Request, body value.Object) *Error {
+	t := schema.Of(c.Id.FullType(), c.Version)
+	if t == nil || c.HTTP.Method != http.MethodPut {
+		return nil
+	}
+	for _, p := range t.Check(body) {
+		if p.Kind == schema.Missing {
+			return unreadable(c, p)
+		}
+	}
+	return nil
+}
+
+// unreadable returns Azure's error for a problem: the envelope of a resource is read by ARM, the
+// rest by its provider, and each has a form of its own.
+func unreadable(c *Request, p schema.Problem) *Error {
+	name := p.Path[strings.LastIndex(p.Path, ".")+1:]
+	why := ""
+	switch p.Kind {
+	case schema.Unknown:
+		why = "Could not find member '" + name + "' on object of type '" + p.Of + "'. Path '" + p.Path + "'."
+	case schema.Missing:
+		why = "Required property '" + name + "' not found in JSON. Path '" + p.Path + "'."
+	default:
+		why = "Error converting value " + p.Value + " to type '" + p.Of + "'. Path '" + p.Path + "'."
+		if len(p.Allowed) > 0 {
+			why += " Allowed values are '" + strings.Join(p.Allowed, ", ") + "'."
+		}
+	}
+	switch {
+	case strings.Contains(p.Path, ".") && value.Lower(c.Id.Namespace) == "microsoft.network":
+		e := BadRequest("InvalidRequestFormat", "Cannot parse the request.")
+		e.Details = []*Error{{Code: "InvalidJson", Message: why}}
+		return e
+	case p.Kind == schema.Missing && value.Lower(c.Id.Namespace) == "microsoft.compute":
+		e := BadRequest("InvalidParameter", "Required parameter '%s' is missing (null).", p.Path)
+		e.Target = p.Path
+		return e
+	}
+	return BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", why)
+}

@@ -1,0 +1,343 @@
+// Package schema checks bodies of requests against Azure's own description of its resource types
+// (azure-types.json.gz: facts of Azure/bicep-types-az, MIT, descriptions left out). It knows no
+// resource and no provider: it says what is wrong where, and the engine chooses Azure's words. It
+// imports nothing of this module.
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Kind is what is wrong with a member of a body.
+type Kind int
+
+// The kinds of problems.
+const (
+	// WrongType: the value has another JSON type than the member, or is out of an integer's bounds.
+	WrongType Kind = iota
+	// Unknown: the object has no such member.
+	Unknown
+	// NotAllowed: the string is none of the member's values, or does not have its form.
+	NotAllowed
+	// Missing: a required member is absent or null.
+	Missing
+)
+
+// Problem is one thing that is wrong with a body.
+type Problem struct {
+	Kind Kind
+	// Path leads to the member, such as "properties.subnets[0].name".
+	Path string
+	// Of is the name of the member's type, for Unknown and Missing that of its object.
+	Of string
+	// Value is the value as JSON; empty for Missing.
+	Value string
+	// Allowed are the values of an enumeration.
+	Allowed []string
+}
+
+// Type is the body of one resource type in one API version.
+type Type struct {
+	doc   *document
+	index int
+	// exact is false if the description is of another API version.
+	exact bool
+}
+
+const (
+	flagRequired = 1
+	flagReadOnly = 2
+	flagFixed    = 8 // part of the request's path
+)
+
+type document struct {
+	Types     []node         `json:"types"`
+	Resources map[string]int `json:"resources"`
+	newest    map[string]string
+}
+
+type node struct {
+	Kind       string              `json:"$type"`
+	Name       string              `json:"name"`
+	Properties map[string]property `json:"properties"`
+	Additional *int                `json:"additionalProperties"`
+	Item       int                 `json:"itemType"`
+	Elements   []int               `json:"elements"`
+	Value      string              `json:"value"`
+	Pattern    string              `json:"pattern"`
+	MinLength  *int                `json:"minLength"`
+	MaxLength  *int                `json:"maxLength"`
+	MinValue   *float64            `json:"minValue"`
+	MaxValue   *float64            `json:"maxValue"`
+
+	// lower are the properties by their names in lower case, because Azure reads names in any case.
+	lower    map[string]named
+	pattern  *regexp.Regexp
+	literals []string
+	open     bool
+}
+
+type named struct {
+	name string
+	property
+}
+
+type property struct{ index, flags int }
+
+func (p *property) UnmarshalJSON(data []byte) error {
+	var pair [2]int
+	err := json.Unmarshal(data, &pair)
+	p.index, p.flags = pair[0], pair[1]
+	return err
+}
+
+//go:embed azure-types.json.gz
+var packed []byte
+
+var read = sync.OnceValue(func() *document {
+	d, err := parse(packed)
+	if err != nil {
+		panic(fmt.Sprintf("azure-types.json.gz: %v", err)) // an error of the build, which any test shows
+	}
+	return d
+})
+
+func parse(data []byte) (*document, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	d := &document{newest: map[string]string{}}
+	if err := json.NewDecoder(z).Decode(d); err != nil {
+		return nil, err
+	}
+	for i := range d.Types {
+		n := &d.Types[i]
+		n.lower = map[string]named{}
+		for name, p := range n.Properties {
+			n.lower[strings.ToLower(name)] = named{name, p}
+		}
+		if n.Pattern != "" {
+			n.pattern, _ = regexp.Compile(n.Pattern) // a form that RE2 does not have is not checked
+		}
+		for _, e := range n.Elements {
+			switch of := d.Types[e]; of.Kind {
+			case "StringLiteralType":
+				n.literals = append(n.literals, of.Value)
+			case "StringType":
+				n.open = true
+			}
+		}
+	}
+	lower := map[string]int{}
+	for key, index := range d.Resources {
+		key = strings.ToLower(key)
+		lower[key] = index
+		kind, version, _ := strings.Cut(key, "@")
+		d.newest[kind] = max(d.newest[kind], version)
+	}
+	d.Resources = lower
+	return d, nil
+}
+
+// Of returns the body of a resource type, such as "Microsoft.Network/virtualNetworks", in an API
+// version; where that version is not described, the newest one that is. It returns nil for a type
+// that is not described.
+func Of(resourceType, version string) *Type {
+	d, kind := read(), strings.ToLower(resourceType)
+	if index, ok := d.Resources[kind+"@"+version]; ok {
+		return &Type{d, index, true}
+	}
+	if index, ok := d.Resources[kind+"@"+d.newest[kind]]; ok {
+		return &Type{d, index, false}
+	}
+	return nil
+}
+
+// Resources returns the types that are described, as "type@api-version" in lower case, sorted.
+func Resources() []string {
+	var all []string
+	for key := range read().Resources {
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Check returns what is wrong with a body, in the order of its paths. Read-only members are not
+// looked at. Members that are missing are reported only for an API version that is described.
+func (t *Type) Check(body map[string]any) []Problem {
+	c := &check{Type: t}
+	c.value(t.index, body, "")
+	slices.SortStableFunc(c.found, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return c.found
+}
+
+// Settable removes from a body what its type says is read-only.
+func (t *Type) Settable(body map[string]any) { t.strip(t.index, body) }
+
+func (t *Type) strip(index int, v any) {
+	n := &t.doc.Types[index]
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			switch p, ok := n.lower[strings.ToLower(name)]; {
+			case ok && p.flags&flagReadOnly != 0:
+				delete(v, name)
+			case ok:
+				t.strip(p.index, member)
+			case n.Additional != nil:
+				t.strip(*n.Additional, member)
+			}
+		}
+	case []any:
+		if n.Kind == "ArrayType" {
+			for _, e := range v {
+				t.strip(n.Item, e)
+			}
+		}
+	}
+}
+
+type check struct {
+	*Type
+	found []Problem
+}
+
+func (c *check) report(kind Kind, path, of string, v any) *Problem {
+	p := Problem{Kind: kind, Path: path, Of: of}
+	if kind != Missing {
+		data, _ := json.Marshal(v) // v was read from JSON
+		p.Value = string(data)
+	}
+	c.found = append(c.found, p)
+	return &c.found[len(c.found)-1]
+}
+
+func (c *check) value(index int, v any, path string) {
+	n := &c.doc.Types[index]
+	switch n.Kind {
+	case "ObjectType":
+		c.object(n, v, path)
+	case "ArrayType":
+		list, ok := v.([]any)
+		if !ok {
+			c.report(WrongType, path, "array", v)
+		}
+		for i, e := range list {
+			if e != nil {
+				c.value(n.Item, e, fmt.Sprintf("%s[%d]", path, i))
+			}
+		}
+	case "UnionType":
+		c.union(n, v, path)
+	case "StringLiteralType":
+		if s, ok := v.(string); !ok {
+			c.report(WrongType, path, "string", v)
+		} else if !strings.EqualFold(s, n.Value) {
+			c.report(NotAllowed, path, "string", v).Allowed = []string{n.Value}
+		}
+	case "StringType":
+		c.text(n, v, path)
+	case "IntegerType":
+		c.integer(n, v, path)
+	case "BooleanType":
+		if s, isText := v.(string); isText && (strings.EqualFold(s, "true") || strings.EqualFold(s, "false")) {
+			return // Azure reads it
+		}
+		if _, ok := v.(bool); !ok {
+			c.report(WrongType, path, "boolean", v)
+		}
+	}
+}
+
+func (c *check) object(n *node, v any, path string) {
+	o, ok := v.(map[string]any)
+	if !ok {
+		c.report(WrongType, path, cmp.Or(n.Name, "object"), v)
+		return
+	}
+	has := map[string]bool{}
+	for name, member := range o {
+		at := join(path, name)
+		p, known := n.lower[strings.ToLower(name)]
+		switch {
+		case known && member != nil:
+			has[p.name] = true
+			if p.flags&(flagReadOnly|flagFixed) == 0 {
+				c.value(p.index, member, at)
+			}
+		case known || member == nil:
+		case n.Additional != nil:
+			c.value(*n.Additional, member, at)
+		case !undescribed[strings.ToLower(name)]:
+			c.report(Unknown, at, n.Name, member)
+		}
+	}
+	for name, p := range n.Properties {
+		if p.flags&flagRequired != 0 && p.flags&(flagReadOnly|flagFixed) == 0 && !has[name] && c.exact {
+			c.report(Missing, join(path, name), n.Name, nil)
+		}
+	}
+}
+
+// undescribed are members that real Azure takes and answers although its description does not have
+// them (recordings of azure-service-operator; answers of GET that clients send back).
+var undescribed = map[string]bool{"allowbackendportconflict": true, "enabledestinationserviceendpoint": true, "etag": true}
+
+// open are the members whose values Azure lists without their being all: sizes are added each month.
+var open = []string{"vmSize", "family"}
+
+func (c *check) union(n *node, v any, path string) {
+	s, ok := v.(string)
+	switch {
+	case len(n.literals) == 0:
+		return
+	case !ok:
+		c.report(WrongType, path, "string", v)
+	case n.open && slices.ContainsFunc(open, func(name string) bool { return strings.HasSuffix(path, name) }):
+	case !slices.ContainsFunc(n.literals, func(l string) bool { return strings.EqualFold(l, s) }):
+		c.report(NotAllowed, path, "string", v).Allowed = n.literals
+	}
+}
+
+func (c *check) text(n *node, v any, path string) {
+	s, ok := v.(string)
+	switch {
+	case !ok:
+		c.report(WrongType, path, "string", v)
+	case n.pattern != nil && !n.pattern.MatchString(s),
+		n.MinLength != nil && len(s) < *n.MinLength, n.MaxLength != nil && len(s) > *n.MaxLength:
+		c.report(NotAllowed, path, "string", v)
+	}
+}
+
+func (c *check) integer(n *node, v any, path string) {
+	if s, ok := v.(string); ok { // Azure reads "30" as 30
+		var f float64
+		if json.Unmarshal([]byte(strings.TrimSpace(s)), &f) == nil {
+			v = f
+		}
+	}
+	f, ok := v.(float64)
+	if !ok || f != math.Trunc(f) || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
+		c.report(WrongType, path, "integer", v)
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,55 @@
+package azuresim
+
+import (
+	"testing"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// TestMalformed: a body that Azure's description of the type does not allow is refused in the form
+// of who reads it, and stores nothing; read-only members are ignored.
+func TestMalformed(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	a.carried("PUT", vnetPath("v"), vnetBody)
+	const nsg, disk = "resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/n?api-version=2025-05-01",
+		"resourceGroups/g/providers/Microsoft.Compute/disks/d?api-version=2026-03-02"
+	empty := func(more string) string {
+		return `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": 4` + more + `}}`
+	}
+	for name, test := range map[string]struct{ method, path, body, code, detail string }{
+		"tags that are text":      {"PUT", disk, `{"location": "westeurope", "tags": "x"}`, "InvalidRequestContent", ""},
+		"a size that is none":     {"PUT", disk, empty(`, "diskIOPSReadWrite": "abc"`), "InvalidRequestContent", ""},
+		"an unknown system":       {"PUT", disk, empty(`, "osType": "Bogus"`), "InvalidRequestContent", ""},
+		"an unknown member":       {"PUT", disk, empty(`, "size": 4`), "InvalidRequestContent", ""},
+		"nothing that is needed":  {"PUT", disk, `{"location": "westeurope", "properties": {"diskSizeGB": 4}}`, "InvalidParameter", ""},
+		"an unknown member above": {"PUT", nsg, `{"location": "westeurope", "rules": []}`, "InvalidRequestContent", ""},
+		"a network's unknown member": {"PUT", nsg, `{"location": "westeurope", "properties": {"rules": []}}`,
+			"InvalidRequestFormat", "InvalidJson"},
+		"a rule without access": {"PUT", nsg, `{"location": "westeurope", "properties": {"securityRules": [{"name": "r", "properties":
+			{"direction": "Inbound", "priority": 100, "protocol": "*", "sourceAddressPrefix": "*", "sourcePortRange": "*",
+			"destinationAddressPrefix": "*", "destinationPortRange": "*"}}]}}`, "InvalidRequestFormat", "InvalidJson"},
+		"a subnet of its own": {"PUT", vnetPath("v") + "/subnets/s?api-version=2025-05-01", `{"properties": {"addressPrefix": 1}}`,
+			"InvalidRequestFormat", "InvalidJson"},
+		"a patch": {"PATCH", vnetPath("v") + "?api-version=2025-05-01", `{"tags": "x"}`, "InvalidRequestContent", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, answer, _ := a.speak(test.method, test.path, test.body)
+			detail := ""
+			for _, d := range value.Items(answer, "error", "details") {
+				detail = value.Str(d, "code")
+			}
+			if code := value.Str(answer, "error", "code"); status != 400 || code != test.code || detail != test.detail {
+				t.Errorf("%d %s, %s: %v", status, code, detail, answer)
+			}
+		})
+	}
+	if status, _, _ := a.speak("GET", disk, ""); status != 404 {
+		t.Errorf("a refused disk is there: %d", status)
+	}
+	made := a.carried("PUT", disk, empty(`, "timeCreated": "2001-01-01T00:00:00Z", "uniqueId": "mine"`))
+	if value.Str(made, "properties", "uniqueId") == "mine" || value.Str(made, "properties", "timeCreated") == "2001-01-01T00:00:00Z" {
+		t.Errorf("read-only members were taken: %v", made)
+	}
+}
