@@ -14,7 +14,7 @@ const (
 	PrivateDNSAPIVersion    = "2024-06-01"
 	AuthorizationAPIVersion = "2022-04-01"
 	IdentityAPIVersion      = "2024-11-30"
-	VaultAPIVersion         = "2023-07-01"
+	VaultAPIVersion         = "2026-02-01"
 )
 
 // instanceNICAPIVersion is the only API version in which the network provider returns the
