@@ -1,6 +1,7 @@
 package azuresim
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -217,5 +218,63 @@ func TestManagedImage(t *testing.T) {
 	}
 	if _, err := images.Get(t.Context(), "g", "none", nil); code(err) != "ResourceNotFound" {
 		t.Errorf("an image that is not there: %v", err)
+	}
+}
+
+// TestLaunch: an image captured from a machine with trusted launch takes no other machines, and a
+// first-generation image takes none with it. Newer API versions name the security type of each.
+func TestLaunch(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	vm := a.captured()
+	const nic = "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/launch"
+	define := func(generation, features string) {
+		t.Helper()
+		a.carried("DELETE", definitionID+"/versions/1.0.0", "")
+		a.carried("DELETE", definitionID+"?api-version=2023-07-03", "")
+		a.carried("PUT", definitionID+"?api-version=2023-07-03", `{"location": "westeurope", "properties": {"osType": "Windows",
+			"osState": "Generalized", "hyperVGeneration": "`+generation+`", "features": `+features+`,
+			"identifier": {"publisher": "p", "offer": "o", "sku": "s"}}}`)
+		if err := a.putVersion("1.0.0", vm, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ name, generation, features, asked, refusal string }{
+		{"only trusted launch, without", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "", "'TrustedLaunch' security type"},
+		{"only trusted launch, standard", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "Standard", "'TrustedLaunch' security type"},
+		{"only trusted launch, with", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "TrustedLaunch", ""},
+		{"supported, without", "V2", `[{"name": "SecurityType", "value": "TrustedLaunchSupported"}]`, "", ""},
+		{"supported, with", "V2", `[{"name": "SecurityType", "value": "TrustedLaunchSupported"}]`, "TrustedLaunch", ""},
+		{"first generation, with", "V1", `[]`, "TrustedLaunch", "Gen2 OS Image"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			define(test.generation, test.features)
+			a.carried("PUT", nic, `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id":
+				"/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath("v")+`/subnets/nodes"}}}]}}`)
+			machine := windowsVM("/subscriptions/" + engine.DefaultSubscription + "/" + nic)
+			machine.Properties.StorageProfile.ImageReference = &armcompute.ImageReference{ID: new(definitionID)}
+			machine.Properties.OSProfile.ComputerName = new("launch")
+			machine.Properties.StorageProfile.OSDisk.Name = nil
+			if test.asked != "" {
+				machine.Properties.SecurityProfile = &armcompute.SecurityProfile{SecurityType: new(armcompute.SecurityTypes(test.asked))}
+			}
+			p, err := a.vms().BeginCreateOrUpdate(t.Context(), "g", "launch", machine, nil)
+			if test.refusal != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refusal) {
+					t.Errorf("%v, want %s", err, test.refusal)
+				}
+				return
+			}
+			made := must(t, p, err)
+			if got, want := string(*made.Properties.SecurityProfile.SecurityType), cmp.Or(test.asked, "Standard"); got != want {
+				t.Errorf("security type %s, want %s", got, want)
+			}
+			old := a.carried("GET", "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/launch?api-version=2024-11-01", "")
+			if got := value.Str(old, "properties", "securityProfile", "securityType"); got != test.asked {
+				t.Errorf("security type of an older version %q, want %q", got, test.asked)
+			}
+			gone, err := a.vms().BeginDelete(t.Context(), "g", "launch", nil)
+			must(t, gone, err)
+		})
 	}
 }

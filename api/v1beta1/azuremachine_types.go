@@ -32,6 +32,9 @@ type SecurityTypes string
 const (
 	SecurityTypesConfidentialVM SecurityTypes = "ConfidentialVM"
 	SecurityTypesTrustedLaunch  SecurityTypes = "TrustedLaunch"
+	// SecurityTypesStandard asks for neither, where an image or a subscription would make it
+	// trusted launch.
+	SecurityTypesStandard SecurityTypes = "Standard"
 )
 
 // SecurityEncryptionType says which parts of a confidential VM's disk are encrypted.
@@ -496,8 +499,8 @@ type SecurityProfile struct {
 	// +optional
 	EncryptionAtHost *bool `json:"encryptionAtHost,omitempty"`
 
-	// securityType is TrustedLaunch or ConfidentialVM.
-	// +kubebuilder:validation:Enum=ConfidentialVM;TrustedLaunch
+	// securityType is TrustedLaunch, ConfidentialVM or, for a machine without either, Standard.
+	// +kubebuilder:validation:Enum=ConfidentialVM;Standard;TrustedLaunch
 	// +optional
 	SecurityType SecurityTypes `json:"securityType,omitempty"`
 

@@ -119,7 +119,7 @@ func validateSecurity(s *infrav1.AzureMachineSpec, path *field.Path) field.Error
 	}
 	at := path.Child("securityProfile")
 	var errs field.ErrorList
-	if (secureBoot || vTPM) && profile.SecurityType == "" {
+	if (secureBoot || vTPM) && (profile.SecurityType == "" || profile.SecurityType == infrav1.SecurityTypesStandard) {
 		errs = append(errs, field.Required(at.Child("securityType"), "secure boot and vTPM need TrustedLaunch or ConfidentialVM"))
 	}
 	disk := s.OSDisk.ManagedDisk

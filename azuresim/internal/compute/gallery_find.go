@@ -81,6 +81,9 @@ func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, re
 	if e := sameOS(d, value.Str(definition.Body, "properties", "osType")); e != nil {
 		return e
 	}
+	if e := checkLaunch(d, definition); e != nil {
+		return e
+	}
 	ref["exactVersion"] = v.Parsed.Name()
 	bootsFrom(d, v, value.OrDefault(value.Str(v.Hidden, "source"), v.ID))
 	return nil
@@ -106,4 +109,28 @@ func compareVersions(a, b string) int {
 	_, _ = fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]) // the form was checked on writing
 	_, _ = fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2])
 	return cmp.Or(x[0]-y[0], x[1]-y[1], x[2]-y[2])
+}
+
+// checkLaunch returns an error if a machine's security type is not one that its image definition
+// allows: images captured from machines with trusted launch take no others, and a first-generation
+// image takes none of them. Source:
+// https://learn.microsoft.com/azure/virtual-machines/trusted-launch-portal#trusted-launch-vm-images.
+func checkLaunch(d, definition *engine.Doc) *engine.Error {
+	const trusted, confidential = "TrustedLaunch", "ConfidentialVM"
+	asked := value.OrDefault(value.Str(value.Props(d.Body), "securityProfile", "securityType"), "Standard")
+	allowed := ""
+	for _, f := range value.Items(definition.Body, "properties", "features") {
+		if strings.EqualFold(value.Str(f, "name"), "SecurityType") {
+			allowed = value.Str(f, "value")
+		}
+	}
+	switch {
+	case (strings.EqualFold(allowed, trusted) || strings.EqualFold(allowed, confidential)) && !strings.EqualFold(asked, allowed):
+		return engine.BadRequest("BadRequest", "The provided gallery image only supports creation of VMs and VM Scale Sets with "+
+			"'%s' security type.", allowed)
+	case strings.EqualFold(asked, trusted) && !strings.EqualFold(value.Str(definition.Body, "properties", "hyperVGeneration"), "V2"):
+		return engine.BadRequest("BadRequest", "Use of TrustedLaunch setting is not supported for the provided image. Please select "+
+			"Trusted Launch Supported Gen2 OS Image. For more information, see https://aka.ms/TrustedLaunch-FAQ.")
+	}
+	return nil
 }

@@ -44,6 +44,7 @@ func completeModel(d *engine.Doc) {
 		return
 	}
 	completeModelOS(value.Ensure(profile, "osProfile"))
+	value.SetDefault(value.Ensure(profile, "securityProfile"), "securityType", "Standard")
 	storage := value.Ensure(profile, "storageProfile")
 	os := value.Ensure(storage, "osDisk")
 	if isWindows(value.Object{"properties": profile}) {
@@ -107,6 +108,7 @@ func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 		return
 	}
 	oldMachine(t, value.Props(body))
+	oldSecurity(t, value.Sub(value.Props(body), "virtualMachineProfile"))
 	for _, system := range []string{"linuxConfiguration", "windowsConfiguration"} {
 		delete(value.Sub(body, "properties", "virtualMachineProfile", "osProfile", system), "enableVMAgentPlatformUpdates")
 	}

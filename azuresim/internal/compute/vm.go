@@ -54,6 +54,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	hide(d)
 	defaultProfile(d)
 	giveIdentity(t, d, nil)
+	value.SetDefault(value.Ensure(p, "securityProfile"), "securityType", "Standard")
 	d.Hidden["power"] = "running"
 	p["vmId"] = t.Server.GUID()
 	p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")

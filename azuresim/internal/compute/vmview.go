@@ -11,7 +11,7 @@ import (
 // restsVM reports that a request expands nothing and the VM has no extensions, so that the
 // stored form can be returned.
 func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
-	if expand != "" || !t.Since(versionTimeCreated) || broken(t, r.ID) != "" {
+	if expand != "" || !t.Since(versionStandard) || broken(t, r.ID) != "" {
 		return false
 	}
 	for range t.Scan(typeExt, r.Key) {
@@ -57,11 +57,13 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 const (
 	versionDeleteOption = "2021-03-01" // assessmentMode came with it
 	versionTimeCreated  = "2021-11-01"
+	versionStandard     = "2025-11-01" // machines without a security type are said to be Standard
 )
 
 // oldMachine removes from the properties of a machine or scale set those that the request's
 // API version does not have.
 func oldMachine(t *engine.Tx, p value.Object) {
+	oldSecurity(t, p)
 	if !t.Since(versionTimeCreated) {
 		delete(p, "timeCreated")
 	}
@@ -74,6 +76,18 @@ func oldMachine(t *engine.Tx, p value.Object) {
 	}
 	for _, system := range []string{"linuxConfiguration", "windowsConfiguration"} {
 		delete(value.Sub(p, "osProfile", system, "patchSettings"), "assessmentMode")
+	}
+}
+
+// oldSecurity removes the security type Standard from a machine or a set's model where the
+// request's API version does not say it.
+func oldSecurity(t *engine.Tx, p value.Object) {
+	profile := value.Sub(p, "securityProfile")
+	if t.Since(versionStandard) || value.Str(profile, "securityType") != "Standard" {
+		return
+	}
+	if delete(profile, "securityType"); len(profile) == 0 {
+		delete(p, "securityProfile")
 	}
 }
 
