@@ -110,6 +110,20 @@ var fences = []fence{
 		why: "imports go down only",
 	},
 	{
+		name: "sessions do not know what is done with them",
+		from: []string{"internal/controller/cloud"}, deny: []string{"internal/controller"},
+		allow: []string{"internal/controller/condition", "internal/controller/record"},
+		why:   "names, bootstrap data and passes are built on sessions",
+	},
+	{
+		name: "what is said of a machine before and after it exists needs no session",
+		from: []string{"internal/controller/capacity", "internal/controller/console", "internal/controller/record",
+			"internal/controller/condition"},
+		deny: []string{"internal/controller/azurename", "internal/controller/bootdata", "internal/controller/cloud",
+			"internal/controller/pass"},
+		why: "they are functions of what they are given",
+	},
+	{
 		name: "only the assembly knows Cluster API's managers",
 		from: []string{"internal"}, except: []string{"internal/plane", "internal/cli", "internal/capi"},
 		deny: []string{"sigs.k8s.io/cluster-api/core/reconcilers", "sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers"},
