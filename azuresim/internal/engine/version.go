@@ -50,11 +50,11 @@ func (c *Request) checkVersion() *Error {
 }
 
 // ListedVersions returns the API versions in a type's list of versions, newest first.
-func (k *Type) ListedVersions() []string {
-	if k.Versions != nil {
-		return k.Versions
+func (t *Type) ListedVersions() []string {
+	if t.Versions != nil {
+		return t.Versions
 	}
-	return k.provider.Versions
+	return t.provider.Versions
 }
 
 // Versions returns the API versions of a provider; nil if the provider does not exist.
