@@ -3,8 +3,8 @@
 // Desktop, and the metadata service. Guests of an earlier run start again in turns, and one
 // whose boot ended this process goes into quarantine.
 //
-// It refuses to know the plane: it has a directory, a network and the local Azure's answers,
-// and no management cluster. Only internal/plane and tests may import it.
+// It refuses to know the plane: it has a directory, a network and the local Azure's answers, and no management
+// cluster. Only internal/plane, internal/cli and tests may import it.
 package host
 
 import (
