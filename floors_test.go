@@ -4,9 +4,12 @@ package casement_test
 import (
 	"encoding/json"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -110,6 +113,20 @@ var fences = []fence{
 		why: "imports go down only",
 	},
 	{
+		name: "sessions do not know what is done with them",
+		from: []string{"internal/controller/cloud"}, deny: []string{"internal/controller"},
+		allow: []string{"internal/controller/condition", "internal/controller/record"},
+		why:   "names, bootstrap data and passes are built on sessions",
+	},
+	{
+		name: "what is said of a machine before and after it exists needs no session",
+		from: []string{"internal/controller/capacity", "internal/controller/console", "internal/controller/record",
+			"internal/controller/condition"},
+		deny: []string{"internal/controller/azurename", "internal/controller/bootdata", "internal/controller/cloud",
+			"internal/controller/pass"},
+		why: "they are functions of what they are given",
+	},
+	{
 		name: "only the assembly knows Cluster API's managers",
 		from: []string{"internal"}, except: []string{"internal/plane", "internal/cli", "internal/capi"},
 		deny: []string{"sigs.k8s.io/cluster-api/core/reconcilers", "sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers"},
@@ -126,6 +143,12 @@ var fences = []fence{
 		name: "templates are pure",
 		from: []string{"azuresim/template"}, deny: []string{"azuresim", "internal", "api", "net/http", "os/exec", "github.com", "k8s.io"},
 		why: "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
+	},
+	{
+		name: "what waits for Azure is for a person at a command line",
+		from: []string{"internal/controller", "internal/webhook", "internal/manager"},
+		deny: []string{"internal/azure/bastion", "internal/azure/rescue"},
+		why:  "nothing sleeps in a reconcile",
 	},
 	{
 		name: "no program has the helpers of tests",
@@ -153,6 +176,9 @@ func azureFences() []fence {
 
 type pkg struct {
 	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
 	Deps       []string
 }
 
@@ -194,7 +220,7 @@ func within(path string, prefixes []string) bool {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Deps", "./...").Output()
+	out, err := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,Deps", "./...").Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("go list: %s", exit.Stderr)
@@ -211,6 +237,86 @@ func list(t *testing.T) []pkg {
 		}
 		packages = append(packages, p)
 	}
+}
+
+// importers are the words by which package comments name those who may import a package.
+var importers = map[string][]string{
+	"command line": {"internal/cli"}, "controllers": {"internal/controller"}, "manager": {"internal/manager"},
+	"webhook": {"internal/webhook"}, "preflight": {"internal/preflight"}, "linter": {"internal/lint"},
+	"simulator": {"internal/sim"}, "guests": {"internal/sim/guest"}, "local plane": {"internal/plane"}, "local Azure": {"azuresim"},
+	"provider": provider, "tests": nil, "nothing": nil, "no package": nil,
+	"everybody": {""}, "anybody": {""}, "anything": {""}, "any package": {""},
+}
+
+var (
+	saysImporters = regexp.MustCompile(`(?i)[^.;:]*\bimports? it\b[^.;:]*`)
+	packageName   = regexp.MustCompile(`\b[Pp]ackages? ([a-z0-9]+)`)
+	packagePath   = regexp.MustCompile(`\b(?:api|azuresim|cmd|hack|internal|test)(?:/[a-z0-9-]+)+`)
+)
+
+// TestImporters holds what a package comment says about who may import the package: a path stands for
+// itself and what is below it. Tests, and what is only for them, may import all.
+func TestImporters(t *testing.T) {
+	packages, by := list(t), map[string][]string{}
+	for _, p := range packages {
+		for _, i := range p.Imports {
+			by[i] = append(by[i], p.ImportPath)
+		}
+	}
+	held := 0
+	for _, p := range packages {
+		allowed, said := []string{"test", "internal/testing", strings.TrimPrefix(p.ImportPath, module)}, false
+		for _, sentence := range saysImporters.FindAllString(comment(t, p), -1) {
+			if strings.Contains(sentence, " not ") || strings.Contains(sentence, " never ") {
+				continue // held by a fence
+			}
+			said = true
+			known := packagePath.FindAllString(sentence, -1)
+			allowed = append(allowed, known...)
+			found := len(known) > 0
+			for _, name := range packageName.FindAllStringSubmatch(sentence, -1) {
+				for _, other := range packages {
+					if path.Base(other.ImportPath) == name[1] {
+						allowed, found = append(allowed, strings.TrimPrefix(other.ImportPath, module)), true
+					}
+				}
+			}
+			for word, paths := range importers {
+				if regexp.MustCompile(`(?i)\b` + word + `s?\b`).MatchString(sentence) {
+					allowed, found = append(allowed, paths...), true
+				}
+			}
+			if !found {
+				t.Errorf("%s: %q names no package by its path and nobody by a word of importers", p.ImportPath, strings.TrimSpace(sentence))
+			}
+		}
+		if !said || slices.Contains(allowed, "") {
+			continue
+		}
+		held++
+		for _, importer := range by[p.ImportPath] {
+			if !within(importer, allowed) {
+				t.Errorf("%s is imported by %s, which its comment does not name", p.ImportPath, strings.TrimPrefix(importer, module))
+			}
+		}
+	}
+	if held == 0 {
+		t.Error("no package says who may import it")
+	}
+}
+
+// comment returns a package's comment as one line.
+func comment(t *testing.T, p pkg) string {
+	t.Helper()
+	var text string
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += " " + file.Doc.Text()
+	}
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // TestLayout compares the directories of the repository with the agreed top-level layout.

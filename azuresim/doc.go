@@ -9,7 +9,7 @@
 // Do). It runs no machine itself; a Host does. A resource type it does not know is
 // refused and counted, never stored in silence.
 //
-// The local plane, the command line and tests may import it; the provider never
+// The local plane, the simulator, the command line and tests may import it; the provider never
 // does. It imports nothing of casement outside its own tree but internal/pki and
 // internal/limit, which know no domain.
 package azuresim

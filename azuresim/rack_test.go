@@ -39,73 +39,73 @@ func newRack() *rack {
 		fails: map[string]bool{}, blocked: map[string]bool{}, changed: func(string) {}}
 }
 
-func (h *rack) Start(vm host.VM) {
-	h.mu.Lock()
-	if _, ok := h.vms[value.Lower(vm.ID)]; !ok {
-		h.boots[vm.ComputerName]++
+func (r *rack) Start(vm host.VM) {
+	r.mu.Lock()
+	if _, ok := r.vms[value.Lower(vm.ID)]; !ok {
+		r.boots[vm.ComputerName]++
 	}
-	h.vms[value.Lower(vm.ID)], h.on[value.Lower(vm.ID)] = vm, true
-	h.mu.Unlock()
-	h.changed(vm.ID)
+	r.vms[value.Lower(vm.ID)], r.on[value.Lower(vm.ID)] = vm, true
+	r.mu.Unlock()
+	r.changed(vm.ID)
 }
 
 // Keep implements host.Keeper.
-func (h *rack) Keep(ids []string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.kept = ids
+func (r *rack) Keep(ids []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = ids
 	return nil
 }
 
-func (h *rack) Stop(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.on[value.Lower(id)] = false
+func (r *rack) Stop(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.on[value.Lower(id)] = false
 }
 
-func (h *rack) Delete(_ context.Context, id string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.vms, value.Lower(id))
-	delete(h.on, value.Lower(id))
+func (r *rack) Delete(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.vms, value.Lower(id))
+	delete(r.on, value.Lower(id))
 	return nil
 }
 
-func (h *rack) View(id string) host.View {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	vm, ok := h.vms[value.Lower(id)]
+func (r *rack) View(id string) host.View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	vm, ok := r.vms[value.Lower(id)]
 	switch {
-	case !ok || h.blocked[vm.ComputerName]:
+	case !ok || r.blocked[vm.ComputerName]:
 		return host.View{}
-	case h.fails[vm.ComputerName]:
+	case r.fails[vm.ComputerName]:
 		return host.View{Provisioned: host.ProvisioningFailed, Message: "the answer file is broken"}
 	}
-	return host.View{Provisioned: host.ProvisioningReady, AgentReady: h.on[value.Lower(id)]}
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: r.on[value.Lower(id)]}
 }
 
-func (h *rack) Run(_ context.Context, id, script string) (int, string, string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.on[value.Lower(id)] {
+func (r *rack) Run(_ context.Context, id, script string) (int, string, string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.on[value.Lower(id)] {
 		return 0, "", "", fmt.Errorf("off")
 	}
 	if script == "exit 3" {
 		return 3, "", "no node", nil
 	}
-	return 0, "ran on " + h.vms[value.Lower(id)].ComputerName, "", nil
+	return 0, "ran on " + r.vms[value.Lower(id)].ComputerName, "", nil
 }
 
-func (h *rack) Console(string) []byte { return nil }
+func (r *rack) Console(string) []byte { return nil }
 
 // running lists the computer names of the machines that are on.
-func (h *rack) running() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (r *rack) running() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	out := []string{}
-	for id, on := range h.on {
+	for id, on := range r.on {
 		if on {
-			out = append(out, h.vms[id].ComputerName)
+			out = append(out, r.vms[id].ComputerName)
 		}
 	}
 	slices.Sort(out)
@@ -113,11 +113,11 @@ func (h *rack) running() []string {
 }
 
 // release lets a blocked machine report.
-func (h *rack) release(name string) {
-	h.mu.Lock()
-	delete(h.blocked, name)
-	h.mu.Unlock()
-	h.changed(name)
+func (r *rack) release(name string) {
+	r.mu.Lock()
+	delete(r.blocked, name)
+	r.mu.Unlock()
+	r.changed(name)
 }
 
 // startWith starts a local Azure with a rack of machines.

@@ -4,8 +4,8 @@
 // conditions, existing resources, dependencies and nested deployments (Microsoft Learn, "ARM
 // template functions" and "ARM template syntax"). Recorded answers of Azure's engine judge it.
 //
-// It is pure: what a resource looks like once it is deployed it asks of its caller, or leaves as the
-// text of the expression. It deploys nothing, fetches no linked template and refuses what it does
-// not know by name. The local Azure's package resources deploys what it yields, and the command
-// casement azure expand prints it; both may import it.
+// It is pure: what a resource looks like once it is deployed it asks of its caller, or leaves as the text of
+// the expression. It deploys nothing, fetches no linked template and refuses what it does not know by name. The
+// local Azure's package resources deploys what it yields, and the command casement azure expand prints it;
+// packages below azuresim/internal and the command line may import it.
 package template

@@ -57,32 +57,32 @@ func typeOf(template, def *Object) (*schema, error) {
 	return &s, nil
 }
 
-func (t *schema) nullable() bool {
-	v, _ := t.def.Get("nullable")
+func (s *schema) nullable() bool {
+	v, _ := s.def.Get("nullable")
 	return v == true
 }
 
 // check checks a value; place is what messages call it.
-func (t *schema) check(v any, place string) error {
+func (s *schema) check(v any, place string) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("the provided value for the template %s is not valid. %s", place, fmt.Sprintf(format, args...))
 	}
 	switch k := kindOf(v); {
-	case k == kindAny, k == kindNull && t.nullable():
+	case k == kindAny, k == kindNull && s.nullable():
 		return nil
-	case k&t.kind == 0:
-		want := t.kind.String()
-		if t.kind == kindString {
+	case k&s.kind == 0:
+		want := s.kind.String()
+		if s.kind == kindString {
 			want = "String, Uri"
 		}
 		return bad("Expected a value of type '%s', but received a value of type '%s'", want, k)
 	case tooLarge(v):
 		return bad("Value should be less than or equal to '9223372036854775807', and not less than '-9223372036854775808'")
 	}
-	if err := t.bounds(v, bad); err != nil {
+	if err := s.bounds(v, bad); err != nil {
 		return err
 	}
-	if l, ok := t.def.Get("allowedValues"); ok {
+	if l, ok := s.def.Get("allowedValues"); ok {
 		allowed, _ := l.([]any)
 		in := func(e any) bool { return slices.ContainsFunc(allowed, func(a any) bool { return equal(a, e) }) }
 		list, isList := v.([]any)
@@ -100,17 +100,17 @@ func (t *schema) check(v any, place string) error {
 	}
 	switch v := v.(type) {
 	case []any:
-		return t.elements(v, place)
+		return s.elements(v, place)
 	case *Object:
-		return t.properties(v, place, bad)
+		return s.properties(v, place, bad)
 	}
 	return nil
 }
 
 // bounds checks lengths of texts and arrays, and values of integers.
-func (t *schema) bounds(v any, bad func(string, ...any) error) error {
+func (s *schema) bounds(v any, bad func(string, ...any) error) error {
 	length := int64(-1)
-	switch t.kind {
+	switch s.kind {
 	case kindString, kindArray:
 		length = int64(lengthOf(v))
 	}
@@ -122,9 +122,9 @@ func (t *schema) bounds(v any, bad func(string, ...any) error) error {
 		most  bool
 	}{
 		{"minLength", length, length >= 0, "Length of the value", false}, {"maxLength", length, length >= 0, "Length of the value", true},
-		{"minValue", 0, t.kind == kindInt, "Value", false}, {"maxValue", 0, t.kind == kindInt, "Value", true},
+		{"minValue", 0, s.kind == kindInt, "Value", false}, {"maxValue", 0, s.kind == kindInt, "Value", true},
 	} {
-		limit, isInt := func() (int64, bool) { l, _ := t.def.Get(b.key); n, is := l.(int64); return n, is }()
+		limit, isInt := func() (int64, bool) { l, _ := s.def.Get(b.key); n, is := l.(int64); return n, is }()
 		if !b.ok || !isInt {
 			continue
 		}
@@ -142,24 +142,24 @@ func (t *schema) bounds(v any, bad func(string, ...any) error) error {
 }
 
 // part checks a value inside of another one.
-func (t *schema) part(def any, v any, place string) error {
+func (s *schema) part(def any, v any, place string) error {
 	d, is := def.(*Object)
 	if !is {
 		return nil
 	}
-	s, err := typeOf(t.template, d)
+	known, err := typeOf(s.template, d)
 	if err != nil {
 		return err
 	}
-	return s.check(v, place)
+	return known.check(v, place)
 }
 
 // inside returns what messages call a part: parameter 'p.n' for the property n.
 func inside(place, part string) string { return strings.TrimSuffix(place, "'") + part + "'" }
 
-func (t *schema) elements(list []any, place string) error {
-	items, _ := t.def.Get("items")
-	p, _ := t.def.Get("prefixItems")
+func (s *schema) elements(list []any, place string) error {
+	items, _ := s.def.Get("items")
+	p, _ := s.def.Get("prefixItems")
 	prefix, _ := p.([]any)
 	for i, e := range list {
 		def := items
@@ -168,7 +168,7 @@ func (t *schema) elements(list []any, place string) error {
 		} else if items == false {
 			return fmt.Errorf("the provided value for the template %s is not valid. The array has more than %d elements", place, len(prefix))
 		}
-		if err := t.part(def, e, inside(place, fmt.Sprintf("[%d]", i))); err != nil {
+		if err := s.part(def, e, inside(place, fmt.Sprintf("[%d]", i))); err != nil {
 			return err
 		}
 	}
@@ -178,8 +178,8 @@ func (t *schema) elements(list []any, place string) error {
 	return nil
 }
 
-func (t *schema) properties(o *Object, place string, bad func(string, ...any) error) error {
-	if d := t.def.Object("discriminator"); d != nil {
+func (s *schema) properties(o *Object, place string, bad func(string, ...any) error) error {
+	if d := s.def.Object("discriminator"); d != nil {
 		key := d.Text("propertyName")
 		v, _ := o.Get(key)
 		if isLater(v) {
@@ -190,26 +190,26 @@ func (t *schema) properties(o *Object, place string, bad func(string, ...any) er
 		if i < 0 {
 			return bad("The value %s of the property '%s' is none of '%s'", showValue(v), key, d.Object("mapping").keysList())
 		}
-		return t.part(d.Object("mapping").values[i], o, place)
+		return s.part(d.Object("mapping").values[i], o, place)
 	}
-	known := t.def.Object("properties")
+	known := s.def.Object("properties")
 	for name, def := range known.All() {
 		v, _ := o.Get(name)
 		d, _ := def.(*Object)
-		s, err := typeOf(t.template, d)
+		known, err := typeOf(s.template, d)
 		if err != nil {
 			return err
 		}
-		if v == nil && !s.nullable() {
+		if v == nil && !known.nullable() {
 			return bad("A non-null value for the property '%s' must be provided, but the property was null or missing", name)
 		}
 		if v != nil {
-			if err := s.check(v, inside(place, "."+name)); err != nil {
+			if err := known.check(v, inside(place, "."+name)); err != nil {
 				return err
 			}
 		}
 	}
-	more, _ := t.def.Get("additionalProperties")
+	more, _ := s.def.Get("additionalProperties")
 	for name, v := range o.All() {
 		if _, ok := known.Get(name); ok {
 			continue
@@ -218,7 +218,7 @@ func (t *schema) properties(o *Object, place string, bad func(string, ...any) er
 			return bad("The object does not allow values with properties not defined in the schema, but the following unknown properties "+
 				"were present: ['%s']", name)
 		}
-		if err := t.part(more, v, inside(place, "."+name)); err != nil {
+		if err := s.part(more, v, inside(place, "."+name)); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,8 @@
 // with a version and the Cluster labels that ask for it. They are minimal manifests of our own for the published images;
 // who wants more installs the projects' charts instead.
 //
-// It renders text and makes ClusterResourceSets of it; it talks to no cluster.
-// internal/plane, internal/cli, hack and tests may import it.
+// It renders text and makes ClusterResourceSets of it; it talks to no cluster. internal/plane, internal/helm,
+// internal/cli, hack/release and tests may import it.
 package addons
 
 import (

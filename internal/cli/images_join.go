@@ -39,16 +39,16 @@ type trials struct {
 const trialPause = 2 * time.Second
 
 // Join implements image.Joiner.
-func (j trials) Join(ctx context.Context, trial image.Trial) error {
-	c, err := j.a.client(j.t)
+func (t trials) Join(ctx context.Context, trial image.Trial) error {
+	c, err := t.a.client(t.t)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.a.Out, "      cluster %s in a namespace and a resource group of that name\n", trial.Name)
-	if err := j.settle(ctx, c, trial.Name); err != nil {
+	fmt.Fprintf(t.a.Out, "      cluster %s in a namespace and a resource group of that name\n", trial.Name)
+	if err := t.settle(ctx, c, trial.Name); err != nil {
 		return err
 	}
-	objects, err := j.objects(ctx, trial)
+	objects, err := t.objects(ctx, trial)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (j trials) Join(ctx context.Context, trial image.Trial) error {
 			return fmt.Errorf("create %s %s of the throw-away cluster: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 		}
 	}
-	return j.joined(ctx, c, trial)
+	return t.joined(ctx, c, trial)
 }
 
 // settle waits for the end of a deletion that an earlier process began.
-func (j trials) settle(ctx context.Context, c client.Client, name string) error {
+func (t trials) settle(ctx context.Context, c client.Client, name string) error {
 	var n corev1.Namespace
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &n); err != nil {
 		return client.IgnoreNotFound(err)
@@ -77,11 +77,11 @@ func (j trials) settle(ctx context.Context, c client.Client, name string) error 
 	if n.DeletionTimestamp.IsZero() && (err != nil || cluster.DeletionTimestamp.IsZero()) {
 		return nil
 	}
-	return j.Leave(ctx, name)
+	return t.Leave(ctx, name)
 }
 
 // objects returns the namespace, the addons and the cluster of a trial.
-func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object, error) {
+func (t trials) objects(ctx context.Context, trial image.Trial) ([]client.Object, error) {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: trial.Name, Labels: map[string]string{trialLabel: trial.Name}}}
 	sets, err := addons.ClusterResourceSets(trial.Name, addons.Params{KubernetesVersion: trial.KubernetesVersion})
@@ -101,7 +101,7 @@ func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 	if err != nil {
 		return nil, err
 	}
-	values := j.a.lookup(ctx, generateOptions{name: trial.Name, namespace: trial.Name,
+	values := t.a.lookup(ctx, generateOptions{name: trial.Name, namespace: trial.Name,
 		kubernetes: trial.KubernetesVersion, controlPlanes: 1, workers: workers})
 	manifest, _, err := flavors.Fill(template, func(name string) (string, bool) {
 		if v, ok := own[name]; ok {
@@ -113,7 +113,7 @@ func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 		manifest, err = flavors.InNamespace(manifest, trial.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the throw-away cluster: %w", j.a.suggestUp(ctx, err))
+		return nil, fmt.Errorf("make the throw-away cluster: %w", t.a.suggestUp(ctx, err))
 	}
 	out := append([]client.Object{namespace}, sets...)
 	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
@@ -137,7 +137,7 @@ func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 }
 
 // joined waits until the cluster's machines are all Ready nodes.
-func (j trials) joined(ctx context.Context, c client.Client, trial image.Trial) error {
+func (t trials) joined(ctx context.Context, c client.Client, trial image.Trial) error {
 	key := client.ObjectKey{Namespace: trial.Name, Name: trial.Name}
 	bound, cancel := context.WithTimeout(ctx, trial.Timeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (j trials) joined(ctx context.Context, c client.Client, trial image.Trial) 
 		o, err := rollout.Read(bound, c, key)
 		switch {
 		case err == nil && o.Missing() == "" && o.NodesReady() > 1:
-			fmt.Fprintf(j.a.Out, "      %d machines are Ready nodes\n", o.NodesReady())
+			fmt.Fprintf(t.a.Out, "      %d machines are Ready nodes\n", o.NodesReady())
 			return nil
 		case err == nil:
 			missing = cmp.Or(o.Missing(), "not all of its machines are nodes")
@@ -158,15 +158,15 @@ func (j trials) joined(ctx context.Context, c client.Client, trial image.Trial) 
 			return ctx.Err()
 		case <-bound.Done():
 			return fmt.Errorf("no machine of the version is a Ready node after %s (spec.timeouts.join): %s",
-				trial.Timeout, j.cause(ctx, c, key, missing))
+				trial.Timeout, t.cause(ctx, c, key, missing))
 		case <-time.After(trialPause):
 		}
 	}
 }
 
 // cause returns the cause that casement why finds for a cluster, or what the cluster waits for.
-func (j trials) cause(ctx context.Context, c client.Client, key client.ObjectKey, missing string) string {
-	answer, err := j.a.answer(ctx, j.t, c, clusterObject(key.Namespace, key.Name))
+func (t trials) cause(ctx context.Context, c client.Client, key client.ObjectKey, missing string) string {
+	answer, err := t.a.answer(ctx, t.t, c, clusterObject(key.Namespace, key.Name))
 	if err != nil || answer.Healthy {
 		return sentence(missing)
 	}
@@ -178,8 +178,8 @@ func (j trials) cause(ctx context.Context, c client.Client, key client.ObjectKey
 }
 
 // Leave implements image.Joiner.
-func (j trials) Leave(ctx context.Context, name string) error {
-	c, err := j.a.client(j.t)
+func (t trials) Leave(ctx context.Context, name string) error {
+	c, err := t.a.client(t.t)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (j trials) Leave(ctx context.Context, name string) error {
 	if n.Labels[trialLabel] != name {
 		return fmt.Errorf("the namespace %s is no image build's", name)
 	}
-	fmt.Fprintf(j.a.Out, "      deleting the throw-away cluster %s\n", name)
+	fmt.Fprintf(t.a.Out, "      deleting the throw-away cluster %s\n", name)
 	// The namespace contains objects that the cluster's deletion needs, such as its identity, and is deleted after the
 	// cluster.
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}

@@ -4,7 +4,7 @@
 // cannot be taken down again. They are the second line: what a guest may name is
 // decided before. A kernel without them is an error that wraps ErrUnsupported.
 //
-// It knows nothing of guests. internal/plane, internal/helm and cmd/casement-kube import it.
+// It knows nothing of guests. internal/sim/host, internal/helm and cmd/casement-kube import it.
 package confine
 
 import (

@@ -4,8 +4,8 @@
 // pieces in parts.yaml. What is in [[ ]] is decided by the flavor; what is left are
 // clusterctl's variables.
 //
-// It is no templating language and knows no cluster: it turns text into text.
-// internal/cli, hack and tests may import it.
+// It is no templating language and knows no cluster: it turns text into text. internal/cli, hack/release and
+// tests may import it.
 package flavors
 
 import (

@@ -3,8 +3,8 @@
 // mounts, an access through this package reads and writes below the guest's own folder (os.Root), opens no device, FIFO
 // or socket, and reads at most a bound.
 //
-// It refuses to know what the files mean, and runs nothing. Where a program of this computer needs a path (Root.Host),
-// the program has walls of its own (internal/confine). Packages of the simulator and what boots its control planes may
+// It refuses to know what the files mean, and runs nothing. Where a program of this computer needs a path
+// (Root.Host), the program has walls of its own (internal/confine). The simulator and internal/controlplane may
 // import it; a test of the module names those that may open files otherwise.
 package guestfs
 

@@ -20,16 +20,16 @@ type pipes struct {
 	done  chan struct{}
 }
 
-func (l pipes) Accept() (net.Conn, error) {
+func (p pipes) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.conns:
+	case c := <-p.conns:
 		return c, nil
-	case <-l.done:
+	case <-p.done:
 		return nil, net.ErrClosed
 	}
 }
-func (l pipes) Close() error   { close(l.done); return nil }
-func (l pipes) Addr() net.Addr { return &net.UnixAddr{} }
+func (p pipes) Close() error   { close(p.done); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
 // serve serves h within the limits until the test ends, and returns how one connects.
 func serve(t *testing.T, limits limit.Limits, h http.HandlerFunc) func() net.Conn {

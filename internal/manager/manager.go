@@ -1,8 +1,7 @@
 // Package manager assembles casement's controllers and webhooks into one
 // controller manager, for production and for the local plane alike.
 //
-// It holds no logic of its own. cmd/casement-manager and the local plane import
-// it.
+// It holds no logic of its own. cmd/casement-manager, the local plane and the command line import it.
 package manager
 
 import (

@@ -17,7 +17,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
 func code(status int) string { return strconv.Itoa(status) }
@@ -189,7 +189,7 @@ func tally(machines []infrav1.AzureMachine, clusters []infrav1.AzureCluster,
 	pools []infrav1.AzureMachinePool) (map[[4]string]int, map[[3]string]int) {
 	count, operations := map[[4]string]int{}, map[[3]string]int{}
 	begun := func(kind string, states []infrav1.LongRunningOperationState) {
-		for _, t := range cloud.Underway(states) {
+		for _, t := range record.Underway(states) {
 			operations[[3]string{kind, strings.ToLower(string(t.Verb)), strings.ToLower(arm.TypeOf(t.ID))}]++
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/plan"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -37,7 +37,7 @@ func vm(status metav1.ConditionStatus, reason string) func(*infrav1.AzureMachine
 func TestTally(t *testing.T) {
 	begun := func(verb plan.Verb, id string) []infrav1.LongRunningOperationState {
 		failed := plan.Token{Verb: verb, ID: id + "2"} // has failed and is no operation any more
-		return cloud.States([]plan.Token{{Verb: verb, ID: id, Resume: "token"}, failed})
+		return record.States([]plan.Token{{Verb: verb, ID: id, Resume: "token"}, failed})
 	}
 	put := begun("PUT", "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v")
 	machines := []infrav1.AzureMachine{

@@ -21,33 +21,35 @@ func (c checker) bootstrap() []lint.Rule {
 			"Secrets in place of the real ones, and read as the image's agent does: cloudbase-init on Windows, " +
 			"cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: " +
 			"size, templates, users, files, commands, sockets.",
-		Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-			seen := map[*lint.Object]bool{nil: true}
-			for _, m := range c.Machines {
-				if seen[m.Bootstrap] || m.Infra == nil {
-					continue
-				}
-				seen[m.Bootstrap] = true
-				config := kubeadm(m.Bootstrap)
-				os := windows.OSLinux
-				if m.Windows() {
-					os = windows.OSWindows
-				}
-				data, err := render(config)
-				if err != nil {
-					p.Report(m.Bootstrap, config, fmt.Sprintf("cannot be read: %v", err), say("fields of a KubeadmConfig"))
-					continue
-				}
-				for _, problem := range bootstrap.Check(os, data) {
-					severity := lint.Error
-					if problem.Warning {
-						severity = lint.Warning
-					}
-					p.ReportAs(severity, m.Bootstrap, place(config, problem.Field), problem.Reason, say(problem.Fix))
-				}
-			}
-		}),
+		Check: c.eachCluster(checkPRE601),
 	}}
+}
+
+func checkPRE601(p *lint.Pass, c *Cluster) {
+	seen := map[*lint.Object]bool{nil: true}
+	for _, m := range c.Machines {
+		if seen[m.Bootstrap] || m.Infra == nil {
+			continue
+		}
+		seen[m.Bootstrap] = true
+		config := kubeadm(m.Bootstrap)
+		os := windows.OSLinux
+		if m.Windows() {
+			os = windows.OSWindows
+		}
+		data, err := render(config)
+		if err != nil {
+			p.Report(m.Bootstrap, config, fmt.Sprintf("cannot be read: %v", err), say("fields of a KubeadmConfig"))
+			continue
+		}
+		for _, problem := range bootstrap.Check(os, data) {
+			severity := lint.Error
+			if problem.Warning {
+				severity = lint.Warning
+			}
+			p.ReportAs(severity, m.Bootstrap, place(config, problem.Field), problem.Reason, say(problem.Fix))
+		}
+	}
 }
 
 // kubeadm returns the place of the KubeadmConfig in an object.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/azure/catalog"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -72,7 +72,7 @@ func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 		sku, ok := r.sizes[strings.ToLower(m.Spec.VMSize)]
 		seen := map[catalog.Problem]bool{}
 		for _, zone := range append(slices.Clone(m.Zones), "") {
-			vm := cloud.VM(c.Azure.Spec.Location, &m.Spec, zone)
+			vm := capacity.VM(c.Azure.Spec.Location, &m.Spec, zone)
 			if zone == "" && len(m.Zones) > 0 {
 				continue
 			}

@@ -39,33 +39,37 @@ func (c checker) domains() []lint.Rule {
 			Doc: "A machine finds its domain by DNS. Azure's own servers do not know it: a template whose bootstrap " +
 				"data joins one has `dnsServers`, unless its virtual network, which casement does not make then, " +
 				"has them. Source: learn.microsoft.com/windows-server/identity/ad-ds/plan/dns-and-ad-ds.",
-			Check: c.eachCluster(func(p *lint.Pass, cluster *Cluster) {
-				for _, m := range cluster.windowsMachines() {
-					if len(m.joining()) == 0 || m.Infra == nil || len(m.Spec.DNSServers) > 0 || cluster.ownNetwork() {
-						continue
-					}
-					p.Report(m.Infra, m.At, "its machines join a domain and ask Azure's DNS servers, which do not know it",
-						say("dnsServers with the addresses of the domain's DNS servers"))
-				}
-			}),
+			Check: c.eachCluster(checkPRE404),
 		},
 		{
 			ID: "PRE405", Severity: lint.Error, Title: "A computer's name that no domain takes", Oracle: lint.Unit,
 			Doc: "A computer's name in a domain has at most 15 characters, those of a NetBIOS name. Source: " +
 				"learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.",
-			Check: c.eachCluster(func(p *lint.Pass, cluster *Cluster) {
-				for _, m := range cluster.windowsMachines() {
-					for _, j := range m.joining() {
-						for _, match := range newName.FindAllStringSubmatch(j.text, -1) {
-							if name := match[1]; len(name) > windows.MaxComputerName && !strings.HasPrefix(name, "-") {
-								p.Report(m.Bootstrap, j.at, fmt.Sprintf("-NewName %s has %d characters", name, len(name)),
-									say(fmt.Sprintf("a name of at most %d, or none: casement names Windows machines so", windows.MaxComputerName)))
-							}
-						}
-					}
-				}
-			}),
+			Check: c.eachCluster(checkPRE405),
 		},
+	}
+}
+
+func checkPRE404(p *lint.Pass, cluster *Cluster) {
+	for _, m := range cluster.windowsMachines() {
+		if len(m.joining()) == 0 || m.Infra == nil || len(m.Spec.DNSServers) > 0 || cluster.ownNetwork() {
+			continue
+		}
+		p.Report(m.Infra, m.At, "its machines join a domain and ask Azure's DNS servers, which do not know it",
+			say("dnsServers with the addresses of the domain's DNS servers"))
+	}
+}
+
+func checkPRE405(p *lint.Pass, cluster *Cluster) {
+	for _, m := range cluster.windowsMachines() {
+		for _, j := range m.joining() {
+			for _, match := range newName.FindAllStringSubmatch(j.text, -1) {
+				if name := match[1]; len(name) > windows.MaxComputerName && !strings.HasPrefix(name, "-") {
+					p.Report(m.Bootstrap, j.at, fmt.Sprintf("-NewName %s has %d characters", name, len(name)),
+						say(fmt.Sprintf("a name of at most %d, or none: casement names Windows machines so", windows.MaxComputerName)))
+				}
+			}
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/catalog"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/capacity"
 )
 
 // API versions of the resources that are read here.
@@ -233,8 +233,8 @@ func imageOf(m *Machines, c *Cluster) (catalog.Image, bool) {
 	if m.Infra == nil {
 		return catalog.Image{}, false
 	}
-	image, err := cloud.Image(&m.Spec, m.Annotations(), versionOf(m, c).Str())
-	return cloud.CatalogImage(image), err == nil
+	image, err := capacity.Image(&m.Spec, m.Annotations(), versionOf(m, c).Str())
+	return capacity.CatalogImage(image), err == nil
 }
 
 func (r reader) get(ctx context.Context, id, apiVersion string, into any) error {

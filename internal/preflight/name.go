@@ -20,42 +20,13 @@ func (c checker) names() []lint.Rule {
 				"last five remain. Machines that are named by hand can meet so; casement gives one of them " +
 				"another name, other providers fail. Names that Machine deployments draw end in five " +
 				"characters at random.",
-			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-				had := map[string]*lint.Object{}
-				for _, m := range c.Machines {
-					if m.Owner.Kind != "Machine" || m.Infra == nil || !m.Windows() {
-						continue
-					}
-					name := strings.ToLower(windows.ComputerName(m.Infra.Name, nil))
-					if first := had[name]; first != nil && first != m.Infra {
-						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
-							fmt.Sprintf("its computer would be %s, as that of %s", name, first.Name),
-							say(fmt.Sprintf("names that differ in the first nine or the last five characters, "+
-								"or have at most %d", windows.MaxComputerName)))
-					}
-					had[name] = m.Infra
-				}
-			}),
+			Check: c.eachCluster(checkPRE401),
 		},
 		{
 			ID: "PRE402", Severity: lint.Error, Title: "Windows scale sets of one name", Oracle: lint.Unit,
 			Doc: "A Windows scale set's name has at most nine characters: of a longer one, `win-` and the last " +
 				"five remain. Two pools of one resource group cannot have the same.",
-			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-				had := map[string]*lint.Object{}
-				for _, m := range c.Machines {
-					if !m.Pool || m.Infra == nil || !m.Windows() {
-						continue
-					}
-					name := strings.ToLower(windows.ScaleSetName(m.Infra.Name, nil))
-					if first := had[name]; first != nil && first != m.Infra {
-						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
-							fmt.Sprintf("its scale set would be %s, as that of %s", name, first.Name),
-							say(fmt.Sprintf("names with other last five characters, or of at most %d", windows.MaxScaleSetName)))
-					}
-					had[name] = m.Infra
-				}
-			}),
+			Check: c.eachCluster(checkPRE402),
 		},
 		{
 			ID: "PRE406", Severity: lint.Error, Title: "Clusters of one name and resource group", Oracle: lint.Unit,
@@ -100,5 +71,38 @@ func (c checker) names() []lint.Rule {
 				}
 			}),
 		},
+	}
+}
+
+func checkPRE401(p *lint.Pass, c *Cluster) {
+	had := map[string]*lint.Object{}
+	for _, m := range c.Machines {
+		if m.Owner.Kind != "Machine" || m.Infra == nil || !m.Windows() {
+			continue
+		}
+		name := strings.ToLower(windows.ComputerName(m.Infra.Name, nil))
+		if first := had[name]; first != nil && first != m.Infra {
+			p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
+				fmt.Sprintf("its computer would be %s, as that of %s", name, first.Name),
+				say(fmt.Sprintf("names that differ in the first nine or the last five characters, "+
+					"or have at most %d", windows.MaxComputerName)))
+		}
+		had[name] = m.Infra
+	}
+}
+
+func checkPRE402(p *lint.Pass, c *Cluster) {
+	had := map[string]*lint.Object{}
+	for _, m := range c.Machines {
+		if !m.Pool || m.Infra == nil || !m.Windows() {
+			continue
+		}
+		name := strings.ToLower(windows.ScaleSetName(m.Infra.Name, nil))
+		if first := had[name]; first != nil && first != m.Infra {
+			p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
+				fmt.Sprintf("its scale set would be %s, as that of %s", name, first.Name),
+				say(fmt.Sprintf("names with other last five characters, or of at most %d", windows.MaxScaleSetName)))
+		}
+		had[name] = m.Infra
 	}
 }

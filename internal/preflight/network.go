@@ -87,22 +87,7 @@ func (c checker) networks() []lint.Rule {
 			Doc: "Ranges of pods and Services are written as CIDR, such as 10.96.0.0/12, and that of Services " +
 				"has at most 20 bits for addresses, or the API server does not start. Source: kubernetes " +
 				"cmd/kube-apiserver/app/options/validation.go.",
-			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-				for _, list := range []lint.Value{c.pods(), c.services()} {
-					for _, v := range list.Items() {
-						if _, err := netip.ParsePrefix(v.Str()); err != nil {
-							p.Report(c.Object, v, fmt.Sprintf("%q is no range of addresses", v.Str()), say("such as 10.96.0.0/12"))
-						}
-					}
-				}
-				for _, b := range blocks("", c.services()) {
-					if host := b.Addr().BitLen() - b.Bits(); host > serviceBits {
-						p.Report(c.Object, b.at, fmt.Sprintf("%s is too large for Services: the API server "+
-							"takes %d bits of addresses and these are "+
-							"%d", b.Prefix, serviceBits, host), say("such as 10.96.0.0/12"))
-					}
-				}
-			}),
+			Check: c.eachCluster(checkPRE201),
 		},
 		{
 			ID: "PRE202", Severity: lint.Error, Title: "Ranges that overlap", Oracle: lint.Unit,
@@ -112,17 +97,7 @@ func (c checker) networks() []lint.Rule {
 				"hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a " +
 				"warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' " +
 				"addresses from it.",
-			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-				pods, services := blocks("pods", c.pods()), blocks("services", c.services())
-				overlap(p, lint.Error, c.Object, pods, services)
-				overlap(p, lint.Warning, c.Object, services, c.subnets())
-				if strings.HasPrefix(c.Object.Root.At("metadata", "labels", "cni").Str(), "azure") {
-					return
-				}
-				if !overlap(p, lint.Error, c.Object, pods, c.subnets()) {
-					overlap(p, lint.Warning, c.Object, pods, c.vnet())
-				}
-			}),
+			Check: c.eachCluster(checkPRE202),
 		},
 		{
 			ID: "PRE203", Severity: lint.Error, Title: "Too few ranges for the nodes", Oracle: lint.Unit,
@@ -130,26 +105,7 @@ func (c checker) networks() []lint.Rule {
 				"or --allocate-node-cidrs say otherwise; nodes beyond the last one get none, and stay " +
 				"NotReady. Source: " +
 				"kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager.",
-			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
-				nodes := 0
-				for _, m := range c.Machines {
-					nodes += m.Replicas
-					if m.ControlPlane && ownMask(m) {
-						return
-					}
-				}
-				for _, b := range blocks("pods", c.pods()) {
-					room := 0
-					if b.Bits() <= nodeMask {
-						room = 1 << min(nodeMask-b.Bits(), bits.UintSize-2)
-					}
-					if b.Addr().Is4() && room < nodes {
-						p.Report(c.Object, b.at, fmt.Sprintf("%s has room for nodes: %d with a /%d each, and there are %d",
-							b.Prefix, room, nodeMask,
-							nodes), say("a larger range, or node-cidr-mask-size of the controller manager"))
-					}
-				}
-			}),
+			Check: c.eachCluster(checkPRE203),
 		},
 		{
 			ID: "PRE204", Severity: lint.Error, Title: "A peering that overlaps", Oracle: lint.Unit,
@@ -172,6 +128,56 @@ func (c checker) networks() []lint.Rule {
 				"template may come first.",
 			Check: c.eachCluster(machineSubnets),
 		},
+	}
+}
+
+func checkPRE201(p *lint.Pass, c *Cluster) {
+	for _, list := range []lint.Value{c.pods(), c.services()} {
+		for _, v := range list.Items() {
+			if _, err := netip.ParsePrefix(v.Str()); err != nil {
+				p.Report(c.Object, v, fmt.Sprintf("%q is no range of addresses", v.Str()), say("such as 10.96.0.0/12"))
+			}
+		}
+	}
+	for _, b := range blocks("", c.services()) {
+		if host := b.Addr().BitLen() - b.Bits(); host > serviceBits {
+			p.Report(c.Object, b.at, fmt.Sprintf("%s is too large for Services: the API server "+
+				"takes %d bits of addresses and these are "+
+				"%d", b.Prefix, serviceBits, host), say("such as 10.96.0.0/12"))
+		}
+	}
+}
+
+func checkPRE202(p *lint.Pass, c *Cluster) {
+	pods, services := blocks("pods", c.pods()), blocks("services", c.services())
+	overlap(p, lint.Error, c.Object, pods, services)
+	overlap(p, lint.Warning, c.Object, services, c.subnets())
+	if strings.HasPrefix(c.Object.Root.At("metadata", "labels", "cni").Str(), "azure") {
+		return
+	}
+	if !overlap(p, lint.Error, c.Object, pods, c.subnets()) {
+		overlap(p, lint.Warning, c.Object, pods, c.vnet())
+	}
+}
+
+func checkPRE203(p *lint.Pass, c *Cluster) {
+	nodes := 0
+	for _, m := range c.Machines {
+		nodes += m.Replicas
+		if m.ControlPlane && ownMask(m) {
+			return
+		}
+	}
+	for _, b := range blocks("pods", c.pods()) {
+		room := 0
+		if b.Bits() <= nodeMask {
+			room = 1 << min(nodeMask-b.Bits(), bits.UintSize-2)
+		}
+		if b.Addr().Is4() && room < nodes {
+			p.Report(c.Object, b.at, fmt.Sprintf("%s has room for nodes: %d with a /%d each, and there are %d",
+				b.Prefix, room, nodeMask,
+				nodes), say("a larger range, or node-cidr-mask-size of the controller manager"))
+		}
 	}
 }
 

@@ -63,75 +63,33 @@ func (c checker) versions() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE301", Severity: lint.Error, Title: "A Kubernetes version that is none", Oracle: lint.Unit,
-			Doc: "`version` is a full version with a v, such as v1.34.1: Cluster API and the choice of images need the patch.",
-			Check: eachGroup(func(p *lint.Pass, _ *Cluster, m *Machines) {
-				if m.Version.Exists() && (parsed(m.Version) == nil || !strings.HasPrefix(m.Version.Str(), "v")) {
-					p.Report(m.Owner, m.Version, fmt.Sprintf("%q is no Kubernetes version", m.Version.Str()), say("such as v1.34.1"))
-				}
-			}),
+			Doc:   "`version` is a full version with a v, such as v1.34.1: Cluster API and the choice of images need the patch.",
+			Check: eachGroup(checkPRE301),
 		},
 		{
 			ID: "PRE302", Severity: lint.Error, Title: "Kubelets too new or too old", Oracle: lint.Unit,
 			Doc: "A kubelet is never newer than the API server, and at most three minor versions older (two " +
 				"before 1.28). Source: kubernetes.io/releases/version-skew-policy.",
-			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
-				if c.controlPlane() == nil || m.ControlPlane {
-					return
-				}
-				plane, own := parsed(c.controlPlane().Version), parsed(m.Version)
-				switch {
-				case plane == nil || own == nil:
-				case own.Minor() > plane.Minor():
-					p.Report(m.Owner, m.Version,
-						fmt.Sprintf("kubelets of %s are newer than the control plane's %s", m.Version.Str(), plane),
-						say("upgrade the control plane first, or v"+plane.String()))
-				case own.Minor()+skew(plane) < plane.Minor():
-					p.Report(m.Owner, m.Version, fmt.Sprintf("kubelets of %s are more than %d minor versions "+
-						"older than the control plane's "+
-						"%s", m.Version.Str(), skew(plane), plane), say("v"+plane.String()))
-				}
-			}),
+			Check: eachGroup(checkPRE302),
 		},
 		{
 			ID: "PRE303", Severity: lint.Error, Title: "An image of another Kubernetes version", Oracle: lint.Unit,
 			Doc: "An image that is named has the Kubernetes version of its machines on it: bootstrapping does " +
 				"not install another, unless the bootstrap data's own commands do. Known of images that are named " +
 				"as Cluster API's reference images are.",
-			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
-				on, ok := contents(m, c)
-				// Distributions of Kubernetes such as RKE2 name themselves in the build metadata.
-				if want := parsed(versionOf(m, c)); ok && want != nil && m.Spec.Image != nil &&
-					on.KubernetesVersion != "v"+want.WithBuildMetadata("").String() && !m.installsKubernetes() {
-					p.Report(m.Infra, m.At.At("image"), fmt.Sprintf("the image has Kubernetes %s and %s wants v%s",
-						on.KubernetesVersion, m.Owner,
-						want), say("the image of v"+want.String()+", or no image, which chooses it"))
-				}
-			}),
+			Check: eachGroup(checkPRE303),
 		},
 		{
 			ID: "PRE304", Severity: lint.Error, Title: "An image of the other system", Oracle: lint.Unit,
 			Doc: "`osDisk.osType` and the image are of one operating system: Azure refuses a Windows profile " +
 				"for an image of Linux, and the other way round.",
-			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
-				if on, ok := contents(m, c); ok && m.Spec.OSDisk.OSType != "" && on.OS != m.Spec.OSDisk.OSType {
-					p.Report(m.Infra, m.At.At("image"),
-						fmt.Sprintf("the image is of %s and osDisk.osType says %s", on.OS, m.Spec.OSDisk.OSType),
-						say("one and the same"))
-				}
-			}),
+			Check: eachGroup(checkPRE304),
 		},
 		{
 			ID: "PRE305", Severity: lint.Warning, Title: "A Windows release past its end", Oracle: lint.Unit,
 			Doc: "Microsoft repairs a release of Windows Server until the end of its support, and publishes no " +
 				"container images for it after that. Source: learn.microsoft.com/lifecycle/products/export.",
-			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
-				if on, ok := contents(m, c); ok && on.OS == windows.OSWindows && !on.Release.SupportedAt(time.Now()) {
-					p.Report(m.Infra, m.At.At("image"),
-						fmt.Sprintf("support of Windows Server %s ended %s", on.Release.Name,
-							on.Release.EndOfSupport.Format(time.DateOnly)),
-						say("an image of Windows Server "+windows.DefaultRelease+" or newer"))
-				}
-			}),
+			Check: eachGroup(checkPRE305),
 		},
 		{
 			ID: "PRE306", Severity: lint.Error, Title: "HostProcess pods on a runtime without them", Oracle: lint.Unit,
@@ -139,24 +97,78 @@ func (c checker) versions() []lint.Rule {
 				"before 1.23 come with containerd 1.5. The add-ons of Windows nodes (Calico, kube-proxy, " +
 				"csi-proxy) are such pods. Source: " +
 				"kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.",
-			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
-				on, ok := contents(m, c)
-				if !ok || on.OS != windows.OSWindows {
-					return
-				}
-				if on.Runtime == windows.Containerd && !version.MustParseGeneric(on.RuntimeVersion).LessThan(hostProcessContainerd()) {
-					return
-				}
-				for _, pod := range p.Pods() {
-					if pod.HostProcess() {
-						p.Report(m.Owner, versionOf(m, c), fmt.Sprintf("%s is a HostProcess pod, and the machines have %s %s",
-							pod.Object, on.Runtime,
-							on.RuntimeVersion), say("Kubernetes v1.23 or newer, whose images have containerd 1.6"))
-						return
-					}
-				}
-			}),
+			Check: eachGroup(checkPRE306),
 		},
+	}
+}
+
+func checkPRE301(p *lint.Pass, _ *Cluster, m *Machines) {
+	if m.Version.Exists() && (parsed(m.Version) == nil || !strings.HasPrefix(m.Version.Str(), "v")) {
+		p.Report(m.Owner, m.Version, fmt.Sprintf("%q is no Kubernetes version", m.Version.Str()), say("such as v1.34.1"))
+	}
+}
+
+func checkPRE302(p *lint.Pass, c *Cluster, m *Machines) {
+	if c.controlPlane() == nil || m.ControlPlane {
+		return
+	}
+	plane, own := parsed(c.controlPlane().Version), parsed(m.Version)
+	switch {
+	case plane == nil || own == nil:
+	case own.Minor() > plane.Minor():
+		p.Report(m.Owner, m.Version,
+			fmt.Sprintf("kubelets of %s are newer than the control plane's %s", m.Version.Str(), plane),
+			say("upgrade the control plane first, or v"+plane.String()))
+	case own.Minor()+skew(plane) < plane.Minor():
+		p.Report(m.Owner, m.Version, fmt.Sprintf("kubelets of %s are more than %d minor versions "+
+			"older than the control plane's "+
+			"%s", m.Version.Str(), skew(plane), plane), say("v"+plane.String()))
+	}
+}
+
+func checkPRE303(p *lint.Pass, c *Cluster, m *Machines) {
+	on, ok := contents(m, c)
+	// Distributions of Kubernetes such as RKE2 name themselves in the build metadata.
+	if want := parsed(versionOf(m, c)); ok && want != nil && m.Spec.Image != nil &&
+		on.KubernetesVersion != "v"+want.WithBuildMetadata("").String() && !m.installsKubernetes() {
+		p.Report(m.Infra, m.At.At("image"), fmt.Sprintf("the image has Kubernetes %s and %s wants v%s",
+			on.KubernetesVersion, m.Owner,
+			want), say("the image of v"+want.String()+", or no image, which chooses it"))
+	}
+}
+
+func checkPRE304(p *lint.Pass, c *Cluster, m *Machines) {
+	if on, ok := contents(m, c); ok && m.Spec.OSDisk.OSType != "" && on.OS != m.Spec.OSDisk.OSType {
+		p.Report(m.Infra, m.At.At("image"),
+			fmt.Sprintf("the image is of %s and osDisk.osType says %s", on.OS, m.Spec.OSDisk.OSType),
+			say("one and the same"))
+	}
+}
+
+func checkPRE305(p *lint.Pass, c *Cluster, m *Machines) {
+	if on, ok := contents(m, c); ok && on.OS == windows.OSWindows && !on.Release.SupportedAt(time.Now()) {
+		p.Report(m.Infra, m.At.At("image"),
+			fmt.Sprintf("support of Windows Server %s ended %s", on.Release.Name,
+				on.Release.EndOfSupport.Format(time.DateOnly)),
+			say("an image of Windows Server "+windows.DefaultRelease+" or newer"))
+	}
+}
+
+func checkPRE306(p *lint.Pass, c *Cluster, m *Machines) {
+	on, ok := contents(m, c)
+	if !ok || on.OS != windows.OSWindows {
+		return
+	}
+	if on.Runtime == windows.Containerd && !version.MustParseGeneric(on.RuntimeVersion).LessThan(hostProcessContainerd()) {
+		return
+	}
+	for _, pod := range p.Pods() {
+		if pod.HostProcess() {
+			p.Report(m.Owner, versionOf(m, c), fmt.Sprintf("%s is a HostProcess pod, and the machines have %s %s",
+				pod.Object, on.Runtime,
+				on.RuntimeVersion), say("Kubernetes v1.23 or newer, whose images have containerd 1.6"))
+			return
+		}
 	}
 }
 

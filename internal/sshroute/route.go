@@ -1,8 +1,7 @@
-// Package sshroute finds the way to a machine of a cluster and goes it: the machine
-// and its private address are in the management cluster, the way in is SSH to the
-// control plane endpoint, and from there a forwarded connection. It is no SSH
-// client of its own taste: what it does, `ssh -J` does too. The command line and
-// whoever else needs a machine's shell or port may import it.
+// Package sshroute finds the way to a machine of a cluster and goes it: the machine and its private address are
+// in the management cluster, the way in is SSH to the control plane endpoint, and from there a forwarded
+// connection. It is no SSH client of its own taste: what it does, `ssh -J` does too. The command line and the
+// packages below internal/diagnose may import it.
 package sshroute
 
 import (

@@ -2,9 +2,8 @@
 // releases and builds, container tags and what runs on what, names that a Windows
 // computer may have, and the reference images of Cluster API.
 //
-// It is facts and pure functions over them. It refuses to do I/O, to know a
-// Kubernetes or Azure client, and to import anything but the standard library.
-// The provider, the linter and the simulator may all import it.
+// It is facts and pure functions over them. It refuses to do I/O, to know a Kubernetes or Azure client, and to
+// import anything but the standard library. Any package may import it.
 package windows
 
 import (

@@ -85,19 +85,19 @@ func filterValue(c *engine.Request, field string) string {
 
 // serveAssigned answers the list of role assignments or locks at a scope.
 func serveAssigned(c *engine.Request) (bool, *engine.Error) {
-	if c.HTTP.Method != http.MethodGet || len(c.Id.Names) > 0 {
+	if c.HTTP.Method != http.MethodGet || len(c.ID.Names) > 0 {
 		return false, nil
 	}
-	c.Reply(http.StatusOK, value.Object{"value": assigned(c, value.Lower(c.Id.FullType()))})
+	c.Reply(http.StatusOK, value.Object{"value": assigned(c, value.Lower(c.ID.FullType()))})
 	return true, nil
 }
 
 // assigned returns the role assignments or locks that apply at a scope, those at parent
 // scopes included, and those below the scope unless the filter is atScope().
 func assigned(c *engine.Request, typ string) []any {
-	scope := "/subscriptions/" + value.Lower(c.Id.Subscription)
-	if c.Id.Scope != nil {
-		scope = c.Id.Scope.Key()
+	scope := "/subscriptions/" + value.Lower(c.ID.Subscription)
+	if c.ID.Scope != nil {
+		scope = c.ID.Scope.Key()
 	}
 	at := strings.Contains(value.Lower(c.Query.Get("$filter")), "atscope()")
 	principal := value.OrDefault(filterValue(c, "principalId"), filterValue(c, "assignedTo"))

@@ -23,10 +23,10 @@ func prepareLock(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 // request; for the delete of a group also if a lock inside the group does.
 func locked(c *engine.Request) (e *engine.Error) {
 	method := c.HTTP.Method
-	if method == http.MethodGet || method == http.MethodHead || value.Lower(c.Id.Namespace) == "microsoft.authorization" {
+	if method == http.MethodGet || method == http.MethodHead || value.Lower(c.ID.Namespace) == "microsoft.authorization" {
 		return nil
 	}
-	key := c.Id.Key()
+	key := c.ID.Key()
 	c.Server.Read(func(t *engine.Tx) {
 		for _, l := range t.All(typeLock, "") {
 			scope := "/subscriptions/" + value.Lower(l.Parsed.Subscription)
@@ -40,7 +40,7 @@ func locked(c *engine.Request) (e *engine.Error) {
 				verb := map[string]string{http.MethodDelete: "delete", http.MethodPost: "action"}[method]
 				e = engine.Conflict("ScopeLocked", "The scope '%s' cannot perform %s operation because "+
 					"following scope(s) are locked: '%s'. Please remove the lock and try "+
-					"again.", c.Id, value.OrDefault(verb, "write"), l.Parsed.Scope)
+					"again.", c.ID, value.OrDefault(verb, "write"), l.Parsed.Scope)
 				return
 			}
 		}

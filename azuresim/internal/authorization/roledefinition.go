@@ -82,33 +82,33 @@ func canonical(id engine.ID) engine.ID {
 // serveDefinition answers reads of roles, including built-in ones. It leaves other requests
 // to the engine, under the ID at the subscription.
 func serveDefinition(c *engine.Request) (bool, *engine.Error) {
-	if len(c.Id.Names) > 0 {
-		c.Id = canonical(c.Id)
+	if len(c.ID.Names) > 0 {
+		c.ID = canonical(c.ID)
 	}
 	if c.HTTP.Method != http.MethodGet {
 		return false, nil
 	}
-	return readDefinitions(c, "/subscriptions/"+c.Id.Subscription)
+	return readDefinitions(c, "/subscriptions/"+c.ID.Subscription)
 }
 
 // serveTenant answers reads of roles above subscriptions.
 func serveTenant(c *engine.Request) (bool, *engine.Error) {
-	if c.HTTP.Method != http.MethodGet || c.Id.Scope != nil || !strings.EqualFold(c.Id.FullType(), typeDefinition) {
+	if c.HTTP.Method != http.MethodGet || c.ID.Scope != nil || !strings.EqualFold(c.ID.FullType(), typeDefinition) {
 		return false, nil
 	}
 	if handled, e := readDefinitions(c, ""); handled {
 		return true, e
 	}
-	return true, notFound(c.Id)
+	return true, notFound(c.ID)
 }
 
 // readDefinitions answers the list of the roles at a scope, or one built-in role.
 func readDefinitions(c *engine.Request, scope string) (bool, *engine.Error) {
-	if len(c.Id.Names) == 0 {
+	if len(c.ID.Names) == 0 {
 		c.Reply(http.StatusOK, value.Object{"value": definitions(c, scope)})
 		return true, nil
 	}
-	if r, known := builtIn(c.Id.Name()); known {
+	if r, known := builtIn(c.ID.Name()); known {
 		c.Reply(http.StatusOK, r.view(scope))
 		return true, nil
 	}

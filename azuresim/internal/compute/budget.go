@@ -16,7 +16,7 @@ func perMinute(n, size float64) throttle.Limit { return throttle.Limit{Size: siz
 
 // computeBudget returns the budget that a request counts against; false if there is none.
 func computeBudget(c *engine.Request) (engine.Budget, bool) {
-	id := c.Id
+	id := c.ID
 	if _, poll := c.OperationPath(); poll {
 		return engine.Budget{Name: "GetOperation", Resource: perMinute(15, 45), All: perMinute(5000, 15000)}, true
 	}

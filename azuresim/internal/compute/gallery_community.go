@@ -101,7 +101,7 @@ func communityImages(t *engine.Tx, name, location string) (out []communityImage,
 // serveCommunityGallery answers community galleries, their images and versions,
 // singly and as lists.
 func serveCommunityGallery(c *engine.Request) *engine.Error {
-	n, types := c.Id.Names, len(c.Id.Types) // location, gallery, image, version
+	n, types := c.ID.Names, len(c.ID.Types) // location, gallery, image, version
 	if len(n) < 2 {
 		return engine.ErrUnsupported("the list of community galleries")
 	}

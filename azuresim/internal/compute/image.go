@@ -148,11 +148,11 @@ func checkPlan(d *engine.Doc, i catalogue.Image) *engine.Error {
 // serveMarketplace answers lists of publishers, offers, SKUs and versions, which are JSON
 // arrays without an object around them.
 func serveMarketplace(c *engine.Request) *engine.Error {
-	n := c.Id.Names // location, publisher, vmimage, offer, sku, version
+	n := c.ID.Names // location, publisher, vmimage, offer, sku, version
 	if len(n) == 6 {
 		return serveVersion(c)
 	}
-	at := "/Subscriptions/" + c.Id.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0]
+	at := "/Subscriptions/" + c.ID.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0]
 	out := []any{}
 	seen := map[string]bool{}
 	for _, i := range catalogue.Images() {
@@ -197,12 +197,12 @@ func imagePath(i catalogue.Image, n []string) (name, path string) {
 
 // serveVersion answers one version of an image; the image need not be in the lists.
 func serveVersion(c *engine.Request) *engine.Error {
-	n := c.Id.Names
+	n := c.ID.Names
 	i, exact, ok := catalogue.FindImage(n[1], n[3], n[4], n[5])
 	if !ok {
 		return errArtifact(c)
 	}
-	id := "/Subscriptions/" + c.Id.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0] +
+	id := "/Subscriptions/" + c.ID.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0] +
 		"/Publishers/" + i.Publisher + "/ArtifactTypes/VMImage/Offers/" + i.Offer + "/Skus/" + i.SKU +
 		"/Versions/" + exact
 	c.Reply(http.StatusOK, value.Object{"name": exact, "location": n[0], "id": id, "properties": imageDetails(i)})

@@ -67,7 +67,7 @@ func errQuota(family, location string, limit, used, more int) *engine.Error {
 // listUsages answers the list of usages in a location.
 func listUsages(c *engine.Request) *engine.Error {
 	var used map[string]int
-	c.Server.Read(func(t *engine.Tx) { used = usage(t, c.Id.Subscription, engine.Region(c.Id.Names[0])) })
+	c.Server.Read(func(t *engine.Tx) { used = usage(t, c.ID.Subscription, engine.Region(c.ID.Names[0])) })
 	usage := func(name, shown string, limit int) value.Object {
 		return value.Object{"name": value.Object{"value": name, "localizedValue": shown}, "unit": "Count",
 			"currentValue": used[name], "limit": limit}

@@ -27,7 +27,7 @@ func (r runCommand) view() value.Object {
 // serveRunCommands answers the list of built-in commands in a location, and single
 // commands.
 func serveRunCommands(c *engine.Request) *engine.Error {
-	if len(c.Id.Names) == 1 {
+	if len(c.ID.Names) == 1 {
 		out := []any{}
 		for _, r := range runCommands {
 			out = append(out, r.view())
@@ -36,7 +36,7 @@ func serveRunCommands(c *engine.Request) *engine.Error {
 		return nil
 	}
 	for _, r := range runCommands {
-		if strings.EqualFold(r.id, c.Id.Name()) {
+		if strings.EqualFold(r.id, c.ID.Name()) {
 			v := r.view()
 			v["script"] = []any{}
 			v["parameters"] = []any{value.Object{"name": "arg1", "type": "string"}}
@@ -44,7 +44,7 @@ func serveRunCommands(c *engine.Request) *engine.Error {
 			return nil
 		}
 	}
-	return engine.Refuse(http.StatusNotFound, "NotFound", "The Run Command '%s' was not found.", c.Id.Name())
+	return engine.Refuse(http.StatusNotFound, "NotFound", "The Run Command '%s' was not found.", c.ID.Name())
 }
 
 // checkRunCommand returns an error for a command that does not run on the machine's

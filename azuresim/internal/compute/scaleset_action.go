@@ -83,12 +83,12 @@ func taskActions() []taskAction {
 // set.
 func serveInstance(c *engine.Request) (bool, *engine.Error) {
 	switch {
-	case !c.Id.IsResource():
+	case !c.ID.IsResource():
 		return false, nil
 	case c.HTTP.Method == http.MethodGet:
-		return true, getInstance(c, c.Id, false)
+		return true, getInstance(c, c.ID, false)
 	case c.HTTP.Method == http.MethodDelete:
-		return true, deleteInstances(c, setOfInstance(c.Id), []string{c.Id.Name()}, http.MethodDelete)
+		return true, deleteInstances(c, setOfInstance(c.ID), []string{c.ID.Name()}, http.MethodDelete)
 	}
 	return false, nil
 }
@@ -264,8 +264,8 @@ func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, 
 			keys = append(keys, m.ID)
 		}
 		op = t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID,
-			t.Server.GUID()), Style: engine.StyleCompute, Subscription: c.Id.Subscription,
-			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version,
+			t.Server.GUID()), Style: engine.StyleCompute, Subscription: c.ID.Subscription,
+			Namespace: c.ID.Namespace, Location: set.Location(), APIVersion: c.Version,
 			Args: value.Object{"members": value.Anys(keys)}}, scaleTasks(), takes)
 		return nil
 	})
@@ -362,8 +362,8 @@ func runInInstance(c *engine.Request, id engine.ID) *engine.Error {
 		case value.Str(d.Hidden, "power") != "running":
 			return engine.Conflict("OperationNotAllowed", "The operation requires the VM to be running (or set to run).")
 		}
-		op = t.Begin(&engine.Operation{Method: http.MethodPost, Target: d.ID, Style: engine.StyleCompute, Subscription: c.Id.Subscription,
-			Namespace: c.Id.Namespace, Location: d.Location(), APIVersion: c.Version, Args: args}, scaleRun(), 10*time.Second)
+		op = t.Begin(&engine.Operation{Method: http.MethodPost, Target: d.ID, Style: engine.StyleCompute, Subscription: c.ID.Subscription,
+			Namespace: c.ID.Namespace, Location: d.Location(), APIVersion: c.Version, Args: args}, scaleRun(), 10*time.Second)
 		return nil
 	})
 	return c.Accepted(op, err)

@@ -20,11 +20,11 @@ func scaleExtensionType() engine.Type {
 
 // serveScaleExtension answers for the extensions of a set.
 func serveScaleExtension(c *engine.Request) (bool, *engine.Error) {
-	set, ok := c.Id.Parent()
+	set, ok := c.ID.Parent()
 	switch {
 	case !ok:
 		return false, nil
-	case !c.Id.IsResource():
+	case !c.ID.IsResource():
 		return c.HTTP.Method == http.MethodGet, listScaleExtensions(c, set)
 	case c.HTTP.Method == http.MethodGet:
 		return true, getScaleExtension(c, set)
@@ -72,7 +72,7 @@ func getScaleExtension(c *engine.Request, id engine.ID) (e *engine.Error) {
 		if e = missing; e != nil {
 			return
 		}
-		if x := scaleExtension(set, c.Id.Name()); x != nil {
+		if x := scaleExtension(set, c.ID.Name()); x != nil {
 			body = viewScaleExtension(set, x, set.State())
 			return
 		}
@@ -92,13 +92,13 @@ func putScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 	status, state := http.StatusOK, "Updating"
 	var view value.Object
 	op, e := writeScaleSet(c, id, func(set *engine.Doc) *engine.Error {
-		x := scaleExtension(set, c.Id.Name())
+		x := scaleExtension(set, c.ID.Name())
 		if x == nil {
 			if c.HTTP.Method == http.MethodPut {
 				status, state = http.StatusCreated, "Creating"
 			}
 			profile := value.Ensure(profileOf(set), "extensionProfile")
-			x = value.Object{"name": c.Id.Name()}
+			x = value.Object{"name": c.ID.Name()}
 			profile["extensions"] = append(value.List(value.Items(profile, "extensions")), x)
 		}
 		if c.HTTP.Method == http.MethodPut {
@@ -111,7 +111,7 @@ func putScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 			}
 		}
 		return nil
-	}, func(set *engine.Doc) { view = viewScaleExtension(set, scaleExtension(set, c.Id.Name()), state) })
+	}, func(set *engine.Doc) { view = viewScaleExtension(set, scaleExtension(set, c.ID.Name()), state) })
 	if e != nil {
 		return e
 	}
@@ -126,7 +126,7 @@ func deleteScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 		profile := value.Sub(profileOf(set), "extensionProfile")
 		before := value.Items(profile, "extensions")
 		after := slices.DeleteFunc(slices.Clone(before),
-			func(x value.Object) bool { return strings.EqualFold(value.Str(x, "name"), c.Id.Name()) })
+			func(x value.Object) bool { return strings.EqualFold(value.Str(x, "name"), c.ID.Name()) })
 		if there = len(after) < len(before); there {
 			profile["extensions"] = value.List(after)
 		}
@@ -168,8 +168,8 @@ func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *en
 		}
 		value.Props(set.Body)["provisioningState"] = "Updating"
 		t.Put(set)
-		op = t.Begin(&engine.Operation{Method: c.HTTP.Method, Target: set.ID, Style: engine.StyleCompute, Subscription: c.Id.Subscription,
-			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version}, scalePut(), 10*time.Second)
+		op = t.Begin(&engine.Operation{Method: c.HTTP.Method, Target: set.ID, Style: engine.StyleCompute, Subscription: c.ID.Subscription,
+			Namespace: c.ID.Namespace, Location: set.Location(), APIVersion: c.Version}, scalePut(), 10*time.Second)
 		done(set)
 		return nil
 	})

@@ -173,8 +173,8 @@ func cancelRoll(c *engine.Request, id engine.ID) *engine.Error {
 		rolling["code"], rolling["lastAction"], rolling["lastActionTime"] = rollCancelled, "Cancel", t.Now.Format(time.RFC3339)
 		t.Put(set)
 		op = t.Begin(&engine.Operation{Method: http.MethodPost, Target: set.ID,
-			Lock: set.ID + "/rollingUpgrades/cancel", Style: engine.StyleCompute, Subscription: c.Id.Subscription,
-			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version, Args: value.Object{}}, scaleTasks(), time.Second)
+			Lock: set.ID + "/rollingUpgrades/cancel", Style: engine.StyleCompute, Subscription: c.ID.Subscription,
+			Namespace: c.ID.Namespace, Location: set.Location(), APIVersion: c.Version, Args: value.Object{}}, scaleTasks(), time.Second)
 		return nil
 	})
 	return c.Accepted(op, err)

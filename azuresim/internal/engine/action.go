@@ -21,8 +21,8 @@ func (c *Request) invoke(id ID, a *Action) *Error {
 			}
 		}
 		op = t.Begin(&Operation{Method: c.HTTP.Method, Target: d.ID, Style: t.Server.Registry.TypeOf(d.Type).Style,
-			Subscription: c.Id.Subscription,
-			Namespace:    c.Id.Namespace, Location: d.Location(), APIVersion: c.Version, Args: args}, a.Work, a.Takes)
+			Subscription: c.ID.Subscription,
+			Namespace:    c.ID.Namespace, Location: d.Location(), APIVersion: c.Version, Args: args}, a.Work, a.Takes)
 		return nil
 	})
 	return c.Accepted(op, err)

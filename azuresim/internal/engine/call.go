@@ -25,7 +25,7 @@ type Request struct {
 	Writer  http.ResponseWriter
 	HTTP    *http.Request
 	Host    string
-	Id      ID
+	ID      ID
 	Version string
 	Query   url.Values
 	status  int
@@ -93,7 +93,7 @@ func (c *Request) serve() *Error {
 	if err != nil {
 		return BadRequest("InvalidRequestFormat", "%s", err)
 	}
-	c.Id = id
+	c.ID = id
 	if e := c.authorize(); e != nil {
 		return e
 	}
@@ -123,7 +123,7 @@ func (c *Request) serve() *Error {
 // route decides from a path below a subscription what the request reads or changes, and answers
 // it.
 func (c *Request) route() *Error {
-	id := c.Id
+	id := c.ID
 	if op, ok := c.OperationPath(); ok {
 		if !strings.EqualFold(op, "operationResults") && c.Query.Get("monitor") == "" {
 			return c.serveStatus(id.Name())
@@ -173,7 +173,7 @@ func (c *Request) route() *Error {
 
 // tenantLevel answers paths above subscriptions, such as /subscriptions and /tenants.
 func (c *Request) tenantLevel() *Error {
-	if p := c.Server.Registry.Spaces[value.Lower(value.OrDefault(c.Id.Namespace, "Microsoft.Resources"))]; p != nil && p.Tenant != nil {
+	if p := c.Server.Registry.Spaces[value.Lower(value.OrDefault(c.ID.Namespace, "Microsoft.Resources"))]; p != nil && p.Tenant != nil {
 		if handled, e := p.Tenant(c); handled {
 			return e
 		}
@@ -185,9 +185,9 @@ func (c *Request) tenantLevel() *Error {
 // OperationPath recognises /subscriptions/S/operationresults/ID and
 // /subscriptions/S/providers/NS/locations/L/operations/ID.
 func (c *Request) OperationPath() (kind string, ok bool) {
-	for i, t := range c.Id.Types {
-		if i < len(c.Id.Names) && (value.Lower(t) == "operationresults" || value.Lower(t) == "operationstatuses" ||
-			i == 1 && value.Lower(c.Id.Types[0]) == "locations" && value.Lower(t) == "operations") {
+	for i, t := range c.ID.Types {
+		if i < len(c.ID.Names) && (value.Lower(t) == "operationresults" || value.Lower(t) == "operationstatuses" ||
+			i == 1 && value.Lower(c.ID.Types[0]) == "locations" && value.Lower(t) == "operations") {
 			return t, true
 		}
 	}
@@ -235,7 +235,7 @@ func (c *Request) Body() (value.Object, *Error) {
 		return value.Object{}, nil
 	}
 	var o value.Object
-	if value.Lower(c.Id.Namespace) == "microsoft.resources" && !json.Valid(data) {
+	if value.Lower(c.ID.Namespace) == "microsoft.resources" && !json.Valid(data) {
 		if v, err := template.Decode(data); err == nil {
 			data = template.Encode(v)
 		}

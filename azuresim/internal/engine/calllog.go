@@ -62,7 +62,7 @@ func newCallLog() *callLog { return &callLog{counters: map[Counter]int{}} }
 
 func (l *callLog) add(c *Request) {
 	caller, _, _ := strings.Cut(c.HTTP.UserAgent(), " ")
-	typ := c.Id.FullType()
+	typ := c.ID.FullType()
 	if _, poll := c.OperationPath(); poll {
 		typ = "operations"
 	}

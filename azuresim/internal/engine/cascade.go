@@ -53,11 +53,11 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 }
 
 // erase removes a document of the type, and all documents whose IDs are below it, from the store.
-func (k *Type) erase(t *Tx, d *Doc) {
-	if k.Gone != nil {
-		k.Gone(t, d)
+func (t *Type) erase(tx *Tx, d *Doc) {
+	if t.Gone != nil {
+		t.Gone(tx, d)
 	}
-	t.Drop(d.ID)
+	tx.Drop(d.ID)
 }
 
 // AwaitEnd waits for the end of an operation.

@@ -18,7 +18,7 @@ func FaultTarget(verb string, id ID) fault.Target {
 
 // fail answers a request with the error of a fault rule, if one matches.
 func (c *Request) fail() *Error {
-	target := FaultTarget(c.HTTP.Method, c.Id)
+	target := FaultTarget(c.HTTP.Method, c.ID)
 	if _, poll := c.OperationPath(); poll {
 		target.Type = "operations"
 	}
@@ -38,7 +38,7 @@ func (c *Request) fail() *Error {
 	case fault.Throttle:
 		e = Refuse(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit "+
 			"has been reached for operation type - %s. For more information, see - "+
-			"https://aka.ms/srpthrottlinglimits", c.Id.ChildType())
+			"https://aka.ms/srpthrottlinglimits", c.ID.ChildType())
 		e.RetryAfter = 1
 	case fault.Conflict:
 		e = Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")

@@ -93,33 +93,33 @@ func extensionNamespace(ns string) bool {
 }
 
 // String returns the ID's text, with the fixed segments in ARM's casing.
-func (r ID) String() string {
+func (id ID) String() string {
 	var b strings.Builder
-	if r.Scope != nil {
-		b.WriteString(r.Scope.String())
+	if id.Scope != nil {
+		b.WriteString(id.Scope.String())
 	} else {
-		if r.Subscription != "" {
-			b.WriteString("/subscriptions/" + r.Subscription)
+		if id.Subscription != "" {
+			b.WriteString("/subscriptions/" + id.Subscription)
 		}
-		if r.Group != "" {
-			b.WriteString("/resourceGroups/" + r.Group)
+		if id.Group != "" {
+			b.WriteString("/resourceGroups/" + id.Group)
 		}
 	}
-	if r.Namespace != "" {
-		b.WriteString("/providers/" + r.Namespace)
+	if id.Namespace != "" {
+		b.WriteString("/providers/" + id.Namespace)
 	}
-	for i, t := range r.Types {
+	for i, t := range id.Types {
 		b.WriteString("/" + t)
-		if i < len(r.Names) {
-			b.WriteString("/" + r.Names[i])
+		if i < len(id.Names) {
+			b.WriteString("/" + id.Names[i])
 		}
 	}
 	return b.String()
 }
 
 // Escaped returns the ID as the escaped path of a URL.
-func (r ID) Escaped() string {
-	segments := strings.Split(r.String(), "/")
+func (id ID) Escaped() string {
+	segments := strings.Split(id.String(), "/")
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
 	}
@@ -127,72 +127,72 @@ func (r ID) Escaped() string {
 }
 
 // Key returns the key of the resource in the store.
-func (r ID) Key() string { return value.Lower(r.String()) }
+func (id ID) Key() string { return value.Lower(id.String()) }
 
 // FullType returns "Namespace/type/childType" as the path spells it.
-func (r ID) FullType() string {
-	if r.Namespace == "" {
-		if len(r.Types) == 0 && r.Group != "" {
+func (id ID) FullType() string {
+	if id.Namespace == "" {
+		if len(id.Types) == 0 && id.Group != "" {
 			return TypeGroup
 		}
-		return strings.Join(r.Types, "/")
+		return strings.Join(id.Types, "/")
 	}
-	if len(r.Types) == 0 {
-		return r.Namespace
+	if len(id.Types) == 0 {
+		return id.Namespace
 	}
-	return r.Namespace + "/" + strings.Join(r.Types, "/")
+	return id.Namespace + "/" + strings.Join(id.Types, "/")
 }
 
 // ChildType returns the type without its namespace.
-func (r ID) ChildType() string { return strings.Join(r.Types, "/") }
+func (id ID) ChildType() string { return strings.Join(id.Types, "/") }
 
-func (r ID) Name() string {
-	if len(r.Names) == 0 {
-		return r.Group
+func (id ID) Name() string {
+	if len(id.Names) == 0 {
+		return id.Group
 	}
-	return r.Names[len(r.Names)-1]
+	return id.Names[len(id.Names)-1]
 }
 
-func (r ID) IsResource() bool {
-	return len(r.Types) == len(r.Names) && (len(r.Types) > 0 || (r.Group != "" && r.Namespace == ""))
+func (id ID) IsResource() bool {
+	return len(id.Types) == len(id.Names) && (len(id.Types) > 0 || (id.Group != "" && id.Namespace == ""))
 }
 
 // Tail returns the type of a collection or the name of an action.
-func (r ID) Tail() string {
-	if len(r.Types) == len(r.Names) {
+func (id ID) Tail() string {
+	if len(id.Types) == len(id.Names) {
 		return ""
 	}
-	return r.Types[len(r.Types)-1]
+	return id.Types[len(id.Types)-1]
 }
 
 // Parent returns the resource one level up; ok is false if there is none.
-func (r ID) Parent() (ID, bool) {
-	n := min(len(r.Names), len(r.Types))
-	if len(r.Types) > len(r.Names) {
-		r.Types = r.Types[:n]
-		return r, n > 0
+func (id ID) Parent() (ID, bool) {
+	n := min(len(id.Names), len(id.Types))
+	if len(id.Types) > len(id.Names) {
+		id.Types = id.Types[:n]
+		return id, n > 0
 	}
 	if n < 2 {
 		return ID{}, false
 	}
-	r.Types, r.Names = r.Types[:n-1], r.Names[:n-1]
-	return r, true
+	id.Types, id.Names = id.Types[:n-1], id.Names[:n-1]
+	return id, true
 }
 
 // Child returns the ID of a child of r, or of a part of its document.
-func (r ID) Child(typ, name string) ID {
-	r.Types = append(append([]string(nil), r.Types...), typ)
-	r.Names = append(append([]string(nil), r.Names...), name)
-	return r
+func (id ID) Child(typ, name string) ID {
+	id.Types = append(append([]string(nil), id.Types...), typ)
+	id.Names = append(append([]string(nil), id.Names...), name)
+	return id
 }
 
 // GroupID returns the ID of r's resource group.
-func (r ID) GroupID() ID {
-	return ID{Subscription: r.Subscription, Group: r.Group}
+func (id ID) GroupID() ID {
+	return ID{Subscription: id.Subscription, Group: id.Group}
 }
 
 // ParentPath returns the ID without its last type.
-func (r ID) ParentPath() string {
-	p, _ := r.Parent()
+func (id ID) ParentPath() string {
+	p, _ := id.Parent()
 	return p.String()
 }

@@ -19,21 +19,21 @@ const pageSize = 1000
 // serveList answers a GET of a collection: in a resource group, in the subscription, or below a
 // parent.
 func (c *Request) serveList() (e *Error) {
-	k := c.Server.Registry.TypeOf(c.Id.FullType())
+	k := c.Server.Registry.TypeOf(c.ID.FullType())
 	if k == nil {
 		return c.listParts()
 	}
 	return c.Page(func(t *Tx) ([]*Record, *Error) {
-		if e := t.groupThere(c.Id); e != nil {
+		if e := t.groupThere(c.ID); e != nil {
 			return nil, e
 		}
-		scope := "/subscriptions/" + c.Id.Subscription
-		if c.Id.Group != "" {
-			scope = c.Id.GroupID().String()
+		scope := "/subscriptions/" + c.ID.Subscription
+		if c.ID.Group != "" {
+			scope = c.ID.GroupID().String()
 		}
-		if parent, ok := c.Id.Parent(); ok && len(c.Id.Names) > 0 {
+		if parent, ok := c.ID.Parent(); ok && len(c.ID.Names) > 0 {
 			scope = parent.String()
-			if c.Id.Scope == nil && t.Record(parent.Key()) == nil {
+			if c.ID.Scope == nil && t.Record(parent.Key()) == nil {
 				return nil, c.Server.Registry.notFound(parent)
 			}
 		}
@@ -102,20 +102,20 @@ func (c *Request) next_(key string) string {
 
 // listParts answers a GET of a collection of children that are parts of their parent's document.
 func (c *Request) listParts() (e *Error) {
-	parent, ok := c.Id.Parent()
+	parent, ok := c.ID.Parent()
 	k := c.Server.Registry.TypeOf(parent.FullType())
 	if !ok || k == nil {
-		return ErrUnsupported("the resource type " + c.Id.FullType())
+		return ErrUnsupported("the resource type " + c.ID.FullType())
 	}
 	var out []any
 	known := false
 	c.read(func(t *Tx) {
-		if e = t.groupThere(c.Id); e != nil {
+		if e = t.groupThere(c.ID); e != nil {
 			return
 		}
 		d := t.Find(parent.Key())
 		for part := range k.Parts {
-			if value.Lower(part) == value.Lower(c.Id.Tail()) {
+			if value.Lower(part) == value.Lower(c.ID.Tail()) {
 				if known = true; d != nil {
 					out = value.List(value.Items(value.Props(t.View(d, "")), part))
 				}
@@ -129,7 +129,7 @@ func (c *Request) listParts() (e *Error) {
 	case e != nil:
 		return e
 	case !known:
-		return ErrUnsupported("the resource type " + c.Id.FullType())
+		return ErrUnsupported("the resource type " + c.ID.FullType())
 	}
 	c.Reply(http.StatusOK, value.Object{"value": out})
 	return nil
@@ -266,7 +266,7 @@ func (c *Request) ListGroups() *Error {
 		return e
 	}
 	return c.Page(func(t *Tx) ([]*Record, *Error) {
-		groups := slices.Collect(t.Scan(TypeGroup, "/subscriptions/"+c.Id.Subscription))
+		groups := slices.Collect(t.Scan(TypeGroup, "/subscriptions/"+c.ID.Subscription))
 		return slices.DeleteFunc(groups, func(r *Record) bool { return !keep(t, r) }), nil
 	}, func(t *Tx, r *Record) any { return t.Shown(r, "") })
 }
@@ -280,12 +280,12 @@ func (c *Request) ListResources() *Error {
 	}
 	expand := value.Lower(c.Query.Get("$expand"))
 	return c.Page(func(t *Tx) ([]*Record, *Error) {
-		if e := t.groupThere(c.Id); e != nil {
+		if e := t.groupThere(c.ID); e != nil {
 			return nil, e
 		}
-		scope := "/subscriptions/" + value.Lower(c.Id.Subscription)
-		if c.Id.Group != "" {
-			scope = c.Id.GroupID().Key()
+		scope := "/subscriptions/" + value.Lower(c.ID.Subscription)
+		if c.ID.Group != "" {
+			scope = c.ID.GroupID().Key()
 		}
 		var out []*Record
 		for r := range Ascend(t.Order, scope) {

@@ -394,8 +394,8 @@ func (c *Request) serveResult(id string) *Error {
 
 func (c *Request) operation(id string) (op *Operation) {
 	c.Server.Read(func(t *Tx) {
-		if o := t.ops[value.Lower(id)]; o != nil && c.Id.Subscription != "" &&
-			value.Lower(o.Subscription) == value.Lower(c.Id.Subscription) {
+		if o := t.ops[value.Lower(id)]; o != nil && c.ID.Subscription != "" &&
+			value.Lower(o.Subscription) == value.Lower(c.ID.Subscription) {
 			op = o
 		}
 	})

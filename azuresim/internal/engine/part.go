@@ -14,7 +14,7 @@ import (
 // putPart answers the PUT of a child that is a part of its parent's document.
 func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if !k.Parts[part] {
-		return ErrUnsupported("a write of " + c.Id.FullType() + " apart from its parent")
+		return ErrUnsupported("a write of " + c.ID.FullType() + " apart from its parent")
 	}
 	body, e := c.Body()
 	if e != nil {
@@ -30,31 +30,31 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	var view value.Object
 	made := false
 	err := c.update(func(t *Tx) error {
-		if e := partWritable(t, k, c.Id, owner); e != nil {
+		if e := partWritable(t, k, c.ID, owner); e != nil {
 			return e
 		}
 		d := t.Edit(owner.Key())
 		if d == nil {
-			return errParentNotFound(c.Id, owner)
+			return errParentNotFound(c.ID, owner)
 		}
 		old := t.Find(owner.Key())
 		if field, ok := value.Props(d.Body)[part]; !ok || field == nil {
 			value.Props(d.Body)[part] = []any{}
 		}
-		made = PartOf(d.Body, part, c.Id.Name()) == nil
+		made = PartOf(d.Body, part, c.ID.Name()) == nil
 		if c.HTTP.Method == http.MethodPatch {
 			if made {
-				return c.Server.Registry.notFound(c.Id)
+				return c.Server.Registry.notFound(c.ID)
 			}
-			value.Merge(PartOf(d.Body, part, c.Id.Name()), body)
+			value.Merge(PartOf(d.Body, part, c.ID.Name()), body)
 		} else {
 			if made {
-				if e := k.checkName(c.Id); e != nil {
+				if e := k.checkName(c.ID); e != nil {
 					return e
 				}
 			}
 			child := value.CloneObject(body)
-			child["name"] = c.Id.Name()
+			child["name"] = c.ID.Name()
 			setPart(d, part, child)
 		}
 		if k.Prepare != nil {
@@ -76,7 +76,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 		if op.Status != statusInProgress {
 			state = StatusSucceeded
 		}
-		view = PartOf(t.View(t.Find(d.Key()), ""), part, c.Id.Name())
+		view = PartOf(t.View(t.Find(d.Key()), ""), part, c.ID.Name())
 		value.Props(view)["provisioningState"] = state
 		return nil
 	})
@@ -104,7 +104,7 @@ func partWritable(t *Tx, k *Type, id, owner ID) *Error {
 // beginPart stores a document with a written part and starts the operation on the part.
 func (c *Request) beginPart(t *Tx, k *Type, d *Doc, w Work, hash string) *Operation {
 	o := c.operationOn(k, d)
-	o.Target, o.BodyHash = c.Id.String(), hash
+	o.Target, o.BodyHash = c.ID.String(), hash
 	if k.SideBySide {
 		o.Within = d.ID
 	} else {
@@ -176,19 +176,19 @@ func (t *Tx) unlinkParts(id string) {
 
 func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
 	if !k.Parts[part] {
-		return ErrUnsupported("a delete of " + c.Id.FullType() + " apart from its parent")
+		return ErrUnsupported("a delete of " + c.ID.FullType() + " apart from its parent")
 	}
 	var op *Operation
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(owner.Key())
-		if d == nil || PartOf(d.Body, part, c.Id.Name()) == nil {
-			return asError(above(t, c.Id))
+		if d == nil || PartOf(d.Body, part, c.ID.Name()) == nil {
+			return asError(above(t, c.ID))
 		}
-		if e := partWritable(t, k, c.Id, owner); e != nil {
+		if e := partWritable(t, k, c.ID, owner); e != nil {
 			return e
 		}
 		if k.GuardPart != nil {
-			if e := k.GuardPart(t, part, c.Id); e != nil {
+			if e := k.GuardPart(t, part, c.ID); e != nil {
 				return e
 			}
 		}

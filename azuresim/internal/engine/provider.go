@@ -352,8 +352,8 @@ func (r *registry) KindOf(id ID) (k *Type, owner ID, part string) {
 }
 
 // part returns the name of the array that contains children of a type, or "".
-func (k *Type) part(typ string) string {
-	for p := range k.Parts {
+func (t *Type) part(typ string) string {
+	for p := range t.Parts {
 		if strings.EqualFold(p, typ) {
 			return p
 		}
@@ -362,16 +362,16 @@ func (k *Type) part(typ string) string {
 }
 
 // reference returns what a row declares about the field at a path, or nil.
-func (k *Type) reference(path string) *Reference {
-	if i := slices.IndexFunc(k.Refs, func(r Reference) bool { return strings.EqualFold(r.Path, path) }); i >= 0 {
-		return &k.Refs[i]
+func (t *Type) reference(path string) *Reference {
+	if i := slices.IndexFunc(t.Refs, func(r Reference) bool { return strings.EqualFold(r.Path, path) }); i >= 0 {
+		return &t.Refs[i]
 	}
 	return nil
 }
 
 // Is reports whether the type declares references with the role as.
-func (k *Type) Is(as string) bool {
-	return k != nil && slices.ContainsFunc(k.Refs, func(r Reference) bool { return r.As == as })
+func (t *Type) Is(as string) bool {
+	return t != nil && slices.ContainsFunc(t.Refs, func(r Reference) bool { return r.As == as })
 }
 
 // Action returns the row of an action and the ID of the resource that the path names before
@@ -442,9 +442,9 @@ func StateOf[T any](s *Server, namespace string) T {
 }
 
 // checkName checks the name of a new resource or part by the rules of its provider.
-func (k *Type) checkName(id ID) *Error {
-	if k.provider == nil || k.provider.CheckName == nil {
+func (t *Type) checkName(id ID) *Error {
+	if t.provider == nil || t.provider.CheckName == nil {
 		return nil
 	}
-	return k.provider.CheckName(id)
+	return t.provider.CheckName(id)
 }

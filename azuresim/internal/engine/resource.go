@@ -10,7 +10,7 @@ import (
 
 // serveResource answers GET, PUT, PATCH, DELETE and HEAD of one resource or part.
 func (c *Request) serveResource() *Error {
-	k, owner, part := c.Server.Registry.KindOf(c.Id)
+	k, owner, part := c.Server.Registry.KindOf(c.ID)
 	if k == nil {
 		return c.unknown()
 	}
@@ -37,9 +37,9 @@ func (c *Request) serveResource() *Error {
 func (c *Request) unknown() (e *Error) {
 	method := c.HTTP.Method
 	if method != http.MethodGet && method != http.MethodHead && method != http.MethodDelete {
-		return ErrUnsupported("the resource type " + c.Id.FullType())
+		return ErrUnsupported("the resource type " + c.ID.FullType())
 	}
-	c.Server.Read(func(t *Tx) { e = t.groupThere(c.Id) })
+	c.Server.Read(func(t *Tx) { e = t.groupThere(c.ID) })
 	switch {
 	case e != nil:
 		return e
@@ -47,19 +47,19 @@ func (c *Request) unknown() (e *Error) {
 		c.Reply(http.StatusNoContent, nil)
 		return nil
 	}
-	return ErrNotFound(c.Id)
+	return ErrNotFound(c.ID)
 }
 
 func (c *Request) get(owner ID, part string) (e *Error) {
 	var body any
 	etag := ""
 	c.read(func(t *Tx) {
-		if e = t.groupThere(c.Id); e != nil {
+		if e = t.groupThere(c.ID); e != nil {
 			return
 		}
 		r := t.Record(owner.Key())
 		if r == nil {
-			e = c.Server.Registry.notFound(c.Id)
+			e = c.Server.Registry.notFound(c.ID)
 			return
 		}
 		if part == "" && t.storedAsServed(r, c.Query.Get("$expand")) {
@@ -68,8 +68,8 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 		}
 		view := t.View(t.Doc(r), c.Query.Get("$expand"))
 		if part != "" {
-			if view = PartOf(view, part, c.Id.Name()); view == nil {
-				e = c.Server.Registry.notFound(c.Id)
+			if view = PartOf(view, part, c.ID.Name()); view == nil {
+				e = c.Server.Registry.notFound(c.ID)
 			}
 		}
 		body, etag = view, value.Str(view, "etag")
@@ -178,20 +178,20 @@ func (c *Request) put(k *Type) *Error {
 	made := false
 	err := c.update(func(t *Tx) error {
 		if k.Preempts {
-			t.Supersede(c.Id.Key())
+			t.Supersede(c.ID.Key())
 		}
-		if e := t.Writable(c.Id, c.Id.Key(), ""); e != nil {
+		if e := t.Writable(c.ID, c.ID.Key(), ""); e != nil {
 			return e
 		}
-		if parent, ok := c.Id.Parent(); ok && c.Id.Scope == nil && t.Record(parent.Key()) == nil {
-			return errParentNotFound(c.Id, parent)
+		if parent, ok := c.ID.Parent(); ok && c.ID.Scope == nil && t.Record(parent.Key()) == nil {
+			return errParentNotFound(c.ID, parent)
 		}
-		old := t.Find(c.Id.Key())
+		old := t.Find(c.ID.Key())
 		if e := c.preconditions(old); e != nil {
 			return e
 		}
 		if old == nil {
-			if e := k.checkName(c.Id); e != nil {
+			if e := k.checkName(c.ID); e != nil {
 				return e
 			}
 		}
@@ -258,7 +258,7 @@ func (c *Request) put(k *Type) *Error {
 		return nil
 	}
 	if made && k.Located {
-		c.Writer.Header().Set("Location", c.Id.String())
+		c.Writer.Header().Set("Location", c.ID.String())
 	}
 	if k.Style == StyleDNS && status == http.StatusAccepted {
 		view = value.Object{} // which says nothing before the operation's end
@@ -269,7 +269,7 @@ func (c *Request) put(k *Type) *Error {
 
 func (c *Request) preconditions(old *Doc) *Error {
 	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
-		"The condition in the request's headers is not met by the resource %s.", c.Id)
+		"The condition in the request's headers is not met by the resource %s.", c.ID)
 	if m := c.HTTP.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && !strings.Contains(m, old.ETag)) {
 		return failed
 	}
@@ -282,11 +282,11 @@ func (c *Request) preconditions(old *Doc) *Error {
 // next returns the new document: the request's body for a PUT, the old document with the
 // body merged into it for a PATCH.
 func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Error) {
-	d := &Doc{ID: c.Id.String(), Type: k.Name, Hidden: value.Object{}, Parsed: c.Id}
+	d := &Doc{ID: c.ID.String(), Type: k.Name, Hidden: value.Object{}, Parsed: c.ID}
 	if old != nil {
 		d = t.Edit(old.ID)
 	} else if c.HTTP.Method == http.MethodPatch {
-		return nil, c.Server.Registry.notFound(c.Id)
+		return nil, c.Server.Registry.notFound(c.ID)
 	}
 	if c.HTTP.Method == http.MethodPatch {
 		value.Merge(d.Body, body)
@@ -299,7 +299,7 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 	if old != nil && !k.Global && Region(location) != old.Location() {
 		return nil, Conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in "+
 			"resource group '%s'. A resource with the same name cannot be created in location '%s'. Please "+
-			"select a new resource name.", c.Id.Name(), old.Location(), c.Id.Group, Region(location))
+			"select a new resource name.", c.ID.Name(), old.Location(), c.ID.Group, Region(location))
 	}
 	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
 		return nil, BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not "+
@@ -347,7 +347,7 @@ func (c *Request) operationOn(k *Type, d *Doc) *Operation {
 	if c.HTTP.Method == http.MethodDelete {
 		retry = k.Retry.Delete
 	}
-	return &Operation{Method: c.HTTP.Method, Target: d.ID, Style: k.Style, Subscription: c.Id.Subscription, Namespace: c.Id.Namespace,
+	return &Operation{Method: c.HTTP.Method, Target: d.ID, Style: k.Style, Subscription: c.ID.Subscription, Namespace: c.ID.Namespace,
 		Location: location, APIVersion: c.Version, Retry: retry, Polled: k.Polled}
 }
 
@@ -356,9 +356,9 @@ func (c *Request) delete(k *Type) *Error {
 	var echo any
 	there := false
 	err := c.Server.Update(func(t *Tx) error {
-		d := t.Edit(c.Id.Key())
+		d := t.Edit(c.ID.Key())
 		if d == nil {
-			return asError(above(t, c.Id))
+			return asError(above(t, c.ID))
 		}
 		there = true
 		if e := c.preconditions(d); e != nil {
@@ -371,7 +371,7 @@ func (c *Request) delete(k *Type) *Error {
 		if k.Supersedes {
 			t.Supersede(d.Key())
 		}
-		if e := busy(t, c.Id, c.Id.Key(), ""); e != nil {
+		if e := busy(t, c.ID, c.ID.Key(), ""); e != nil {
 			return e
 		}
 		if k.Guard != nil {

@@ -47,13 +47,13 @@ func (c *Request) throttled() *Error {
 	factor := float64(c.Server.Options.Throttle)
 	if factor <= 0 {
 		// A client that reads the remaining number of calls is informed that this call used none.
-		if c.Id.Subscription != "" {
+		if c.ID.Subscription != "" {
 			c.Writer.Header().Set("x-ms-ratelimit-remaining-subscription-"+kind, strconv.Itoa(int(limit.Size)))
 		}
 		return nil
 	}
-	scope := value.Lower(value.OrDefault(c.Id.Subscription, "tenant"))
-	level := map[bool]string{true: "subscription", false: "tenant"}[c.Id.Subscription != ""]
+	scope := value.Lower(value.OrDefault(c.ID.Subscription, "tenant"))
+	level := map[bool]string{true: "subscription", false: "tenant"}[c.ID.Subscription != ""]
 	global := throttle.Limit{Size: limit.Size * globalLimit, Refill: limit.Refill * globalLimit}
 	asks := []throttle.Ask{
 		{Key: scope + " " + c.Principal + " " + kind, Limit: limit.Scale(factor)},
@@ -69,7 +69,7 @@ func (c *Request) throttled() *Error {
 	h.Set("x-ms-ratelimit-remaining-"+level+"-"+kind, strconv.Itoa(taken[0].Left))
 	h.Set("x-ms-ratelimit-remaining-"+level+"-global-"+kind, strconv.Itoa(taken[1].Left))
 	if limited {
-		space := c.Server.Registry.Spaces[value.Lower(c.Id.Namespace)].Namespace
+		space := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)].Namespace
 		// The names of the two budgets are not documented; recordings have others.
 		h.Set("x-ms-ratelimit-remaining-resource", fmt.Sprintf("%s/%sResource;%d,%s/%sSubscriptionMaximum;%d",
 			space, p.Name, taken[2].Left, space, p.Name, taken[3].Left))
@@ -99,7 +99,7 @@ func (c *Request) throttled() *Error {
 
 // policy returns the provider's budget that applies to a request; false if there is none.
 func (c *Request) policy() (Budget, bool) {
-	if p := c.Server.Registry.Spaces[value.Lower(c.Id.Namespace)]; p != nil && p.Budget != nil {
+	if p := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]; p != nil && p.Budget != nil {
 		return p.Budget(c)
 	}
 	return Budget{}, false
@@ -108,7 +108,7 @@ func (c *Request) policy() (Budget, bool) {
 // policyTarget returns the ID of the resource that a request reads or changes, in lower
 // case.
 func (c *Request) policyTarget() string {
-	id := c.Id
+	id := c.ID
 	if len(id.Names) > 0 {
 		n := min(len(id.Names), len(id.Types))
 		id.Types, id.Names = id.Types[:n], id.Names[:n]

@@ -21,12 +21,12 @@ func (c *Request) checkVersion() *Error {
 	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
 		return nil
 	}
-	k, owner, _ := c.Server.Registry.KindOf(c.Id)
-	known := c.Server.Registry.Versions(c.Id.Namespace)
+	k, owner, _ := c.Server.Registry.KindOf(c.ID)
+	known := c.Server.Registry.Versions(c.ID.Namespace)
 	if k != nil {
 		known = k.ListedVersions()
 	}
-	if c.Id.Namespace == "" || known == nil || len(c.Id.Types) == 0 {
+	if c.ID.Namespace == "" || known == nil || len(c.ID.Types) == 0 {
 		return BadRequest("InvalidApiVersionParameter",
 			"The api-version '%s' is invalid. The supported versions are '%s'.", v,
 			strings.Join(c.Server.Registry.Versions("Microsoft.Resources"), ","))
@@ -46,15 +46,15 @@ func (c *Request) checkVersion() *Error {
 	return BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and "+
 		"API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are "+
 		"'%s'.",
-		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
+		location, v, c.ID.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
 }
 
 // ListedVersions returns the API versions in a type's list of versions, newest first.
-func (k *Type) ListedVersions() []string {
-	if k.Versions != nil {
-		return k.Versions
+func (t *Type) ListedVersions() []string {
+	if t.Versions != nil {
+		return t.Versions
 	}
-	return k.provider.Versions
+	return t.provider.Versions
 }
 
 // Versions returns the API versions of a provider; nil if the provider does not exist.

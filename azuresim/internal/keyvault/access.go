@@ -37,7 +37,7 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 	}
 	may := false
 	c.Server.Read(func(t *engine.Tx) {
-		may = slices.ContainsFunc(t.Roles(c.Principal, c.Id), func(role string) bool { return slices.Contains(able, role) })
+		may = slices.ContainsFunc(t.Roles(c.Principal, c.ID), func(role string) bool { return slices.Contains(able, role) })
 	})
 	if may {
 		return nil
@@ -47,7 +47,7 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 		"observe propagation time.\r\nCaller: appid=%s;oid=%s;iss=https://sts.windows.net/%s/\r\nAction: "+
 		"'Microsoft.KeyVault/vaults/secrets/%s/action'\r\nResource: '%s'\r\nAssignment: (not found)\r\nVault: "+
 		"%s",
-		managed.Client, c.Principal, c.Server.Options.TenantID, action, value.Lower(c.Id.String()), vault.Parsed.Name())
+		managed.Client, c.Principal, c.Server.Options.TenantID, action, value.Lower(c.ID.String()), vault.Parsed.Name())
 	return e
 }
 

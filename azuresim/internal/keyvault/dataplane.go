@@ -32,7 +32,7 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	case len(segments) == 1:
 		return listSecrets(c, d)
 	}
-	c.Id = d.Parsed.Child("secrets", segments[1])
+	c.ID = d.Parsed.Child("secrets", segments[1])
 	if e := mayUseSecret(c, d); e != nil {
 		return e
 	}

@@ -108,9 +108,9 @@ func serveDeleted(c *engine.Request) (bool, *engine.Error) {
 			"The requested resource does not support http method '%s'.", c.HTTP.Method)
 	}
 	gone := false
-	c.Server.Read(func(t *engine.Tx) { gone = findDeleted(t, c.Id.Name()) == nil })
+	c.Server.Read(func(t *engine.Tx) { gone = findDeleted(t, c.ID.Name()) == nil })
 	if gone {
-		return true, deletedNotFound(c.Id)
+		return true, deletedNotFound(c.ID)
 	}
 	return false, nil
 }
@@ -119,7 +119,7 @@ func serveDeleted(c *engine.Request) (bool, *engine.Error) {
 func listDeleted(c *engine.Request) *engine.Error {
 	out := []any{}
 	c.Server.Read(func(t *engine.Tx) {
-		for _, d := range t.All(typeDeleted, "/subscriptions/"+c.Id.Subscription) {
+		for _, d := range t.All(typeDeleted, "/subscriptions/"+c.ID.Subscription) {
 			if kept(t, d) {
 				out = append(out, t.View(d, ""))
 			}

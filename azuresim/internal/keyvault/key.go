@@ -85,7 +85,7 @@ func serveKey(c *engine.Request) (bool, *engine.Error) {
 	}
 	var body value.Object
 	c.Server.Read(func(t *engine.Tx) {
-		if d := t.Find(c.Id.Key()); d != nil {
+		if d := t.Find(c.ID.Key()); d != nil {
 			body = t.View(d, "")
 		}
 	})

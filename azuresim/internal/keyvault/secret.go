@@ -72,9 +72,9 @@ func setSecret(c *engine.Request) *engine.Error {
 	}
 	var out value.Object
 	err := c.Server.Update(func(t *engine.Tx) error {
-		d := t.Edit(c.Id.Key())
+		d := t.Edit(c.ID.Key())
 		if d == nil {
-			d = &engine.Doc{ID: c.Id.String(), Type: typeSecret, Parsed: c.Id, Hidden: value.Object{},
+			d = &engine.Doc{ID: c.ID.String(), Type: typeSecret, Parsed: c.ID, Hidden: value.Object{},
 				Body: value.Object{"properties": value.Object{"provisioningState": engine.StatusSucceeded}}}
 		}
 		out = bundle(c, d.Parsed.Name(), addVersion(t, d, body), true)
@@ -91,7 +91,7 @@ func setSecret(c *engine.Request) *engine.Error {
 // versions returns the versions of the secret in the request's path.
 func versions(c *engine.Request) (out []value.Object) {
 	c.Server.Read(func(t *engine.Tx) {
-		if d := t.Find(c.Id.Key()); d != nil {
+		if d := t.Find(c.ID.Key()); d != nil {
 			out = value.Items(d.Hidden, "versions")
 		}
 	})
@@ -101,14 +101,14 @@ func versions(c *engine.Request) (out []value.Object) {
 func errSecretNotFound(c *engine.Request) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "SecretNotFound", "A secret with (name/id) %s was not found in "+
 		"this key vault. If you recently deleted this secret you may be able to recover it using the correct "+
-		"recovery command.", c.Id.Name())
+		"recovery command.", c.ID.Name())
 }
 
 func getSecret(c *engine.Request, version string) *engine.Error {
 	list := versions(c)
 	for _, v := range slices.Backward(list) {
 		if version == "" || strings.EqualFold(value.Str(v, "version"), version) {
-			c.Reply(http.StatusOK, bundle(c, c.Id.Name(), v, true))
+			c.Reply(http.StatusOK, bundle(c, c.ID.Name(), v, true))
 			return nil
 		}
 	}
@@ -118,7 +118,7 @@ func getSecret(c *engine.Request, version string) *engine.Error {
 func secretVersions(c *engine.Request) *engine.Error {
 	out := []any{}
 	for _, v := range versions(c) {
-		out = append(out, bundle(c, c.Id.Name(), v, false))
+		out = append(out, bundle(c, c.ID.Name(), v, false))
 	}
 	c.Reply(http.StatusOK, value.Object{"value": out, "nextLink": nil})
 	return nil
@@ -145,13 +145,13 @@ func deleteSecret(c *engine.Request) *engine.Error {
 	if len(list) == 0 {
 		return errSecretNotFound(c)
 	}
-	if e := engine.AsError(c.Server.Update(func(t *engine.Tx) error { t.Drop(c.Id.Key()); return nil })); e != nil {
+	if e := engine.AsError(c.Server.Update(func(t *engine.Tx) error { t.Drop(c.ID.Key()); return nil })); e != nil {
 		return e
 	}
-	out := bundle(c, c.Id.Name(), list[len(list)-1], false)
+	out := bundle(c, c.ID.Name(), list[len(list)-1], false)
 	now := c.Server.Clock.Now()
 	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.Host+"/deletedsecrets/"+
-		c.Id.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
+		c.ID.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
 	c.Reply(http.StatusOK, out)
 	return nil
 }

@@ -239,7 +239,7 @@ func operationName(op *engine.Operation) string {
 
 // checkLabel answers whether a DNS label is free in a region.
 func checkLabel(c *engine.Request) *engine.Error {
-	c.Reply(http.StatusOK, value.Object{"available": labelFree(c, c.Query.Get("domainNameLabel"), engine.Region(c.Id.Names[0]))})
+	c.Reply(http.StatusOK, value.Object{"available": labelFree(c, c.Query.Get("domainNameLabel"), engine.Region(c.ID.Names[0]))})
 	return nil
 }
 

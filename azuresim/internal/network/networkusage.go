@@ -11,7 +11,7 @@ import (
 // networkUsages counts a region's network resources against Azure's limits.
 func networkUsages(c *engine.Request) *engine.Error {
 	out := []any{}
-	location := engine.Region(c.Id.Names[0])
+	location := engine.Region(c.ID.Names[0])
 	c.Server.Read(func(t *engine.Tx) {
 		for _, u := range []struct {
 			name, typ string
@@ -20,12 +20,12 @@ func networkUsages(c *engine.Request) *engine.Error {
 			{"NetworkInterfaces", typeNIC, 65536}, {"PublicIPAddresses", typePublicIP, 1000},
 			{"LoadBalancers", typeBalancer, 1000}, {"RouteTables", typeTable, 200}, {"NatGateways", typeGateway, 1000}} {
 			n := 0
-			for r := range t.Scan(u.typ, "/subscriptions/"+c.Id.Subscription) {
+			for r := range t.Scan(u.typ, "/subscriptions/"+c.ID.Subscription) {
 				if r.Location == location {
 					n++
 				}
 			}
-			out = append(out, value.Object{"id": c.Id.ParentPath() + "/usages/" + u.name,
+			out = append(out, value.Object{"id": c.ID.ParentPath() + "/usages/" + u.name,
 				"name": value.Object{"value": u.name, "localizedValue": u.name}, "unit": "Count", "currentValue": n,
 				"limit": u.limit})
 		}

@@ -32,7 +32,7 @@ func deploymentPut() engine.Work {
 // resources does not fit.
 func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	switch {
-	case !c.Id.IsResource():
+	case !c.ID.IsResource():
 		return false, nil
 	case c.HTTP.Method == http.MethodPut:
 		return true, putDeployment(c)
@@ -48,7 +48,7 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 // answerDeployment answers the list of a deployment's operations, which has no
 // provider in its path but for deployments to a subscription.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
-	id := c.Id
+	id := c.ID
 	if id.Namespace != "" && value.Lower(id.Namespace) != value.Lower(resourcesSpace) || len(id.Types) != 2 || len(id.Names) != 1 ||
 		value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" ||
 		c.HTTP.Method != http.MethodGet {
@@ -60,7 +60,7 @@ func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 
 func headDeployment(c *engine.Request) *engine.Error {
 	there := false
-	c.Server.Read(func(t *engine.Tx) { there = t.Find(c.Id.Key()) != nil })
+	c.Server.Read(func(t *engine.Tx) { there = t.Find(c.ID.Key()) != nil })
 	if !there {
 		c.Reply(http.StatusNotFound, nil)
 		return nil
@@ -280,17 +280,17 @@ func putDeployment(c *engine.Request) *engine.Error {
 	var view value.Object
 	status := http.StatusOK
 	err := c.Server.Update(func(t *engine.Tx) error {
-		if e := writable(t, c.Id); e != nil {
+		if e := writable(t, c.ID); e != nil {
 			return e
 		}
 		seed := t.Server.GUID()
-		tmpl, e := r.read(t, c.Id, seed)
+		tmpl, e := r.read(t, c.ID, seed)
 		if e != nil {
 			return e
 		}
-		d := &engine.Doc{ID: c.Id.String(), Type: typeDeployment, Parsed: c.Id, Hidden: value.Object{},
+		d := &engine.Doc{ID: c.ID.String(), Type: typeDeployment, Parsed: c.ID, Hidden: value.Object{},
 			Body: value.Object{"properties": deploymentProperties(t, tmpl, "Accepted")}}
-		if old := t.Find(c.Id.Key()); old != nil {
+		if old := t.Find(c.ID.Key()); old != nil {
 			d.ID, d.Parsed, d.Created = old.ID, old.Parsed, old.Created
 		} else {
 			status = http.StatusCreated
@@ -298,7 +298,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 		if tags := r.body.Object("tags"); tags != nil {
 			d.Body["tags"] = template.Plain(tags)
 		}
-		if c.Id.Group == "" {
+		if c.ID.Group == "" {
 			d.Body["location"] = r.location
 		}
 		d.Hidden["template"], d.Hidden["parameters"] = string(template.Encode(r.template)), string(template.Encode(r.parameters))
@@ -306,7 +306,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 		t.Put(d)
 		location := value.OrDefault(r.location, "global")
 		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment,
-			Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources",
+			Subscription: c.ID.Subscription, Namespace: "Microsoft.Resources",
 			Location: location, APIVersion: c.Version}, deploymentPut(), 5*time.Second)
 		view = t.View(d, "")
 		return nil

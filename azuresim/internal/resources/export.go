@@ -18,7 +18,7 @@ func exportGroup(c *engine.Request) *engine.Error {
 		return e
 	}
 	wanted := value.Texts(body, "resources")
-	id := c.Id.GroupID()
+	id := c.ID.GroupID()
 	var resources []any
 	parameters := value.Object{}
 	c.Server.Read(func(t *engine.Tx) {

@@ -14,16 +14,16 @@ import (
 // serveGroups answers requests to resource groups and lists of the resources in them.
 func serveGroups(c *engine.Request) *engine.Error {
 	switch {
-	case len(c.Id.Types) == 0 && c.Id.Group == "" && c.HTTP.Method == http.MethodGet:
-		c.Reply(http.StatusOK, subscription(c.Server, c.Id.Subscription))
+	case len(c.ID.Types) == 0 && c.ID.Group == "" && c.HTTP.Method == http.MethodGet:
+		c.Reply(http.StatusOK, subscription(c.Server, c.ID.Subscription))
 		return nil
-	case len(c.Id.Types) == 0:
+	case len(c.ID.Types) == 0:
 		return serveGroup(c)
-	case value.Lower(c.Id.Tail()) == "exporttemplate" && c.Id.Group != "" && len(c.Id.Names) == 0 && c.HTTP.Method == http.MethodPost:
+	case value.Lower(c.ID.Tail()) == "exporttemplate" && c.ID.Group != "" && len(c.ID.Names) == 0 && c.HTTP.Method == http.MethodPost:
 		return exportGroup(c)
-	case value.Lower(c.Id.Tail()) == "resources" && c.HTTP.Method == http.MethodGet:
+	case value.Lower(c.ID.Tail()) == "resources" && c.HTTP.Method == http.MethodGet:
 		return c.ListResources()
-	case value.Lower(c.Id.Tail()) == "resourcegroups" && c.Id.Group == "" && c.HTTP.Method == http.MethodGet:
+	case value.Lower(c.ID.Tail()) == "resourcegroups" && c.ID.Group == "" && c.HTTP.Method == http.MethodGet:
 		return c.ListGroups()
 	}
 	return engine.ErrUnsupported(c.HTTP.Method + " of " + c.HTTP.URL.Path)
@@ -34,7 +34,7 @@ func serveGroup(c *engine.Request) *engine.Error {
 	case http.MethodGet, http.MethodHead:
 		var body value.Object
 		c.Server.Read(func(t *engine.Tx) {
-			if d := t.Find(c.Id.Key()); d != nil {
+			if d := t.Find(c.ID.Key()); d != nil {
 				body = t.View(d, "")
 			}
 		})
@@ -44,7 +44,7 @@ func serveGroup(c *engine.Request) *engine.Error {
 		case c.HTTP.Method == http.MethodHead:
 			c.Reply(http.StatusNotFound, nil)
 		case body == nil:
-			return engine.ErrGroupNotFound(c.Id.Group)
+			return engine.ErrGroupNotFound(c.ID.Group)
 		default:
 			c.Reply(http.StatusOK, body)
 		}
@@ -54,9 +54,9 @@ func serveGroup(c *engine.Request) *engine.Error {
 	case http.MethodDelete:
 		var op *engine.Operation
 		err := c.Server.Update(func(t *engine.Tx) error {
-			d := t.Edit(c.Id.Key())
+			d := t.Edit(c.ID.Key())
 			if d == nil {
-				return engine.ErrGroupNotFound(c.Id.Group)
+				return engine.ErrGroupNotFound(c.ID.Group)
 			}
 			if op = t.Underway(d.Key()); op != nil {
 				return nil
@@ -64,7 +64,7 @@ func serveGroup(c *engine.Request) *engine.Error {
 			value.Props(d.Body)["provisioningState"] = "Deleting"
 			t.Put(d)
 			op = t.Begin(&engine.Operation{Method: http.MethodDelete, Target: d.ID, Style: engine.StyleGroup,
-				Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources", Location: d.Location(),
+				Subscription: c.ID.Subscription, Namespace: "Microsoft.Resources", Location: d.Location(),
 				APIVersion: c.Version}, groupDelete(), 30*time.Second)
 			return nil
 		})
@@ -82,19 +82,19 @@ func putGroup(c *engine.Request) *engine.Error {
 	var view value.Object
 	status := http.StatusOK
 	err := c.Server.Update(func(t *engine.Tx) error {
-		d := t.Edit(c.Id.Key())
+		d := t.Edit(c.ID.Key())
 		switch {
 		case d == nil && c.HTTP.Method == http.MethodPatch:
-			return engine.ErrGroupNotFound(c.Id.Group)
+			return engine.ErrGroupNotFound(c.ID.Group)
 		case d == nil:
-			if e := checkGroupName(c.Id.Group); e != nil {
+			if e := checkGroupName(c.ID.Group); e != nil {
 				return e
 			}
-			d = &engine.Doc{ID: c.Id.String(), Type: engine.TypeGroup, Hidden: value.Object{}, Parsed: c.Id}
+			d = &engine.Doc{ID: c.ID.String(), Type: engine.TypeGroup, Hidden: value.Object{}, Parsed: c.ID}
 			status = http.StatusCreated
 		case d.State() == "Deleting":
 			return engine.Conflict("ResourceGroupBeingDeleted",
-				"The resource group '%s' is in deprovisioning state and cannot perform this operation.", c.Id.Group)
+				"The resource group '%s' is in deprovisioning state and cannot perform this operation.", c.ID.Group)
 		case c.HTTP.Method == http.MethodPut && engine.Region(value.Str(body, "location")) != d.Location():
 			return engine.Conflict("InvalidResourceGroupLocation",
 				"Invalid resource group location '%s'. The Resource group already exists in location '%s'.",

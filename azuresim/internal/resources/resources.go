@@ -26,7 +26,7 @@ func New() engine.Provider {
 // answerResources answers what ARM itself has: paths without a provider, tags on
 // any resource, and the providers.
 func answerResources(c *engine.Request) (bool, *engine.Error) {
-	if c.Id.Group == "" && answerSubscription(c) {
+	if c.ID.Group == "" && answerSubscription(c) {
 		return true, nil
 	}
 	if handled, e := answerTags(c); handled {
@@ -36,10 +36,10 @@ func answerResources(c *engine.Request) (bool, *engine.Error) {
 		return true, e
 	}
 	switch {
-	case c.Id.Namespace == "":
+	case c.ID.Namespace == "":
 		return true, serveGroups(c)
-	case len(c.Id.Types) == 0:
-		return true, engine.ErrUnsupported("the resource provider " + c.Id.Namespace)
+	case len(c.ID.Types) == 0:
+		return true, engine.ErrUnsupported("the resource provider " + c.ID.Namespace)
 	}
 	return false, nil
 }

@@ -38,17 +38,17 @@ func locations(subscription string) []any {
 // answerSubscription answers what belongs to the subscription itself: locations,
 // tags in use, providers.
 func answerSubscription(c *engine.Request) bool {
-	path, ns := value.Lower(c.Id.ChildType()), c.Id.Namespace
+	path, ns := value.Lower(c.ID.ChildType()), c.ID.Namespace
 	get, post := c.HTTP.Method == http.MethodGet, c.HTTP.Method == http.MethodPost
 	switch {
 	case ns == "" && path == "locations" && get:
-		c.Reply(http.StatusOK, value.Object{"value": locations(c.Id.Subscription)})
-	case ns == "" && path == "tagnames" && len(c.Id.Names) == 0 && get:
+		c.Reply(http.StatusOK, value.Object{"value": locations(c.ID.Subscription)})
+	case ns == "" && path == "tagnames" && len(c.ID.Names) == 0 && get:
 		c.Reply(http.StatusOK, value.Object{"value": tagNames(c)})
 	case ns == "" && path == "providers" && get:
 		c.Reply(http.StatusOK, value.Object{"value": providers(c)})
 	case ns != "" && c.Server.Registry.Versions(ns) != nil &&
-		(len(c.Id.Types) == 0 && get || (path == "register" || path == "unregister") && post):
+		(len(c.ID.Types) == 0 && get || (path == "register" || path == "unregister") && post):
 		c.Reply(http.StatusOK, provider(c, ns))
 	default:
 		return false
@@ -95,7 +95,7 @@ func provider(c *engine.Request, namespace string) value.Object {
 		list = append(list, listed[t])
 	}
 	return value.Object{
-		"id": "/subscriptions/" + c.Id.Subscription + "/providers/" + namespace, "namespace": namespace,
+		"id": "/subscriptions/" + c.ID.Subscription + "/providers/" + namespace, "namespace": namespace,
 		"registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list,
 	}
 }
@@ -113,7 +113,7 @@ func partsOf(name string, k *engine.Type) []string {
 func tagNames(c *engine.Request) []any {
 	used := map[string]map[string]int{}
 	c.Server.Read(func(t *engine.Tx) {
-		for r := range engine.Ascend(t.Order, "/subscriptions/"+value.Lower(c.Id.Subscription)) {
+		for r := range engine.Ascend(t.Order, "/subscriptions/"+value.Lower(c.ID.Subscription)) {
 			tags := value.Sub(t.Doc(r).Body, "tags")
 			for name := range tags {
 				if used[name] == nil {
@@ -124,7 +124,7 @@ func tagNames(c *engine.Request) []any {
 		}
 	})
 	out := []any{}
-	base := "/subscriptions/" + c.Id.Subscription + "/tagNames/"
+	base := "/subscriptions/" + c.ID.Subscription + "/tagNames/"
 	for _, name := range value.SortedKeys(used) {
 		values, total := []any{}, 0
 		for _, v := range value.SortedKeys(used[name]) {

@@ -15,7 +15,7 @@ const maxTags = 50
 // answerTags answers {scope}/providers/Microsoft.Resources/tags/default; false
 // means that the path is something else.
 func answerTags(c *engine.Request) (bool, *engine.Error) {
-	id := c.Id
+	id := c.ID
 	if value.Lower(id.FullType()) != "microsoft.resources/tags" || len(id.Names) != 1 {
 		return false, nil
 	}

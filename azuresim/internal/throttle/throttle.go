@@ -3,7 +3,7 @@
 // limited by which bucket, and what is answered when one is empty, its caller
 // knows.
 //
-// The engine of azuresim imports it.
+// The packages below azuresim/internal may import it.
 package throttle
 
 import (

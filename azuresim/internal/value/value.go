@@ -1,6 +1,5 @@
-// Package value reads and changes JSON objects in the form that encoding/json
-// gives them. It knows nothing of Azure but how one resource points at another.
-// The engine and the providers may import it.
+// Package value reads and changes JSON objects in the form that encoding/json gives them. It knows nothing of
+// Azure but how one resource points at another. The packages below azuresim/internal may import it.
 package value
 
 import (

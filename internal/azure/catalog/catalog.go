@@ -1,9 +1,9 @@
 // Package catalog knows what a subscription can have in a location: VM sizes with
 // their zones and capabilities, images, and how much quota is left.
 //
-// It keeps and shares the answers: sizes for a day, so that no reconcile waits
-// for the big answer twice. The checks are pure functions over it. It refuses to
-// decide what a failed check leads to. Controllers and preflight import it.
+// It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice. The
+// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight
+// and the command line import it.
 package catalog
 
 import (

@@ -1,8 +1,8 @@
 // Package identity turns what an AzureClusterIdentity says into credentials and
 // into the ARM clients that all objects of one subscription share.
 //
-// It refuses to read Kubernetes: the caller resolves secrets and hands the material
-// in. Material never appears in an error. Controllers and the manager import it.
+// It refuses to read Kubernetes: the caller resolves secrets and hands the material in. Material never appears
+// in an error. Controllers, the manager, internal/azure/rescue, the local plane and the command line import it.
 package identity
 
 import (

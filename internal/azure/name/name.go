@@ -1,7 +1,7 @@
 // Package name has Azure's rules for names and IDs: one table, which admission and what is
 // about to be written to Azure are held against, so that what the one lets in the other takes.
 //
-// It refuses to know a spec and to call Azure. Package desired and the webhooks import it.
+// It refuses to know a spec and to call Azure. Package desired imports it.
 package name
 
 import (

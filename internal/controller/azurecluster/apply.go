@@ -8,9 +8,11 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // Reasons of NetworkInfrastructureReady while Azure creates or changes the network.
@@ -50,7 +52,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 		return pass.Blocked(condition.InvalidSpec, err.Error(), hourly) // nothing but a change of the spec helps
 	}
 	outcome := s.Azure.Apply(ctx, s.Cluster.Name, resources, *s.Operations())
-	*s.Operations() = cloud.States(outcome.Tokens)
+	*s.Operations() = record.States(outcome.Tokens)
 	condition.Fold(s.AzureCluster, outcome)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, creating)
@@ -62,7 +64,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 
 // resources returns the desired resources of the cluster.
 func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
-	vault, err := s.Azure.Vault(ctx, r.Client, s.AzureCluster)
+	vault, err := bootdata.Vault(ctx, s.Azure, r.Client, s.AzureCluster)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // appliedRulesAnnotation contains, per security group, the names of the rules that casement
@@ -26,7 +27,7 @@ func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	wanted := wantedRules(s.AzureCluster)
 	if dropped := droppedRules(s.AzureCluster, wanted); len(dropped) > 0 {
 		outcome := s.Azure.Delete(ctx, s.Cluster.Name, dropped, *s.Operations())
-		*s.Operations() = cloud.States(outcome.Tokens)
+		*s.Operations() = record.States(outcome.Tokens)
 		if outcome.State != plan.Done {
 			reason, message := cloud.Explain(outcome, "Updating")
 			return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync)).On(infrav1.SecurityGroupsReadyCondition)

@@ -29,6 +29,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/trace"
 )
@@ -58,7 +59,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"),
 		mgr.GetClient(), &infrav1.AzureCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureCluster{}, cloud.Own(mgr, r.WatchFilter)).
+		For(&infrav1.AzureCluster{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), mgr.GetLogger()))).

@@ -17,6 +17,7 @@ import (
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 const (
@@ -103,7 +104,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 // remove deletes the resources that casement created for the cluster, then the finalizer.
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
-	*s.Operations() = cloud.States(outcome.Tokens)
+	*s.Operations() = record.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, deleting)
 		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync))

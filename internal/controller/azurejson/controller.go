@@ -34,6 +34,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -65,12 +66,12 @@ type Reconciler struct {
 
 // SetupWithManager registers one controller per kind.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	filter := cloud.Own(mgr, r.WatchFilter)
+	filter := record.Own(mgr, r.WatchFilter)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("azurejsontemplate").
 		For(&infrav1.AzureMachineTemplate{}, filter).
 		WithOptions(options).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), cloud.Asked()).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), record.Asked()).
 		Complete(trace.Reconciler("azure.json of AzureMachineTemplate", reconcile.Func(r.reconcileTemplate)))
 	if err != nil {
 		return err
@@ -228,7 +229,7 @@ func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterNam
 
 // say writes the condition of an object without a configuration, or clears it.
 func (r *Reconciler) say(ctx context.Context, owner client.Object, why *cloud.IdentityError) error {
-	updated, ok := cloud.Copy(owner).(condition.Object)
+	updated, ok := record.Copy(owner).(condition.Object)
 	if !ok || why == nil && (!conditions.Has(updated, infrav1.AzureJSONReadyCondition) ||
 		conditions.IsTrue(updated, infrav1.AzureJSONReadyCondition)) {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 const hourly = time.Hour
@@ -22,7 +23,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	s.outcome = s.Azure.Apply(ctx, s.Cluster.Name, resources, *s.Operations())
-	*s.Operations() = cloud.States(s.outcome.Tokens)
+	*s.Operations() = record.States(s.outcome.Tokens)
 	return pass.Next()
 }
 

@@ -10,8 +10,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
-	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
 )
 
@@ -54,14 +54,14 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) t
 		return again
 	}
 	if joined {
-		notes, ended := cloud.BootstrapNotes(text)
+		notes, ended := console.Notes(text)
 		if !ended && again < lastWait {
 			return again
 		}
 		condition.TrueWith(m, infrav1.BootstrapSucceededCondition, infrav1.JoinedReason, notes)
 		return 0
 	}
-	if reason, message, failed := cloud.BootstrapFailure(text, s.machine.Name); failed {
+	if reason, message, failed := console.Failure(text, s.machine.Name); failed {
 		condition.False(m, infrav1.BootstrapSucceededCondition, reason, message)
 	}
 	return again

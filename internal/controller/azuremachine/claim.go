@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/pass"
 )
 
@@ -14,7 +14,7 @@ import (
 // resource is.
 func unmade(s *scope) bool {
 	m := s.azureMachine
-	return m.Spec.ProviderID == nil && m.Status.VMState == nil && !cloud.Claimed(m, m.Status.LongRunningOperationStates)
+	return m.Spec.ProviderID == nil && m.Status.VMState == nil && !bootdata.Claimed(m, m.Status.LongRunningOperationStates)
 }
 
 // claim writes the finalizer of a machine, with what else must be written before its first
@@ -23,5 +23,5 @@ func (r *Reconciler) claim(ctx context.Context, s *scope) pass.Result {
 	if controllerutil.ContainsFinalizer(s.azureMachine, infrav1.MachineFinalizer) {
 		return pass.Next()
 	}
-	return pass.Error(cloud.Claim(ctx, r.Client, s.AzureCluster, s.Before, s.azureMachine, infrav1.MachineFinalizer))
+	return pass.Error(bootdata.Claim(ctx, r.Client, s.AzureCluster, s.Before, s.azureMachine, infrav1.MachineFinalizer))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
 )
@@ -22,8 +22,8 @@ func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 // unhide deletes the bootstrap secret, which nothing reads any more. It returns when to try
 // again, or 0.
 func (r *Reconciler) unhide(ctx context.Context, s *scope) time.Duration {
-	err := s.Azure.Unhide(ctx, s.AzureCluster, s.Cluster.Name, s.azureMachine)
-	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+	err := bootdata.Unhide(ctx, s.Azure, s.AzureCluster, s.Cluster.Name, s.azureMachine)
+	if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 		condition.False(s.azureMachine, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
 		return refused.After
 	}

@@ -29,9 +29,12 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/azurename"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -46,7 +49,7 @@ type Reconciler struct {
 	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
 
-	looks cloud.Looks
+	looks console.Looks
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=list;watch;patch
@@ -62,11 +65,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, dataSecretField, dataSecret); err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachine{}, cloud.NameField, naming().Index); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachine{}, azurename.Field, naming().Index); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachine{}, cloud.Own(mgr, r.WatchFilter)).
+		For(&infrav1.AzureMachine{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
 			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine"))), builder.WithPredicates(machineMatters())).

@@ -17,8 +17,10 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // abandon lets a machine be deleted whose Azure resources cannot be reached any more or
@@ -66,7 +68,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 		later = r.unhide(ctx, s) // what the vault refuses keeps no machine running
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
-	*s.Operations() = cloud.States(outcome.Tokens)
+	*s.Operations() = record.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
 		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync)).On(infrav1.VMRunningCondition)
@@ -109,7 +111,7 @@ func (s *scope) collect(ctx context.Context) error {
 		return err
 	}
 	resources := s.addDisks(desired.MachineToDelete(s.AzureCluster, s.azureMachine, s.Cluster.Name, s.vmName, made))
-	if secret, ok := cloud.SecretOf(s.AzureCluster, s.azureMachine); ok {
+	if secret, ok := bootdata.SecretOf(s.AzureCluster, s.azureMachine); ok {
 		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, desired.ObjectMark("AzureMachine", s.azureMachine.Name),
 			s.azureMachine.Spec.AdditionalTags)
 		resources = append([]desired.Resource{reader}, s.needing(resources, reader.ID)...)

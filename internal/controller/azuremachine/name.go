@@ -9,14 +9,15 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/azurename"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/windows"
 )
 
 // naming returns how the computer names of machines are chosen.
-func naming() cloud.Naming[*infrav1.AzureMachine] {
-	return cloud.Naming[*infrav1.AzureMachine]{
+func naming() azurename.Naming[*infrav1.AzureMachine] {
+	return azurename.Naming[*infrav1.AzureMachine]{
 		ID:         desired.VMID,
 		ProviderID: func(m *infrav1.AzureMachine) string { return *cmp.Or(m.Spec.ProviderID, new("")) },
 		Windows:    func(m *infrav1.AzureMachine) bool { return m.Spec.OSDisk.OSType == infrav1.WindowsOS },

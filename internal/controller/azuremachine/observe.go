@@ -10,6 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // deleteWithVM is the deleteOption of resources that Azure deletes with their virtual
@@ -100,7 +101,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Unread(err, "read the virtual machine "+s.vmName)
 	}
-	if live == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id) {
+	if live == nil && s.azureMachine.Spec.ProviderID != nil && !record.Creating(*s.Operations(), id) {
 		// The list may be older than the machine, which another manager may have created.
 		s.Azure.Refresh(id)
 		if live, err = s.Azure.Live(ctx, id); err != nil {
@@ -117,7 +118,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 		}
 	}
 	switch {
-	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id):
+	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !record.Creating(*s.Operations(), id):
 		s.azureMachine.Status.VMState = new(infrav1.Deleted)
 		s.azureMachine.Status.Ready = false
 		return pass.Failed(updateError, "virtual machine "+s.vmName+

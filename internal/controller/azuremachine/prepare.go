@@ -14,6 +14,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/bootdata"
+	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 )
@@ -25,7 +27,7 @@ const imageNotFound = "ImageNotFound"
 // contain secrets and are discarded after the pass.
 type inputs struct {
 	image         infrav1.Image
-	size          cloud.Size
+	size          capacity.Size
 	bootstrapData []byte
 	password      string
 	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
@@ -45,14 +47,14 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 // password generates the password of a Windows machine's administrator.
 func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
 	if s.windows() {
-		s.input.password, result.Err = cloud.Password()
+		s.input.password, result.Err = bootdata.Password()
 	}
 	return result
 }
 
 // size checks the VM size against what the location offers.
 func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
-	size, err := s.Azure.Size(ctx, s.AzureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
+	size, err := capacity.Of(ctx, s.Azure.Catalog(), s.AzureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return pass.Blocked(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 	}
@@ -65,13 +67,13 @@ func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 
 // image resolves the image and checks that it exists.
 func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
-	image, err := cloud.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
+	image, err := capacity.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
 	if err != nil {
 		return pass.Blocked(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
-	found, err := s.Azure.ImageExists(ctx, s.AzureCluster, image)
+	found, err := capacity.ImageExists(ctx, s.Azure.Catalog(), s.AzureCluster, image)
 	if err != nil {
-		return pass.Unread(err, "look for the image "+cloud.ImageName(image))
+		return pass.Unread(err, "look for the image "+capacity.ImageName(image))
 	}
 	if !found {
 		field := "spec.image"
@@ -80,7 +82,7 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 		}
 		return pass.Blocked(imageNotFound,
 			fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
-				cloud.ImageName(image), s.AzureCluster.Spec.Location, field), r.Resync)
+				capacity.ImageName(image), s.AzureCluster.Spec.Location, field), r.Resync)
 	}
 	s.input.image = image
 	return pass.Next()
@@ -88,12 +90,12 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 
 // bootstrapData reads the bootstrap data and refuses data that a guest could not use.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
-	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+	data, secret, err := bootdata.CustomData(ctx, s.Azure, r.Client, bootdata.Input{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine,
 		Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
 		Secret: client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
 	})
-	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+	if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 		return pass.Blocked(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // machineMatters selects updates of a Machine that a pass depends on: changes of the spec,
@@ -20,7 +21,7 @@ func machineMatters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, ok := e.ObjectOld.(*clusterv1.Machine)
 		updated, also := e.ObjectNew.(*clusterv1.Machine)
-		return !ok || !also || cloud.Changed(old, updated) ||
+		return !ok || !also || record.Changed(old, updated) ||
 			old.Status.NodeRef.IsDefined() != updated.Status.NodeRef.IsDefined() || cloud.NodeLost(old) != cloud.NodeLost(updated)
 	}}
 }

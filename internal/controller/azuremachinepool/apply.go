@@ -14,6 +14,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 const (
@@ -43,7 +44,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	resources = s.withRight(resources)
 	s.set, s.underway = resources[0], len(*s.Operations()) > 0
 	s.outcome = s.Azure.Apply(ctx, s.Cluster.Name, resources, *s.Operations())
-	*s.Operations() = cloud.States(s.outcome.Tokens)
+	*s.Operations() = record.States(s.outcome.Tokens)
 	return pass.Next()
 }
 
@@ -86,7 +87,7 @@ func (s *scope) resources() ([]desired.Resource, error) {
 	}
 	if in.Capacity = s.capacity(); in.Capacity > s.live.SKU.Capacity {
 		// An instance that was deleted while the set grew has reduced the capacity.
-		s.pool.Status.LongRunningOperationStates = cloud.Unsettled(s.pool.Status.LongRunningOperationStates, s.setID())
+		s.pool.Status.LongRunningOperationStates = record.Unsettled(s.pool.Status.LongRunningOperationStates, s.setID())
 	}
 	return desired.ScaleSet(in)
 }

@@ -11,6 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
 )
 
@@ -53,7 +54,7 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now t
 		ctrl.LoggerFrom(ctx).V(2).Info("The serial console was not read", "instance", m.instance.number, "reason", err.Error())
 		return again, nil
 	}
-	if reason, message, failed := cloud.BootstrapFailure(text, m.machine.Name); failed {
+	if reason, message, failed := console.Failure(text, m.machine.Name); failed {
 		before := m.shown.DeepCopy()
 		condition.False(m.shown, infrav1.BootstrapSucceededCondition, reason, message)
 		return again, client.IgnoreNotFound(r.Client.Status().Patch(ctx, m.shown, client.MergeFrom(before)))

@@ -31,9 +31,12 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/azurename"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -48,7 +51,7 @@ type Reconciler struct {
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
 
-	looks  cloud.Looks
+	looks  console.Looks
 	parser parser
 }
 
@@ -66,14 +69,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachinePool{}, cloud.NameField, naming().Index); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachinePool{}, azurename.Field, naming().Index); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachinePool{}, cloud.Own(mgr, r.WatchFilter)).
+		For(&infrav1.AzureMachinePool{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofMachinePool), cloud.Asked()).
-		Watches(&infrav1.AzureMachinePoolMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), cloud.Asked()).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofMachinePool), record.Asked()).
+		Watches(&infrav1.AzureMachinePoolMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), record.Asked()).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(nodeChanged())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).

@@ -13,9 +13,11 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // abandon lets a pool be deleted whose Azure resources cannot be reached any more or were
@@ -60,14 +62,14 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
 	if !s.GroupGoes {
-		err := s.Azure.Unhide(ctx, s.AzureCluster, s.Cluster.Name, s.pool)
-		if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		err := bootdata.Unhide(ctx, s.Azure, s.AzureCluster, s.Cluster.Name, s.pool)
+		if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 			condition.False(s.pool, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
 			later = cmp.Or(refused.After, r.Resync) // what the vault refuses keeps no scale set running
 		}
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
-	*s.Operations() = cloud.States(outcome.Tokens)
+	*s.Operations() = record.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
 		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync)).On(infrav1.ScaleSetRunningCondition)
@@ -106,7 +108,7 @@ func (s *scope) collect(ctx context.Context) error {
 	}
 	s.GroupGoes = whole
 	resources := desired.ScaleSetToDelete(in)
-	if secret, ok := cloud.SecretOf(s.AzureCluster, s.pool); ok {
+	if secret, ok := bootdata.SecretOf(s.AzureCluster, s.pool); ok {
 		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, desired.ObjectMark("AzureMachinePool", s.pool.Name), s.spec.AdditionalTags)
 		resources[0].Needs = append(resources[0].Needs, reader.ID)
 		resources = append(resources, reader)

@@ -8,14 +8,15 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/azurename"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/windows"
 )
 
 // naming returns how the names of scale sets are chosen.
-func naming() cloud.Naming[*infrav1.AzureMachinePool] {
-	return cloud.Naming[*infrav1.AzureMachinePool]{
+func naming() azurename.Naming[*infrav1.AzureMachinePool] {
+	return azurename.Naming[*infrav1.AzureMachinePool]{
 		ID:         desired.ScaleSetID,
 		ProviderID: func(p *infrav1.AzureMachinePool) string { return p.Spec.ProviderID },
 		Windows:    func(p *infrav1.AzureMachinePool) bool { return p.Spec.Template.OSDisk.OSType == infrav1.WindowsOS },

@@ -12,6 +12,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/bootdata"
+	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/pass"
 )
@@ -20,7 +22,7 @@ import (
 // secrets and are discarded after the pass.
 type inputs struct {
 	image         infrav1.Image
-	size          cloud.Size
+	size          capacity.Size
 	bootstrapData []byte
 	password      string
 	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
@@ -41,7 +43,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 // password generates the password of a new Windows scale set's administrator.
 func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
 	if s.windows() && s.live == nil {
-		s.input.password, result.Err = cloud.Password()
+		s.input.password, result.Err = bootdata.Password()
 	}
 	return result
 }
@@ -64,7 +66,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 		zones = []string{""}
 	}
 	for _, zone := range zones {
-		size, err := s.Azure.Size(ctx, s.pool.Spec.Location, &s.spec, zone)
+		size, err := capacity.Of(ctx, s.Azure.Catalog(), s.pool.Spec.Location, &s.spec, zone)
 		if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 			return pass.Blocked(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 		}
@@ -79,22 +81,22 @@ func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 
 // image resolves the image and, if it has changed, checks that it exists.
 func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
-	image, err := cloud.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
+	image, err := capacity.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
 	if err != nil {
 		return pass.Blocked(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
 	s.input.image = image
 	if s.windows() {
-		if err := cloud.PromiseBuild(ctx, r.Client, s.machinePool, image); err != nil {
+		if err := capacity.PromiseBuild(ctx, r.Client, s.machinePool, image); err != nil {
 			return pass.Error(err)
 		}
 	}
 	if s.live != nil && s.pool.Status.Image != nil && reflect.DeepEqual(*s.pool.Status.Image, image) {
 		return pass.Next()
 	}
-	found, err := s.Azure.ImageExists(ctx, s.AzureCluster, image)
+	found, err := capacity.ImageExists(ctx, s.Azure.Catalog(), s.AzureCluster, image)
 	if err != nil {
-		return pass.Unread(err, "look for the image "+cloud.ImageName(image))
+		return pass.Unread(err, "look for the image "+capacity.ImageName(image))
 	}
 	if !found {
 		field := "spec.template.image"
@@ -103,7 +105,7 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 		}
 		return pass.Blocked("ImageNotFound",
 			fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
-				cloud.ImageName(image), s.pool.Spec.Location, field), r.Resync)
+				capacity.ImageName(image), s.pool.Spec.Location, field), r.Resync)
 	}
 	s.pool.Status.Image = &image
 	return pass.Next()
@@ -112,12 +114,12 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 // bootstrapData reads the bootstrap data and refuses data that instances could not use. New
 // data, with a new token, replaces the old.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
-	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+	data, secret, err := bootdata.CustomData(ctx, s.Azure, r.Client, bootdata.Input{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,
 		Windows: s.windows(), Renewed: true,
 		Secret: client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
 	})
-	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+	if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 		return pass.Blocked(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // report writes the scale set's state into the status. A write that failed or lasts long
@@ -51,7 +52,7 @@ const slowWrite = time.Minute
 
 // slow reports whether a write of the scale set lasts longer than slowWrite.
 func (s *scope) slow(now time.Time) bool {
-	return slices.ContainsFunc(cloud.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
+	return slices.ContainsFunc(record.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
 		return strings.EqualFold(t.ID, s.setID()) && t.Resume != "" && now.Sub(t.Begun) > slowWrite
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // deleteInstances is the body of the scale set's delete action.
@@ -23,7 +24,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	deleted, id := s.deletedInstances(), s.setID()+"/delete"
 	if len(deleted) == 0 || s.live == nil {
 		// The list may show that they are deleted before the operation does.
-		*s.Operations() = cloud.Forget(*s.Operations(), id)
+		*s.Operations() = record.Forget(*s.Operations(), id)
 		return pass.Next()
 	}
 	action := desired.Resource{
@@ -31,14 +32,14 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
 	}
 	outcome := s.Azure.Invoke(ctx, s.Cluster.Name, []desired.Resource{action}, *s.Operations())
-	*s.Operations() = cloud.States(outcome.Tokens)
+	*s.Operations() = record.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, condition.Scaling)
 		return pass.Blocked(reason, fmt.Sprintf("deleting %d instances: %s", len(deleted), message), cloud.Requeue(outcome, r.Resync)).
 			On(infrav1.ScaleSetDesiredReplicasCondition)
 	}
 	// An error of a write of one of the deleted instances no longer counts.
-	*s.Operations() = cloud.Forgive(*s.Operations(), s.setID())
+	*s.Operations() = record.Forgive(*s.Operations(), s.setID())
 	// Deleting instances lowers the capacity of the scale set, so it is read again.
 	if result := s.readSet(ctx); result.Ends() {
 		return result

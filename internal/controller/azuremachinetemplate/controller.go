@@ -22,7 +22,9 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -44,9 +46,9 @@ type Reconciler struct {
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachineTemplate{}, cloud.Own(mgr, r.WatchFilter)).
+		For(&infrav1.AzureMachineTemplate{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(ofDeployment), cloud.Asked()).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(ofDeployment), record.Asked()).
 		Complete(trace.Reconciler("AzureMachineTemplate", r))
 }
 
@@ -103,11 +105,11 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 		if ref := d.Spec.Template.Spec.InfrastructureRef; ref.Kind != "AzureMachineTemplate" || ref.Name != template.Name {
 			continue
 		}
-		image, err := cloud.Image(spec, template.Spec.Template.ObjectMeta.Annotations, d.Spec.Template.Spec.Version)
+		image, err := capacity.Image(spec, template.Spec.Template.ObjectMeta.Annotations, d.Spec.Template.Spec.Version)
 		if err != nil {
 			continue // its machines say what is wrong
 		}
-		if err := cloud.PromiseBuild(ctx, r.Client, d, image); err != nil {
+		if err := capacity.PromiseBuild(ctx, r.Client, d, image); err != nil {
 			return err
 		}
 	}
@@ -117,27 +119,27 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 // size looks up the template's VM size. ok is false if it is not known now; the machines of
 // the template report the reason.
 func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
-	template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
+	template *infrav1.AzureMachineTemplate) (capacity.Size, bool, error) {
 	azureCluster := &infrav1.AzureCluster{}
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
 	if err := r.Client.Get(ctx, key, azureCluster); err != nil {
-		return cloud.Size{}, false, client.IgnoreNotFound(err)
+		return capacity.Size{}, false, client.IgnoreNotFound(err)
 	}
 	session, err := r.Opener.Open(ctx, azureCluster)
 	if _, refused := errors.AsType[*cloud.IdentityError](err); refused {
-		return cloud.Size{}, false, nil
+		return capacity.Size{}, false, nil
 	}
 	if err != nil {
-		return cloud.Size{}, false, fmt.Errorf("AzureMachineTemplate %s: %w", template.Name, err)
+		return capacity.Size{}, false, fmt.Errorf("AzureMachineTemplate %s: %w", template.Name, err)
 	}
-	size, err := session.Size(ctx, azureCluster.Spec.Location, &template.Spec.Template.Spec, "")
+	size, err := capacity.Of(ctx, session.Catalog(), azureCluster.Spec.Location, &template.Spec.Template.Spec, "")
 	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
-		return cloud.Size{}, false, nil
+		return capacity.Size{}, false, nil
 	}
 	return size, err == nil, err
 }
 
 // describe writes the resources of a node of the size into the status.
-func describe(template *infrav1.AzureMachineTemplate, size cloud.Size) {
+func describe(template *infrav1.AzureMachineTemplate, size capacity.Size) {
 	template.Status.Capacity, template.Status.NodeInfo = size.Node(template.Spec.Template.Spec.OSDisk.OSType)
 }

@@ -5,71 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/plan"
 )
-
-func TestStatesAndTokens(t *testing.T) {
-	tokens := []plan.Token{{
-		ID:   "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/loadBalancers/lb",
-		Verb: plan.Put, Resume: `{"type":"x"}`, Begun: time.Unix(1000, 0).UTC(), Attempts: 2,
-	}}
-	states := States(tokens)
-	if len(states) != 1 || states[0].Name != "lb" || states[0].ResourceGroup != "g" || states[0].Type != "PUT" {
-		t.Errorf("states %+v", states)
-	}
-	foreign := infrav1.LongRunningOperationState{ServiceName: "loadbalancers", Type: "PUT", Name: "lb", Data: "eyJ0eXBlIjoieCJ9"}
-	unreadable := infrav1.LongRunningOperationState{ServiceName: infrav1.OperationService, Type: "PUT", Name: "lb", Data: "{"}
-	if diff := cmp.Diff(tokens, Tokens(append(states, foreign, unreadable))); diff != "" {
-		t.Errorf("tokens differ (-want +got):\n%s", diff)
-	}
-}
-
-// TestKept: a poll that found nothing new changes no state; everything else does.
-func TestKept(t *testing.T) {
-	begun := time.Unix(1000, 0).UTC()
-	resume := func(url, state string) string {
-		return `{"type":"RawMessage","token":{"asyncURL":"` + url + `","state":"` + state + `"}}`
-	}
-	token := plan.Token{ID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm", Verb: plan.Put,
-		Resume: resume("https://a/1", "Creating"), Begun: begun, NotBefore: begun.Add(time.Second)}
-	before := States([]plan.Token{token})
-	for _, test := range []struct {
-		name   string
-		change func(*plan.Token)
-		kept   bool
-	}{
-		{"nothing", func(*plan.Token) {}, true},
-		{"a poll", func(t *plan.Token) {
-			t.NotBefore, t.Resume = begun.Add(time.Minute), resume("https://a/1", "InProgress")
-		}, true},
-		{"another address", func(t *plan.Token) { t.Resume = resume("https://a/2", "Creating") }, false},
-		{"another operation", func(t *plan.Token) { t.Begun = begun.Add(time.Minute) }, false},
-		{"its end", func(t *plan.Token) { t.Resume = "" }, false},
-		{"a failure", func(t *plan.Token) { t.Class = arm.Quota }, false},
-		{"another resource", func(t *plan.Token) { t.ID += "2" }, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			after := token
-			test.change(&after)
-			states := States([]plan.Token{after})
-			want := states
-			if test.kept {
-				want = before
-			}
-			if diff := cmp.Diff(want, Kept(before, states)); diff != "" {
-				t.Errorf("states differ (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if left := Kept(before, nil); len(left) != 0 {
-		t.Errorf("an operation that has ended is kept: %v", left)
-	}
-}
 
 func TestExplain(t *testing.T) {
 	done := plan.ResourceStatus{State: plan.Done}
@@ -104,44 +45,14 @@ func TestRetryOf(t *testing.T) {
 		reason string
 	}{
 		{"throttled", &arm.Error{Class: arm.Throttled, RetryAfter: 42 * time.Second}, 42 * time.Second, "Throttled"},
-		{"denied", &arm.Error{Class: arm.Denied}, deniedWait, "Denied"},
-		{"network", errors.New("connection refused"), transientWait, "AzureUnreachable"},
+		{"denied", &arm.Error{Class: arm.Denied}, DeniedWait, "Denied"},
+		{"network", errors.New("connection refused"), TransientWait, "AzureUnreachable"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if wait, reason := RetryOf(test.err); wait != test.wait || reason != test.reason {
 				t.Errorf("%s %s", wait, reason)
 			}
 		})
-	}
-}
-
-func TestImage(t *testing.T) {
-	machine := func(os string, annotations map[string]string) *infrav1.AzureMachine {
-		m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
-		m.Spec.OSDisk.OSType = os
-		return m
-	}
-	own := machine("Linux", nil)
-	own.Spec.Image = &infrav1.Image{ID: new("/subscriptions/s/my-image")}
-	for _, test := range []struct {
-		name, version string
-		machine       *infrav1.AzureMachine
-		want          string
-	}{
-		{"own", "v1.36.3", own, "/subscriptions/s/my-image"},
-		{"gallery", "v1.34.1", machine("Windows", map[string]string{"windowsServerVersion": "windows-2025"}),
-			"ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/capi-win-2025-containerd/1.34.1"},
-		{"marketplace", "v1.22.1", machine("Windows", nil), "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			image, err := Image(&test.machine.Spec, test.machine.Annotations, test.version)
-			if err != nil || ImageName(image) != test.want {
-				t.Errorf("image %s, %v, want %s", ImageName(image), err, test.want)
-			}
-		})
-	}
-	if _, err := Image(&machine("Windows", nil).Spec, nil, "one"); err == nil {
-		t.Error("a version that is none has an image")
 	}
 }
 

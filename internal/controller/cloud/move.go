@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -14,36 +13,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/record"
 )
-
-// BlockMoveAnnotation on an object makes `clusterctl move` wait, after it has paused
-// the cluster, before it copies anything.
-// Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
-const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
-
-// Underway returns the operations of an object that have not ended.
-func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
-	return slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return t.Resume == "" })
-}
-
-// blockMove keeps an object from being moved while an operation on its resources is in
-// progress: the status, which has the operation's token, is not moved. With more, it stays
-// blocked after that too, because other operations follow; Settle unblocks it if the object
-// is paused before they begin.
-func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more bool) {
-	annotations := o.GetAnnotations()
-	if len(Underway(states)) == 0 {
-		if !more {
-			delete(annotations, BlockMoveAnnotation)
-		}
-		return
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[BlockMoveAnnotation] = ""
-	o.SetAnnotations(annotations)
-}
 
 // settleEvery is the interval at which the operations of a paused object are polled.
 const settleEvery = 2 * time.Second
@@ -53,10 +24,10 @@ const settleEvery = 2 * time.Second
 func (o *Opener) Settle(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster,
 	before, object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
 	given := handOver(object, cluster)
-	if _, blocked := object.GetAnnotations()[BlockMoveAnnotation]; !given && !blocked || azureCluster == nil {
+	if _, blocked := object.GetAnnotations()[record.BlockMoveAnnotation]; !given && !blocked || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}
-	if len(Underway(*states)) > 0 {
+	if len(record.Underway(*states)) > 0 {
 		session, err := o.Open(ctx, azureCluster)
 		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("wait for the end of the operations of a paused object: %w", err)
@@ -64,10 +35,10 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, cluster *clusterv1
 		*states = session.settle(ctx, *states)
 	}
 	result := ctrl.Result{}
-	if len(Underway(*states)) > 0 {
+	if len(record.Underway(*states)) > 0 {
 		result.RequeueAfter = settleEvery
 	}
-	return result, client.IgnoreNotFound(Save(ctx, c, before, object, *states, false))
+	return result, client.IgnoreNotFound(record.Save(ctx, c, before, object, *states, false))
 }
 
 // handOver lets the Cluster of the same namespace and name take on the record of the owner
@@ -87,7 +58,7 @@ func handOver(o client.Object, cluster *clusterv1.Cluster) bool {
 // operation is dropped, because Azure has the resource's state.
 func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	var open []plan.Token
-	for _, t := range Tokens(states) {
+	for _, t := range record.Tokens(states) {
 		if t.Resume == "" {
 			open = append(open, t)
 			continue
@@ -102,5 +73,5 @@ func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperat
 		}
 		s.Refresh(t.ID)
 	}
-	return States(open)
+	return record.States(open)
 }

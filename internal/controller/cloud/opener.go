@@ -2,8 +2,8 @@
 // resolves the identity, hands out sessions that share reads, clients and
 // catalogs, and carries operations between a status and the planner.
 //
-// It decides nothing about resources. The controllers import it, and the manager
-// makes the one Opener.
+// It decides nothing about resources. The controllers and what they share import it, and the manager and the
+// command line make the Opener.
 package cloud
 
 import (

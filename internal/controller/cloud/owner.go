@@ -19,6 +19,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // moving is the prefix of OwnerForAnnotation while the Cluster is paused.
@@ -88,15 +89,15 @@ func (o *Opener) Own(ctx context.Context, before client.Object, c *infrav1.Azure
 }
 
 // record writes the record, and removes the wish to take something over.
-func (o *Opener) record(ctx context.Context, before client.Object, c *infrav1.AzureCluster, record map[string]string) error {
-	base, updated := Copy(c), Copy(c)
+func (o *Opener) record(ctx context.Context, before client.Object, c *infrav1.AzureCluster, marks map[string]string) error {
+	base, updated := record.Copy(c), record.Copy(c)
 	annotations := maps.Clone(c.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	maps.Copy(annotations, record)
+	maps.Copy(annotations, marks)
 	delete(annotations, infrav1.TakeOverAnnotation)
-	annotations[BlockMoveAnnotation] = "" // until the record is handed over
+	annotations[record.BlockMoveAnnotation] = "" // until the record is handed over
 	updated.SetAnnotations(annotations)
 	if err := o.client.Patch(ctx, updated, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("record the owner of the resources of AzureCluster %s: %w", c.Name, err)
@@ -145,7 +146,7 @@ func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 				return false
 			}
 			for i := range all.Items {
-				if other := &all.Items[i]; other.UID != c.UID && desired.Namesakes(c, other) && before(other, c) {
+				if other := &all.Items[i]; other.UID != c.UID && desired.Namesakes(c, other) && record.Older(other, c) {
 					return false
 				}
 			}

@@ -3,18 +3,14 @@ package cloud
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/azure/vault"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // Session is one cluster's access to its subscription.
@@ -60,8 +56,8 @@ func (s *Session) Owns(ctx context.Context, tags map[string]string, clusterName 
 	return desired.IsOwned(tags, clusterName) && s.Other(ctx, tags, clusterName, shared) == ""
 }
 
-// foreign reports whether something that is in Azure is not the session's own.
-func (s *Session) foreign(ctx context.Context, live json.RawMessage, clusterName string, shared bool) bool {
+// Foreign reports whether something that is in Azure is not the session's own.
+func (s *Session) Foreign(ctx context.Context, live json.RawMessage, clusterName string, shared bool) bool {
 	tags, err := TagsOf(live)
 	return live != nil && (err != nil || !s.Owns(ctx, tags, clusterName, shared))
 }
@@ -93,7 +89,7 @@ func (s *Session) input(clusterName string, resources []desired.Resource, states
 	return plan.Input{
 		Resources: resources,
 		Owner:     s.ownerOf(clusterName),
-		Tokens:    Tokens(states),
+		Tokens:    record.Tokens(states),
 	}
 }
 
@@ -114,116 +110,14 @@ func (s *Session) Zones(ctx context.Context, location string) ([]string, error) 
 	return s.catalog.Zones(ctx, location)
 }
 
-// Size has the properties of a VM size that casement uses.
-type Size struct {
-	CPUs                         int64
-	MemoryMiB                    int64
-	ARM64, AcceleratedNetworking bool
-	// FaultDomains is the largest number of fault domains of an availability set in the
-	// location.
-	FaultDomains int32
-}
+// Catalog returns what Azure offers in the subscription.
+func (s *Session) Catalog() *catalog.Catalog { return s.catalog }
 
-// Node returns the resources and labels that a node of the size will have, for an
-// autoscaler that scales up from zero.
-func (z Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
-	architecture := infrav1.Architecture("amd64")
-	if z.ARM64 {
-		architecture = "arm64"
-	}
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(z.CPUs, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(z.MemoryMiB<<20, resource.BinarySI),
-	}, &infrav1.NodeInfo{Architecture: architecture, OperatingSystem: infrav1.OperatingSystem(strings.ToLower(osType))}
-}
+// Vault returns the client of bootstrap secrets.
+func (s *Session) Vault() *vault.Client { return s.vault }
 
-// Size looks up a machine's VM size and checks that the machine can be created with it in
-// the zone. The error is a *desired.InvalidError if the spec has to change.
-func (s *Session) Size(ctx context.Context, location string, spec *infrav1.AzureMachineSpec, zone string) (Size, error) {
-	vm := VM(location, spec, zone)
-	sku, ok, err := s.catalog.SKU(ctx, vm.Location, vm.Size)
-	if err != nil {
-		return Size{}, err
-	}
-	var problems []catalog.Problem
-	if ok {
-		problems = catalog.CheckVM(sku, vm)
-	} else {
-		offered, err := s.catalog.SKUs(ctx, vm.Location)
-		if err != nil {
-			return Size{}, err
-		}
-		problems = []catalog.Problem{catalog.NoSuchSize(vm, offered)}
-	}
-	if len(problems) > 0 {
-		return Size{}, invalid(problems)
-	}
-	sets, _, err := s.catalog.SKU(ctx, vm.Location, "Aligned")
-	return Size{
-		CPUs: int64(sku.VCPUs()), MemoryMiB: int64(sku.MemoryGiB() * 1024),
-		ARM64: sku.ARM64(), AcceleratedNetworking: sku.AcceleratedNetworking(),
-		FaultDomains: int32(sets.SetFaultDomains()),
-	}, err
-}
+// TenantID returns the tenant of the cluster's identity; it may be empty.
+func (s *Session) TenantID() string { return s.tenantID }
 
-// VM returns the fields of a machine that the catalog checks.
-func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM {
-	vm := catalog.VM{
-		Size: spec.VMSize, Location: location, Zone: zone,
-		EphemeralOSDisk: spec.OSDisk.DiffDiskSettings != nil,
-		EncryptedOSDisk: spec.OSDisk.ManagedDisk != nil && spec.OSDisk.ManagedDisk.SecurityProfile != nil,
-	}
-	if a := spec.AdditionalCapabilities; a != nil {
-		vm.UltraSSD = ptr.Deref(a.UltraSSDEnabled, false)
-	}
-	for _, d := range spec.DataDisks {
-		vm.UltraSSD = vm.UltraSSD || d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS"
-	}
-	if p := spec.SecurityProfile; p != nil {
-		vm.EncryptionAtHost = ptr.Deref(p.EncryptionAtHost, false)
-		vm.SecurityType = string(p.SecurityType)
-		if u := p.UefiSettings; u != nil {
-			vm.SecureBoot, vm.VTPM = ptr.Deref(u.SecureBootEnabled, false), ptr.Deref(u.VTpmEnabled, false)
-		}
-	}
-	return vm
-}
-
-// invalid joins problems into one error; its field is the first problem's.
-func invalid(problems []catalog.Problem) error {
-	var more []string
-	for _, p := range problems[1:] {
-		more = append(more, p.String())
-	}
-	e := &desired.InvalidError{Field: problems[0].Field, Reason: problems[0].Reason, Fix: problems[0].Fix}
-	if len(more) > 0 {
-		e.Fix = fmt.Sprintf("%s; also %s", e.Fix, strings.Join(more, "; "))
-	}
-	return e
-}
-
-// ImageExists reports whether an image exists in a cluster's location.
-func (s *Session) ImageExists(ctx context.Context, c *infrav1.AzureCluster, image infrav1.Image) (bool, error) {
-	return s.catalog.Exists(ctx, c.Spec.Location, CatalogImage(image))
-}
-
-// CatalogImage converts an image to the catalog's form.
-func CatalogImage(image infrav1.Image) catalog.Image {
-	switch {
-	case image.ID != nil:
-		return catalog.Image{ID: *image.ID}
-	case image.Marketplace != nil:
-		m := image.Marketplace
-		return catalog.Image{Publisher: m.Publisher, Offer: m.Offer, SKU: m.SKU, Version: m.Version}
-	case image.SharedGallery != nil:
-		g := image.SharedGallery
-		return catalog.Image{ID: desired.GalleryImageID(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version)}
-	case image.ComputeGallery != nil:
-		g := image.ComputeGallery
-		if g.SubscriptionID != nil && g.ResourceGroup != nil {
-			return catalog.Image{ID: desired.GalleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version)}
-		}
-		return catalog.Image{Gallery: g.Gallery, Name: g.Name, Version: g.Version}
-	}
-	return catalog.Image{}
-}
+// ObjectMark returns the mark of the session's object; it is empty in the session of the cluster.
+func (s *Session) ObjectMark() string { return s.owner.Object.Value }

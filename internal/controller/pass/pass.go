@@ -34,6 +34,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // Scope has the part of a pass's state that all kinds share.
@@ -114,7 +115,7 @@ type Kind[S Subject] struct {
 // Run makes one pass over an object.
 func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
-	common.Before = cloud.Copy(object)
+	common.Before = record.Copy(object)
 	operations := slices.Clone(*s.Operations())
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
 		// It is written with the rest of the status.
@@ -140,7 +141,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		}
 	}
 	defer func() {
-		*s.Operations() = cloud.Kept(operations, *s.Operations())
+		*s.Operations() = record.Kept(operations, *s.Operations())
 		err = errors.Join(err, k.save(ctx, common.Before, s))
 	}()
 	return k.walk(ctx, s, steps)
@@ -149,7 +150,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 // settle waits for the operations of a paused object.
 func (k Kind[S]) settle(ctx context.Context, s S) (ctrl.Result, error) {
 	object := s.Object()
-	return k.Opener.Settle(ctx, k.Client, s.Common().Cluster, s.Common().AzureCluster, cloud.Copy(object), object, s.Operations())
+	return k.Opener.Settle(ctx, k.Client, s.Common().Cluster, s.Common().AzureCluster, record.Copy(object), object, s.Operations())
 }
 
 func conditionsOf(o client.Object) []metav1.Condition {
@@ -199,9 +200,9 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
 	if s.Common().final {
-		return cloud.SaveFinal(ctx, k.Client, before, object, *s.Operations())
+		return record.SaveFinal(ctx, k.Client, before, object, *s.Operations())
 	}
-	return cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	return record.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
 }
 
 // log logs conditions that do not count for Ready when they become not True or get another

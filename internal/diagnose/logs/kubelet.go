@@ -27,19 +27,19 @@ type Kubelet struct {
 }
 
 // Via implements Reader.
-func (r Kubelet) Via() string { return "the kubelet" }
+func (k Kubelet) Via() string { return "the kubelet" }
 
 // Read implements Reader.
-func (r Kubelet) Read(ctx context.Context, s Source, o Options, p *Printer) error {
-	title := r.Node + " " + s.Name
-	at := s.at(r.Windows)
+func (k Kubelet) Read(ctx context.Context, s Source, o Options, p *Printer) error {
+	title := k.Node + " " + s.Name
+	at := s.at(k.Windows)
 	var files []string
 	for _, g := range at.Files {
 		inside, ok := strings.CutPrefix(strings.TrimPrefix(g, "C:"), "/var/log/")
 		if !ok {
 			continue
 		}
-		found, err := r.glob(ctx, inside)
+		found, err := k.glob(ctx, inside)
 		if err != nil {
 			return fmt.Errorf("%s: %w", title, err)
 		}
@@ -50,27 +50,27 @@ func (r Kubelet) Read(ctx context.Context, s Source, o Options, p *Printer) erro
 	}
 	return each(o.Follow, files, func(file string) error {
 		return poll(ctx, p.Log(title+": /var/log/"+file, o), o.Follow, func(offset int64) (io.ReadCloser, error) {
-			return r.open(ctx, file, offset)
+			return k.open(ctx, file, offset)
 		})
 	})
 }
 
 // Check returns an error if the kubelet serves no logs.
-func (r Kubelet) Check(ctx context.Context) error {
-	_, err := r.list(ctx, "")
+func (k Kubelet) Check(ctx context.Context) error {
+	_, err := k.list(ctx, "")
 	if err != nil {
-		return fmt.Errorf("the kubelet of %s serves no logs: %w", r.Node, err)
+		return fmt.Errorf("the kubelet of %s serves no logs: %w", k.Node, err)
 	}
 	return nil
 }
 
-func (r Kubelet) request(file string) *rest.Request {
-	return r.Client.Get().Resource("nodes").Name(r.Node).SubResource("proxy").Suffix("logs/" + file)
+func (k Kubelet) request(file string) *rest.Request {
+	return k.Client.Get().Resource("nodes").Name(k.Node).SubResource("proxy").Suffix("logs/" + file)
 }
 
 // open reads a file from an offset; a file that has not grown reads as empty.
-func (r Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
-	request := r.request(file)
+func (k Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
+	request := k.request(file)
 	if offset > 0 {
 		request = request.SetHeader("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
@@ -85,7 +85,7 @@ func (r Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCl
 var link = regexp.MustCompile(`<a href="([^"]+)">`)
 
 // glob resolves a pattern below /var/log, folder by folder.
-func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
+func (k Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 	found := []string{""}
 	for part := range strings.SplitSeq(pattern, "/") {
 		var next []string
@@ -94,7 +94,7 @@ func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 				next = append(next, path.Join(dir, part))
 				continue
 			}
-			names, err := r.list(ctx, dir)
+			names, err := k.list(ctx, dir)
 			if apierrors.IsNotFound(err) {
 				continue
 			}
@@ -113,7 +113,7 @@ func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 	var missing []string
 	for _, f := range found {
 		dir, name := path.Split(f)
-		names, err := r.list(ctx, strings.TrimSuffix(dir, "/"))
+		names, err := k.list(ctx, strings.TrimSuffix(dir, "/"))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
@@ -124,11 +124,11 @@ func (r Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 	return slices.DeleteFunc(found, func(f string) bool { return slices.Contains(missing, f) }), nil
 }
 
-func (r Kubelet) list(ctx context.Context, dir string) ([]string, error) {
+func (k Kubelet) list(ctx context.Context, dir string) ([]string, error) {
 	if dir != "" {
 		dir += "/"
 	}
-	page, err := r.request(dir).DoRaw(ctx)
+	page, err := k.request(dir).DoRaw(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
-// Package walk finds the first fault of a cluster, a machine, a set of machines, a node or a workload: it walks from
-// the owner over templates, bootstrap, infrastructure, guest and node to the pod, and stops at the first fault. At each
-// step it reads typed status first; text is matched only with the causes of that step. The walk takes gathered objects
-// and returns an answer; it does no I/O, draws no conclusion that no object or console supports, and shows no secrets.
-// The command line imports it.
+// Package walk finds the first fault of a cluster, a machine, a set of machines, a node or a workload: it walks
+// from the owner over templates, bootstrap, infrastructure, guest and node to the pod, and stops at the first
+// fault. At each step it reads typed status first; text is matched only with the causes of that step. The walk
+// takes gathered objects and returns an answer; it does no I/O, draws no conclusion that no object or console
+// supports, and shows no secrets. The command line and the packages below internal/diagnose and internal/ui
+// import it.
 package walk
 
 import (

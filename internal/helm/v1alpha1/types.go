@@ -1,7 +1,6 @@
-// Package v1alpha1 has the kinds HelmChartProxy and HelmReleaseProxy of Cluster API's
-// addon provider for Helm, with the same JSON fields, so that templates which have them
-// apply to the local plane. It is types and constants only. internal/helm and tests may
-// import it.
+// Package v1alpha1 has the kinds HelmChartProxy and HelmReleaseProxy of Cluster API's addon provider for Helm,
+// with the same JSON fields, so that templates which have them apply to the local plane. It is types and
+// constants only. internal/helm, internal/plane and tests may import it.
 //
 // Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
 //

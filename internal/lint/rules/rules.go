@@ -3,7 +3,7 @@
 // or hang on, and what is ignored without a word. Each rule has its documentation
 // and examples, which run as tests.
 //
-// It reads nothing and prints nothing. internal/cli and the webhook import it.
+// It reads nothing and prints nothing. internal/cli, preflight and the webhook import it.
 package rules
 
 import (

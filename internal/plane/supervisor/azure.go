@@ -49,25 +49,25 @@ func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 }
 
 // startAzure loads the state, resumes its guests and serves the local Azure.
-func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
-	domains, err := domain.Open(c.opts.Dir.Path("domains.json"))
+func (s *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	domains, err := domain.Open(s.opts.Dir.Path("domains.json"))
 	if err != nil {
 		return nil, err
 	}
 	guests := host.New(host.Config{
-		Dir: string(c.opts.Dir), Images: c.opts.Images, Route: c.route,
-		Directory: domains, Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
+		Dir: string(s.opts.Dir), Images: s.opts.Images, Route: s.route,
+		Directory: domains, Records: s.opts.Dir.Records(), Log: s.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{
-		Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))),
+		Dir: s.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(s.log.WithName("fabric"))),
 		External: guests.External, Settle: probeSettle, Sockets: limit.Sockets(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	a := &azure{fabric: network, machines: guests, domains: domains}
-	end := func(context.Context) { a.close(c.log) }
-	l, meets, err := c.openAzure(ctx, a)
+	end := func(context.Context) { a.close(s.log) }
+	l, meets, err := s.openAzure(ctx, a)
 	if err != nil {
 		return end, err
 	}
@@ -78,24 +78,24 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 			failed <- err
 		}
 	}()
-	if err := c.serveProxy(ctx, a, failed); err != nil {
+	if err := s.serveProxy(ctx, a, failed); err != nil {
 		return end, err
 	}
-	c.mu.Lock()
-	c.azure = a
-	c.mu.Unlock()
+	s.mu.Lock()
+	s.azure = a
+	s.mu.Unlock()
 	return end, nil
 }
 
 // openAzure opens the server; it returns the listener to serve it on and the parts of it
 // that machines connect to.
-func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
+func (s *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
 	var meets host.Azure
-	dir := c.opts.Dir
+	dir := s.opts.Dir
 	if err := os.MkdirAll(dir.Path("egress"), 0o700); err != nil {
 		return nil, meets, err
 	}
-	l, err := c.listenAzure()
+	l, err := s.listenAzure()
 	if err != nil {
 		return nil, meets, err
 	}
@@ -103,7 +103,7 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 	if a.sshKey, err = dir.SSHPublicKey(); err != nil {
 		return nil, meets, err
 	}
-	faults, err := fault.New(c.opts.Faults)
+	faults, err := fault.New(s.opts.Faults)
 	if err != nil {
 		return nil, meets, err
 	}
@@ -111,9 +111,9 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 	cloud := stub.Azure{Endpoint: a.endpoint, Authority: a.endpoint,
 		HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = azuresim.New(azuresim.Config{
-		Faults: faults, Clients: c.opts.Clients,
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP,
-		Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
+		Faults: faults, Clients: s.opts.Clients,
+		Dir: dir.Path("azure"), Log: s.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP,
+		Latency: azuresim.Latency(s.opts.Latency), Throttle: azuresim.Throttle(s.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name is its address, except for clients
 		// of the proxy and for guests, which resolve it.
 		FQDN:   func(_, _, ip string) string { return ip },
@@ -122,7 +122,7 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 	if err != nil {
 		return nil, meets, err
 	}
-	if a.gateway, err = c.openGateway(ctx, a.fabric, a.server.Client().Secret); err != nil {
+	if a.gateway, err = s.openGateway(ctx, a.fabric, a.server.Client().Secret); err != nil {
 		return nil, meets, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
@@ -149,11 +149,11 @@ func (a *azure) close(log logr.Logger) {
 	}
 }
 
-func (c *supervisor) listenAzure() (net.Listener, error) {
-	if c.opts.Listen == "" {
-		return listenKept(c.opts.Dir.Path("azure.port"))
+func (s *supervisor) listenAzure() (net.Listener, error) {
+	if s.opts.Listen == "" {
+		return listenKept(s.opts.Dir.Path("azure.port"))
 	}
-	l, err := net.Listen("tcp", c.opts.Listen)
+	l, err := net.Listen("tcp", s.opts.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the local Azure: %w", err)
 	}

@@ -20,12 +20,12 @@ import (
 const maxSnapshot = 1 << 30
 
 // controlAzure adds the handlers that control the local Azure to the control socket.
-func (c *supervisor) controlAzure(mux *http.ServeMux) {
+func (s *supervisor) controlAzure(mux *http.ServeMux) {
 	handle := func(pattern string, fn func(a *azure, w http.ResponseWriter, r *http.Request) error) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			c.mu.Lock()
-			azure := c.azure
-			c.mu.Unlock()
+			s.mu.Lock()
+			azure := s.azure
+			s.mu.Unlock()
 			if azure == nil {
 				http.Error(w, "the local Azure has not started yet", http.StatusServiceUnavailable)
 				return

@@ -13,16 +13,16 @@ import (
 )
 
 // serveProxy starts the proxy, if one was requested.
-func (c *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- error) error {
-	if c.opts.Proxy == "" {
+func (s *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- error) error {
+	if s.opts.Proxy == "" {
 		return nil
 	}
-	l, err := net.Listen("tcp", c.opts.Proxy)
+	l, err := net.Listen("tcp", s.opts.Proxy)
 	if err != nil {
 		return fmt.Errorf("listen for the proxy of the local Azure: %w", err)
 	}
 	a.proxy = "http://" + l.Addr().String()
-	log := c.log.WithName("proxy")
+	log := s.log.WithName("proxy")
 	identity := func(r *http.Request) http.Handler {
 		if !isManagedIdentity(r) {
 			return nil

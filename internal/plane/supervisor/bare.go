@@ -53,42 +53,42 @@ func (o *Options) settleKind() error {
 	return os.WriteFile(mark, []byte(o.AzureOf), 0o600)
 }
 
-func (c *supervisor) egressSocket() string { return c.opts.Dir.Path("egress", "management.sock") }
+func (s *supervisor) egressSocket() string { return s.opts.Dir.Path("egress", "management.sock") }
 
 // writeEgress writes the configuration by which the API server connects to pods.
-func (c *supervisor) writeEgress(file string) error {
-	for _, dir := range []string{filepath.Dir(file), filepath.Dir(c.egressSocket())} {
+func (s *supervisor) writeEgress(file string) error {
+	for _, dir := range []string{filepath.Dir(file), filepath.Dir(s.egressSocket())} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket(), false), 0o600)
+	return os.WriteFile(file, fabric.EgressConfig(s.egressSocket(), false), 0o600)
 }
 
 // borrowAzure returns the local Azure of another plane, which has to run.
-func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	if err := c.opts.AzureOf.Check(); err != nil {
+func (s *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	if err := s.opts.AzureOf.Check(); err != nil {
 		return nil, err
 	}
-	s, err := plane.NewClient(c.opts.AzureOf).Status(ctx)
+	status, err := plane.NewClient(s.opts.AzureOf).Status(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the plane in %s: %w", c.opts.AzureOf, err)
+		return nil, fmt.Errorf("the plane in %s: %w", s.opts.AzureOf, err)
 	}
-	if s.Azure.Endpoint == "" {
-		return nil, fmt.Errorf("the plane in %s has no local Azure yet; it is %s", c.opts.AzureOf, s.Phase)
+	if status.Azure.Endpoint == "" {
+		return nil, fmt.Errorf("the plane in %s has no local Azure yet; it is %s", s.opts.AzureOf, status.Phase)
 	}
-	c.mu.Lock()
-	c.borrowed = &s.Azure
-	c.mu.Unlock()
+	s.mu.Lock()
+	s.borrowed = &status.Azure
+	s.mu.Unlock()
 	return nil, nil
 }
 
 // startBare prepares the management cluster for clusterctl.
-func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(context.Context), error) {
-	if err := c.management.plane.StartControllerManager(ctx); err != nil {
+func (s *supervisor) startBare(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	if err := s.management.plane.StartControllerManager(ctx); err != nil {
 		return nil, err
 	}
-	rest := c.management.plane.Config()
+	rest := s.management.plane.Config()
 	crds, err := certmanager.CRDs()
 	if err != nil {
 		return nil, err
@@ -96,19 +96,19 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	if err := kubeproc.InstallCRDs(ctx, rest, crds); err != nil {
 		return nil, err
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return nil, err
 	}
-	secret, err := c.status().Azure.ClientSecret() // of this plane's Azure, or another's
+	secret, err := s.status().Azure.ClientSecret() // of this plane's Azure, or another's
 	if err != nil {
 		return nil, err
 	}
 	if err := applyObject(ctx, cl, planeIdentity(secret)); err != nil {
 		return nil, fmt.Errorf("install the identity's secret: %w", err)
 	}
-	log := slog.New(logr.ToSlogHandler(c.log.WithName("pods")))
-	certificates, err := certmanager.New(rest, slog.New(logr.ToSlogHandler(c.log.WithName("cert-manager"))))
+	log := slog.New(logr.ToSlogHandler(s.log.WithName("pods")))
+	certificates, err := certmanager.New(rest, slog.New(logr.ToSlogHandler(s.log.WithName("cert-manager"))))
 	if err != nil {
 		return nil, err
 	}
@@ -116,15 +116,15 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs,
-		Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.Records(), Log: log})
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: s.opts.Dir.Path("pods"), Programs: programs,
+		Env: azureEnv(s.status().Azure, secret), Records: s.opts.Dir.Records(), Log: log})
 	if err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
 	parts := []func(context.Context) error{
 		certificates.Start, pods.Run,
-		func(ctx context.Context) error { return pods.ServeEgress(ctx, c.egressSocket()) },
+		func(ctx context.Context) error { return pods.ServeEgress(ctx, s.egressSocket()) },
 	}
 	ended := make(chan struct{}, len(parts))
 	for _, part := range parts {

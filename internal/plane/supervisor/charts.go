@@ -31,18 +31,18 @@ type chartInstaller struct {
 }
 
 // newChartInstaller returns the installer of a plane, which reads from a cache.
-func (c *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, error) {
+func (s *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
 		return nil, err
 	}
-	argv := []string{"charts", "--kubeconfig=" + c.opts.Dir.Kubeconfig(), "--cache=" + c.opts.Dir.Path("helm")}
-	if c.opts.Charts != "" {
-		argv = append(argv, "--charts="+c.opts.Charts)
+	argv := []string{"charts", "--kubeconfig=" + s.opts.Dir.Kubeconfig(), "--cache=" + s.opts.Dir.Path("helm")}
+	if s.opts.Charts != "" {
+		argv = append(argv, "--charts="+s.opts.Charts)
 	}
 	return &chartInstaller{cache: cache, spec: process.Spec{
-		Name: "charts", Path: binary, Argv: argv, Dir: c.opts.Dir.Path("management"),
-		Log: c.opts.Dir.Path("management", "log", "charts.log"), Restart: true, Records: c.opts.Dir.Records(),
+		Name: "charts", Path: binary, Argv: argv, Dir: s.opts.Dir.Path("management"),
+		Log: s.opts.Dir.Path("management", "log", "charts.log"), Restart: true, Records: s.opts.Dir.Records(),
 	}}, nil
 }
 

@@ -28,26 +28,26 @@ const (
 )
 
 // tokenFile returns the file of the manager's federated token, with mode 0600.
-func (c *supervisor) tokenFile() string { return c.opts.Dir.Path("management", "federated-token") }
+func (s *supervisor) tokenFile() string { return s.opts.Dir.Path("management", "federated-token") }
 
 // federate lets the application of the local Azure log in with tokens of the management API server, and keeps a token
 // for casement's manager current until ctx ends.
-func (c *supervisor) federate(ctx context.Context) error {
-	keys, err := os.ReadFile(c.opts.Dir.Path("management", "pki", "sa.pub"))
+func (s *supervisor) federate(ctx context.Context) error {
+	keys, err := os.ReadFile(s.opts.Dir.Path("management", "pki", "sa.pub"))
 	if err != nil {
 		return fmt.Errorf("read the keys of the management API server's tokens: %w", err)
 	}
-	app := c.azure.server.Client()
+	app := s.azure.server.Client()
 	app.Federated = append(app.Federated, azuresim.Federated{
 		Issuer: kubeproc.Issuer, Subject: "system:serviceaccount:" + managerNamespace + ":" + managerAccount,
 		Audience: exchangeAudience, Keys: string(keys),
 	})
-	c.azure.server.Admit(app)
-	client, err := kubernetes.NewForConfig(c.management.plane.Config())
+	s.azure.server.Admit(app)
+	client, err := kubernetes.NewForConfig(s.management.plane.Config())
 	if err != nil {
 		return err
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *supervisor) federate(ctx context.Context) error {
 	if err := applyObject(ctx, cl, account); err != nil {
 		return fmt.Errorf("make the manager's service account: %w", err)
 	}
-	if err := c.renewToken(ctx, client); err != nil {
+	if err := s.renewToken(ctx, client); err != nil {
 		return err
 	}
 	go func() {
@@ -70,8 +70,8 @@ func (c *supervisor) federate(ctx context.Context) error {
 				return
 			case <-tick.C:
 			}
-			if err := c.renewToken(ctx, client); err != nil && ctx.Err() == nil {
-				c.log.Error(err, "The manager's federated token was not renewed")
+			if err := s.renewToken(ctx, client); err != nil && ctx.Err() == nil {
+				s.log.Error(err, "The manager's federated token was not renewed")
 			}
 		}
 	}()
@@ -79,16 +79,16 @@ func (c *supervisor) federate(ctx context.Context) error {
 }
 
 // renewToken requests a token and replaces the previous one.
-func (c *supervisor) renewToken(ctx context.Context, client kubernetes.Interface) error {
+func (s *supervisor) renewToken(ctx context.Context, client kubernetes.Interface) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: []string{exchangeAudience}, ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
 	answer, err := client.CoreV1().ServiceAccounts(managerNamespace).CreateToken(ctx, managerAccount, request, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask for the manager's federated token: %w", err)
 	}
-	next := filepath.Join(filepath.Dir(c.tokenFile()), ".federated-token")
+	next := filepath.Join(filepath.Dir(s.tokenFile()), ".federated-token")
 	if err := os.WriteFile(next, []byte(answer.Status.Token), 0o600); err != nil {
 		return fmt.Errorf("keep the manager's federated token: %w", err)
 	}
-	return os.Rename(next, c.tokenFile())
+	return os.Rename(next, s.tokenFile())
 }

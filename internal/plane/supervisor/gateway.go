@@ -24,14 +24,14 @@ import (
 
 // openGateway starts a proxy, with a password, to private API servers, whose names only their own networks resolve, and
 // returns its URL.
-func (c *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, password string) (string, error) {
-	l, err := listenKept(c.opts.Dir.Path("gateway.port"))
+func (s *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, password string) (string, error) {
+	l, err := listenKept(s.opts.Dir.Path("gateway.port"))
 	if err != nil {
 		return "", err
 	}
 	go func() {
 		if err := net.ServeGateway(ctx, limit.Default().Listener(l), password); err != nil {
-			c.log.Error(err, "the gateway to private API servers ended")
+			s.log.Error(err, "the gateway to private API servers ended")
 		}
 	}()
 	return "http://" + l.Addr().String(), nil

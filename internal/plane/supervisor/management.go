@@ -26,20 +26,20 @@ type management struct {
 	kinds *kinds
 }
 
-func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+func (s *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	cfg := kubeproc.Config{
-		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName},
-		AuditOf: c.opts.AuditOf, Records: c.opts.Dir.Records(), OnWait: c.wait,
+		Dir: s.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName},
+		AuditOf: s.opts.AuditOf, Records: s.opts.Dir.Records(), OnWait: s.wait,
 	}
 	var began *kinds
-	if c.opts.Bare {
-		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")
-		if err := c.writeEgress(cfg.EgressConfig); err != nil {
+	if s.opts.Bare {
+		cfg.EgressConfig = s.opts.Dir.Path("management", "egress.yaml")
+		if err := s.writeEgress(cfg.EgressConfig); err != nil {
 			return nil, err
 		}
 	} else {
 		cfg.CRDs = func(ca []byte) (_ []*apiextensionsv1.CustomResourceDefinition, err error) {
-			if began, err = newKinds(ca, c.opts.Upstream); err != nil {
+			if began, err = newKinds(ca, s.opts.Upstream); err != nil {
 				return nil, err
 			}
 			return began.crds, nil
@@ -49,13 +49,13 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	c.management = &management{plane: plane, dir: c.opts.Dir, kinds: began}
-	c.mu.Unlock()
-	if err := os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600); err != nil {
+	s.mu.Lock()
+	s.management = &management{plane: plane, dir: s.opts.Dir, kinds: began}
+	s.mu.Unlock()
+	if err := os.WriteFile(s.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600); err != nil {
 		return plane.Stop, err
 	}
-	return plane.Stop, c.announceRoute(ctx)
+	return plane.Stop, s.announceRoute(ctx)
 }
 
 func (m *management) describe(s *plane.Status) {

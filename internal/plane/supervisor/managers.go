@@ -33,8 +33,8 @@ import (
 )
 
 // startManagers runs Cluster API and casement, restarts them when they end, and returns when they serve.
-func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	if err := capi.EnableFeatures(c.opts.FeatureGates, c.opts.Upstream); err != nil {
+func (s *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	if err := capi.EnableFeatures(s.opts.FeatureGates, s.opts.Upstream); err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
@@ -42,7 +42,7 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	first := sync.OnceFunc(func() { close(serving) })
 	go func() {
 		defer close(ended)
-		c.revive(run, "Cluster API and casement", func(ctx context.Context) error { return c.runManagers(ctx, first) })
+		s.revive(run, "Cluster API and casement", func(ctx context.Context) error { return s.runManagers(ctx, first) })
 	}()
 	end := func(ctx context.Context) {
 		stop()
@@ -56,20 +56,20 @@ func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	case <-ctx.Done():
 		return end, ctx.Err()
 	}
-	return end, c.management.plane.StartControllerManager(ctx)
+	return end, s.management.plane.StartControllerManager(ctx)
 }
 
 // runManagers installs the CRDs unless the API server began with them, runs the managers, installs the webhook
 // configurations once the managers answer, and calls serving. It returns when a manager or ctx ends, after all managers
 // have ended.
-func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
-	plane := c.management.plane
+func (s *supervisor) runManagers(ctx context.Context, serving func()) error {
+	plane := s.management.plane
 	caCert, caKey := plane.CA()
-	kinds := c.management.kinds
-	c.management.kinds = nil
+	kinds := s.management.kinds
+	s.management.kinds = nil
 	if kinds == nil {
 		var err error
-		if kinds, err = newKinds(caCert, c.opts.Upstream); err != nil {
+		if kinds, err = newKinds(caCert, s.opts.Upstream); err != nil {
 			return err
 		}
 		if err := kubeproc.InstallCRDs(ctx, plane.Config(), kinds.crds); err != nil {
@@ -81,13 +81,13 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err != nil {
 		return fmt.Errorf("make the webhooks' certificate: %w", err)
 	}
-	if err := c.bindRights(ctx); err != nil {
+	if err := s.bindRights(ctx); err != nil {
 		return err
 	}
 	federated, unfederate := context.WithCancel(ctx)
 	defer unfederate()
-	if c.opts.Outside == nil {
-		if err := c.federate(federated); err != nil {
+	if s.opts.Outside == nil {
+		if err := s.federate(federated); err != nil {
 			return err
 		}
 	}
@@ -95,11 +95,11 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err := plane.AwaitReady(ctx); err != nil {
 		return err
 	}
-	managers, err := c.managers(ctx, ports, certificate)
+	managers, err := s.managers(ctx, ports, certificate)
 	if err != nil {
 		return err
 	}
-	charts, err := c.installAddons(managers[0])
+	charts, err := s.installAddons(managers[0])
 	if err != nil {
 		return fmt.Errorf("set up the addons: %w", err)
 	}
@@ -119,7 +119,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 				return err
 			}
 		}
-		if err := c.installRequests(run, kinds.providers, ports, caCert); err != nil {
+		if err := s.installRequests(run, kinds.providers, ports, caCert); err != nil {
 			return err
 		}
 		serving()
@@ -130,13 +130,13 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 
 // managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
 // because of its configuration.
-func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
-	plane := c.management.plane
+func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
+	plane := s.management.plane
 	admin, err := plane.ConfigFor(capi.User, kubeproc.Administrators)
 	if err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: c.opts.Upstream, WebhookHost: planeHost, Certificate: certificate,
+	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: s.opts.Upstream, WebhookHost: planeHost, Certificate: certificate,
 		Ports: ports.Ports, Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
 	if err != nil {
 		return nil, err
@@ -150,19 +150,19 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 	if err != nil {
 		return nil, err
 	}
-	o.Azure = c.managerAzure()
+	o.Azure = s.managerAzure()
 	ours, err := manager.New(limited, o)
 	if err != nil {
 		return nil, err
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return nil, err
 	}
 	// The plane's own controllers run in the process of Cluster API's core.
 	core := managers[0]
-	if c.opts.Outside == nil {
-		gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)
+	if s.opts.Outside == nil {
+		gateway := proxy.URL(strings.TrimPrefix(s.azure.gateway, "http://"), s.azure.server.Client().Secret)
 		if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {
 			return nil, err
 		}
@@ -172,18 +172,18 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 
 // installAddons adds the controllers that offer and install addons to the core's manager, and returns the chart
 // installer, which the caller has to stop.
-func (c *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
+func (s *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
 	if err := v1alpha1.AddToScheme(core.GetScheme()); err != nil {
 		return nil, err
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return nil, err
 	}
 	if err := (&addonInstaller{client: cl, cache: core.GetClient(), offered: map[string]bool{}}).setUp(core); err != nil {
 		return nil, err
 	}
-	charts, err := c.newChartInstaller(core.GetClient())
+	charts, err := s.newChartInstaller(core.GetClient())
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +191,12 @@ func (c *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
 }
 
 // bindRights binds casement's manager to the role that an installation gives it.
-func (c *supervisor) bindRights(ctx context.Context) error {
+func (s *supervisor) bindRights(ctx context.Context) error {
 	rights, err := config.Rights()
 	if err != nil {
 		return err
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func awaitTLS(ctx context.Context, port int, ca []byte) error {
 }
 
 // installRequests applies the webhook configurations and the plane's identity.
-func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provider, ports webhookPorts, ca []byte) error {
+func (s *supervisor) installRequests(ctx context.Context, providers []capi.Provider, ports webhookPorts, ca []byte) error {
 	mutating, validating, err := config.Webhooks()
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating},
 		Validating: []*admissionv1.ValidatingWebhookConfiguration{validating, lint}}
 	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 			objects = append(objects, w)
 		}
 	}
-	secret, err := c.status().Azure.ClientSecret()
+	secret, err := s.status().Azure.ClientSecret()
 	if err != nil {
 		return err
 	}
@@ -269,14 +269,14 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 }
 
 // planeClient returns a client for the kinds that the plane itself writes.
-func (c *supervisor) planeClient() (client.Client, error) {
+func (s *supervisor) planeClient() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
 	}
-	return client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
+	return client.New(s.management.plane.Config(), client.Options{Scheme: scheme})
 }
 
 // applyObject applies an object server-side.

@@ -49,8 +49,8 @@ func (o *Options) settleOutside() error {
 }
 
 // useOutside uses the outside Azure as the plane's Azure.
-func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Context), error) {
-	o, dir := c.opts.Outside, c.opts.Dir
+func (s *supervisor) useOutside(context.Context, chan<- error) (func(context.Context), error) {
+	o, dir := s.opts.Outside, s.opts.Dir
 	key, err := dir.SSHPublicKey()
 	if err != nil {
 		return nil, err
@@ -59,23 +59,23 @@ func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Con
 	if err := os.WriteFile(secret, []byte(o.ClientSecret), 0o600); err != nil {
 		return nil, fmt.Errorf("keep the service principal's secret: %w", err)
 	}
-	c.mu.Lock()
-	c.borrowed = &plane.Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost,
+	s.mu.Lock()
+	s.borrowed = &plane.Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost,
 		Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
 		TenantID: o.TenantID, SubscriptionID: o.SubscriptionID, ClientID: o.ClientID, SecretFile: secret, SSHPublicKey: key}
-	c.mu.Unlock()
+	s.mu.Unlock()
 	return nil, nil
 }
 
 // managerAzure returns the configuration with which casement's manager finds Azure.
-func (c *supervisor) managerAzure() manager.Azure {
-	if o := c.opts.Outside; o != nil {
+func (s *supervisor) managerAzure() manager.Azure {
+	if o := s.opts.Outside; o != nil {
 		return manager.Azure{Endpoints: o.Endpoints, CAFile: o.CAFile}
 	}
-	at := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint,
-		ResourceManagerAudience: c.azure.endpoint}
-	return manager.Azure{Endpoints: at, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
-		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
+	at := manager.Endpoints{AuthorityHost: s.azure.endpoint + "/", ResourceManagerEndpoint: s.azure.endpoint,
+		ResourceManagerAudience: s.azure.endpoint}
+	return manager.Azure{Endpoints: at, CAFile: s.azure.server.CAFile(), TokenFile: s.tokenFile(), Local: &identity.Local{
+		IdentityEndpoint: s.azure.endpoint + host.IdentityPath, IdentitySecret: s.azure.server.Client().Secret}}
 }
 
 // simulatedHere lists the simulated parts of the plane.

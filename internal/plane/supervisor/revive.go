@@ -18,7 +18,7 @@ const (
 
 // revive runs a part of the supervisor and restarts it, with a growing pause, whenever it ends by itself, until ctx
 // ends. The status shows the number of restarts and the reason. The rest of the plane continues meanwhile.
-func (c *supervisor) revive(ctx context.Context, name string, run func(context.Context) error) {
+func (s *supervisor) revive(ctx context.Context, name string, run func(context.Context) error) {
 	for pause := reviveFirst; ; pause = min(2*pause, reviveLast) {
 		begun := time.Now()
 		err := run(ctx)
@@ -31,8 +31,8 @@ func (c *supervisor) revive(ctx context.Context, name string, run func(context.C
 		if err == nil {
 			err = fmt.Errorf("it ended")
 		}
-		c.log.Error(err, "a part of the plane ended and starts again", "part", name, "in", pause)
-		c.noteRestart(name, err, pause)
+		s.log.Error(err, "a part of the plane ended and starts again", "part", name, "in", pause)
+		s.noteRestart(name, err, pause)
 		select {
 		case <-ctx.Done():
 			return
@@ -41,24 +41,24 @@ func (c *supervisor) revive(ctx context.Context, name string, run func(context.C
 	}
 }
 
-func (c *supervisor) noteRestart(name string, err error, pause time.Duration) {
-	c.mu.Lock()
-	if c.restarts == nil {
-		c.restarts = map[string]plane.Restart{}
+func (s *supervisor) noteRestart(name string, err error, pause time.Duration) {
+	s.mu.Lock()
+	if s.restarts == nil {
+		s.restarts = map[string]plane.Restart{}
 	}
-	r := c.restarts[name]
-	c.restarts[name] = plane.Restart{Name: name, Times: r.Times + 1, Last: time.Now(), Reason: err.Error()}
-	if n := len(c.steps); n > 0 && !c.steps[n-1].Done {
-		c.waiting = fmt.Sprintf("it has ended %d times, and starts again in %s: %v", r.Times+1, pause, err)
+	r := s.restarts[name]
+	s.restarts[name] = plane.Restart{Name: name, Times: r.Times + 1, Last: time.Now(), Reason: err.Error()}
+	if n := len(s.steps); n > 0 && !s.steps[n-1].Done {
+		s.waiting = fmt.Sprintf("it has ended %d times, and starts again in %s: %v", r.Times+1, pause, err)
 	}
-	c.mu.Unlock()
-	c.notify()
+	s.mu.Unlock()
+	s.notify()
 }
 
 // wait sets the status text about the condition that the present step waits for.
-func (c *supervisor) wait(text string) {
-	c.mu.Lock()
-	c.waiting = text
-	c.mu.Unlock()
-	c.notify()
+func (s *supervisor) wait(text string) {
+	s.mu.Lock()
+	s.waiting = text
+	s.mu.Unlock()
+	s.notify()
 }

@@ -19,26 +19,26 @@ const managementName = "management.casement.internal"
 const managementAddress = managementName + ":6443"
 
 // route returns the address on this machine to which an address outside of the guests' networks is routed, "" for none.
-func (c *supervisor) route(address string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.opts.ManagementRoute || !strings.EqualFold(address, managementAddress) || c.management == nil {
+func (s *supervisor) route(address string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.opts.ManagementRoute || !strings.EqualFold(address, managementAddress) || s.management == nil {
 		return ""
 	}
-	return strings.TrimPrefix(c.management.plane.Server(), "https://")
+	return strings.TrimPrefix(s.management.plane.Server(), "https://")
 }
 
 // announceRoute writes the address of the management API server for guests into the ConfigMap cluster-info of
 // kube-public, as kubeadm does for its clusters; without a route it writes nothing.
-func (c *supervisor) announceRoute(ctx context.Context) error {
-	if !c.opts.ManagementRoute {
+func (s *supervisor) announceRoute(ctx context.Context) error {
+	if !s.opts.ManagementRoute {
 		return nil
 	}
-	cl, err := c.planeClient()
+	cl, err := s.planeClient()
 	if err != nil {
 		return err
 	}
-	ca, _ := c.management.plane.CA()
+	ca, _ := s.management.plane.CA()
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: "https://" + managementAddress, CertificateAuthorityData: ca}
 	text, err := clientcmd.Write(*config)

@@ -13,8 +13,8 @@ import (
 )
 
 // serveControl serves the control socket, which only the owner may open.
-func (c *supervisor) serveControl() (*http.Server, error) {
-	path := c.opts.Dir.Socket()
+func (s *supervisor) serveControl() (*http.Server, error) {
+	path := s.opts.Dir.Socket()
 	// This process holds the lock, so an existing socket is a remnant.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -27,23 +27,23 @@ func (c *supervisor) serveControl() (*http.Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.status()) })
-	mux.HandleFunc("GET /calls", c.serveCalls)
-	mux.HandleFunc("GET /console", c.serveConsole)
-	c.controlAzure(mux)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.status()) })
+	mux.HandleFunc("GET /calls", s.serveCalls)
+	mux.HandleFunc("GET /console", s.serveConsole)
+	s.controlAzure(mux)
 	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) {
-		c.setPhase(plane.PhaseStopping, nil)
-		c.stop(errStopped)
+		s.setPhase(plane.PhaseStopping, nil)
+		s.stop(errStopped)
 	})
 	bounds := limit.Default()
-	s := bounds.Server(mux)
+	server := bounds.Server(mux)
 	l = bounds.Listener(l)
 	go func() {
-		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error(err, "control socket")
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error(err, "control socket")
 		}
 	}()
-	return s, nil
+	return server, nil
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
@@ -52,10 +52,10 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (c *supervisor) serveCalls(w http.ResponseWriter, _ *http.Request) {
-	c.mu.Lock()
-	azure := c.azure
-	c.mu.Unlock()
+func (s *supervisor) serveCalls(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	azure := s.azure
+	s.mu.Unlock()
 	if azure == nil {
 		http.Error(w, "the local Azure has not started yet", http.StatusServiceUnavailable)
 		return
@@ -64,10 +64,10 @@ func (c *supervisor) serveCalls(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveConsole streams a VM's console, with follow until the client goes.
-func (c *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	azure := c.azure
-	c.mu.Unlock()
+func (s *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	azure := s.azure
+	s.mu.Unlock()
 	id := r.URL.Query().Get("id")
 	if azure == nil {
 		http.Error(w, "the local Azure has not started yet", http.StatusServiceUnavailable)

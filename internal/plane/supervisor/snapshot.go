@@ -13,19 +13,19 @@ import (
 const snapshotPeriod = 15 * time.Second
 
 // writeSnapshot writes a status to the file. An error, such as a full disk, does not end the plane.
-func (c *supervisor) writeSnapshot(s plane.Status) {
-	s.Written = time.Now()
-	data, err := json.Marshal(s)
+func (s *supervisor) writeSnapshot(status plane.Status) {
+	status.Written = time.Now()
+	data, err := json.Marshal(status)
 	if err == nil {
-		err = plane.ReplaceFile(c.opts.Dir.Snapshot(), data)
+		err = plane.ReplaceFile(s.opts.Dir.Snapshot(), data)
 	}
 	if err != nil {
-		c.log.Error(err, "the status was not written down")
+		s.log.Error(err, "the status was not written down")
 	}
 }
 
 // keepSnapshot writes the status periodically until ctx ends.
-func (c *supervisor) keepSnapshot(ctx context.Context) {
+func (s *supervisor) keepSnapshot(ctx context.Context) {
 	tick := time.NewTicker(snapshotPeriod)
 	defer tick.Stop()
 	for {
@@ -33,7 +33,7 @@ func (c *supervisor) keepSnapshot(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.writeSnapshot(c.status())
+			s.writeSnapshot(s.status())
 		}
 	}
 }

@@ -159,37 +159,37 @@ func Run(ctx context.Context, opts Options) error {
 }
 
 // open cleans up after an earlier run and serves the control socket.
-func (c *supervisor) open() (*http.Server, error) {
-	if err := errors.Join(c.opts.settleKind(), c.opts.settleOutside()); err != nil {
+func (s *supervisor) open() (*http.Server, error) {
+	if err := errors.Join(s.opts.settleKind(), s.opts.settleOutside()); err != nil {
 		return nil, err
 	}
-	orphans, err := c.opts.Dir.Records().EndOrphans()
+	orphans, err := s.opts.Dir.Records().EndOrphans()
 	if err != nil {
 		return nil, err
 	}
 	if len(orphans) > 0 {
-		c.notice("an earlier run left processes, which were ended: %s", plane.Listed(orphans))
+		s.notice("an earlier run left processes, which were ended: %s", plane.Listed(orphans))
 	}
-	return c.serveControl()
+	return s.serveControl()
 }
 
 // notice adds a message for the plane's owner to the status.
-func (c *supervisor) notice(format string, args ...any) {
+func (s *supervisor) notice(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.log.Info(text)
-	c.mu.Lock()
-	c.notices = append(c.notices, text)
-	c.mu.Unlock()
+	s.log.Info(text)
+	s.mu.Lock()
+	s.notices = append(s.notices, text)
+	s.mu.Unlock()
 }
 
 // run starts the parts in order, waits and ends them in reverse order.
-func (c *supervisor) run(ctx context.Context) (err error) {
+func (s *supervisor) run(ctx context.Context) (err error) {
 	var closers []func(context.Context)
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			c.log.Error(err, "the plane failed")
+			s.log.Error(err, "the plane failed")
 		}
-		c.setPhase(plane.PhaseStopping, err)
+		s.setPhase(plane.PhaseStopping, err)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		for _, stop := range slices.Backward(closers) {
@@ -197,19 +197,19 @@ func (c *supervisor) run(ctx context.Context) (err error) {
 		}
 	}()
 	failed := make(chan error, 8)
-	for _, part := range c.parts() {
-		done := c.beginStep(part.name)
+	for _, part := range s.parts() {
+		done := s.beginStep(part.name)
 		stop, err := part.start(ctx, failed)
 		if stop != nil {
 			closers = append(closers, stop)
 		}
 		if err != nil {
-			c.setPhase(plane.PhaseFailed, err)
+			s.setPhase(plane.PhaseFailed, err)
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		done()
 	}
-	c.setPhase(plane.PhaseReady, nil)
+	s.setPhase(plane.PhaseReady, nil)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -225,20 +225,20 @@ type part struct {
 }
 
 // parts returns the parts in the order of their start.
-func (c *supervisor) parts() []part {
-	azure, management := part{"local Azure (simulated)", c.startAzure}, part{"management etcd and API server", c.startManagement}
-	if c.opts.AzureOf != "" {
-		azure = part{"local Azure of " + string(c.opts.AzureOf), c.borrowAzure}
+func (s *supervisor) parts() []part {
+	azure, management := part{"local Azure (simulated)", s.startAzure}, part{"management etcd and API server", s.startManagement}
+	if s.opts.AzureOf != "" {
+		azure = part{"local Azure of " + string(s.opts.AzureOf), s.borrowAzure}
 	}
 	switch {
-	case c.opts.Outside != nil:
-		return []part{{"Azure of the environment", c.useOutside}, management, {"Cluster API and casement", c.startManagers}}
-	case c.opts.AzureOnly:
-		return []part{azure, {resumeStep, c.resumeGuests}}
-	case c.opts.Bare:
-		return []part{azure, management, {"cert-manager (stub) and pods as processes", c.startBare}, {resumeStep, c.resumeGuests}}
+	case s.opts.Outside != nil:
+		return []part{{"Azure of the environment", s.useOutside}, management, {"Cluster API and casement", s.startManagers}}
+	case s.opts.AzureOnly:
+		return []part{azure, {resumeStep, s.resumeGuests}}
+	case s.opts.Bare:
+		return []part{azure, management, {"cert-manager (stub) and pods as processes", s.startBare}, {resumeStep, s.resumeGuests}}
 	}
-	return []part{azure, management, {"Cluster API and casement", c.startManagers}, {resumeStep, c.resumeGuests}}
+	return []part{azure, management, {"Cluster API and casement", s.startManagers}, {resumeStep, s.resumeGuests}}
 }
 
 // resumeStep is the last step, so that the guests' control planes do not compete with the management plane for the
@@ -246,82 +246,82 @@ func (c *supervisor) parts() []part {
 const resumeStep = "machines of an earlier run"
 
 // resumeGuests lets the guests of an earlier run start, which continues in the background.
-func (c *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	c.mu.Lock()
-	azure := c.azure
-	c.mu.Unlock()
+func (s *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	s.mu.Lock()
+	azure := s.azure
+	s.mu.Unlock()
 	if azure == nil {
 		return nil, nil // it is another plane's
 	}
-	azure.machines.Resume(ctx, func(begun, all int) { c.log.Info("machines of an earlier run start", "begun", begun, "all", all) })
+	azure.machines.Resume(ctx, func(begun, all int) { s.log.Info("machines of an earlier run start", "begun", begun, "all", all) })
 	return nil, nil
 }
 
-func (c *supervisor) beginStep(name string) (done func()) {
+func (s *supervisor) beginStep(name string) (done func()) {
 	start := time.Now()
-	c.mu.Lock()
-	c.steps = append(c.steps, plane.Step{Name: name})
-	i := len(c.steps) - 1
-	c.mu.Unlock()
+	s.mu.Lock()
+	s.steps = append(s.steps, plane.Step{Name: name})
+	i := len(s.steps) - 1
+	s.mu.Unlock()
 	return func() {
-		c.mu.Lock()
-		c.steps[i].Done, c.steps[i].Seconds, c.waiting = true, time.Since(start).Seconds(), ""
-		c.mu.Unlock()
-		c.log.Info("started", "part", name, "seconds", time.Since(start).Seconds())
-		c.notify()
+		s.mu.Lock()
+		s.steps[i].Done, s.steps[i].Seconds, s.waiting = true, time.Since(start).Seconds(), ""
+		s.mu.Unlock()
+		s.log.Info("started", "part", name, "seconds", time.Since(start).Seconds())
+		s.notify()
 	}
 }
 
-func (c *supervisor) setPhase(phase string, err error) {
-	c.mu.Lock()
-	c.phase = phase
+func (s *supervisor) setPhase(phase string, err error) {
+	s.mu.Lock()
+	s.phase = phase
 	if err != nil {
-		c.err = err
+		s.err = err
 	}
-	c.mu.Unlock()
-	c.notify()
+	s.mu.Unlock()
+	s.notify()
 }
 
-func (c *supervisor) notify() {
-	s := c.status()
-	c.writeSnapshot(s)
-	if c.opts.OnStatus != nil {
-		c.opts.OnStatus(s)
+func (s *supervisor) notify() {
+	status := s.status()
+	s.writeSnapshot(status)
+	if s.opts.OnStatus != nil {
+		s.opts.OnStatus(status)
 	}
 }
 
-func (c *supervisor) status() plane.Status {
-	c.mu.Lock()
-	s := plane.Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare,
-		Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
-	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
-	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
-		s.Restarts = append(s.Restarts, c.restarts[name])
+func (s *supervisor) status() plane.Status {
+	s.mu.Lock()
+	out := plane.Status{Phase: s.phase, PID: os.Getpid(), Started: s.started, Bare: s.opts.Bare,
+		Steps: slices.Clone(s.steps), Simulated: s.opts.simulatedHere()}
+	out.Waiting, out.Notices = s.waiting, slices.Clone(s.notices)
+	for _, name := range slices.Sorted(maps.Keys(s.restarts)) {
+		out.Restarts = append(out.Restarts, s.restarts[name])
 	}
-	if c.err != nil {
-		s.Error = c.err.Error()
+	if s.err != nil {
+		out.Error = s.err.Error()
 	}
-	azure, management, borrowed := c.azure, c.management, c.borrowed
-	c.mu.Unlock()
+	azure, management, borrowed := s.azure, s.management, s.borrowed
+	s.mu.Unlock()
 	if borrowed != nil {
-		s.Azure = *borrowed
+		out.Azure = *borrowed
 	}
 	for _, d := range stub.List() {
-		if c.opts.Outside != nil {
+		if s.opts.Outside != nil {
 			break // its machines run what they are given
 		}
-		s.Stubs = append(s.Stubs, plane.Stub{Name: d.Name, Does: d.Does})
+		out.Stubs = append(out.Stubs, plane.Stub{Name: d.Name, Does: d.Does})
 	}
 	if azure != nil {
-		azure.describe(&s)
+		azure.describe(&out)
 	}
 	if management != nil {
-		management.describe(&s)
-		if !c.opts.Bare {
-			s.Kubernetes.ClusterAPI = capi.Describe(c.opts.Upstream)
+		management.describe(&out)
+		if !s.opts.Bare {
+			out.Kubernetes.ClusterAPI = capi.Describe(s.opts.Upstream)
 		}
 	}
-	return s
+	return out
 }
 
 // simulated lists the parts of the plane that are simulated.

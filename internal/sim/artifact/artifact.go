@@ -2,9 +2,9 @@
 // downloads that those programs come in. Such a file is text: it says that it is simulated,
 // and which program of which version it is instead of.
 //
-// It refuses to hold a program, to answer a download that is in no row of its table, and to
-// pretend: the checksum of such a file is its own and not its publisher's. Only packages of the
-// simulator and of the plane may import it.
+// It refuses to hold a program, to answer a download that is in no row of its table, and to pretend: the
+// checksum of such a file is its own and not its publisher's. Only the simulator and internal/plane may import
+// it.
 package artifact
 
 import (

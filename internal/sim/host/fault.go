@@ -61,12 +61,12 @@ func faultTarget(vm host.VM) fault.Target {
 }
 
 // bootFaults returns the guest faults that the rules in force inject into a VM's first boot.
-func (m *Host) bootFaults(g *machine) []guest.Fault {
+func (h *Host) bootFaults(g *machine) []guest.Fault {
 	var out []guest.Fault
-	for _, r := range m.azure.Faults.List() {
+	for _, r := range h.azure.Faults.List() {
 		a, known := guest.FindFault(r.GuestFault)
 		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS ||
-			!m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
+			!h.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
 		out = append(out, a)
@@ -122,61 +122,61 @@ func (s corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // inject injects the guest faults of the rules in force into a running guest, each rule once.
-func (m *Host) inject(g *machine, rules ...fault.Rule) {
+func (h *Host) inject(g *machine, rules ...fault.Rule) {
 	for _, r := range rules {
 		a, known := guest.FindFault(r.GuestFault)
 		if r.Kind != fault.Guest || !known || a.Boot() || a.OS != "" && a.OS != g.vm.OS {
 			continue
 		}
-		m.mu.Lock()
+		h.mu.Lock()
 		body, n, again := g.guest, g.node, g.injected[r.ID]
-		m.mu.Unlock()
-		if body == nil || again || !m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
+		h.mu.Unlock()
+		if body == nil || again || !h.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
-		m.mu.Lock()
+		h.mu.Lock()
 		g.injected[r.ID] = true
-		m.mu.Unlock()
+		h.mu.Unlock()
 		if err := body.Inject(a); err != nil {
-			m.config.Log.Error(err, "a guest fault was not brought about", "vm", g.vm.Name)
+			h.config.Log.Error(err, "a guest fault was not brought about", "vm", g.vm.Name)
 		}
 		n.observe()
 	}
 }
 
 // Inject applies a new rule to the guests that run.
-func (m *Host) Inject(r fault.Rule) {
-	for _, g := range m.all() {
-		m.inject(g, r)
+func (h *Host) Inject(r fault.Rule) {
+	for _, g := range h.all() {
+		h.inject(g, r)
 	}
 }
 
 // Recover undoes what a rule that is cleared has done to guests that run.
-func (m *Host) Recover(r fault.Rule) {
+func (h *Host) Recover(r fault.Rule) {
 	a, known := guest.FindFault(r.GuestFault)
 	if !known {
 		return
 	}
-	for _, g := range m.all() {
-		m.mu.Lock()
+	for _, g := range h.all() {
+		h.mu.Lock()
 		body, n, has := g.guest, g.node, g.injected[r.ID]
 		delete(g.injected, r.ID)
-		m.mu.Unlock()
+		h.mu.Unlock()
 		if body == nil || !has {
 			continue
 		}
 		if err := body.Heal(a); err != nil {
-			m.config.Log.Error(err, "a guest fault was not healed", "vm", g.vm.Name)
+			h.config.Log.Error(err, "a guest fault was not healed", "vm", g.vm.Name)
 		}
 		n.observe()
 	}
 }
 
-func (m *Host) all() []*machine {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (h *Host) all() []*machine {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var out []*machine
-	for _, g := range m.byID {
+	for _, g := range h.byID {
 		out = append(out, g)
 	}
 	return out

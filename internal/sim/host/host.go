@@ -3,8 +3,8 @@
 // Desktop, and the metadata service. Guests of an earlier run start again in turns, and one
 // whose boot ended this process goes into quarantine.
 //
-// It refuses to know the plane: it has a directory, a network and the local Azure's answers,
-// and no management cluster. Only internal/plane and tests may import it.
+// It refuses to know the plane: it has a directory, a network and the local Azure's answers, and no management
+// cluster. Only internal/plane, internal/cli and tests may import it.
 package host
 
 import (
@@ -120,22 +120,22 @@ func New(config Config) *Host {
 
 // Open lets new guests run; guests of an earlier run wait for Resume. changed is called
 // with the ID of a VM when its View changes. Open is called once.
-func (m *Host) Open(azure Azure, changed func(id string)) {
-	m.mu.Lock()
-	m.azure, m.changed, m.folders = azure, changed, kubelet.NewFolders()
-	m.mu.Unlock()
-	close(m.ready)
+func (h *Host) Open(azure Azure, changed func(id string)) {
+	h.mu.Lock()
+	h.azure, h.changed, h.folders = azure, changed, kubelet.NewFolders()
+	h.mu.Unlock()
+	close(h.ready)
 }
 
 // Close ends all guests; their disks stay.
-func (m *Host) Close() {
-	m.stop()
-	m.work.Wait()
-	m.endCrash()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.folders != nil {
-		m.folders.Close()
+func (h *Host) Close() {
+	h.stop()
+	h.work.Wait()
+	h.endCrash()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.folders != nil {
+		h.folders.Close()
 	}
 }
 
@@ -143,33 +143,33 @@ func machineKey(id string) string { return strings.ToLower(id) }
 
 // home returns the directory of a VM: its resource group and its name. For an instance of a
 // scale set the last part is "set@number", which cannot be the name of a VM.
-func (m *Host) home(id string) string {
+func (h *Host) home(id string) string {
 	parts := strings.Split(strings.Trim(machineKey(id), "/"), "/") // subscriptions/S/resourcegroups/G/providers/NS/type/name[/type/name]
 	if len(parts) < 8 {
-		return filepath.Join(m.config.Dir, "vms", "-", path.Base(machineKey(id)))
+		return filepath.Join(h.config.Dir, "vms", "-", path.Base(machineKey(id)))
 	}
 	name := parts[7]
 	if len(parts) > 9 {
 		name += "@" + parts[9]
 	}
-	return filepath.Join(m.config.Dir, "vms", parts[3], name)
+	return filepath.Join(h.config.Dir, "vms", parts[3], name)
 }
 
 // find returns the machine of a VM, nil for none.
-func (m *Host) find(id string) *machine {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byID[machineKey(id)]
+func (h *Host) find(id string) *machine {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byID[machineKey(id)]
 }
 
 // Has reports whether a VM has a machine here.
-func (m *Host) Has(id string) bool { return m.find(id) != nil }
+func (h *Host) Has(id string) bool { return h.find(id) != nil }
 
 // body returns the guest of a VM, or an error while the VM has none.
-func (m *Host) body(id string) (*guest.Guest, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if g := m.byID[machineKey(id)]; g != nil && g.guest != nil {
+func (h *Host) body(id string) (*guest.Guest, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g := h.byID[machineKey(id)]; g != nil && g.guest != nil {
 		return g.guest, nil
 	} else if g != nil && g.err != nil {
 		return nil, fmt.Errorf("the VM has no running guest: %w", g.err)
@@ -178,63 +178,63 @@ func (m *Host) body(id string) (*guest.Guest, error) {
 }
 
 // Start implements host.Host.
-func (m *Host) Start(vm host.VM) {
-	m.Stop(vm.ID)
+func (h *Host) Start(vm host.VM) {
+	h.Stop(vm.ID)
 	select {
-	case <-m.ready: // a user's wish, and no guest of an earlier run
-		m.forgive(vm.ID)
+	case <-h.ready: // a user's wish, and no guest of an earlier run
+		h.forgive(vm.ID)
 	default:
 	}
-	ctx, cancel := context.WithCancel(m.ctx)
+	ctx, cancel := context.WithCancel(h.ctx)
 	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{}), injected: map[string]bool{}}
-	m.mu.Lock()
-	m.byID[machineKey(vm.ID)] = g
-	if m.changed == nil {
+	h.mu.Lock()
+	h.byID[machineKey(vm.ID)] = g
+	if h.changed == nil {
 		g.turn = newTurn()
-		m.waiting = append(m.waiting, g)
+		h.waiting = append(h.waiting, g)
 	}
-	m.mu.Unlock()
-	m.wall.Go(&m.work, "guest "+vm.Name, func() {
+	h.mu.Unlock()
+	h.wall.Go(&h.work, "guest "+vm.Name, func() {
 		defer close(g.done)
 		defer g.booted()
 		select {
-		case <-m.ready:
+		case <-h.ready:
 		case <-ctx.Done():
 			return
 		}
 		if !g.turn.await(ctx) {
 			return
 		}
-		as(ctx, vm.ID, func(ctx context.Context) { m.runAgain(ctx, g) })
-		m.changed(vm.ID)
+		as(ctx, vm.ID, func(ctx context.Context) { h.runAgain(ctx, g) })
+		h.changed(vm.ID)
 	})
 }
 
 // election returns the leader election of a cluster.
-func (m *Host) election(key string) *election {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.elections[key] == nil {
-		m.elections[key] = &election{}
+func (h *Host) election(key string) *election {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.elections[key] == nil {
+		h.elections[key] = &election{}
 	}
-	return m.elections[key]
+	return h.elections[key]
 }
 
 // pool returns the pod addresses of a cluster.
-func (m *Host) pool(key string) *podPool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.pools[key] == nil {
-		m.pools[key] = &podPool{used: map[netip.Addr]bool{}}
+func (h *Host) pool(key string) *podPool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.pools[key] == nil {
+		h.pools[key] = &podPool{used: map[netip.Addr]bool{}}
 	}
-	return m.pools[key]
+	return h.pools[key]
 }
 
 // nodes returns how many machines of a cluster have booted.
-func (m *Host) nodes(cluster string) (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, g := range m.byID {
+func (h *Host) nodes(cluster string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.byID {
 		if g.node != nil && g.node.origin.Cluster == cluster {
 			n++
 		}
@@ -243,27 +243,27 @@ func (m *Host) nodes(cluster string) (n int) {
 }
 
 // cluster returns the programs of a cluster.
-func (m *Host) cluster(key, vnet string) *stub.Cluster {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.clusters[key] == nil {
-		m.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: m.azure.Network,
-			Azure: m.azure.Cloud, Log: slog.New(logr.ToSlogHandler(m.config.Log))})
+func (h *Host) cluster(key, vnet string) *stub.Cluster {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.clusters[key] == nil {
+		h.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: h.azure.Network,
+			Azure: h.azure.Cloud, Log: slog.New(logr.ToSlogHandler(h.config.Log))})
 	}
-	return m.clusters[key]
+	return h.clusters[key]
 }
 
 // Stop implements host.Host.
-func (m *Host) Stop(id string) {
-	if g := m.find(id); g != nil {
+func (h *Host) Stop(id string) {
+	if g := h.find(id); g != nil {
 		g.cancel()
 		<-g.done
 	}
 }
 
 // Delete implements host.Host.
-func (m *Host) Delete(ctx context.Context, id string) error {
-	if g := m.find(id); g != nil {
+func (h *Host) Delete(ctx context.Context, id string) error {
+	if g := h.find(id); g != nil {
 		g.cancel()
 		select {
 		case <-g.done:
@@ -271,27 +271,27 @@ func (m *Host) Delete(ctx context.Context, id string) error {
 			return ctx.Err()
 		}
 	}
-	m.mu.Lock()
-	delete(m.byID, machineKey(id))
-	m.mu.Unlock()
-	return os.RemoveAll(m.home(id))
+	h.mu.Lock()
+	delete(h.byID, machineKey(id))
+	h.mu.Unlock()
+	return os.RemoveAll(h.home(id))
 }
 
 // Keep implements host.Keeper: the folder of a VM that was deleted while this process was killed goes. Where the local
 // Azure knows no VM at all its state may be gone, and nothing is removed.
-func (m *Host) Keep(ids []string) error {
+func (h *Host) Keep(ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	known := map[string]bool{}
 	for _, id := range ids {
-		known[m.home(id)] = true
+		known[h.home(id)] = true
 	}
-	homes, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*")) // the pattern is good
+	homes, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*")) // the pattern is good
 	var errs []error
 	for _, home := range homes {
 		if !known[home] {
-			m.config.Log.Info("Removed the folder of a VM that the local Azure does not have", "folder", home)
+			h.config.Log.Info("Removed the folder of a VM that the local Azure does not have", "folder", home)
 			errs = append(errs, os.RemoveAll(home))
 		}
 	}
@@ -299,11 +299,11 @@ func (m *Host) Keep(ids []string) error {
 }
 
 // View implements host.Host.
-func (m *Host) View(id string) host.View {
-	m.mu.Lock()
-	g := m.byID[machineKey(id)]
+func (h *Host) View(id string) host.View {
+	h.mu.Lock()
+	g := h.byID[machineKey(id)]
 	if g == nil || g.guest == nil || broken(g.err) {
-		defer m.mu.Unlock()
+		defer h.mu.Unlock()
 		if g != nil && g.err != nil {
 			if _, is := errors.AsType[unknownImage](g.err); is {
 				return host.View{Provisioned: host.ProvisioningReady, Message: g.err.Error(), Empty: true}
@@ -313,7 +313,7 @@ func (m *Host) View(id string) host.View {
 		return host.View{}
 	}
 	body := g.guest
-	m.mu.Unlock()
+	h.mu.Unlock()
 	s := body.Status()
 	view := host.View{Message: s.Message, AgentReady: s.Phase == guest.PhaseRunning}
 	switch s.Provisioned {
@@ -326,43 +326,43 @@ func (m *Host) View(id string) host.View {
 }
 
 // Broken implements host.Breaker.
-func (m *Host) Broken(id string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if g := m.byID[machineKey(id)]; g != nil && broken(g.err) {
+func (h *Host) Broken(id string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g := h.byID[machineKey(id)]; g != nil && broken(g.err) {
 		return g.err.Error()
 	}
 	return ""
 }
 
 // Run implements host.Host.
-func (m *Host) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
-	body, err := m.body(id)
+func (h *Host) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
+	body, err := h.body(id)
 	if err != nil {
 		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
 	as(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
 	if body.Machine().TakeReboot() {
-		return m.restarted(id, out.String(), errOut.String())
+		return h.restarted(id, out.String(), errOut.String())
 	}
 	return code, out.String(), errOut.String(), nil
 }
 
 // restarted restarts a VM that a script asked to, which ends the script and the agent that ran
 // it.
-func (m *Host) restarted(id, out, errOut string) (int, string, string, error) {
-	if g := m.find(id); g != nil {
+func (h *Host) restarted(id, out, errOut string) (int, string, string, error) {
+	if g := h.find(id); g != nil {
 		fmt.Fprintf(g.guest.Machine().Console, "guest: a script restarts the machine\n")
-		m.Start(g.vm)
+		h.Start(g.vm)
 	}
 	return -1, out, errOut, errors.New("the machine restarted while the script ran")
 }
 
 // SetPassword implements host.PasswordSetter. It writes the user's name to the console, and not
 // the password.
-func (m *Host) SetPassword(_ context.Context, id, user, password string) error {
-	body, err := m.body(id)
+func (h *Host) SetPassword(_ context.Context, id, user, password string) error {
+	body, err := h.body(id)
 	if err != nil {
 		return err
 	}
@@ -377,8 +377,8 @@ func (m *Host) SetPassword(_ context.Context, id, user, password string) error {
 }
 
 // Console implements host.Host.
-func (m *Host) Console(id string) []byte {
-	data, err := os.ReadFile(filepath.Join(m.home(id), "console.log"))
+func (h *Host) Console(id string) []byte {
+	data, err := os.ReadFile(filepath.Join(h.home(id), "console.log"))
 	if err != nil {
 		return nil // it has not booted
 	}
@@ -402,12 +402,12 @@ type Guest struct {
 }
 
 // List describes the guests, by ID.
-func (m *Host) List() []Guest {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (h *Host) List() []Guest {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var out []Guest
-	for _, key := range slices.Sorted(maps.Keys(m.byID)) {
-		g := m.byID[key]
+	for _, key := range slices.Sorted(maps.Keys(h.byID)) {
+		g := h.byID[key]
 		d := Guest{ID: g.vm.ID, Name: g.vm.Name, OS: g.vm.OS, Phase: "Starting"}
 		if len(g.vm.NICs) > 0 && len(g.vm.NICs[0].PrivateIPs) > 0 {
 			d.Address = g.vm.NICs[0].PrivateIPs[0]

@@ -12,15 +12,15 @@ import (
 
 // Capture implements host.Imager: an image holds the files and the services of its machine. The
 // image of a Linux node has the contents of its publisher's image.
-func (m *Host) Capture(id string) (string, error) {
-	g := m.find(id)
+func (h *Host) Capture(id string) (string, error) {
+	g := h.find(id)
 	if g == nil {
 		return "", nil
 	}
 	if _, _, plain, err := contents(g.vm); err != nil || !plain && g.vm.OS != guest.Windows {
 		return "", err
 	}
-	disk, err := guest.Capture(m.home(id))
+	disk, err := guest.Capture(h.home(id))
 	if err != nil {
 		return "", err
 	}

@@ -39,78 +39,78 @@ type machine struct {
 }
 
 // run boots a guest and serves its network services until ctx ends.
-func (m *Host) run(ctx context.Context, g *machine) error {
-	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
+func (h *Host) run(ctx context.Context, g *machine) error {
+	if err := os.MkdirAll(h.home(g.vm.ID), 0o700); err != nil {
 		return err
 	}
-	if err := m.seats.running.wait(ctx, g); err != nil {
+	if err := h.seats.running.wait(ctx, g); err != nil {
 		return err
 	}
-	defer m.seats.running.free()
-	leave, err := m.seats.take(ctx, g)
+	defer h.seats.running.free()
+	leave, err := h.seats.take(ctx, g)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	booted, err := m.beginBoot(ctx, g.vm.ID)
+	booted, err := h.beginBoot(ctx, g.vm.ID)
 	if err != nil {
 		return err
 	}
 	booted = sync.OnceFunc(booted)
 	defer booted()
-	spec, err := m.spec(g.vm)
+	spec, err := h.spec(g.vm)
 	if err != nil {
 		return err
 	}
-	faults := m.bootFaults(g)
+	faults := h.bootFaults(g)
 	for _, a := range faults {
 		spec.CustomData = a.Corrupt(spec.CustomData)
 	}
 	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
-	loopback, err := m.azure.Network.Loopback(vnet, spec.IPs[0])
+	loopback, err := h.azure.Network.Loopback(vnet, spec.IPs[0])
 	if err != nil {
 		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
 	}
-	console, err := logfile.Open(logfile.At(filepath.Join(m.home(g.vm.ID), "console.log"), 0o600))
+	console, err := logfile.Open(logfile.At(filepath.Join(h.home(g.vm.ID), "console.log"), 0o600))
 	if err != nil {
 		return err
 	}
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network,
-		cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx,
+		vm: g.vm, socket: h.socket(g.vm.ID), home: h.home(g.vm.ID), loopback: loopback, net: h.azure.Network,
+		cloud: h.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx,
 		processes: map[processKey]*staticProcess{},
 		origin:    fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name},
-		cluster:   m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
-		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
+		cluster:   h.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: h.folders,
+		election: h.election(g.vm.ResourceGroup + "/" + name), records: h.config.Records, images: h.config.Images,
 		ready: leave,
 	}
-	n.nodes = func() int { return m.nodes(n.origin.Cluster) }
-	n.web = m.web(n.origin)
+	n.nodes = func() int { return h.nodes(n.origin.Cluster) }
+	n.web = h.web(n.origin)
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},
-		OnPanic:  m.panicked(g.vm.Name),
-		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
+		OnPanic:  h.panicked(g.vm.Name),
+		OnChange: func(guest.Status) { h.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Machine().Root)
+	n.body, n.podIPs = body, newNodePodIPs(h.pool(n.origin.Cluster), g.vm, body.Machine().Root)
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		n.close(end)
 	}()
-	m.mu.Lock()
+	h.mu.Lock()
 	g.guest, g.node, g.loopback = body, n, loopback
-	m.mu.Unlock()
-	m.inject(g, m.azure.Faults.List()...)
+	h.mu.Unlock()
+	h.inject(g, h.azure.Faults.List()...)
 	var services sync.WaitGroup
 	defer services.Wait()
-	if err := m.serve(ctx, n, &services); err != nil {
+	if err := h.serve(ctx, n, &services); err != nil {
 		return err
 	}
 	if err := body.Boot(ctx); err != nil {
@@ -127,20 +127,20 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 
 // serve starts a machine's servers: SSH, Remote Desktop on Windows, and on Linux the egress socket that its
 // API server dials through. All of them end with ctx.
-func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
+func (h *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
 		n.body.Machine().Wall.Go(services, what, func() {
 			if err := run(); err != nil && ctx.Err() == nil {
-				m.config.Log.Error(err, what+" ended", "vm", n.vm.Name)
+				h.config.Log.Error(err, what+" ended", "vm", n.vm.Name)
 			}
 		})
 	}
-	shell, err := m.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 22, "ssh "+n.vm.Name)
+	shell, err := h.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 22, "ssh "+n.vm.Name)
 	if err != nil {
 		return err
 	}
 	if n.vm.OS == guest.Windows {
-		desktop, err := m.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 3389, "rdp "+n.vm.Name)
+		desktop, err := h.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 3389, "rdp "+n.vm.Name)
 		if err != nil {
 			return err
 		}
@@ -150,19 +150,19 @@ func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) err
 	}
 	begin("sshd", func() error {
 		return n.body.ServeSSH(ctx, shell, func(ctx context.Context, address string) (net.Conn, error) {
-			return m.azure.Network.Dial(ctx, n.origin, "tcp", address)
+			return h.azure.Network.Dial(ctx, n.origin, "tcp", address)
 		})
 	})
 	return nil
 }
 
 // web returns the transport of a guest's HTTP requests.
-func (m *Host) web(from fabric.Origin) *http.Transport {
+func (h *Host) web(from fabric.Origin) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return m.azure.Network.Dial(ctx, from, network, address)
+			return h.azure.Network.Dial(ctx, from, network, address)
 		},
-		TLSClientConfig:   &tls.Config{RootCAs: m.azure.Roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   &tls.Config{RootCAs: h.azure.Roots, MinVersion: tls.VersionTLS12},
 		DisableKeepAlives: true,
 	}
 }
@@ -183,20 +183,20 @@ func clusterName(vm host.VM) string {
 }
 
 // socket returns the egress socket of a VM; its path must be short.
-func (m *Host) socket(id string) string {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)
-	return filepath.Join(m.config.Dir, "egress", fmt.Sprintf("%016x.sock", h.Sum64()))
+func (h *Host) socket(id string) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(machineKey(id))) // never fails (hash.Hash)
+	return filepath.Join(h.config.Dir, "egress", fmt.Sprintf("%016x.sock", sum.Sum64()))
 }
 
-func (m *Host) spec(vm host.VM) (guest.Machine, error) {
+func (h *Host) spec(vm host.VM) (guest.Machine, error) {
 	contents, captured, plain, err := contents(vm)
 	if err != nil {
 		return guest.Machine{}, err
 	}
 	spec := guest.Machine{
-		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
-		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys, Directory: m.config.Directory,
+		ID: vm.ID, Dir: h.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
+		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys, Directory: h.config.Directory,
 		Image: guest.Image{
 			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion,
 			KubernetesVersion: contents.KubernetesVersion,

@@ -25,16 +25,16 @@ const IdentityPath = "/metadata/identity/oauth2/token"
 // service, the hosts of Azure that the local one simulates, such as key vaults,
 // and what Config.Route declares reachable. Everything else is refused, so that nothing
 // leaves this machine.
-func (m *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
+func (h *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
 	if address == metadataAddress {
-		return m.dialMetadata(from)
+		return h.dialMetadata(from)
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
 		var d net.Dialer
-		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.azure.Cloud.Endpoint, "https://"))
+		return d.DialContext(ctx, "tcp", strings.TrimPrefix(h.azure.Cloud.Endpoint, "https://"))
 	}
-	if m.config.Route != nil {
-		if to := m.config.Route(address); to != "" {
+	if h.config.Route != nil {
+		if to := h.config.Route(address); to != "" {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", to)
 		}
@@ -43,26 +43,26 @@ func (m *Host) External(ctx context.Context, from fabric.Origin, _, address stri
 }
 
 // dialMetadata connects a machine with its metadata service.
-func (m *Host) dialMetadata(from fabric.Origin) (net.Conn, error) {
-	vm, ok := m.at(from)
+func (h *Host) dialMetadata(from fabric.Origin) (net.Conn, error) {
+	vm, ok := h.at(from)
 	if !ok {
 		return nil, fmt.Errorf("no VM has the address %s", from.IP)
 	}
 	client, server := net.Pipe()
 	l := newPipeListener(server)
-	m.wall.Go(nil, "the metadata service", func() {
-		serve := func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) }
+	h.wall.Go(nil, "the metadata service", func() {
+		serve := func(w http.ResponseWriter, r *http.Request) { h.serveMetadata(w, r, vm) }
 		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
 	})
 	return client, nil
 }
 
 // at returns the VM with an address in a virtual network.
-func (m *Host) at(from fabric.Origin) (host.VM, bool) {
+func (h *Host) at(from fabric.Origin) (host.VM, bool) {
 	ip := from.IP.String()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, g := range m.byID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.byID {
 		if len(g.vm.NICs) == 0 || len(g.vm.NICs[0].PrivateIPs) == 0 || g.vm.NICs[0].PrivateIPs[0] != ip {
 			continue
 		}
@@ -75,7 +75,7 @@ func (m *Host) at(from fabric.Origin) (host.VM, bool) {
 
 // serveMetadata is the instance document, the part that cloud providers and loaders
 // read, and the tokens of the machine's identities.
-func (m *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM) {
+func (h *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM) {
 	if r.Header.Get("Metadata") != "true" {
 		http.Error(w, `{"error":"Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
 		return
@@ -87,7 +87,7 @@ func (m *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM)
 		fmt.Fprint(w, vm.ComputerName)
 		return
 	case IdentityPath:
-		m.azure.Identity(w, r, vm.Identities)
+		h.azure.Identity(w, r, vm.Identities)
 		return
 	default:
 		http.NotFound(w, r)

@@ -4,16 +4,16 @@ import "casement.dev/casement/internal/contain"
 
 // panicked returns what hears of the panics in what a guest ran: the first of each cause is
 // logged with its trace. The guest's console has them all.
-func (m *Host) panicked(vm string) func(*contain.Panic) {
+func (h *Host) panicked(vm string) func(*contain.Panic) {
 	return func(p *contain.Panic) {
-		m.mu.Lock()
-		m.panics[p.Where]++
-		times := m.panics[p.Where]
-		m.mu.Unlock()
+		h.mu.Lock()
+		h.panics[p.Where]++
+		times := h.panics[p.Where]
+		h.mu.Unlock()
 		if times == 1 {
-			m.config.Log.Error(p, "what a guest ran met a fault of the simulation; please report it", "vm", vm, "trace", string(p.Trace))
+			h.config.Log.Error(p, "what a guest ran met a fault of the simulation; please report it", "vm", vm, "trace", string(p.Trace))
 			return
 		}
-		m.config.Log.Info("What a guest ran met a known fault of the simulation", "vm", vm, "at", p.Where, "times", times)
+		h.config.Log.Info("What a guest ran met a known fault of the simulation", "vm", vm, "at", p.Where, "times", times)
 	}
 }

@@ -69,11 +69,11 @@ func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(
 // thisProcess distinguishes this process from those before it.
 var thisProcess = fmt.Sprintf("%d at %s", os.Getpid(), time.Now().Format(time.RFC3339Nano))
 
-func (m *Host) markFile(id string) string { return filepath.Join(m.home(id), "booting.json") }
+func (h *Host) markFile(id string) string { return filepath.Join(h.home(id), "booting.json") }
 
-func (m *Host) readMark(id string) (bootMark, bool) {
+func (h *Host) readMark(id string) (bootMark, bool) {
 	var mark bootMark
-	data, err := os.ReadFile(m.markFile(id))
+	data, err := os.ReadFile(h.markFile(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return mark, false
 	}
@@ -83,26 +83,26 @@ func (m *Host) readMark(id string) (bootMark, bool) {
 	return mark, true
 }
 
-func (m *Host) writeMark(id string, mark bootMark) error {
+func (h *Host) writeMark(id string, mark bootMark) error {
 	data, err := json.Marshal(mark)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(m.markFile(id), data, 0o600)
+	return os.WriteFile(h.markFile(id), data, 0o600)
 }
 
 // beginBoot marks that a guest boots. The error is one of a guest in quarantine.
 // done is called when the boot has ended, well or not.
-func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
-	mark, suspect := m.readMark(id)
+func (h *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
+	mark, suspect := h.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
-	within := m.fromWithin(id, mark)
+	within := h.fromWithin(id, mark)
 	if suspect && !within {
 		mark.Deaths = max(0, mark.Deaths-1)
 	}
 	if suspect && within && mark.Quarantine == "" {
-		if mark.Quarantine = m.judge(mark); mark.Quarantine != "" {
-			if err := m.writeMark(id, mark); err != nil {
+		if mark.Quarantine = h.judge(mark); mark.Quarantine != "" {
+			if err := h.writeMark(id, mark); err != nil {
 				return nil, err
 			}
 		}
@@ -112,29 +112,29 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 			errQuarantine, mark.Quarantine)
 	}
 	if suspect && diedBy(mark.Crash).why != "" {
-		m.awaitSuspects(ctx)
+		h.awaitSuspects(ctx)
 	}
 	if mark.Process != thisProcess {
 		mark.Deaths++
 	}
-	mark.Process, mark.OutOfMemory, mark.Crash = thisProcess, outOfMemory(), m.crash
-	if err := m.writeMark(id, mark); err != nil {
+	mark.Process, mark.OutOfMemory, mark.Crash = thisProcess, outOfMemory(), h.crash
+	if err := h.writeMark(id, mark); err != nil {
 		return nil, err
 	}
 	return func() {
-		if err := os.Remove(m.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			m.config.Log.Error(err, "a guest's mark of booting stays")
+		if err := os.Remove(h.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.config.Log.Error(err, "a guest's mark of booting stays")
 		}
 	}, nil
 }
 
 // awaitSuspects returns when the suspect before has had its lead.
-func (m *Host) awaitSuspects(ctx context.Context) {
+func (h *Host) awaitSuspects(ctx context.Context) {
 	wait := time.NewTimer(suspectWait)
 	defer wait.Stop()
 	select {
-	case m.suspects <- struct{}{}:
-		time.AfterFunc(suspectLead, func() { <-m.suspects })
+	case h.suspects <- struct{}{}:
+		time.AfterFunc(suspectLead, func() { <-h.suspects })
 	case <-wait.C:
 	case <-ctx.Done():
 	}
@@ -142,7 +142,7 @@ func (m *Host) awaitSuspects(ctx context.Context) {
 
 // fromWithin reports whether the supervisor of a guest's mark ended by itself, and not in
 // another guest, or the kernel may have ended it because memory was exhausted.
-func (m *Host) fromWithin(id string, mark bootMark) bool {
+func (h *Host) fromWithin(id string, mark bootMark) bool {
 	died := diedBy(mark.Crash)
 	if died.guest != "" {
 		return died.guest == machineKey(id)
@@ -167,9 +167,9 @@ func outOfMemory() int64 {
 }
 
 // judge returns why a guest that a supervisor died with goes into quarantine, or nothing.
-func (m *Host) judge(mark bootMark) string {
+func (h *Host) judge(mark bootMark) string {
 	died := diedBy(mark.Crash).why
-	marks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
+	marks, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
 	switch {
 	case died != "" && len(marks) == 1:
 		return fmt.Sprintf("the plane died while this guest alone booted (%s)", died)
@@ -180,9 +180,9 @@ func (m *Host) judge(mark bootMark) string {
 }
 
 // forgive takes a guest out of quarantine.
-func (m *Host) forgive(id string) {
-	if err := os.Remove(m.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.config.Log.Error(err, "a guest stays in quarantine")
+func (h *Host) forgive(id string) {
+	if err := os.Remove(h.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.config.Log.Error(err, "a guest stays in quarantine")
 	}
 }
 
@@ -192,10 +192,10 @@ const keptCrashes = 5
 // recordCrash lets the Go runtime write why this process dies to a file of its own,
 // whichever way the process was started and wherever its standard error goes. It removes
 // the files of processes that ended otherwise.
-func (m *Host) recordCrash() (file string) {
-	dir := filepath.Join(m.config.Dir, "crashes")
+func (h *Host) recordCrash() (file string) {
+	dir := filepath.Join(h.config.Dir, "crashes")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		m.config.Log.Error(err, "a guest that ends this process will not be found by that")
+		h.config.Log.Error(err, "a guest that ends this process will not be found by that")
 		return ""
 	}
 	old, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is good
@@ -205,7 +205,7 @@ func (m *Host) recordCrash() (file string) {
 		return err == nil && info.Size() == 0 && os.Remove(file) == nil
 	})
 	for _, file := range old {
-		m.accuse(file)
+		h.accuse(file)
 	}
 	for len(old) >= keptCrashes {
 		_ = os.Remove(old[0]) // or it stays
@@ -218,15 +218,15 @@ func (m *Host) recordCrash() (file string) {
 		err = errors.Join(debug.SetCrashOutput(f, debug.CrashOptions{}), showLabels())
 	}
 	if err != nil {
-		m.config.Log.Error(err, "a guest that ends this process will not be found by that")
+		h.config.Log.Error(err, "a guest that ends this process will not be found by that")
 	}
 	return file
 }
 
 // endCrash removes the file of a process that ends well.
-func (m *Host) endCrash() {
+func (h *Host) endCrash() {
 	_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // nil is always taken
-	_ = os.Remove(m.crash)                              // an empty one stays without harm
+	_ = os.Remove(h.crash)                              // an empty one stays without harm
 }
 
 // showLabels lets the Go runtime write the labels of goroutines (tracebacklabels of
@@ -254,16 +254,16 @@ func as(ctx context.Context, id string, f func(context.Context)) {
 const judged = "\ncasement: the guest has its mark\n"
 
 // accuse puts the guest in which an earlier process died into quarantine.
-func (m *Host) accuse(file string) {
+func (h *Host) accuse(file string) {
 	died := diedBy(file)
 	if died.guest == "" || died.judged {
 		return
 	}
-	if _, err := os.Stat(m.home(died.guest)); err == nil {
-		mark, _ := m.readMark(died.guest)
+	if _, err := os.Stat(h.home(died.guest)); err == nil {
+		mark, _ := h.readMark(died.guest)
 		mark.Quarantine = cmp.Or(mark.Quarantine, fmt.Sprintf("the plane died by what this guest ran (%s)", died.why))
-		if err := m.writeMark(died.guest, mark); err != nil {
-			m.config.Log.Error(err, "a guest that ended the process is started again", "vm", died.guest)
+		if err := h.writeMark(died.guest, mark); err != nil {
+			h.config.Log.Error(err, "a guest that ended the process is started again", "vm", died.guest)
 			return
 		}
 	}
@@ -273,7 +273,7 @@ func (m *Host) accuse(file string) {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		m.config.Log.Error(err, "a crash is judged again")
+		h.config.Log.Error(err, "a crash is judged again")
 	}
 }
 

@@ -67,54 +67,54 @@ const resumeTurn = 45 * time.Second
 
 // Resume lets the guests of an earlier run start, control planes first, a few at a time.
 // It returns at once; progress gets how many of all have begun.
-func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
-	m.mu.Lock()
-	waiting := m.waiting
-	m.waiting = nil
-	m.mu.Unlock()
+func (h *Host) Resume(ctx context.Context, progress func(begun, all int)) {
+	h.mu.Lock()
+	waiting := h.waiting
+	h.waiting = nil
+	h.mu.Unlock()
 	slices.SortStableFunc(waiting, func(a, b *machine) int {
-		return cmp.Or(m.rank(a)-m.rank(b), cmp.Compare(machineKey(a.vm.ID), machineKey(b.vm.ID)))
+		return cmp.Or(h.rank(a)-h.rank(b), cmp.Compare(machineKey(a.vm.ID), machineKey(b.vm.ID)))
 	})
 	if len(waiting) == 0 {
 		return
 	}
-	m.wall.Go(&m.work, "the start of guests", func() {
+	h.wall.Go(&h.work, "the start of guests", func() {
 		slots := make(chan struct{}, atOnce())
 		for i, g := range waiting {
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
 				return
-			case <-m.ctx.Done():
+			case <-h.ctx.Done():
 				return
 			}
 			close(g.turn.begin)
 			progress(i+1, len(waiting))
-			m.wall.Go(&m.work, "the start of guests", func() {
+			h.wall.Go(&h.work, "the start of guests", func() {
 				defer func() { <-slots }()
-				m.settle(g)
+				h.settle(g)
 			})
 		}
 	})
 }
 
 // rank is 0 for a machine on whose disk a control plane is.
-func (m *Host) rank(g *machine) int {
-	if m.controlPlane(g) {
+func (h *Host) rank(g *machine) int {
+	if h.controlPlane(g) {
 		return 0
 	}
 	return 1
 }
 
-func (m *Host) controlPlane(g *machine) bool {
-	return guestfs.At(m.home(g.vm.ID)).Exists("rootfs/etc/kubernetes/manifests/kube-apiserver.yaml")
+func (h *Host) controlPlane(g *machine) bool {
+	return guestfs.At(h.home(g.vm.ID)).Exists("rootfs/etc/kubernetes/manifests/kube-apiserver.yaml")
 }
 
 // settlePeriod is how often settle looks for the API server.
 const settlePeriod = 100 * time.Millisecond
 
 // settle waits until a guest has booted and its API server, if it has one, listens.
-func (m *Host) settle(g *machine) {
+func (h *Host) settle(g *machine) {
 	end := time.NewTimer(resumeTurn)
 	defer end.Stop()
 	select {
@@ -122,15 +122,15 @@ func (m *Host) settle(g *machine) {
 	case <-end.C:
 		return
 	}
-	if !m.controlPlane(g) {
+	if !h.controlPlane(g) {
 		return
 	}
 	tick := time.NewTicker(settlePeriod)
 	defer tick.Stop()
 	for {
-		m.mu.Lock()
+		h.mu.Lock()
 		address := net.JoinHostPort(g.loopback.String(), "6443")
-		m.mu.Unlock()
+		h.mu.Unlock()
 		if conn, err := net.DialTimeout("tcp", address, settlePeriod); err == nil {
 			_ = conn.Close() // that it was accepted is all
 			return
@@ -153,23 +153,23 @@ const (
 
 // runAgain runs a guest. Where it ends because this machine has run out of something, it
 // is tried again.
-func (m *Host) runAgain(ctx context.Context, g *machine) {
+func (h *Host) runAgain(ctx context.Context, g *machine) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		var err error
-		if p := m.wall.Call("guest "+g.vm.Name, func() { err = m.run(ctx, g) }); p != nil {
+		if p := h.wall.Call("guest "+g.vm.Name, func() { err = h.run(ctx, g) }); p != nil {
 			err = p
 		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		m.config.Log.Error(err, "a guest failed", "vm", g.vm.Name)
+		h.config.Log.Error(err, "a guest failed", "vm", g.vm.Name)
 		again := exhausted(err)
 		if again {
 			err = fmt.Errorf("%w; this machine has run out of it, and the guest starts again in %s", err, pause)
 		}
-		m.mu.Lock()
+		h.mu.Lock()
 		g.err = err
-		m.mu.Unlock()
+		h.mu.Unlock()
 		if !again {
 			return
 		}
@@ -178,9 +178,9 @@ func (m *Host) runAgain(ctx context.Context, g *machine) {
 			return
 		case <-time.After(pause):
 		}
-		m.mu.Lock()
+		h.mu.Lock()
 		g.err = nil
-		m.mu.Unlock()
+		h.mu.Unlock()
 	}
 }
 

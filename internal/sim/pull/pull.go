@@ -2,8 +2,8 @@
 // asked: a table knows repositories and the shape of their tags, and rules of the user
 // say more. What cannot exist fails as containerd words it, and says that it is simulated.
 //
-// It refuses to know pods, operating systems and what an image does when it runs. The
-// simulator and internal/plane may import it.
+// It refuses to know pods, operating systems and what an image does when it runs. The simulator, internal/plane
+// and internal/cli may import it.
 package pull
 
 import (

@@ -183,8 +183,8 @@ const (
 )
 
 // pass reconciles everything once and returns the time until the next pass.
-func (k *controller) pass(ctx context.Context) time.Duration {
-	err := errors.Join(k.reconcileNodes(ctx), k.reconcileServices(ctx))
+func (c *controller) pass(ctx context.Context) time.Duration {
+	err := errors.Join(c.reconcileNodes(ctx), c.reconcileServices(ctx))
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -192,10 +192,10 @@ func (k *controller) pass(ctx context.Context) time.Duration {
 	if err != nil {
 		text = err.Error()
 	}
-	if text != k.failed && text != "" {
-		k.printf("error: %s", text)
+	if text != c.failed && text != "" {
+		c.printf("error: %s", text)
 	}
-	k.failed = text
+	c.failed = text
 	if err != nil {
 		return retryAfterError
 	}
@@ -204,30 +204,30 @@ func (k *controller) pass(ctx context.Context) time.Duration {
 
 // reconcileNodes deletes the nodes that are not ready and whose machine is gone, once in each
 // lifecyclePeriod. It lists the cloud's machines only where a node is not ready.
-func (k *controller) reconcileNodes(ctx context.Context) error {
-	if time.Now().Before(k.nodesDue) {
+func (c *controller) reconcileNodes(ctx context.Context) error {
+	if time.Now().Before(c.nodesDue) {
 		return nil
 	}
-	k.nodesDue = time.Now().Add(lifecyclePeriod)
-	nodes, err := k.nodes.List(labels.Everything())
+	c.nodesDue = time.Now().Add(lifecyclePeriod)
+	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return err
 	}
 	nodes = slices.DeleteFunc(nodes, func(n *corev1.Node) bool {
-		return isReady(n) || n.Spec.ProviderID != "" && !k.ours(n.Spec.ProviderID)
+		return isReady(n) || n.Spec.ProviderID != "" && !c.ours(n.Spec.ProviderID)
 	})
 	if len(nodes) == 0 {
 		return nil
 	}
-	sets := k.scaleSets(nodes)
+	sets := c.scaleSets(nodes)
 	if slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Spec.ProviderID == "" }) {
-		all, err := k.arm.scaleSets(ctx)
+		all, err := c.arm.scaleSets(ctx)
 		if err != nil {
 			return err
 		}
 		sets = append(sets, all...)
 	}
-	machines, err := k.arm.machines(ctx, sets)
+	machines, err := c.arm.machines(ctx, sets)
 	if err != nil {
 		return err
 	}
@@ -236,35 +236,35 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 		if machines[strings.ToLower(cmp.Or(n.Spec.ProviderID, n.Name))] {
 			continue
 		}
-		err := k.client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})
+		err := c.client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		k.printf("deleted node %s: its virtual machine is gone", n.Name)
+		c.printf("deleted node %s: its virtual machine is gone", n.Name)
 	}
 	return nil
 }
 
 // ours reports whether a provider ID is that of a virtual machine in the cluster's resource
 // group, or of an instance of a scale set in it.
-func (k *controller) ours(providerID string) bool {
-	rest, ok := strings.CutPrefix(strings.ToLower(providerID), k.compute())
+func (c *controller) ours(providerID string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(providerID), c.compute())
 	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))
 }
 
 const scaleSetsType = "virtualmachinescalesets/"
 
 // compute returns the prefix, in lower case, of the provider IDs of the group's machines.
-func (k *controller) compute() string {
+func (c *controller) compute() string {
 	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/",
-		k.Config.SubscriptionID, k.Config.ResourceGroup))
+		c.Config.SubscriptionID, c.Config.ResourceGroup))
 }
 
 // scaleSets lists the scale sets that nodes are instances of.
-func (k *controller) scaleSets(nodes []*corev1.Node) []string {
+func (c *controller) scaleSets(nodes []*corev1.Node) []string {
 	var out []string
 	for _, n := range nodes {
-		if rest, ok := strings.CutPrefix(strings.ToLower(n.Spec.ProviderID), k.compute()+scaleSetsType); ok {
+		if rest, ok := strings.CutPrefix(strings.ToLower(n.Spec.ProviderID), c.compute()+scaleSetsType); ok {
 			name, _, _ := strings.Cut(rest, "/")
 			out = append(out, name)
 		}

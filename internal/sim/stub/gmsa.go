@@ -104,7 +104,7 @@ type gmsaAdmission struct {
 const maxReview = 8 << 20
 
 // ServeHTTP implements http.Handler.
-func (w *gmsaAdmission) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (g *gmsaAdmission) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/health":
 		rw.WriteHeader(http.StatusNoContent)
@@ -119,12 +119,12 @@ func (w *gmsaAdmission) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the request is no AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	response, err := w.review(r.Context(), review.Request, r.URL.Path == "/mutate")
+	response, err := g.review(r.Context(), review.Request, r.URL.Path == "/mutate")
 	if err != nil {
 		response = &admissionv1.AdmissionResponse{
 			Result: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: http.StatusForbidden},
 		}
-		w.env.printf("%s/%s is refused: %v", review.Request.Namespace, review.Request.Name, err)
+		g.env.printf("%s/%s is refused: %v", review.Request.Namespace, review.Request.Name, err)
 	}
 	response.UID = review.Request.UID
 	rw.Header().Set("Content-Type", "application/json")
@@ -145,7 +145,7 @@ func gmsaOptions(pod *corev1.Pod) map[string]*corev1.WindowsSecurityContextOptio
 	return out
 }
 
-func (w *gmsaAdmission) review(ctx context.Context, r *admissionv1.AdmissionRequest, mutate bool) (*admissionv1.AdmissionResponse, error) {
+func (g *gmsaAdmission) review(ctx context.Context, r *admissionv1.AdmissionRequest, mutate bool) (*admissionv1.AdmissionResponse, error) {
 	var pod, old corev1.Pod
 	if err := json.Unmarshal(r.Object.Raw, &pod); err != nil {
 		return nil, fmt.Errorf("the object is no Pod: %w", err)
@@ -171,11 +171,11 @@ func (w *gmsaAdmission) review(ctx context.Context, r *admissionv1.AdmissionRequ
 			continue
 		}
 		if !mutate {
-			if err := w.mayUse(ctx, r.Namespace, pod.Spec.ServiceAccountName, *o.GMSACredentialSpecName); err != nil {
+			if err := g.mayUse(ctx, r.Namespace, pod.Spec.ServiceAccountName, *o.GMSACredentialSpecName); err != nil {
 				return nil, err
 			}
 		}
-		contents, err := w.contents(ctx, *o.GMSACredentialSpecName)
+		contents, err := g.contents(ctx, *o.GMSACredentialSpecName)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (w *gmsaAdmission) review(ctx context.Context, r *admissionv1.AdmissionRequ
 }
 
 // mayUse asks whether a service account has the verb use on a credential spec.
-func (w *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec string) error {
+func (g *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec string) error {
 	if account == "" {
 		account = "default"
 	}
@@ -211,7 +211,7 @@ func (w *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec str
 			},
 		},
 	}
-	answer, err := w.client.LocalSubjectAccessReviews(namespace).Create(ctx, review, metav1.CreateOptions{})
+	answer, err := g.client.LocalSubjectAccessReviews(namespace).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -222,8 +222,8 @@ func (w *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec str
 }
 
 // contents returns the credspec of a GMSACredentialSpec as JSON.
-func (w *gmsaAdmission) contents(ctx context.Context, name string) (string, error) {
-	raw, err := w.client.RESTClient().Get().AbsPath("/apis/windows.k8s.io/v1/gmsacredentialspecs", name).DoRaw(ctx)
+func (g *gmsaAdmission) contents(ctx context.Context, name string) (string, error) {
+	raw, err := g.client.RESTClient().Get().AbsPath("/apis/windows.k8s.io/v1/gmsacredentialspecs", name).DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("cred spec %s does not exist", name)
 	}

@@ -13,28 +13,28 @@ var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "load
 // balancer returns the load balancer's document for the PUT: the existing children that belong to
 // no service, and one frontend with rules and probes per service. The pool lists nodes by address
 // and is named after the cluster, as the real provider's is.
-func (k *controller) balancer(path string, live document, services []*corev1.Service) document {
+func (c *controller) balancer(path string, live document, services []*corev1.Service) document {
 	parts := map[string][]any{}
 	old, _ := live["properties"].(document)
 	for _, list := range lists {
 		for _, child := range asList(old[list]) {
-			if name, _ := child["name"].(string); !mine.MatchString(name) && (list != "backendAddressPools" || name != k.ClusterName) {
+			if name, _ := child["name"].(string); !mine.MatchString(name) && (list != "backendAddressPools" || name != c.ClusterName) {
 				parts[list] = append(parts[list], bare(child))
 			}
 		}
 	}
 	if len(services) > 0 {
-		parts["backendAddressPools"] = append(parts["backendAddressPools"], k.pool())
+		parts["backendAddressPools"] = append(parts["backendAddressPools"], c.pool())
 	}
 	for _, s := range services {
 		name := frontendName(s)
-		parts["frontendIPConfigurations"] = append(parts["frontendIPConfigurations"], k.frontend(s))
+		parts["frontendIPConfigurations"] = append(parts["frontendIPConfigurations"], c.frontend(s))
 		for _, p := range s.Spec.Ports {
 			rule := ruleName(s, p)
 			parts["probes"] = append(parts["probes"], document{"name": rule, "properties": probeOf(s, p)})
 			parts["loadBalancingRules"] = append(parts["loadBalancingRules"], document{"name": rule, "properties": document{
 				"frontendIPConfiguration": document{"id": path + "/frontendIPConfigurations/" + name},
-				"backendAddressPool":      document{"id": path + "/backendAddressPools/" + k.ClusterName},
+				"backendAddressPool":      document{"id": path + "/backendAddressPools/" + c.ClusterName},
 				"probe":                   document{"id": path + "/probes/" + rule},
 				"protocol":                armProtocol(p.Protocol), "frontendPort": p.Port, "backendPort": p.Port,
 				"enableFloatingIP": true, "disableOutboundSnat": true, "idleTimeoutInMinutes": 4,
@@ -48,29 +48,29 @@ func (k *controller) balancer(path string, live document, services []*corev1.Ser
 			properties[list] = []any{}
 		}
 	}
-	body := document{"location": k.Config.Location, "sku": document{"name": "Standard"}, "properties": properties}
+	body := document{"location": c.Config.Location, "sku": document{"name": "Standard"}, "properties": properties}
 	if live["tags"] != nil {
 		body["tags"] = live["tags"]
 	}
 	return body
 }
 
-func (k *controller) pool() document {
-	vnet := document{"id": k.arm.network(k.Config.VNetResourceGroup, "virtualNetworks", k.Config.VNetName)}
+func (c *controller) pool() document {
+	vnet := document{"id": c.arm.network(c.Config.VNetResourceGroup, "virtualNetworks", c.Config.VNetName)}
 	addresses := []any{}
-	for _, ip := range k.backends() {
+	for _, ip := range c.backends() {
 		addresses = append(addresses,
 			document{"name": ip.String(), "properties": document{"ipAddress": ip.String(), "virtualNetwork": vnet}})
 	}
-	return document{"name": k.ClusterName, "properties": document{"loadBalancerBackendAddresses": addresses}}
+	return document{"name": c.ClusterName, "properties": document{"loadBalancerBackendAddresses": addresses}}
 }
 
-func (k *controller) frontend(s *corev1.Service) document {
+func (c *controller) frontend(s *corev1.Service) document {
 	name := frontendName(s)
 	if !isInternal(s) {
-		return document{"name": name, "properties": document{"publicIPAddress": document{"id": k.publicIPPath(name)}}}
+		return document{"name": name, "properties": document{"publicIPAddress": document{"id": c.publicIPPath(name)}}}
 	}
-	subnet := k.arm.network(k.Config.VNetResourceGroup, "virtualNetworks", k.Config.VNetName) + "/subnets/" + k.Config.SubnetName
+	subnet := c.arm.network(c.Config.VNetResourceGroup, "virtualNetworks", c.Config.VNetName) + "/subnets/" + c.Config.SubnetName
 	properties := document{"subnet": document{"id": subnet}, "privateIPAllocationMethod": "Dynamic"}
 	if s.Spec.LoadBalancerIP != "" {
 		properties["privateIPAllocationMethod"], properties["privateIPAddress"] = "Static", s.Spec.LoadBalancerIP

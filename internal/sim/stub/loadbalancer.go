@@ -45,8 +45,8 @@ func isInternal(s *corev1.Service) bool { return s.Annotations[internalAnnotatio
 
 // reconcileServices creates the load balancers, public addresses and security rules of the
 // cluster's services, and deletes those of deleted services.
-func (k *controller) reconcileServices(ctx context.Context) error {
-	all, err := k.services.List(labels.Everything())
+func (c *controller) reconcileServices(ctx context.Context) error {
+	all, err := c.services.List(labels.Everything())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (k *controller) reconcileServices(ctx context.Context) error {
 	}
 	var errs []error
 	for i, s := range wanted {
-		if wanted[i], err = k.ensureFinalizer(ctx, s); err != nil {
+		if wanted[i], err = c.ensureFinalizer(ctx, s); err != nil {
 			errs = append(errs, err)
 			wanted[i] = nil
 		}
@@ -78,26 +78,26 @@ func (k *controller) reconcileServices(ctx context.Context) error {
 		if isInternal(s) {
 			continue
 		}
-		if public[frontendName(s)], err = k.ensurePublicIP(ctx, s); err != nil {
+		if public[frontendName(s)], err = c.ensurePublicIP(ctx, s); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	for _, internal := range []bool{false, true} {
-		errs = append(errs, k.ensureBalancer(ctx, internal, wanted, leaving, public))
+		errs = append(errs, c.ensureBalancer(ctx, internal, wanted, leaving, public))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := k.ensureSecurityRules(ctx, wanted, leaving, public); err != nil {
+	if err := c.ensureSecurityRules(ctx, wanted, leaving, public); err != nil {
 		return err
 	}
 	for _, s := range leaving {
-		errs = append(errs, k.release(ctx, s))
+		errs = append(errs, c.release(ctx, s))
 	}
 	return errors.Join(errs...)
 }
 
-func (k *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*corev1.Service, error) {
+func (c *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*corev1.Service, error) {
 	if slices.Contains(s.Finalizers, finalizer) {
 		return s, nil
 	}
@@ -108,29 +108,29 @@ func (k *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*c
 		return nil, err
 	}
 	// The cloud provider may patch services' status alone; metadata comes with it.
-	out, err := k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	out, err := c.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("service %s/%s: add the finalizer: %w", s.Namespace, s.Name, err)
 	}
 	return out, nil
 }
 
-func (k *controller) publicIPPath(frontend string) string {
-	return k.arm.network(k.Config.ResourceGroup, "publicIPAddresses", k.ClusterName+"-"+frontend)
+func (c *controller) publicIPPath(frontend string) string {
+	return c.arm.network(c.Config.ResourceGroup, "publicIPAddresses", c.ClusterName+"-"+frontend)
 }
 
-func (k *controller) ensurePublicIP(ctx context.Context, s *corev1.Service) (string, error) {
-	path := k.publicIPPath(frontendName(s))
+func (c *controller) ensurePublicIP(ctx context.Context, s *corev1.Service) (string, error) {
+	path := c.publicIPPath(frontendName(s))
 	var doc document
-	err := k.arm.call(ctx, http.MethodGet, path, nil, &doc)
+	err := c.arm.call(ctx, http.MethodGet, path, nil, &doc)
 	if isNotFound(err) {
-		doc, err = k.arm.put(ctx, path, document{
-			"location": k.Config.Location, "sku": document{"name": "Standard"},
-			"tags":       document{"k8s-azure-service": s.Namespace + "/" + s.Name, "k8s-azure-cluster-name": k.ClusterName},
+		doc, err = c.arm.put(ctx, path, document{
+			"location": c.Config.Location, "sku": document{"name": "Standard"},
+			"tags":       document{"k8s-azure-service": s.Namespace + "/" + s.Name, "k8s-azure-cluster-name": c.ClusterName},
 			"properties": document{"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
 		})
 		if err == nil {
-			k.printf("service %s/%s: made a public IP", s.Namespace, s.Name)
+			c.printf("service %s/%s: made a public IP", s.Namespace, s.Name)
 		}
 	}
 	if err != nil {
@@ -144,52 +144,52 @@ func (k *controller) ensurePublicIP(ctx context.Context, s *corev1.Service) (str
 	return ip, nil
 }
 
-func (k *controller) balancerPath(internal bool) string {
-	name := k.ClusterName
-	if k.Config.LoadBalancerName != "" {
-		name = k.Config.LoadBalancerName
+func (c *controller) balancerPath(internal bool) string {
+	name := c.ClusterName
+	if c.Config.LoadBalancerName != "" {
+		name = c.Config.LoadBalancerName
 	}
 	if internal {
 		name += "-internal"
 	}
-	return k.arm.network(k.Config.ResourceGroup, "loadBalancers", name)
+	return c.arm.network(c.Config.ResourceGroup, "loadBalancers", name)
 }
 
 // ensureBalancer updates one load balancer to match its services, keeps its children that belong
 // to no service, and publishes the addresses.
-func (k *controller) ensureBalancer(ctx context.Context, internal bool, wanted, leaving []*corev1.Service, public map[string]string) error {
+func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted, leaving []*corev1.Service, public map[string]string) error {
 	services := slices.DeleteFunc(slices.Clone(wanted), func(s *corev1.Service) bool { return isInternal(s) != internal })
-	path := k.balancerPath(internal)
-	if len(services) == 0 && len(leaving) == 0 && k.applied[path] == "" {
+	path := c.balancerPath(internal)
+	if len(services) == 0 && len(leaving) == 0 && c.applied[path] == "" {
 		return nil
 	}
 	var live document
-	if err := k.arm.call(ctx, http.MethodGet, path, nil, &live); err != nil && !isNotFound(err) {
+	if err := c.arm.call(ctx, http.MethodGet, path, nil, &live); err != nil && !isNotFound(err) {
 		return fmt.Errorf("load balancer: %w", err)
 	}
 	if live == nil && len(services) == 0 {
-		delete(k.applied, path)
+		delete(c.applied, path)
 		return nil
 	}
-	body := k.balancer(path, live, services)
+	body := c.balancer(path, live, services)
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
 	switch {
-	case live != nil && k.applied[path] == string(data):
+	case live != nil && c.applied[path] == string(data):
 	case empty(body):
-		if err := k.arm.delete(ctx, path); err != nil {
+		if err := c.arm.delete(ctx, path); err != nil {
 			return err
 		}
-		k.printf("load balancer %s deleted", path[strings.LastIndexByte(path, '/')+1:])
-		delete(k.applied, path)
+		c.printf("load balancer %s deleted", path[strings.LastIndexByte(path, '/')+1:])
+		delete(c.applied, path)
 		return nil
 	default:
-		if live, err = k.arm.put(ctx, path, body); err != nil {
+		if live, err = c.arm.put(ctx, path, body); err != nil {
 			return err
 		}
-		k.applied[path] = string(data)
+		c.applied[path] = string(data)
 	}
 	var errs []error
 	for _, s := range services {
@@ -197,12 +197,12 @@ func (k *controller) ensureBalancer(ctx context.Context, internal bool, wanted, 
 		if internal {
 			ip = privateAddress(live, frontendName(s))
 		}
-		errs = append(errs, k.publish(ctx, s, ip))
+		errs = append(errs, c.publish(ctx, s, ip))
 	}
 	return errors.Join(errs...)
 }
 
-func (k *controller) publish(ctx context.Context, s *corev1.Service, ip string) error {
+func (c *controller) publish(ctx context.Context, s *corev1.Service, ip string) error {
 	if ip == "" || len(s.Status.LoadBalancer.Ingress) == 1 && s.Status.LoadBalancer.Ingress[0].IP == ip {
 		return nil
 	}
@@ -212,17 +212,17 @@ func (k *controller) publish(ctx context.Context, s *corev1.Service, ip string) 
 	if err != nil {
 		return err
 	}
-	_, err = k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = c.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("service %s/%s: publish its address: %w", s.Namespace, s.Name, err)
 	}
-	k.printf("service %s/%s: ensured load balancer at %s", s.Namespace, s.Name, ip)
+	c.printf("service %s/%s: ensured load balancer at %s", s.Namespace, s.Name, ip)
 	return nil
 }
 
 // release deletes the public address of a service, and then removes the service's finalizer.
-func (k *controller) release(ctx context.Context, s *corev1.Service) error {
-	if err := k.arm.delete(ctx, k.publicIPPath(frontendName(s))); err != nil {
+func (c *controller) release(ctx context.Context, s *corev1.Service) error {
+	if err := c.arm.delete(ctx, c.publicIPPath(frontendName(s))); err != nil {
 		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -235,11 +235,11 @@ func (k *controller) release(ctx context.Context, s *corev1.Service) error {
 	if err != nil {
 		return err
 	}
-	_, err = k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = c.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("service %s/%s: remove the finalizer: %w", s.Namespace, s.Name, err)
 	}
-	k.printf("service %s/%s: deleted its load balancer", s.Namespace, s.Name)
+	c.printf("service %s/%s: deleted its load balancer", s.Namespace, s.Name)
 	return nil
 }
 
@@ -249,11 +249,11 @@ const securityPriority = 500
 // ensureSecurityRules opens the services' ports for the Internet and closes those of
 // deleted services. It writes single rules of the node subnet's group, so that others'
 // rules are kept.
-func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []*corev1.Service, public map[string]string) error {
-	if k.Config.SecurityGroup == "" {
+func (c *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []*corev1.Service, public map[string]string) error {
+	if c.Config.SecurityGroup == "" {
 		return nil
 	}
-	group := k.arm.network(k.Config.SecurityGroupGroup, "networkSecurityGroups", k.Config.SecurityGroup)
+	group := c.arm.network(c.Config.SecurityGroupGroup, "networkSecurityGroups", c.Config.SecurityGroup)
 	want := map[string]document{}
 	for _, s := range wanted {
 		if isInternal(s) {
@@ -274,8 +274,8 @@ func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []
 			} `json:"securityRules"`
 		}
 	}
-	if err := k.arm.call(ctx, http.MethodGet, group, nil, &live); err != nil {
-		return fmt.Errorf("security group %s: %w", k.Config.SecurityGroup, err)
+	if err := c.arm.call(ctx, http.MethodGet, group, nil, &live); err != nil {
+		return fmt.Errorf("security group %s: %w", c.Config.SecurityGroup, err)
 	}
 	taken := map[int]bool{}
 	for _, r := range live.Properties.Rules {
@@ -285,7 +285,7 @@ func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []
 		if _, ok := want[r.Name]; ok {
 			delete(want, r.Name)
 		} else if belongs(r.Name, leaving) {
-			if err := k.arm.delete(ctx, group+"/securityRules/"+r.Name); err != nil {
+			if err := c.arm.delete(ctx, group+"/securityRules/"+r.Name); err != nil {
 				return err
 			}
 		}
@@ -297,7 +297,7 @@ func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []
 		}
 		taken[priority] = true
 		want[name]["properties"].(document)["priority"] = priority
-		if _, err := k.arm.put(ctx, group+"/securityRules/"+name, want[name]); err != nil {
+		if _, err := c.arm.put(ctx, group+"/securityRules/"+name, want[name]); err != nil {
 			return err
 		}
 	}
@@ -334,8 +334,8 @@ func ruleName(s *corev1.Service, p corev1.ServicePort) string {
 }
 
 // backends returns the addresses of the nodes that take part, sorted.
-func (k *controller) backends() []netip.Addr {
-	nodes, err := k.nodes.List(labels.Everything())
+func (c *controller) backends() []netip.Addr {
+	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return nil
 	}

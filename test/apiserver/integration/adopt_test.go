@@ -285,38 +285,38 @@ type readOnly struct {
 	t *testing.T
 }
 
-func (c readOnly) refuse(verb string, obj any) error {
-	c.t.Errorf("looking changes something: %s of %T", verb, obj)
+func (r readOnly) refuse(verb string, obj any) error {
+	r.t.Errorf("looking changes something: %s of %T", verb, obj)
 	return errors.ErrUnsupported
 }
 
-func (c readOnly) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
-	return c.refuse("create", obj)
+func (r readOnly) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	return r.refuse("create", obj)
 }
 
-func (c readOnly) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
-	return c.refuse("update", obj)
+func (r readOnly) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	return r.refuse("update", obj)
 }
 
-func (c readOnly) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
-	return c.refuse("delete", obj)
+func (r readOnly) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
+	return r.refuse("delete", obj)
 }
 
-func (c readOnly) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
-	return c.refuse("patch", obj)
+func (r readOnly) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return r.refuse("patch", obj)
 }
 
-func (c readOnly) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-	return c.refuse("apply", obj)
+func (r readOnly) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	return r.refuse("apply", obj)
 }
 
-func (c readOnly) DeleteAllOf(_ context.Context, obj client.Object, _ ...client.DeleteAllOfOption) error {
-	return c.refuse("delete all", obj)
+func (r readOnly) DeleteAllOf(_ context.Context, obj client.Object, _ ...client.DeleteAllOfOption) error {
+	return r.refuse("delete all", obj)
 }
 
-func (c readOnly) Status() client.SubResourceWriter { return c.SubResource("status") }
+func (r readOnly) Status() client.SubResourceWriter { return r.SubResource("status") }
 
-func (c readOnly) SubResource(name string) client.SubResourceClient {
-	_ = c.refuse("subresource "+name, nil)
-	return c.Client.SubResource(name)
+func (r readOnly) SubResource(name string) client.SubResourceClient {
+	_ = r.refuse("subresource "+name, nil)
+	return r.Client.SubResource(name)
 }

@@ -27,7 +27,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/azure/plan"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/webhook/workload"
 )
 
@@ -51,7 +51,7 @@ func TestMetrics(t *testing.T) {
 	pending := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
 	pending.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
 	b.create(pending)
-	pending.Status.LongRunningOperationStates = cloud.States([]plan.Token{
+	pending.Status.LongRunningOperationStates = record.States([]plan.Token{
 		{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"},
 	})
 	if err := b.client.Status().Update(t.Context(), pending); err != nil {

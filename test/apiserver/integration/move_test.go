@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // TestBlockMoveEnds: the end of an operation removes only its own annotation, and keeps one that is added while the
@@ -15,7 +15,7 @@ import (
 func TestBlockMoveEnds(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
-	b.azureC.Annotations = map[string]string{cloud.BlockMoveAnnotation: ""}
+	b.azureC.Annotations = map[string]string{record.BlockMoveAnnotation: ""}
 	b.azureC.OwnerReferences = nil // no other controller looks at it
 	b.create(b.azureC)
 	seen := &infrav1.AzureCluster{}
@@ -25,7 +25,7 @@ func TestBlockMoveEnds(t *testing.T) {
 	}
 	before := seen.DeepCopy()
 	b.change(b.azureC, func() { b.azureC.Annotations["team"] = "blue" })
-	if err := cloud.Save(t.Context(), b.client, before, seen, nil, false); err != nil {
+	if err := record.Save(t.Context(), b.client, before, seen, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	b.get(b.azureC)

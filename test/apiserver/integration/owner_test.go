@@ -16,7 +16,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // twin returns a bed with a Cluster of the same name in another namespace, PREFIX-NAMESPACE, and an identity of its own for the same
@@ -168,13 +168,13 @@ func TestMoved(t *testing.T) {
 			b.create(m)
 			b.running(m)
 			b.get(b.azureC)
-			if _, blocked := b.azureC.Annotations[cloud.BlockMoveAnnotation]; !blocked {
+			if _, blocked := b.azureC.Annotations[record.BlockMoveAnnotation]; !blocked {
 				t.Error("a move would not wait for the record")
 			}
 			if test.paused {
 				b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 				b.eventually(b.azureC, func() string {
-					if _, blocked := b.azureC.Annotations[cloud.BlockMoveAnnotation]; blocked {
+					if _, blocked := b.azureC.Annotations[record.BlockMoveAnnotation]; blocked {
 						return "a move waits"
 					}
 					return ""

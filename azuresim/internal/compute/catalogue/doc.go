@@ -2,5 +2,5 @@
 // and the images of the marketplace. What Azure derives by rules is derived here from
 // the names, as Azure's own naming conventions say.
 //
-// It answers no request and keeps no state; only the compute provider imports it.
+// It answers no request and keeps no state; only azuresim/internal/compute imports it.
 package catalogue

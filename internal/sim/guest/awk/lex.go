@@ -1,6 +1,6 @@
-// Package awk runs programs of the pattern language awk, over text that it is given: it
-// opens files and starts programs only through what its caller lends it. What it does not
-// know it refuses by name (Unsupported). The simulated programs of a guest import it.
+// Package awk runs programs of the pattern language awk, over text that it is given: it opens files and starts
+// programs only through what its caller lends it. What it does not know it refuses by name (Unsupported). The
+// guests import it.
 package awk
 
 import (

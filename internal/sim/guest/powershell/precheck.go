@@ -24,85 +24,85 @@ type prechecker struct {
 	found       *unsimulated
 }
 
-func (c *prechecker) missing(at node, what string) {
-	if c.found == nil {
-		c.found = &unsimulated{what: what}
-		c.r.located(c.found, at) //nolint:errcheck // it returns what it is given
+func (p *prechecker) missing(at node, what string) {
+	if p.found == nil {
+		p.found = &unsimulated{what: what}
+		p.r.located(p.found, at) //nolint:errcheck // it returns what it is given
 	}
 }
 
-func (c *prechecker) statements(body []node) {
+func (p *prechecker) statements(body []node) {
 	for _, s := range body {
 		if f, ok := s.(functionStatement); ok {
 			name := strings.ToLower(f.name)
-			c.defined[name[strings.IndexByte(name, ':')+1:]] = true
+			p.defined[name[strings.IndexByte(name, ':')+1:]] = true
 		}
 	}
 	for _, s := range body {
-		if c.ended || c.open || c.found != nil {
+		if p.ended || p.open || p.found != nil {
 			return
 		}
-		c.node(s)
+		p.node(s)
 	}
 }
 
-func (c *prechecker) node(n node) {
-	if c.found != nil || c.ended {
+func (p *prechecker) node(n node) {
+	if p.found != nil || p.ended {
 		return
 	}
 	switch n := n.(type) {
 	case pipeline:
 		for _, s := range n.stages {
-			c.node(s)
+			p.node(s)
 		}
 	case redirected:
-		c.node(n.value)
+		p.node(n.value)
 	case command:
-		c.command(n)
+		p.command(n)
 	case assignment:
-		c.node(n.value)
+		p.node(n.value)
 	case tryStatement:
-		c.ended = true // an error may leave it at any place
+		p.ended = true // an error may leave it at any place
 	case jump:
 		if n.value != nil {
-			c.node(n.value)
+			p.node(n.value)
 		}
-		c.ended = true
+		p.ended = true
 	case parenthesis:
-		c.node(n.body)
+		p.node(n.body)
 	case subexpression:
-		c.statements(n.body)
+		p.statements(n.body)
 	case cast:
 		if n.kind == "xml" {
-			c.missing(n, "XML documents ([xml])")
+			p.missing(n, "XML documents ([xml])")
 		}
-		c.node(n.of)
+		p.node(n.of)
 	case member:
-		c.node(n.of)
+		p.node(n.of)
 	case invocation:
 		if _, ok := n.of.(typeLiteral); !ok {
-			c.node(n.of)
+			p.node(n.of)
 		}
 	case typeLiteral:
 		if u, ok := known(n.name).(*unsimulated); ok { //nolint:errorlint // it is not wrapped
-			c.missing(n, u.what)
+			p.missing(n, u.what)
 		}
 	case arrayLiteral:
 		for _, item := range n.items {
-			c.node(item)
+			p.node(item)
 		}
 	}
 }
 
-func (c *prechecker) command(n command) {
+func (p *prechecker) command(n command) {
 	name, ok := n.name.(constant)
 	if !ok || n.operator == '.' {
-		c.open = true
+		p.open = true
 		return
 	}
 	low := strings.ToLower(name.text)
 	for range 8 {
-		to, ok := c.r.alias(low)
+		to, ok := p.r.alias(low)
 		if !ok {
 			break
 		}
@@ -110,22 +110,22 @@ func (c *prechecker) command(n command) {
 	}
 	switch low {
 	case "import-module", "invoke-expression", "set-alias", "new-alias":
-		c.open = true
+		p.open = true
 		return
 	case "exit":
-		c.ended = true
+		p.ended = true
 		return
 	}
-	if _, isFunction := c.r.function(low); isFunction || c.defined[low] {
-		c.open = true // what it does is not looked at, and it may end the script
+	if _, isFunction := p.r.function(low); isFunction || p.defined[low] {
+		p.open = true // what it does is not looked at, and it may end the script
 		return
 	}
 	cmd := cmdlets[low]
 	if cmd == nil {
 		verb, noun, ok := strings.Cut(low, "-")
 		if _, marked := noEffect[low]; !marked && ok && verbs[verb] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
-			if _, program := c.r.host.Has(name.text); !program {
-				c.missing(n, "the cmdlet "+name.text+", if the image has one of that name")
+			if _, program := p.r.host.Has(name.text); !program {
+				p.missing(n, "the cmdlet "+name.text+", if the image has one of that name")
 			}
 		}
 		return
@@ -135,12 +135,12 @@ func (c *prechecker) command(n command) {
 			if s, err := cmd.find(a.parameter); s == nil && err == nil && commonName(a.parameter) == "" {
 				known, listed := realParameters()[low]
 				if !listed || hasPrefix(known, a.parameter) {
-					c.missing(n, "the parameter -"+a.parameter+" of "+cmd.name)
+					p.missing(n, "the parameter -"+a.parameter+" of "+cmd.name)
 				}
 			}
 		}
-		if p, ok := a.value.(parenthesis); ok {
-			c.node(p.body)
+		if group, ok := a.value.(parenthesis); ok {
+			p.node(group.body)
 		}
 	}
 }

@@ -1,6 +1,5 @@
-// Package regex translates the regular expressions of POSIX and GNU programs, basic
-// and extended, to those of Go. What Go cannot match (a reference back to a group) is
-// refused by name. It is pure; the simulated programs of a guest import it.
+// Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those of
+// Go. What Go cannot match (a reference back to a group) is refused by name. It is pure; the guests import it.
 package regex
 
 import (

@@ -1,6 +1,5 @@
-// Package sed runs the stream editor's scripts as GNU sed does, over lines that it is
-// given: it opens no file itself. What it does not know it refuses by name
-// (Unsupported). The simulated programs of a guest import it.
+// Package sed runs the stream editor's scripts as GNU sed does, over lines that it is given: it opens no file
+// itself. What it does not know it refuses by name (Unsupported). The guests import it.
 package sed
 
 import (

@@ -391,38 +391,38 @@ type scripts struct {
 	count int
 }
 
-func (k *scripts) keep(text string) (name string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.texts == nil {
-		k.texts = map[string]string{}
+func (s *scripts) keep(text string) (name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts == nil {
+		s.texts = map[string]string{}
 	}
-	k.count++
-	name = fmt.Sprintf("%s/%d", noTemp, k.count)
-	k.texts[name] = text
+	s.count++
+	name = fmt.Sprintf("%s/%d", noTemp, s.count)
+	s.texts[name] = text
 	return name
 }
 
 // variable returns a name of its own for the name of a file that is sourced.
-func (k *scripts) variable() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return fmt.Sprintf("BASH_SOURCE_%d", k.count)
+func (s *scripts) variable() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("BASH_SOURCE_%d", s.count)
 }
 
 // lookup returns a stored text and keeps it; take removes it.
-func (k *scripts) lookup(name string) (string, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	text, ok := k.texts[name]
+func (s *scripts) lookup(name string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok := s.texts[name]
 	return text, ok
 }
 
-func (k *scripts) take(name string) (string, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	text, ok := k.texts[name]
-	delete(k.texts, name)
+func (s *scripts) take(name string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok := s.texts[name]
+	delete(s.texts, name)
 	return text, ok
 }
 

@@ -1,4 +1,4 @@
-package cloud
+package capacity
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// CapacityLabelsAnnotation on a MachineDeployment or MachinePool has the labels that
+// LabelsAnnotation on a MachineDeployment or MachinePool has the labels that
 // cluster-autoscaler expects of nodes that do not exist yet, as key=value separated by
 // commas. Source: kubernetes/autoscaler,
 // cluster-autoscaler/cloudprovider/clusterapi/README.md.
-const CapacityLabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
+const LabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
 // PromiseBuild sets the annotation that informs the autoscaler which Windows build the nodes
 // of a group will have. Architecture and operating system are in status.nodeInfo, which has
@@ -38,11 +38,11 @@ func PromiseBuild(ctx context.Context, c client.Client, group client.Object, ima
 	if !ok {
 		return nil
 	}
-	labels := withLabel(group.GetAnnotations()[CapacityLabelsAnnotation], corev1.LabelWindowsBuild, contents.Release.Build)
-	if labels == group.GetAnnotations()[CapacityLabelsAnnotation] {
+	labels := withLabel(group.GetAnnotations()[LabelsAnnotation], corev1.LabelWindowsBuild, contents.Release.Build)
+	if labels == group.GetAnnotations()[LabelsAnnotation] {
 		return nil
 	}
-	group.GetAnnotations()[CapacityLabelsAnnotation] = labels
+	group.GetAnnotations()[LabelsAnnotation] = labels
 	if err := client.IgnoreNotFound(c.Patch(ctx, group, client.MergeFrom(before))); err != nil {
 		return fmt.Errorf("annotate %s %s with the build of its nodes: %w",
 			group.GetObjectKind().GroupVersionKind().Kind, group.GetName(), err)

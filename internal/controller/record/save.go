@@ -1,4 +1,8 @@
-package cloud
+// Package record writes what casement's controllers keep in a Kubernetes object: its changes in at most two
+// patches, the tokens of its operations in Azure, and the annotation that blocks a move meanwhile.
+//
+// It calls no Azure. The controllers, what they share and package metric import it.
+package record
 
 import (
 	"bytes"

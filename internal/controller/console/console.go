@@ -1,4 +1,8 @@
-package cloud
+// Package console explains by a serial console why a machine has not become a node, and says when a console is
+// read again.
+//
+// It reads no console itself: the session of package cloud does. The controllers of machines and pools import it.
+package console
 
 import (
 	"fmt"
@@ -60,11 +64,11 @@ func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Durat
 	return true, now.Sub(since)
 }
 
-// BootstrapFailure returns the last problem on a console that explains why a bootstrap
+// Failure returns the last problem on a console that explains why a bootstrap
 // failed: a reason, and a message with the failed step, the last lines and the next step.
 // It contains no secret. machine is the name of the Machine.
-func BootstrapFailure(console, machine string) (reason, message string, found bool) {
-	lines := cleaned(console)
+func Failure(text, machine string) (reason, message string, found bool) {
+	lines := cleaned(text)
 	boot := cause.ReadBoot(lines)
 	lines = lines[max(0, len(lines)-consoleLines):]
 	c, line, ok := cause.Last(cause.Guest, lines)
@@ -79,18 +83,18 @@ func BootstrapFailure(console, machine string) (reason, message string, found bo
 	return c.Name, message + "; last lines: " + strings.Join(lines[max(0, len(lines)-lastLines):], " | "), true
 }
 
-// BootstrapNotes returns which commands of the bootstrap data of a machine that has become
+// Notes returns which commands of the bootstrap data of a machine that has become
 // a node failed or had no effect, by its console. ended reports that its agent has ended.
-func BootstrapNotes(console string) (notes string, ended bool) {
-	boot := cause.ReadBoot(cleaned(console))
+func Notes(text string) (notes string, ended bool) {
+	boot := cause.ReadBoot(cleaned(text))
 	return strings.Join(boot.Notes(), "; "), boot.Ended
 }
 
 // cleaned returns the lines of a console that contain text, with secrets removed.
-func cleaned(console string) []string {
+func cleaned(text string) []string {
 	var lines []string
 	var clean redact.Lines
-	for line := range strings.Lines(console) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, clean.Text(line))
 		}

@@ -1,4 +1,4 @@
-package cloud
+package record
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-func TestBefore(t *testing.T) {
+func TestOlder(t *testing.T) {
 	now := time.Now()
 	machine := func(name string, at time.Time) *infrav1.AzureMachine {
 		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at)}}
@@ -24,7 +24,7 @@ func TestBefore(t *testing.T) {
 		{"same second", machine("a", now), machine("b", now), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if before(test.a, test.b) != test.want || before(test.b, test.a) == test.want {
+			if Older(test.a, test.b) != test.want || Older(test.b, test.a) == test.want {
 				t.Error("wrong order")
 			}
 		})

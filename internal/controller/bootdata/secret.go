@@ -1,4 +1,4 @@
-package cloud
+package bootdata
 
 import (
 	"context"
@@ -20,7 +20,9 @@ import (
 	"casement.dev/casement/internal/azure/loader"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/azure/vault"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/record"
 )
 
 const (
@@ -57,16 +59,16 @@ func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 
 // Vault returns the desired key vault of a cluster; its name is empty if there is none. The
 // name is chosen at the first call and kept.
-func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
+func Vault(ctx context.Context, s *cloud.Session, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
 	wanted, err := inVault(azureCluster, azureCluster)
 	if err != nil || !wanted {
 		return desired.Vault{}, err
 	}
-	if s.tenantID == "" {
+	if s.TenantID() == "" {
 		return desired.Vault{}, errors.New("a key vault needs the tenant's ID: set spec.tenantID of the AzureClusterIdentity")
 	}
 	name, err := keptName(ctx, c, azureCluster, infrav1.BootstrapVaultAnnotation, "casement")
-	return desired.Vault{Name: name, TenantID: s.tenantID}, err
+	return desired.Vault{Name: name, TenantID: s.TenantID()}, err
 }
 
 var noName = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -81,7 +83,7 @@ func keptName(ctx context.Context, c client.Client, o client.Object, annotation,
 		return name, nil
 	}
 	name := newName(prefix)
-	return name, keep(ctx, c, o, annotation, name)
+	return name, record.Annotate(ctx, c, o, annotation, name)
 }
 
 // newName returns a prefix, without what Key Vault does not allow in names, and a random suffix.
@@ -92,8 +94,8 @@ func newName(prefix string) string {
 	return strings.TrimRight(prefix[:min(len(prefix), maxSecretName)], "-") + "-" + hex.EncodeToString(chance[:])
 }
 
-// Bootstrap is the bootstrap data of a machine or pool.
-type Bootstrap struct {
+// Input is the bootstrap data of a machine or pool.
+type Input struct {
 	Cluster     *infrav1.AzureCluster
 	ClusterName string
 	// Owner is the AzureMachine or AzureMachinePool.
@@ -109,26 +111,26 @@ type Bootstrap struct {
 
 // CustomData returns the custom data of a guest: the bootstrap data or, if it is kept in
 // the cluster's key vault, a loader that downloads it. In the second case it also returns
-// the secret. The error is a *BootstrapError if something has to change first.
-func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) ([]byte, *desired.BootstrapSecret, error) {
+// the secret. The error is an *Error if something has to change first.
+func CustomData(ctx context.Context, s *cloud.Session, c client.Client, b Input) ([]byte, *desired.BootstrapSecret, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
 		return nil, nil, err
 	}
 	wanted, err := inVault(b.Cluster, b.Owner)
 	if err != nil {
-		return nil, nil, &BootstrapError{Reason: InvalidConfiguration, Message: err.Error()}
+		return nil, nil, &Error{Reason: cloud.InvalidConfiguration, Message: err.Error()}
 	}
 	if !wanted {
 		return data, nil, nil
 	}
-	return s.hide(ctx, c, b, data)
+	return hide(ctx, s, c, b, data)
 }
 
 // hide stores bootstrap data in the cluster's key vault, once, and creates the identity
 // that reads it. The caller creates the role assignment for it.
-func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data []byte) ([]byte, *desired.BootstrapSecret, error) {
-	uri, err := s.vaultURI(ctx, b.Cluster, b.ClusterName)
+func hide(ctx context.Context, s *cloud.Session, c client.Client, b Input, data []byte) ([]byte, *desired.BootstrapSecret, error) {
+	uri, err := vaultURI(ctx, s, b.Cluster, b.ClusterName)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,13 +139,13 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 		return nil, nil, err
 	}
 	secret := &desired.BootstrapSecret{Vault: b.Cluster.Annotations[infrav1.BootstrapVaultAnnotation], Secret: name}
-	if secret.PrincipalID, err = s.reader(ctx, b, *secret); err != nil {
+	if secret.PrincipalID, err = reader(ctx, s, b, *secret); err != nil {
 		return nil, nil, err
 	}
 	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: data, SecretURL: vault.SecretURL(uri, name),
 		IdentityID: secret.ReaderID(b.Cluster)})
 	if refused, ok := errors.AsType[*loader.Error](err); ok {
-		return nil, nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data "+
+		return nil, nil, &Error{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data "+
 			"cannot be kept in a key vault: %v (annotation %s: "+
 			"%s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
 	}
@@ -155,21 +157,21 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 		sum := sha256.Sum256(data)
 		version = "version " + hex.EncodeToString(sum[:6])
 	}
-	return made.CustomData, secret, s.store(ctx, b.Owner, version, vault.SecretURL(uri, name), made.Secret)
+	return made.CustomData, secret, store(ctx, s, b.Owner, version, vault.SecretURL(uri, name), made.Secret)
 }
 
 // vaultURI returns the address of the cluster's key vault.
-func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster, clusterName string) (string, error) {
+func vaultURI(ctx context.Context, s *cloud.Session, c *infrav1.AzureCluster, clusterName string) (string, error) {
 	name := c.Annotations[infrav1.BootstrapVaultAnnotation]
 	if name == "" {
-		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster "+
+		return "", &Error{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster "+
 			"%s has no key vault: annotate it with "+
 			"%s=%s", c.Name, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInKeyVault)}
 	}
 	live, err := s.Live(ctx, desired.VaultID(c, name))
 	if err != nil {
-		after, reason := RetryOf(err)
-		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", name, err), After: after}
+		after, reason := cloud.RetryOf(err)
+		return "", &Error{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", name, err), After: after}
 	}
 	var body struct {
 		Tags       map[string]string `json:"tags"`
@@ -181,29 +183,29 @@ func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster, cluster
 		err = json.Unmarshal(live, &body)
 	}
 	if live != nil && err == nil && !s.Owns(ctx, body.Tags, clusterName, true) {
-		return "", &BootstrapError{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("key vault %s does not belong to the cluster: "+
+		return "", &Error{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("key vault %s does not belong to the cluster: "+
 			"remove the annotation %s from AzureCluster %s", name, infrav1.BootstrapVaultAnnotation, c.Name)}
 	}
 	if err != nil || body.Properties.VaultURI == "" {
-		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason,
-			Message: "key vault " + name + " is not there yet; see AzureCluster " + c.Name, After: transientWait}
+		return "", &Error{Reason: infrav1.WaitingForClusterInfraReason,
+			Message: "key vault " + name + " is not there yet; see AzureCluster " + c.Name, After: cloud.TransientWait}
 	}
 	return body.Properties.VaultURI, nil
 }
 
 // reader creates the identity that reads a secret and returns its principal.
-func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.BootstrapSecret) (string, error) {
+func reader(ctx context.Context, s *cloud.Session, b Input, secret desired.BootstrapSecret) (string, error) {
 	id := secret.ReaderID(b.Cluster)
 	live, err := s.Live(ctx, id)
 	if err != nil {
-		after, reason := RetryOf(err)
-		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
+		after, reason := cloud.RetryOf(err)
+		return "", &Error{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
 	}
 	if live == nil {
-		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, s.owner.Object.Value, b.Tags)}, nil)
+		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, s.ObjectMark(), b.Tags)}, nil)
 		if outcome.State != plan.Done {
-			reason, message := Explain(outcome, infrav1.CreatingReason)
-			return "", &BootstrapError{
+			reason, message := cloud.Explain(outcome, infrav1.CreatingReason)
+			return "", &Error{
 				Reason: reason, Message: "the identity that reads the bootstrap secret is not there: " + message,
 				After: max(outcome.RequeueAfter, time.Second),
 			}
@@ -217,37 +219,37 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 		} `json:"properties"`
 	}
 	if json.Unmarshal(live, &body) == nil && !s.Owns(ctx, body.Tags, b.ClusterName, false) {
-		return "", &BootstrapError{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("the bootstrap secret %s is that of "+
+		return "", &Error{Reason: infrav1.OwnedByAnotherReason, Message: fmt.Sprintf("the bootstrap secret %s is that of "+
 			"another machine: remove the annotation %s", secret.Secret, secretNameAnnotation)}
 	}
 	if err := json.Unmarshal(live, &body); err != nil || body.Properties.PrincipalID == "" {
 		s.Refresh(id)
-		return "", &BootstrapError{Reason: infrav1.CreatingReason,
-			Message: "identity " + secret.Secret + " has no principal yet", After: transientWait}
+		return "", &Error{Reason: infrav1.CreatingReason,
+			Message: "identity " + secret.Secret + " has no principal yet", After: cloud.TransientWait}
 	}
 	return body.Properties.PrincipalID, nil
 }
 
 // store writes the secret unless, by the owner's condition, this version is stored already.
-func (s *Session) store(ctx context.Context, owner condition.Object, version, address, value string) error {
+func store(ctx context.Context, s *cloud.Session, owner condition.Object, version, address, value string) error {
 	was := conditions.Get(owner, infrav1.BootstrapSecretReadyCondition)
 	if was != nil && was.Reason == SecretStored && was.Message == version {
 		return nil
 	}
-	if err := s.vault.Set(ctx, address, value, time.Now().Add(secretLife)); err != nil {
-		return s.vaultError(err, "write the bootstrap secret")
+	if err := s.Vault().Set(ctx, address, value, time.Now().Add(secretLife)); err != nil {
+		return vaultError(err, "write the bootstrap secret")
 	}
 	condition.TrueWith(owner, infrav1.BootstrapSecretReadyCondition, SecretStored, version)
 	return nil
 }
 
 // vaultError returns the explanation of an error of the vault.
-func (s *Session) vaultError(err error, doing string) *BootstrapError {
-	e := &BootstrapError{Reason: secretFailed, Message: fmt.Sprintf("cannot %s: %v", doing, err), After: transientWait}
+func vaultError(err error, doing string) *Error {
+	e := &Error{Reason: secretFailed, Message: fmt.Sprintf("cannot %s: %v", doing, err), After: cloud.TransientWait}
 	if refused, ok := errors.AsType[*vault.Error](err); ok {
-		e.After = max(refused.RetryAfter, transientWait)
+		e.After = max(refused.RetryAfter, cloud.TransientWait)
 		if refused.Denied() {
-			e.After = deniedWait
+			e.After = cloud.DeniedWait
 			e.Message += "; give the identity of the AzureClusterIdentity the role Key Vault Secrets Officer on the resource group"
 		}
 	}
@@ -277,38 +279,38 @@ var (
 
 // Unhide deletes the secret of a machine or pool and its role assignment, because the node
 // has joined or is being deleted. The reader is kept as long as the machine. The error is a
-// *BootstrapError if another attempt is needed.
-func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
+// *Error if another attempt is needed.
+func Unhide(ctx context.Context, s *cloud.Session, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
 	secret, ok := SecretOf(c, o)
 	if !ok || !hasSecret(o) {
 		return nil
 	}
 	live, err := s.Live(ctx, desired.VaultID(c, secret.Vault))
 	if err != nil {
-		after, reason := RetryOf(err)
-		return &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", secret.Vault, err), After: after}
+		after, reason := cloud.RetryOf(err)
+		return &Error{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", secret.Vault, err), After: after}
 	}
 	reader, err := s.Live(ctx, secret.ReaderID(c))
 	if err != nil {
-		after, reason := RetryOf(err)
-		return &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
+		after, reason := cloud.RetryOf(err)
+		return &Error{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
 	}
-	if s.foreign(ctx, live, clusterName, true) || s.foreign(ctx, reader, clusterName, false) {
+	if s.Foreign(ctx, live, clusterName, true) || s.Foreign(ctx, reader, clusterName, false) {
 		return nil // the annotations of a copy name what is another's
 	}
 	if live != nil {
-		uri, err := s.vaultURI(ctx, c, clusterName)
+		uri, err := vaultURI(ctx, s, c, clusterName)
 		if err != nil {
 			return err
 		}
-		if err := s.vault.Delete(ctx, vault.SecretURL(uri, secret.Secret)); err != nil {
-			return s.vaultError(err, "delete the bootstrap secret")
+		if err := s.Vault().Delete(ctx, vault.SecretURL(uri, secret.Secret)); err != nil {
+			return vaultError(err, "delete the bootstrap secret")
 		}
 	}
 	outcome := s.Delete(ctx, clusterName, []desired.Resource{secret.Right(c)}, nil)
 	if outcome.State != plan.Done {
-		reason, message := Explain(outcome, infrav1.DeletingReason)
-		return &BootstrapError{Reason: reason, Message: "the right to the bootstrap secret is not gone: " + message,
+		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
+		return &Error{Reason: reason, Message: "the right to the bootstrap secret is not gone: " + message,
 			After: max(outcome.RequeueAfter, time.Second)}
 	}
 	condition.True(o, infrav1.BootstrapSecretReadyCondition, SecretRemoved)

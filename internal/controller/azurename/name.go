@@ -1,10 +1,13 @@
-package cloud
+// Package azurename chooses the names that machines and pools have in Azure, where several objects of a resource
+// group may want the same one.
+//
+// It makes nothing in Azure. The controllers of machines and pools import it.
+package azurename
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,43 +18,13 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
 )
 
-// NameAnnotation has the name of a machine or scale set that could not get its usual name,
+// Annotation has the name of a machine or scale set that could not get its usual name,
 // so that it keeps the name when the object with the usual one is deleted.
-const NameAnnotation = "infrastructure.cluster.x-k8s.io/computer-name"
-
-// keepName writes a chosen name into an object's annotations, before a resource in Azure
-// has it.
-func keepName(ctx context.Context, c client.Client, obj client.Object, name string) error {
-	return keep(ctx, c, obj, NameAnnotation, name)
-}
-
-// keep writes an annotation of an object immediately.
-func keep(ctx context.Context, c client.Client, obj client.Object, annotation, name string) error {
-	base := obj.DeepCopyObject().(client.Object)
-	updated := obj.DeepCopyObject().(client.Object)
-	annotations := updated.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[annotation] = name
-	updated.SetAnnotations(annotations)
-	if err := c.Patch(ctx, updated, client.MergeFrom(base)); err != nil {
-		return fmt.Errorf("keep the name %s of %s: %w", name, obj.GetName(), err)
-	}
-	obj.SetAnnotations(annotations)
-	return nil
-}
-
-// before orders objects by age and, for equal ages, by name.
-func before(a, b client.Object) bool {
-	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	if !at.Equal(&bt) {
-		return at.Before(&bt)
-	}
-	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
-}
+const Annotation = "infrastructure.cluster.x-k8s.io/computer-name"
 
 // Naming describes how objects of one kind get their names in Azure.
 type Naming[T client.Object] struct {
@@ -68,7 +41,7 @@ type Naming[T client.Object] struct {
 // given returns the name that an object never loses, or "" while none is fixed. An
 // annotation whose value is not a valid name was not written by casement and is ignored.
 func (n Naming[T]) given(o T) string {
-	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[NameAnnotation]} {
+	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[Annotation]} {
 		if arm.Nameable("/" + name) {
 			return name
 		}
@@ -96,7 +69,7 @@ func (n Naming[T]) recorded(c *infrav1.AzureCluster, o T) string {
 
 // kept returns the name that an object got in place of its usual one, or "".
 func (n Naming[T]) kept(o T) string {
-	if name := o.GetAnnotations()[NameAnnotation]; arm.Nameable("/" + name) {
+	if name := o.GetAnnotations()[Annotation]; arm.Nameable("/" + name) {
 		return name
 	}
 	return ""
@@ -124,9 +97,9 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 
 // Bind chooses the name of an object and returns it with the session for the object's
 // resources; kind is that of the object. refused is as of Choose.
-func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *Session, azureCluster *infrav1.AzureCluster, clusterName, kind string,
-	obj T, all func() client.ObjectList) (name, refused string, bound *Session, err error) {
-	of := func(name string) *Session {
+func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *cloud.Session, azureCluster *infrav1.AzureCluster, clusterName, kind string,
+	obj T, all func() client.ObjectList) (name, refused string, bound *cloud.Session, err error) {
+	of := func(name string) *cloud.Session {
 		return s.For(kind, obj.GetName(), func(ctx context.Context) bool {
 			rightful, err := n.Rightful(ctx, c, azureCluster, obj, all(), name)
 			return rightful && err == nil
@@ -140,7 +113,7 @@ func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *Session, azureC
 		if live == nil {
 			return n.Rightful(ctx, c, azureCluster, obj, all(), name)
 		}
-		return !of(name).foreign(ctx, live, clusterName, false), nil
+		return !of(name).Foreign(ctx, live, clusterName, false), nil
 	})
 	return name, refused, of(name), err
 }
@@ -158,7 +131,7 @@ func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *
 	}
 	found := false
 	err = n.others(ctx, c, name, obj, all, neighbours, func(other T) {
-		found = found || before(other, obj) || strings.EqualFold(n.usual(other), name) && !strings.EqualFold(n.usual(obj), name)
+		found = found || record.Older(other, obj) || strings.EqualFold(n.usual(other), name) && !strings.EqualFold(n.usual(obj), name)
 	})
 	return !found, err
 }
@@ -166,7 +139,7 @@ func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *
 // free chooses the name of an object by its own name and annotation. Of two new objects in the
 // same resource group that would share a name, the older one gets it, and the other keeps the
 // name that it gets instead. all is an empty list of the kind, which the client reads by
-// NameField.
+// Field.
 func (n Naming[T]) free(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (string, error) {
 	if name := n.kept(obj); name != "" || !n.Windows(obj) {
@@ -185,13 +158,13 @@ func (n Naming[T]) free(ctx context.Context, c client.Client, azureCluster *infr
 	if err != nil || name == n.usual(obj) {
 		return name, err
 	}
-	return name, keepName(ctx, c, obj, name)
+	return name, record.Annotate(ctx, c, obj, Annotation, name)
 }
 
-// NameField is the index of objects by the names that they have or may get.
-const NameField = "azureName"
+// Field is the index of objects by the names that they have or may get.
+const Field = "azureName"
 
-// Index is a client.IndexerFunc for NameField.
+// Index is a client.IndexerFunc for Field.
 func (n Naming[T]) Index(obj client.Object) []string {
 	o, ok := obj.(T)
 	if !ok {
@@ -205,7 +178,7 @@ func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj 
 	neighbours map[client.ObjectKey]bool) (bool, error) {
 	found := false
 	err := n.others(ctx, c, name, obj, all, neighbours, func(other T) {
-		found = found || n.given(other) != "" || before(other, obj)
+		found = found || n.given(other) != "" || record.Older(other, obj)
 	})
 	return found, err
 }
@@ -213,7 +186,7 @@ func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj 
 // others calls f for the other objects in the resource group that have or may get a name.
 func (n Naming[T]) others(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
 	neighbours map[client.ObjectKey]bool, f func(T)) error {
-	if err := c.List(ctx, all, client.MatchingFields{NameField: strings.ToLower(name)}); err != nil {
+	if err := c.List(ctx, all, client.MatchingFields{Field: strings.ToLower(name)}); err != nil {
 		return err
 	}
 	return meta.EachListItem(all, func(item runtime.Object) error {

@@ -1,4 +1,8 @@
-package cloud
+// Package bootdata hands bootstrap data to a guest: as it was rendered, or through a secret in the cluster's key
+// vault, which it makes and removes.
+//
+// It renders no bootstrap data. The controllers of machines and pools and that of clusters import it.
+package bootdata
 
 import (
 	"context"
@@ -17,32 +21,26 @@ import (
 	"casement.dev/casement/internal/windows/bootstrap"
 )
 
-const (
-	// InvalidConfiguration is the reason of a problem that only a change of the spec
-	// solves.
-	InvalidConfiguration = "InvalidConfiguration"
-	// invalidBootstrapData is the reason of a BootstrapError for data that no guest could
-	// use.
-	invalidBootstrapData = "InvalidBootstrapData"
-)
+// invalidBootstrapData is the reason of an Error for data that no guest could use.
+const invalidBootstrapData = "InvalidBootstrapData"
 
-// BootstrapError explains why there is no bootstrap data that a guest could use. It never
+// Error explains why there is no bootstrap data that a guest could use. It never
 // contains the data. The secret is watched, so that a repair triggers a reconcile.
-type BootstrapError struct {
+type Error struct {
 	Reason, Message string
 	// After is when to try again without an event; 0 means only after a change.
 	After time.Duration
 }
 
-func (e *BootstrapError) Error() string { return e.Message }
+func (e *Error) Error() string { return e.Message }
 
 // rendered reads the bootstrap data from the secret of the bootstrap provider. The error is
-// a *BootstrapError if the user has to create or repair the secret.
+// an *Error if the user has to create or repair the secret.
 func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason,
+		return nil, &Error{Reason: infrav1.WaitingForBootstrapDataReason,
 			Message: fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
 	}
 	if err != nil {
@@ -50,10 +48,10 @@ func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, window
 	}
 	data, ok := secret.Data["value"]
 	if !ok {
-		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf("secret %s has no key value", key)}
+		return nil, &Error{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf("secret %s has no key value", key)}
 	}
 	if problem := bootstrapProblem(windows, data); problem != "" {
-		return nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("secret %s: %s", key, problem)}
+		return nil, &Error{Reason: invalidBootstrapData, Message: fmt.Sprintf("secret %s: %s", key, problem)}
 	}
 	return data, nil
 }

@@ -1,4 +1,4 @@
-package cloud
+package bootdata
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // Claim writes what an object must have before the first of its resources is created, in
@@ -16,13 +17,13 @@ import (
 // key vault, and the annotation that blocks a move. Both before, the state that the pass began
 // with, and o have it afterwards.
 func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, before, o client.Object, finalizer string) error {
-	base, claimed := Copy(o), Copy(o)
+	base, claimed := record.Copy(o), record.Copy(o)
 	controllerutil.AddFinalizer(claimed, finalizer)
 	annotations := maps.Clone(o.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[BlockMoveAnnotation] = ""
+	annotations[record.BlockMoveAnnotation] = ""
 	// An unknown value of the annotation that chooses the vault is reported where the data is read.
 	if wanted, err := inVault(azureCluster, o); err == nil && wanted && annotations[secretNameAnnotation] == "" {
 		annotations[secretNameAnnotation] = newName(o.GetName())
@@ -42,6 +43,6 @@ func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureClus
 // Claimed reports whether an object says that it has, or may have, resources in Azure.
 func Claimed(o client.Object, states []infrav1.LongRunningOperationState) bool {
 	annotations := o.GetAnnotations()
-	_, blocked := annotations[BlockMoveAnnotation]
+	_, blocked := annotations[record.BlockMoveAnnotation]
 	return blocked || annotations[secretNameAnnotation] != "" || len(states) > 0
 }

@@ -1,4 +1,4 @@
-package cloud
+package console
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestBootstrapFailure(t *testing.T) {
+func TestFailure(t *testing.T) {
 	const canary = "c4n4ryc4n4ryc4n4"
 	for name, test := range map[string]struct{ console, reason string }{
 		"nothing": {"guest: boots\n[preflight] Running pre-flight checks\n", ""},
@@ -16,7 +16,7 @@ func TestBootstrapFailure(t *testing.T) {
 		"the last": {"dial tcp 10.0.0.4:6443: connection refused\nfailed to create new CRI runtime service\n", "WrongCRISocket"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reason, message, found := BootstrapFailure(test.console, "m")
+			reason, message, found := Failure(test.console, "m")
 			if reason != test.reason || found != (test.reason != "") {
 				t.Fatalf("got %q, want %q", reason, test.reason)
 			}

@@ -1,0 +1,34 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Annotate writes an annotation of an object immediately.
+func Annotate(ctx context.Context, c client.Client, obj client.Object, annotation, name string) error {
+	base := obj.DeepCopyObject().(client.Object)
+	updated := obj.DeepCopyObject().(client.Object)
+	annotations := updated.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotation] = name
+	updated.SetAnnotations(annotations)
+	if err := c.Patch(ctx, updated, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("keep the name %s of %s: %w", name, obj.GetName(), err)
+	}
+	obj.SetAnnotations(annotations)
+	return nil
+}
+
+// Older orders objects by age and, for equal ages, by name.
+func Older(a, b client.Object) bool {
+	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !at.Equal(&bt) {
+		return at.Before(&bt)
+	}
+	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
+}
