@@ -45,7 +45,7 @@ var clusterInputs = []clusterInput{
 		b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 		return func() { b.change(b.cluster, func() { b.cluster.Spec.Paused = nil }) }
 	}},
-	{"bootstrap data", func(b *bed) func() { return nil }}, // see build: it comes after the machines
+	{"bootstrap data", func(b *bed) func() { return nil }}, // of the machine, see build
 }
 
 // lend removes an object and returns what creates it again.
@@ -71,10 +71,14 @@ type built struct {
 	template *infrav1.AzureMachineTemplate
 }
 
-// build creates one object of each kind.
-func (b *bed) build() *built {
+// build creates one object of each kind. Without bring, which brings an input back, their
+// bootstrap data is missing; build returns what brings it.
+func (b *bed) build(bring func()) (*built, func()) {
 	b.t.Helper()
 	w := &built{bed: b, machine: b.machine("single", "Linux", false)}
+	if bring == nil {
+		bring = b.lend(&corev1.Secret{ObjectMeta: b.meta("single")})
+	}
 	delete(w.machine.Annotations, clusterv1.TemplateClonedFromNameAnnotation) // so that it has an azure.json of its own
 	b.create(w.machine)
 	w.pool = b.pool("pool", "Linux", infrav1.UniformOrchestrationMode, 1)
@@ -82,7 +86,7 @@ func (b *bed) build() *built {
 	w.template.Labels = nil // Cluster API sets the owner alone
 	w.template.Spec.Template.Spec.VMSize, w.template.Spec.Template.Spec.OSDisk = vmSize, infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}
 	b.create(w.template)
-	return w
+	return w, bring
 }
 
 // complete waits until every object is as its spec asks, while the test acts as Cluster API.
@@ -121,18 +125,16 @@ func (w *built) complete() {
 	}
 }
 
-// waiting waits until each kind has had a pass that it could not end: only then does what comes
+// waiting waits until the machine has had a pass that it could not end: only then does what comes
 // later have to wake it.
 func (w *built) waiting() {
 	w.t.Helper()
-	for _, o := range []conditionsObject{w.machine, w.pool.azure} {
-		w.eventually(o, func() string {
-			if conditions.IsTrue(o, clusterv1.PausedCondition) || conditions.IsFalse(o, clusterv1.ReadyCondition) {
-				return ""
-			}
-			return "nothing is said"
-		})
-	}
+	w.eventually(w.machine, func() string {
+		if conditions.IsTrue(w.machine, clusterv1.PausedCondition) || conditions.IsFalse(w.machine, clusterv1.ReadyCondition) {
+			return ""
+		}
+		return "nothing is said"
+	})
 }
 
 // TestInputs takes each input of the table away and brings it back as the last one, before
@@ -147,10 +149,7 @@ func TestInputs(t *testing.T) {
 			b := newBed(t)
 			bring := input.take(b)
 			b.create(b.azureC)
-			w := b.build()
-			if bring == nil {
-				bring = b.bootstrapData()
-			}
+			w, bring := b.build(bring)
 			w.waiting()
 			bring()
 			w.complete()
@@ -160,10 +159,7 @@ func TestInputs(t *testing.T) {
 			b := newBed(t)
 			b.provision()
 			bring := input.take(b)
-			w := b.build()
-			if bring == nil {
-				bring = b.bootstrapData()
-			}
+			w, bring := b.build(bring)
 			w.waiting()
 			bring()
 			w.complete()
@@ -171,20 +167,12 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// bootstrapData takes the bootstrap data of machine and pool away.
-func (b *bed) bootstrapData() func() {
-	b.t.Helper()
-	single := b.lend(&corev1.Secret{ObjectMeta: b.meta("single")})
-	pool := b.lend(&corev1.Secret{ObjectMeta: b.meta("pool")})
-	return func() { single(); pool() }
-}
-
 // TestInputsOfDone takes from a cluster that is done what it depends on and brings it back: it
 // is as before. Its azure.json, which no spec has, is written again.
 func TestInputsOfDone(t *testing.T) {
 	b := newBed(t)
 	b.create(b.azureC)
-	w := b.build()
+	w, _ := b.build(func() {})
 	w.complete()
 	for _, of := range []string{"single", "pool", "template"} {
 		if err := b.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: b.meta(of + "-azure-json")}); err != nil {
@@ -214,6 +202,9 @@ func TestIdentityBeingDeleted(t *testing.T) {
 		}
 		return ""
 	})
-	b.lend(identity)()
+	again := identity.DeepCopy()
+	b.change(identity, func() { identity.Finalizers = nil })
+	again.ObjectMeta = b.meta("identity")
+	b.create(again)
 	b.ready()
 }
