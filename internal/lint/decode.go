@@ -29,7 +29,7 @@ type Problem struct {
 func (d Decoder) Problems(o *Object) []Problem {
 	data, err := o.Root.JSON()
 	if err != nil {
-		return []Problem{{At: o.Root, Message: err.Error()}}
+		return []Problem{{At: o.Root, Message: err.Error(), Twice: strings.Contains(err.Error(), "already defined")}}
 	}
 	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 	if err != nil {
