@@ -76,7 +76,10 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		list     client.ObjectList
 		run      reconcile.Func
 	}{
-		{"azurejsontemplate", "AzureMachineTemplate", &infrav1.AzureMachineTemplate{}, &infrav1.AzureMachineTemplateList{}, r.reconcileTemplate},
+		{
+			"azurejsontemplate", "AzureMachineTemplate",
+			&infrav1.AzureMachineTemplate{}, &infrav1.AzureMachineTemplateList{}, r.reconcileTemplate,
+		},
 		{"azurejsonpool", "AzureMachinePool", &infrav1.AzureMachinePool{}, &infrav1.AzureMachinePoolList{}, r.reconcilePool},
 		{"azurejsonmachine", "AzureMachine", &infrav1.AzureMachine{}, &infrav1.AzureMachineList{}, r.reconcileMachine},
 	} {

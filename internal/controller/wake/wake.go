@@ -60,14 +60,15 @@ func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *build
 	m := credentials{client: c, of: of}
 	b.Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(m.ofIdentity), builder.WithPredicates(predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			// Each cluster writes a finalizer, which wakes nobody.
+			// Each cluster writes a finalizer, which matters to no object.
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetLabels(), is.GetLabels()) ||
 				!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || !was.GetDeletionTimestamp().Equal(is.GetDeletionTimestamp())
 		},
 	}))
 	b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(m.ofSecret))
-	return b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(m.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	return b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(m.ofNamespace),
+		builder.WithPredicates(predicate.LabelChangedPredicate{}))
 }
 
 // ofCluster selects the events of a Cluster that matter to its objects. Cluster API writes the
@@ -158,7 +159,7 @@ func (m credentials) ofIdentity(ctx context.Context, identity client.Object) []r
 }
 
 func (m credentials) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return m.where(ctx, func(c *infrav1.AzureCluster) bool { return c.Namespace == namespace.GetName() }, client.InNamespace(namespace.GetName()))
+	return m.where(ctx, func(*infrav1.AzureCluster) bool { return true }, client.InNamespace(namespace.GetName()))
 }
 
 func (m credentials) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {

@@ -84,7 +84,8 @@ func (b *bed) build(bring func()) (*built, func()) {
 	w.pool = b.pool("pool", "Linux", infrav1.UniformOrchestrationMode, 1)
 	w.template = &infrav1.AzureMachineTemplate{ObjectMeta: b.owned("template", "Cluster", b.cluster)}
 	w.template.Labels = nil // Cluster API sets the owner alone
-	w.template.Spec.Template.Spec.VMSize, w.template.Spec.Template.Spec.OSDisk = vmSize, infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}
+	w.template.Spec.Template.Spec.VMSize = vmSize
+	w.template.Spec.Template.Spec.OSDisk = infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}
 	b.create(w.template)
 	return w, bring
 }
@@ -109,7 +110,8 @@ func (w *built) complete() {
 		}
 		w.pool.play()
 		missing["AzureCluster is not Ready"] = !conditions.IsTrue(w.azureC, clusterv1.ReadyCondition)
-		missing["AzureMachine has no virtual machine"] = w.machine.Spec.ProviderID == nil || !conditions.IsTrue(w.machine, infrav1.VMRunningCondition)
+		missing["AzureMachine has no virtual machine"] = w.machine.Spec.ProviderID == nil ||
+			!conditions.IsTrue(w.machine, infrav1.VMRunningCondition)
 		missing["AzureMachinePool has no scale set"] = w.pool.azure.Spec.ProviderID == ""
 		missing["AzureMachineTemplate has no capacity"] = len(w.template.Status.Capacity) == 0
 		for _, of := range []string{"single", "pool", "template"} {
