@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -174,8 +175,15 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
+	unread = slices.DeleteFunc(unread, func(err error) bool {
+		e, ok := errors.AsType[*lint.ReadError](err)
+		return ok && config.Excludes(e.File)
+	})
 	for _, e := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", e)
+	}
+	if n := len(set.Skipped); n > 0 {
+		fmt.Fprintf(a.Err, "casement: %d files are no Kubernetes objects and were skipped, such as %s\n", n, set.Skipped[0])
 	}
 	var images map[string]lint.Platforms
 	if o.checkImages {
@@ -187,7 +195,7 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 		if err := a.repair(findings, o.diff); err != nil || o.diff {
 			return err
 		}
-		set, unread = lint.Read(args, input)
+		set, _ = lint.Read(args, input)
 		set.Learn(images)
 		findings, silent = lintRun(set, config, target)
 	}

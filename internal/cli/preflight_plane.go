@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +20,8 @@ func (a *app) tryCreating(ctx context.Context, t target, objects []*lint.Object)
 	if err != nil {
 		return nil, err
 	}
-	dry := client.NewDryRunClient(c)
+	// As kubectl apply asks: an unknown field is refused and not dropped.
+	dry := client.WithFieldValidation(client.NewDryRunClient(c), metav1.FieldValidationStrict)
 	brought := map[string]bool{} // the namespaces and classes of the input itself
 	for _, o := range objects {
 		brought[o.Kind+"/"+o.Name] = true

@@ -38,6 +38,7 @@ const oldest = 14
 
 // Suppression silences a rule, in all files or in some.
 type Suppression struct {
+	// Rule is the rule's ID, or * for all rules and for what cannot be read.
 	Rule string `json:"rule"`
 	// Path is a file, a directory or a glob, relative to the configuration file; empty
 	// is all.
@@ -171,7 +172,7 @@ func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 	shown = []Finding{}
 	for _, f := range findings {
 		i := slices.IndexFunc(c.Ignore, func(s Suppression) bool {
-			return strings.EqualFold(s.Rule, f.Rule) && c.covers(s.Path, f.File)
+			return (s.Rule == every || strings.EqualFold(s.Rule, f.Rule)) && c.covers(s.Path, f.File)
 		})
 		if i < 0 {
 			shown = append(shown, f)
@@ -181,6 +182,14 @@ func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 		silent = append(silent, f)
 	}
 	return shown, silent
+}
+
+// every as a suppression's rule takes the files of its path out.
+const every = "*"
+
+// Excludes reports whether the configuration takes a file out altogether, so that it need not even be readable.
+func (c Config) Excludes(file string) bool {
+	return slices.ContainsFunc(c.Ignore, func(s Suppression) bool { return s.Rule == every && c.covers(s.Path, file) })
 }
 
 // covers reports whether a path of the configuration matches a file.

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
+// variable matches a whole value that a template fills in, which may become of any type.
+var variable = regexp.MustCompile(`"\$\{[^"\\]*\}"([^:]|$)`)
+
 // Decoder decodes objects of a scheme's kinds as the API server does and reports unknown fields.
 type Decoder struct{ Scheme *runtime.Scheme }
 
@@ -17,21 +21,23 @@ type Decoder struct{ Scheme *runtime.Scheme }
 type Problem struct {
 	At      Value
 	Message string
+	// Twice is true of a key that occurs twice: clients that read YAML take the last.
+	Twice bool
 }
 
 // Problems returns the errors of strict decoding about an object's fields; none for an unknown kind.
 func (d Decoder) Problems(o *Object) []Problem {
 	data, err := o.Root.JSON()
 	if err != nil {
-		return []Problem{{o.Root, err.Error()}}
+		return []Problem{{At: o.Root, Message: err.Error(), Twice: strings.Contains(err.Error(), "already defined")}}
 	}
 	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 	if err != nil {
 		return nil // another one's kind
 	}
-	unknown, err := kjson.UnmarshalStrict(data, into)
+	unknown, err := kjson.UnmarshalStrict(variable.ReplaceAll(data, []byte("null$1")), into)
 	if err != nil {
-		return []Problem{{o.Root, err.Error()}}
+		return []Problem{{At: o.Root, Message: err.Error()}}
 	}
 	var out []Problem
 	for _, e := range unknown {
@@ -39,7 +45,7 @@ func (d Decoder) Problems(o *Object) []Problem {
 		if _, path, ok := strings.Cut(e.Error(), `"`); ok {
 			at = o.Root.Find(strings.TrimSuffix(path, `"`))
 		}
-		out = append(out, Problem{at, e.Error()})
+		out = append(out, Problem{At: at, Message: e.Error(), Twice: strings.HasPrefix(e.Error(), "duplicate field")})
 	}
 	return out
 }

@@ -36,6 +36,8 @@ type document struct {
 	text string
 	// line and offset are where the document begins in its file, from zero.
 	line, offset int
+	// among is true if the file was found in a directory or by a pattern.
+	among bool
 }
 
 // ReadError is an input or a part of it that could not be read.
@@ -68,7 +70,7 @@ type Options struct {
 }
 
 // Read reads files, directories (their .yaml, .yml and .json), globs and "-". Unreadable inputs are reported, and the
-// others are read.
+// others are read. Of a directory or a glob, files that are no objects are skipped.
 func Read(names []string, o Options) (*Set, []error) {
 	var r reader
 	for _, name := range names {
@@ -78,6 +80,7 @@ func Read(names []string, o Options) (*Set, []error) {
 				r.fail("-", 0, err)
 				continue
 			}
+			r.among = false
 			r.add("-", string(data))
 			continue
 		}
@@ -96,6 +99,7 @@ func Read(names []string, o Options) (*Set, []error) {
 				r.fail(file, 0, err)
 				continue
 			}
+			r.among = file != name
 			r.add(file, string(data))
 		}
 	}
@@ -147,6 +151,8 @@ type reader struct {
 	parts []part
 	// nodes and bytes count the YAML nodes and bytes of the collected documents.
 	nodes, bytes int
+	// among is true while files are read that a directory or a pattern has.
+	among bool
 }
 
 // part is a document, or the error about a document or about the rest of a stream.
@@ -176,6 +182,7 @@ func (r *reader) add(file, data string) {
 	}
 	r.bytes += len(data)
 	for _, d := range split(file, data) {
+		d.among = r.among
 		if len(d.text) > maxDocument {
 			r.fail(file, d.line+1, fmt.Errorf("a document of %d MiB; Kubernetes takes no object over 1.5", len(d.text)>>20))
 			continue
@@ -342,6 +349,12 @@ func splitJSON(file, data string) []*document {
 func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string, int, error)) {
 	line, _ := v.position()
 	kind := v.At("kind").Str()
+	if d.among && kind == "" && v.At("apiVersion").Str() == "" {
+		if !slices.Contains(s.Skipped, d.file) {
+			s.Skipped = append(s.Skipped, d.file) // a chart's values, a workflow, a package's description
+		}
+		return
+	}
 	if !v.IsMap() || kind == "" || v.At("apiVersion").Str() == "" {
 		fail(d.file, d.line+line, errors.New("no Kubernetes object: apiVersion and kind are needed"))
 		return

@@ -7,6 +7,8 @@ import "slices"
 type Set struct {
 	Objects []*Object
 	Pods    []*Pod
+	// Skipped are the files of directories that have documents without apiVersion and kind.
+	Skipped []string
 
 	index *index
 	nodes int // about how many were read

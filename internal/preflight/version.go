@@ -63,7 +63,8 @@ func (c checker) versions() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE301", Severity: lint.Error, Title: "A Kubernetes version that is none", Oracle: lint.Unit,
-			Doc:   "`version` is a full version with a v, such as v1.34.1: Cluster API and the choice of images need the patch.",
+			Doc: "`version` is a full version, such as v1.34.1: Cluster API and the choice of images need the patch. Cluster " +
+				"API's webhooks put a missing v before it.",
 			Check: eachGroup(checkPRE301),
 		},
 		{
@@ -103,7 +104,7 @@ func (c checker) versions() []lint.Rule {
 }
 
 func checkPRE301(p *lint.Pass, _ *Cluster, m *Machines) {
-	if m.Version.Exists() && (parsed(m.Version) == nil || !strings.HasPrefix(m.Version.Str(), "v")) {
+	if m.Version.Exists() && parsed(m.Version) == nil {
 		p.Report(m.Owner, m.Version, fmt.Sprintf("%q is no Kubernetes version", m.Version.Str()), say("such as v1.34.1"))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // malformed returns an error for a body that Azure's description of the type does not allow, and
 // removes what is read-only, which Azure ignores. What is missing is for missing.
 func malformed(c *Request, body value.Object) *Error {
-	t := schema.Of(c.Id.FullType(), c.Version)
+	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func malformed(c *Request, body value.Object) *Error {
 // missing returns an error for a body of a PUT without a required member. The checks of the
 // type's provider come first, because their words are better.
 func missing(c *Request, body value.Object) *Error {
-	t := schema.Of(c.Id.FullType(), c.Version)
+	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil || c.HTTP.Method != http.MethodPut {
 		return nil
 	}
@@ -56,11 +56,11 @@ func unreadable(c *Request, p schema.Problem) *Error {
 		}
 	}
 	switch {
-	case strings.Contains(p.Path, ".") && value.Lower(c.Id.Namespace) == "microsoft.network":
+	case strings.Contains(p.Path, ".") && value.Lower(c.ID.Namespace) == "microsoft.network":
 		e := BadRequest("InvalidRequestFormat", "Cannot parse the request.")
 		e.Details = []*Error{{Code: "InvalidJson", Message: why}}
 		return e
-	case p.Kind == schema.Missing && value.Lower(c.Id.Namespace) == "microsoft.compute":
+	case p.Kind == schema.Missing && value.Lower(c.ID.Namespace) == "microsoft.compute":
 		e := BadRequest("InvalidParameter", "Required parameter '%s' is missing (null).", p.Path)
 		e.Target = p.Path
 		return e

@@ -42,7 +42,11 @@ func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	if result := s.Open(ctx, r.Opener, r.Resync); result.Ends() {
 		return result
 	}
-	return pass.Error(r.Opener.Hold(ctx, s.AzureCluster))
+	err := r.Opener.Hold(ctx, s.AzureCluster)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		return pass.Blocked(refused.Reason, refused.Message, r.Resync)
+	}
+	return pass.Error(err)
 }
 
 // apply compares the cluster's resources with Azure and begins the writes that are due.

@@ -10,18 +10,19 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -30,7 +31,7 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/controller/record"
-	"casement.dev/casement/internal/grant"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -58,45 +59,43 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"),
 		mgr.GetClient(), &infrav1.AzureCluster{})
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureCluster{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.ofIdentity)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
-		Complete(trace.Reconciler("AzureCluster", r))
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster), record.Asked()).
+		Watches(&infrav1.AzureMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(gone()))
+	return wake.Credentials(b, r.Client, itself).Complete(trace.Reconciler("AzureCluster", r))
 }
 
-// ofIdentity returns requests for the clusters that use an identity.
-func (r *Reconciler) ofIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
+// itself returns the request for a cluster.
+func itself(_ context.Context, c client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(c)}}
+}
+
+// ofMachine returns the requests for the clusters that are being deleted and wait for a machine.
+func (r *Reconciler) ofMachine(ctx context.Context, m client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(m.GetNamespace())); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if cloud.IdentityKey(&all.Items[i]) == client.ObjectKeyFromObject(identity) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		if c := &all.Items[i]; !c.DeletionTimestamp.IsZero() && wake.ClusterOf(c) == wake.ClusterOf(m) {
+			requests = append(requests, itself(ctx, c)...)
 		}
 	}
 	return requests
 }
 
-// ofSecret returns requests for the clusters whose identity keeps its credentials in a
-// secret.
-func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
-	var all infrav1.AzureClusterIdentityList
-	if err := r.Client.List(ctx, &all); err != nil {
-		return nil
+// gone selects the events after which a machine is not waited for.
+func gone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return controllerutil.ContainsFinalizer(e.ObjectOld, infrav1.MachineFinalizer) &&
+				!controllerutil.ContainsFinalizer(e.ObjectNew, infrav1.MachineFinalizer)
+		},
 	}
-	var requests []reconcile.Request
-	for i := range all.Items {
-		if grant.SecretOf(&all.Items[i]) == client.ObjectKeyFromObject(secret) {
-			requests = append(requests, r.ofIdentity(ctx, &all.Items[i])...)
-		}
-	}
-	return requests
 }
 
 // scope is the state of one pass over a cluster.
@@ -159,7 +158,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("get the owner of AzureCluster %s: %w", request, err)
+		s := &scope{Scope: pass.Scope{AzureCluster: azureCluster}}
+		return ctrl.Result{}, r.kind().Fail(ctx, s, fmt.Errorf("get the owner of AzureCluster %s: %w", request, err))
 	}
 	if cluster == nil {
 		return ctrl.Result{}, nil // the Cluster controller sets the owner, which triggers a pass

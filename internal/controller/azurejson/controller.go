@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,10 +25,13 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -35,6 +39,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -66,57 +71,46 @@ type Reconciler struct {
 
 // SetupWithManager registers one controller per kind.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	filter := record.Own(mgr, r.WatchFilter)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named("azurejsontemplate").
-		For(&infrav1.AzureMachineTemplate{}, filter).
-		WithOptions(options).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), record.Asked()).
-		Complete(trace.Reconciler("azure.json of AzureMachineTemplate", reconcile.Func(r.reconcileTemplate)))
-	if err != nil {
-		return err
+	for _, kind := range []struct {
+		name, of string
+		object   client.Object
+		list     client.ObjectList
+		run      reconcile.Func
+	}{
+		{
+			"azurejsontemplate", "AzureMachineTemplate",
+			&infrav1.AzureMachineTemplate{}, &infrav1.AzureMachineTemplateList{}, r.reconcileTemplate,
+		},
+		{"azurejsonpool", "AzureMachinePool", &infrav1.AzureMachinePool{}, &infrav1.AzureMachinePoolList{}, r.reconcilePool},
+		{"azurejsonmachine", "AzureMachine", &infrav1.AzureMachine{}, &infrav1.AzureMachineList{}, r.reconcileMachine},
+	} {
+		b := ctrl.NewControllerManagedBy(mgr).Named(kind.name).
+			For(kind.object, record.Own(mgr, r.WatchFilter)).
+			WithOptions(options).
+			WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(written), builder.WithPredicates(lost()))
+		inputs := wake.Inputs{Client: r.Client, List: kind.list, Settled: func(client.Object) bool { return true }}
+		if err := inputs.Watch(b).Complete(trace.Reconciler("azure.json of "+kind.of, kind.run)); err != nil {
+			return err
+		}
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
-		Named("azurejsonpool").
-		For(&infrav1.AzureMachinePool{}, filter).
-		WithOptions(options).
-		Complete(trace.Reconciler("azure.json of AzureMachinePool", reconcile.Func(r.reconcilePool)))
-	if err != nil {
-		return err
-	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("azurejsonmachine").
-		For(&infrav1.AzureMachine{}, filter).
-		WithOptions(options).
-		Complete(trace.Reconciler("azure.json of AzureMachine", reconcile.Func(r.reconcileMachine)))
+	return nil
 }
 
-// templates returns the templates of an AzureCluster's cluster.
-func (r *Reconciler) templates(ctx context.Context, c client.Object) []reconcile.Request {
-	var all infrav1.AzureMachineTemplateList
-	if err := r.Client.List(ctx, &all, client.InNamespace(c.GetNamespace())); err != nil {
-		return nil
-	}
-	owner, ok := clusterOwner(c)
+// written returns a request for the object whose configuration a secret has.
+func written(_ context.Context, secret client.Object) []reconcile.Request {
+	name, ok := strings.CutSuffix(secret.GetName(), nameSuffix)
 	if !ok {
 		return nil
 	}
-	var requests []reconcile.Request
-	for i := range all.Items {
-		if name, ok := clusterOwner(&all.Items[i]); ok && name == owner {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-		}
-	}
-	return requests
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: secret.GetNamespace(), Name: name}}}
 }
 
-func clusterOwner(o client.Object) (string, bool) {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.Kind == "Cluster" {
-			return ref.Name, true
-		}
+// lost selects the deletion of secrets.
+func lost() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
-	return "", false
 }
 
 func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -180,6 +174,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 		return r.refuse(ctx, owner, cluster.Name, refused)
 	}
 	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		// The cluster says it too; the identity and what it needs are watched.
 		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
 	}
@@ -202,10 +197,6 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 	return ctrl.Result{}, r.say(ctx, owner, nil)
 }
 
-// unreadablePause is the wait before it is asked again whether a client secret may be read: a
-// change of its annotations triggers no event here.
-const unreadablePause = 30 * time.Second
-
 // refuse says why there is no configuration, and empties the secret of an earlier one: it may
 // have what must not be read.
 func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string, why *cloud.IdentityError) (ctrl.Result, error) {
@@ -224,7 +215,7 @@ func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterNam
 	if err := r.say(ctx, owner, why); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: unreadablePause}, nil
+	return ctrl.Result{RequeueAfter: r.Resync}, nil
 }
 
 // say writes the condition of an object without a configuration, or clears it.

@@ -19,7 +19,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +34,7 @@ import (
 	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -58,26 +58,20 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachineList{}, mgr.GetScheme())
-	if err != nil {
-		return err
-	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, dataSecretField, dataSecret); err != nil {
 		return err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachine{}, azurename.Field, naming().Index); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachine{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
 			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine"))), builder.WithPredicates(machineMatters())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofAzureCluster)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
-		Complete(trace.Reconciler("AzureMachine", r))
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
+	inputs := wake.Inputs{Client: r.Client, List: &infrav1.AzureMachineList{}, Settled: settled}
+	return inputs.Watch(b).Complete(trace.Reconciler("AzureMachine", r))
 }
 
 // scope is the state of one pass over a machine.
@@ -156,6 +150,9 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 // Reconcile makes one pass over an AzureMachine.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
+	if err != nil && s != nil {
+		return ctrl.Result{}, r.kind().Fail(ctx, s, err)
+	}
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
@@ -164,18 +161,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // load reads the machine and the objects that it depends on. It returns nil when there is
-// nothing to do yet; the creation of a missing object triggers another pass.
+// nothing to do yet; the creation of a missing object triggers another pass. With an error it
+// returns what was read before, if the machine was.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{azureMachine: &infrav1.AzureMachine{}}
 	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if owned, err := r.owners(ctx, s); err != nil || !owned {
-		return nil, err
+	if owned, err := r.owners(ctx, s); err != nil {
+		return s, err
+	} else if !owned {
+		return nil, nil
 	}
 	var err error
 	if s.AzureCluster, err = cloud.AzureClusterOf(ctx, r.Client, s.Cluster); err != nil {
-		return nil, fmt.Errorf("get the AzureCluster of AzureMachine %s: %w", request, err)
+		return s, fmt.Errorf("get the AzureCluster of AzureMachine %s: %w", request, err)
 	}
 	return s, nil
 }

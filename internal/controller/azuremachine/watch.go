@@ -12,6 +12,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/controller/wake"
 )
 
 // machineMatters selects updates of a Machine that a pass depends on: changes of the spec,
@@ -56,29 +57,13 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// ofAzureCluster returns requests for the machines of an AzureCluster's cluster that have
-// no virtual machine yet, because they may wait for the change. Other machines are not
-// reconciled.
-func (r *Reconciler) ofAzureCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	var all infrav1.AzureMachineList
-	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range all.Items {
-		if pending(&all.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-		}
-	}
-	return requests
+// settled reports that a machine does not wait for its AzureCluster.
+func settled(o client.Object) bool {
+	m, ok := o.(*infrav1.AzureMachine)
+	return ok && !pending(m)
 }
 
 // pending reports whether a machine may wait for another object.
 func pending(m *infrav1.AzureMachine) bool {
-	return m.Spec.ProviderID == nil || !m.DeletionTimestamp.IsZero()
+	return m.Spec.ProviderID == nil || wake.Pending(m)
 }

@@ -20,7 +20,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +36,7 @@ import (
 	"casement.dev/casement/internal/controller/console"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -65,24 +65,18 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and its watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachinePoolList{}, mgr.GetScheme())
-	if err != nil {
-		return err
-	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachinePool{}, azurename.Field, naming().Index); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachinePool{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofMachinePool), record.Asked()).
 		Watches(&infrav1.AzureMachinePoolMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), record.Asked()).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(nodeChanged())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
-		Complete(trace.Reconciler("AzureMachinePool", r))
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
+	inputs := wake.Inputs{Client: r.Client, List: &infrav1.AzureMachinePoolList{}, Settled: settled}
+	return inputs.Watch(b).Complete(trace.Reconciler("AzureMachinePool", r))
 }
 
 // ofMachinePool returns a request for the pool that a MachinePool refers to.
@@ -114,25 +108,25 @@ func (r *Reconciler) ofMachine(ctx context.Context, o client.Object) []reconcile
 	return ofMachinePool(ctx, pool)
 }
 
-// pending returns requests for the pools of an object's cluster that have no scale set yet,
-// because they may wait for a change of the AzureCluster or of bootstrap data.
-func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	var all infrav1.AzureMachinePoolList
-	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+// ofSecret returns requests for the pools whose bootstrap data is in a secret.
+func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	var all clusterv1.MachinePoolList
+	if err := r.Client.List(ctx, &all, client.InNamespace(secret.GetNamespace())); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if all.Items[i].Spec.ProviderID == "" || !all.Items[i].DeletionTimestamp.IsZero() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		if name := all.Items[i].Spec.Template.Spec.Bootstrap.DataSecretName; name != nil && *name == secret.GetName() {
+			requests = append(requests, ofMachinePool(ctx, &all.Items[i])...)
 		}
 	}
 	return requests
+}
+
+// settled reports that a pool does not wait for its AzureCluster.
+func settled(o client.Object) bool {
+	p, ok := o.(*infrav1.AzureMachinePool)
+	return ok && p.Spec.ProviderID != "" && !wake.Pending(p)
 }
 
 // scope is the state of one pass over a pool.
@@ -217,6 +211,9 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 // Reconcile makes one pass over an AzureMachinePool.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
+	if err != nil && s != nil {
+		return ctrl.Result{}, r.kind().Fail(ctx, s, err)
+	}
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
@@ -225,7 +222,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // load reads the pool and the objects that it depends on. It returns nil when there is
-// nothing to do yet; the creation of a missing object triggers another pass.
+// nothing to do yet; the creation of a missing object triggers another pass. With an error it
+// returns what was read before, if the pool was.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{pool: &infrav1.AzureMachinePool{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.pool)
@@ -236,7 +234,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 		return nil, err
 	}
 	if s.machinePool, err = ownerOf(ctx, r.Client, s.pool); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.machinePool == nil && s.pool.DeletionTimestamp.IsZero() {
 		return nil, nil // Cluster API sets the owner, which triggers a pass
@@ -248,11 +246,11 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 		}
 	}
 	if s.Cluster, err = cloud.ClusterOf(ctx, r.Client, s.pool, s.machinePool); err != nil {
-		return nil, err
+		return s, err
 	}
 	s.spec = s.pool.MachineSpec()
 	if s.AzureCluster, err = cloud.AzureClusterOf(ctx, r.Client, s.Cluster); err != nil {
-		return nil, fmt.Errorf("get the AzureCluster of AzureMachinePool %s: %w", request, err)
+		return s, fmt.Errorf("get the AzureCluster of AzureMachinePool %s: %w", request, err)
 	}
 	return s, nil
 }

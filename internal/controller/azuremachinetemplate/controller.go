@@ -25,6 +25,7 @@ import (
 	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -45,11 +46,18 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachineTemplate{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(ofDeployment), record.Asked()).
-		Complete(trace.Reconciler("AzureMachineTemplate", r))
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(ofDeployment), record.Asked())
+	inputs := wake.Inputs{Client: r.Client, List: &infrav1.AzureMachineTemplateList{}, Settled: described}
+	return inputs.Watch(b).Complete(trace.Reconciler("AzureMachineTemplate", r))
+}
+
+// described reports that a template's status is complete.
+func described(o client.Object) bool {
+	t, ok := o.(*infrav1.AzureMachineTemplate)
+	return ok && len(t.Status.Capacity) > 0
 }
 
 // ofDeployment returns a request for the template that a MachineDeployment refers to.

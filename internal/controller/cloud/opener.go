@@ -49,6 +49,7 @@ const (
 	IdentityNotSet        = "IdentityNotSet"
 	IdentityNotFound      = "IdentityNotFound"
 	IdentityInvalid       = "IdentityInvalid"
+	IdentityDeleting      = "IdentityBeingDeleted"
 	IdentitySecretMissing = "IdentitySecretNotFound"
 	NamespaceNotAllowed   = "NamespaceNotAllowedByIdentity"
 	SecretNotAllowed      = "IdentitySecretNotAllowed"
@@ -355,7 +356,8 @@ func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, se
 		i.Namespace, i.Name, grant.SecretOf(i), i.Namespace, grant.IdentitiesAnnotation, i.Namespace, i.Name)}
 }
 
-// Hold adds a finalizer to the cluster's identity, so that it outlives the cluster.
+// Hold adds a finalizer to the cluster's identity, so that it outlives the cluster. The error
+// is an *IdentityError if the identity is being deleted.
 func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	if c.Spec.IdentityRef == nil {
 		return nil
@@ -363,6 +365,11 @@ func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	found := &infrav1.AzureClusterIdentity{}
 	if err := o.client.Get(ctx, IdentityKey(c), found); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if !found.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(found, identityFinalizer(c)) {
+		// The API server takes no new finalizer of what is being deleted.
+		return &IdentityError{IdentityDeleting, fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s is being deleted, and would "+
+			"not outlive the cluster: name another, or let it be deleted and create it again", IdentityKey(c))}
 	}
 	return o.change(ctx, c, found, controllerutil.AddFinalizer)
 }

@@ -6,7 +6,8 @@
 //     kind whose objects wait for others first, with the step that makes the first resource.
 //  3. Steps run in order, those of a deletion for an object that is being deleted. One
 //     that cannot go on ends the pass and says in a condition why.
-//  4. Whatever happened, Ready is summarised, transitions become events, and the changes
+//  4. An error of any step, and of what comes before and after the steps, is a condition.
+//  5. Whatever happened, Ready is summarised, transitions become events, and the changes
 //     are written: at most one patch of the object and one of its status.
 //
 // Nothing in a pass waits for Azure: an operation that goes on is a token in the status,
@@ -16,11 +17,13 @@
 package pass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -32,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 	"casement.dev/casement/internal/controller/record"
@@ -125,7 +129,7 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 	// The controller's own writes trigger no event, so the pass continues.
 	isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, k.Fail(ctx, s, err)
 	}
 	if isPaused {
 		return k.settle(ctx, s)
@@ -135,14 +139,18 @@ func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
 		steps = k.Steps
 		if k.Unmade == nil || !k.Unmade(s) {
 			// The write of the finalizer triggers the next pass.
-			if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil || added {
-				return ctrl.Result{}, err
+			if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil {
+				return ctrl.Result{}, k.Fail(ctx, s, err)
+			} else if added {
+				return ctrl.Result{}, nil
 			}
 		}
 	}
 	defer func() {
 		*s.Operations() = record.Kept(operations, *s.Operations())
-		err = errors.Join(err, k.save(ctx, common.Before, s))
+		if unsaved := k.save(ctx, common.Before, s); unsaved != nil {
+			err = errors.Join(err, k.Fail(ctx, s, unsaved))
+		}
 	}()
 	return k.walk(ctx, s, steps)
 }
@@ -166,6 +174,7 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 	for _, step := range steps {
 		result := step.Run(ctx, s)
 		if result.Err != nil {
+			k.say(s, result.Err)
 			return ctrl.Result{}, result.Err
 		}
 		if result.Reason != "" {
@@ -183,6 +192,51 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 		}
 	}
 	return ctrl.Result{RequeueAfter: cloud.Sooner(again, cloud.NextLook(k.Resync, string(s.Common().Cluster.UID), time.Now()))}, nil
+}
+
+// Unexpected is the reason of an error that names none.
+const Unexpected = "Unexpected"
+
+// say turns an error of Kubernetes into the condition that says why the object gets no further.
+// An error that the next try is likely not to meet is not said: a conflict with another
+// writer, and, of an object that is Ready, what passes by itself.
+func (k Kind[S]) say(s S, err error) bool {
+	ready := conditions.IsTrue(s.Object(), clusterv1.ReadyCondition)
+	reason := string(apierrors.ReasonForError(err))
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
+		return false
+	case ready && (reason == "" || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)):
+		return false
+	case reason == "" && arm.ClassOf(err) != arm.Unknown:
+		reason = string(arm.ClassOf(err))
+	}
+	s.Block(Result{Reason: cmp.Or(reason, Unexpected), Message: err.Error() + "; it is tried again"})
+	return true
+}
+
+// Fail says in the object's conditions what kept a pass from its first step or from being
+// saved, writes nothing else, and returns the error.
+func (k Kind[S]) Fail(ctx context.Context, s S, err error) error {
+	if s.Common().Before == nil {
+		s.Common().Before = record.Copy(s.Object())
+	}
+	if !k.say(s, err) {
+		return err
+	}
+	condition.Summarise(s.Object(), k.Conditions)
+	before := s.Common().Before
+	said, ok := record.Copy(before).(condition.Object)
+	if !ok {
+		return err
+	}
+	said.SetConditions(s.Object().GetConditions())
+	if saved := k.Client.Status().Patch(ctx, said, client.MergeFrom(before)); saved != nil {
+		return errors.Join(err, client.IgnoreNotFound(saved))
+	}
+	condition.Emit(k.Recorder, s.Object(), conditionsOf(before), k.Conditions.Waiting...)
+	return err
 }
 
 func (k Kind[S]) block(s S, result Result) {

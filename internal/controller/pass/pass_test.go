@@ -57,7 +57,8 @@ func TestWalk(t *testing.T) {
 		},
 		{"failed for good", []Result{Within(time.Second), Failed("CreateError", "no agent"), Next()}, 2, 0, nil,
 			map[string]string{infrav1.VMRunningCondition: "CreateError"}},
-		{"an error leaves the back-off to the queue", []Result{Within(time.Second), Error(broken), Next()}, 2, 0, broken, nil},
+		{"an error leaves the back-off to the queue and is said", []Result{Within(time.Second), Error(broken), Next()}, 2, 0, broken,
+			map[string]string{infrav1.VMRunningCondition: Unexpected}},
 		{"no error goes on", []Result{Error(nil), Next()}, 2, resync, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,10 +29,16 @@ var windowsShell = regexp.MustCompile(`(?i)^\s*(powershell|pwsh|cmd)(\.exe)?\s`)
 // cryptHash matches a password hash as in /etc/shadow.
 var cryptHash = regexp.MustCompile(`^\$(1|2[aby]?|5|6|7|y|gy|sha1)\$`)
 
-// goneFlags are flags that were removed from the kubelet, with the minor that removed them.
-var goneFlags = map[string]int{
-	"network-plugin": 24, "cni-conf-dir": 24, "cni-bin-dir": 24, "cni-cache-dir": 24, "network-plugin-mtu": 24, "docker-endpoint": 24,
-	"image-pull-progress-deadline": 24, "container-runtime": 27, "pod-infra-container-image": 35,
+// extraArgs are the places of a kubeadm configuration for flags, with the program that gets them.
+var extraArgs = []struct {
+	program string
+	at      []string
+}{
+	{"kubelet", []string{"initConfiguration", "nodeRegistration", "kubeletExtraArgs"}},
+	{"kubelet", []string{"joinConfiguration", "nodeRegistration", "kubeletExtraArgs"}},
+	{"kube-apiserver", []string{"clusterConfiguration", "apiServer", "extraArgs"}},
+	{"kube-controller-manager", []string{"clusterConfiguration", "controllerManager", "extraArgs"}},
+	{"kube-scheduler", []string{"clusterConfiguration", "scheduler", "extraArgs"}},
 }
 
 // mentions reports whether flags, taints or files of a configuration contain a text.

@@ -11,8 +11,9 @@ var k8s001 = lint.Rule{
 	Title:    "A field that Kubernetes does not know",
 	Oracle:   lint.APIServerWarning,
 	Doc: "The field is not part of the kind, occurs twice, or has a value of the wrong type. kubectl refuses it by " +
-		"default; other clients drop it without a word. Source: kubernetes.io/docs/reference/using-api/api-concepts, " +
-		"field validation.",
+		"default; other clients drop it without a word. A key that occurs twice is a warning: kubectl makes JSON of YAML " +
+		"first, and the last one counts. The kinds of Kubernetes, Cluster API and casement are known; a variable that is " +
+		"not filled in has the right type. Source: kubernetes.io/docs/reference/using-api/api-concepts, field validation.",
 	Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  containers:\n  - name: app\n    image: " +
 		"nginx\n    imagePullpolicy: Always\n",
 	Good:  windowsPod + container,
@@ -25,7 +26,11 @@ func checkK8S001(p *lint.Pass) {
 			continue // its API server, which may be newer than these types, took it
 		}
 		for _, problem := range decoder.Problems(o) {
-			p.Report(o, problem.At, problem.Message, say("see the field's name in kubectl explain"))
+			severity := lint.Error
+			if problem.Twice {
+				severity = lint.Warning
+			}
+			p.ReportAs(severity, o, problem.At, problem.Message, say("see the field's name in kubectl explain"))
 		}
 	}
 }

@@ -22,8 +22,11 @@ var driveC = regexp.MustCompile(`^([cC]:)?[\\/]?$`)
 var linuxOnly = []string{"nfs", "iscsi", "fc", "cephfs", "rbd", "glusterfs", "gitRepo", "flocker", "quobyte", "scaleIO",
 	"storageos", "portworxVolume"}
 
-// linuxPaths are what only a Linux node has.
-var linuxPaths = regexp.MustCompile(`^/(var/run/docker\.sock|proc|sys|dev|etc|lib/modules)(/|$)`)
+// linuxPaths are what only a Linux node has: the directories below the root that the Filesystem
+// Hierarchy Standard names. /opt and /var are on Windows nodes as well, where they mean C:\opt
+// and C:\var, but not those parts of /var that belong to Linux's system and runtimes.
+var linuxPaths = regexp.MustCompile(`^/(proc|sys|dev|etc|bin|sbin|lib|lib32|lib64|boot|root|home|media|mnt|run|srv|usr|` +
+	`var/(run|cache|spool|lock|mail|tmp|crash)|var/lib/(docker|containerd|containers|crio|dbus|systemd|cni|dockershim|rancher))(/|$)`)
 
 // windowsEtc are directories below /etc that kubeadm and the CNI have on Windows too,
 // as C:\etc\kubernetes and C:\etc\cni.

@@ -317,6 +317,11 @@ var win313 = lint.Rule{
 
 func checkWIN313(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	if h := v.At("hostPath", "path"); linuxPaths.MatchString(h.Str()) && !windowsEtc.MatchString(h.Str()) {
+		if kind := v.At("hostPath", "type").Str(); kind != "" && !strings.HasSuffix(kind, "OrCreate") {
+			p.Report(pod.Object, h, fmt.Sprintf("no Windows node has %s: the check of its type %s fails, and the pod does not "+
+				"start", h.Str(), kind), say("a path of Windows"))
+			return
+		}
 		p.Report(pod.Object, h, fmt.Sprintf("no Windows node has %s: an empty directory is made in its "+
 			"place", h.Str()), say("a path of Windows"))
 	}
@@ -377,13 +382,13 @@ func checkWIN315(p *lint.Pass, pod *lint.Pod) {
 // win316: Docker's pipe.
 var win316 = lint.Rule{
 	ID:       "WIN316",
-	Severity: lint.Warning,
+	Severity: lint.Info,
 	Title:    "Docker's pipe",
 	Since:    24,
 	Oracle:   lint.Unit,
-	Doc: "Nodes run containerd: Docker's pipe is not there, and the container does not start. containerd's is " +
-		"`\\\\.\\pipe\\containerd-containerd`. Source: kubernetes-sigs/cluster-api-provider-azure " +
-		"docs/book/src/self-managed/windows.md.",
+	Doc: "Nodes run containerd: Docker's pipe is not there, and what opens it fails. containerd's is " +
+		"`\\\\.\\pipe\\containerd-containerd`. Charts that serve both mount both on purpose. Source: " +
+		"kubernetes-sigs/cluster-api-provider-azure docs/book/src/self-managed/windows.md, DataDog/helm-charts 416.",
 	Bad:  strings.ReplaceAll(pipe(`\\.\pipe\containerd-containerd`), "containerd-containerd", "docker_engine"),
 	Good: pipe(`\\.\pipe\containerd-containerd`),
 	Pod:  eachVolume(checkWIN316),
@@ -391,8 +396,7 @@ var win316 = lint.Rule{
 
 func checkWIN316(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 	if v := volume.At("hostPath", "path"); isPipe(v.Str()) && strings.Contains(v.Str(), "docker_engine") && !p.Target.Docker {
-		p.Report(pod.Object, v, "nodes with containerd have no such pipe: the container does not "+
-			"start", say(`\\.\pipe\containerd-containerd`))
+		p.Report(pod.Object, v, "nodes with containerd have no such pipe: opening it fails", say(`\\.\pipe\containerd-containerd`))
 	}
 }
 

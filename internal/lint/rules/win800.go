@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/kubeflags"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
@@ -298,29 +299,45 @@ var win812 = lint.Rule{
 	Severity: lint.Error,
 	Title:    "A kubelet flag that is gone",
 	Oracle:   lint.Unit,
-	Doc: "kubelet does not start with a flag it does not know, and the node never joins. The flags of dockershim and " +
-		"CNI went with 1.24, container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes " +
-		"external or nothing. Where the version is a variable that is not filled in, this is a warning. Source: " +
-		"kubernetes CHANGELOG-1.24 (106907), kubernetes/kubeadm issue 2742, kubernetes 133779.",
+	Doc: "kubelet, kube-apiserver, kube-controller-manager and kube-scheduler do not start with a flag they do not know: " +
+		"the node never joins, or there is no control plane. The flags of dockershim and CNI went with 1.24, klog's with " +
+		"1.26, container-runtime with 1.27, the API server's cloud-config with 1.33, kubelet's with 1.34, " +
+		"pod-infra-container-image with 1.35; cloud-provider takes external or nothing. Linux machines and control " +
+		"planes are checked too. Where the version is a variable that is not filled in, this is a warning. Source: the " +
+		"registrations of flags in the sources of Kubernetes 1.22 to 1.37, kubernetes/kubeadm issue 2742.",
 	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
 	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
-	Check: eachBootstrap(checkWIN812),
+	Check: checkWIN812,
 }
 
-func checkWIN812(p *lint.Pass, m machines, k lint.Value) {
+// checkWIN812 checks Linux machines and control planes too: a cluster without them has no Windows node.
+func checkWIN812(p *lint.Pass) {
+	seen := map[*lint.Object]bool{}
+	for _, m := range groups(p.Set) {
+		k := m.kubeadm()
+		if !k.Exists() || seen[m.config] {
+			continue
+		}
+		seen[m.config] = true
+		for _, args := range extraArgs {
+			for _, f := range flags(k.At(args.at...)) {
+				checkFlag(p, m, args.program, f)
+			}
+		}
+	}
+}
+
+func checkFlag(p *lint.Pass, m machines, program string, f arg) {
 	t, severity := m.target(p.Target), lint.Error
 	if unfilled(m.version.Str()) {
 		severity = lint.Warning // of the newest release: the machines may get an older one
 	}
-	for _, f := range kubeletFlags(k) {
-		switch gone := goneFlags[f.name]; {
-		case gone > 0 && t.AtLeast(gone):
-			p.ReportAs(severity, m.config, f.at, fmt.Sprintf("kubelet has no --%s since 1.%d and does not "+
-				"start with it", f.name, gone), f.drop("take it out"))
-		case f.name == "cloud-provider" && f.value != "external" && f.value != "" && t.AtLeast(31):
-			p.ReportAs(severity, m.config, f.at, fmt.Sprintf("kubelet knows no cloud provider %q any "+
-				"more", f.value), say("external"))
-		}
+	switch gone, known := kubeflags.Dropped(program, f.name); {
+	case known && t.AtLeast(gone):
+		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("%s has no --%s since 1.%d and does not "+
+			"start with it", program, f.name, gone), f.drop("take it out"))
+	case f.name == "cloud-provider" && f.value != "external" && f.value != "" && t.AtLeast(31):
+		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("%s knows no cloud provider %q any more", program, f.value), say("external"))
 	}
 }
 

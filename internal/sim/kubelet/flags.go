@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"casement.dev/casement/internal/kubeflags"
 )
 
 // Flags are the kubelet's arguments that mean something here.
@@ -41,27 +43,6 @@ func EnvArgs(env []byte) []string {
 	return nil
 }
 
-// lostFlags are flags that a Kubernetes minor of version 1 no longer has; a
-// kubelet that is given one exits. Sources: the kubelet's options at each
-// release and the CHANGELOG of the minor named.
-var lostFlags = map[string]uint{
-	"network-plugin":                         24,
-	"cni-bin-dir":                            24,
-	"cni-conf-dir":                           24,
-	"cni-cache-dir":                          24,
-	"network-plugin-mtu":                     24,
-	"image-pull-progress-deadline":           24,
-	"docker-endpoint":                        24,
-	"experimental-dockershim-root-directory": 24,
-	"non-masquerade-cidr":                    24,
-	"container-runtime":                      27,
-	"master-service-namespace":               27,
-	"azure-container-registry-config":        31,
-	"cloud-config":                           33,
-	"keep-terminated-pod-volumes":            34,
-	"pod-infra-container-image":              36,
-}
-
 // boolFlags may be without a value.
 var boolFlags = map[string]bool{
 	"windows-service": true, "fail-swap-on": true, "register-node": true, "enable-server": true,
@@ -87,7 +68,7 @@ func parseFlags(args []string, kubeletVersion string) (Flags, error) {
 			value = args[i]
 		}
 		value = strings.Trim(value, `"'`)
-		if lost, ok := lostFlags[name]; ok && minor >= lost {
+		if lost, ok := kubeflags.Dropped("kubelet", name); ok && minor >= uint(lost) { //nolint:gosec // a minor
 			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out "+
 				"of nodeRegistration.kubeletExtraArgs", name, lost)
 		}

@@ -1,0 +1,260 @@
+// Command flags writes internal/kubeflags/dropped.go: the flags that kubelet, kube-apiserver,
+// kube-controller-manager, kube-scheduler and kube-proxy have lost, each with the minor that is
+// the first without it. It reads the registrations of flags in the sources of one patch release
+// per minor, as the Go module proxy has them:
+//
+//	go run ./hack/flags v1.22.17 v1.23.17 ... > internal/kubeflags/dropped.go
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Modules beside k8s.io/kubernetes, whose versions are v0 in place of v1.
+const (
+	kubernetes = "kubernetes"
+	apiserver  = "apiserver"
+	cloud      = "cloud-provider"
+	manager    = "controller-manager"
+)
+
+// source is where a component registers flags: a folder or file of a module.
+type source struct{ module, path string }
+
+// serving are the flags that every component with an HTTPS port has.
+var serving = []source{
+	{apiserver, "pkg/server/options/serving.go"}, {apiserver, "pkg/server/options/serving_with_loopback.go"},
+	{apiserver, "pkg/server/options/authentication.go"}, {apiserver, "pkg/server/options/authorization.go"},
+}
+
+// components are the programs by name.
+var components = map[string][]source{
+	"kubelet": {
+		{kubernetes, "cmd/kubelet/app/options"}, {kubernetes, "pkg/kubelet/config"}, {kubernetes, "pkg/credentialprovider"},
+	},
+	"kube-apiserver": {
+		{kubernetes, "cmd/kube-apiserver/app/options"}, {kubernetes, "pkg/kubeapiserver/options"},
+		{kubernetes, "pkg/controlplane/apiserver/options"}, {apiserver, "pkg/server/options"},
+	},
+	"kube-controller-manager": append([]source{
+		{kubernetes, "cmd/kube-controller-manager/app/options"}, {manager, "options"}, {cloud, "options"},
+	}, serving...),
+	"kube-scheduler": append([]source{{kubernetes, "cmd/kube-scheduler/app/options"}}, serving...),
+	"kube-proxy":     {{kubernetes, "cmd/kube-proxy/app"}},
+}
+
+// klog are flags that package klog registers by itself and every component dropped with 1.26.
+// Source: KEP-2845, CHANGELOG-1.26 (kubernetes 112120).
+var klog = []string{"add-dir-header", "alsologtostderr", "log-backtrace-at", "log-dir", "log-file", "log-file-max-size",
+	"logtostderr", "one-output", "skip-headers", "skip-log-headers", "stderrthreshold"}
+
+const klogGone = 26
+
+// insecure are the flags of ports without TLS. The library that registers them outlived their
+// use by years. Source: CHANGELOG-1.24 of Kubernetes, "insecure address flags".
+var insecure = []string{"address", "insecure-bind-address", "insecure-port", "port"}
+
+const insecureGone = 24
+
+// library is the file with those flags, which no component has used since.
+const library = "deprecated_insecure_serving.go"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "flags:", err)
+		os.Exit(1)
+	}
+}
+
+func run(versions []string) error {
+	if len(versions) < 2 {
+		return fmt.Errorf("name one patch release per minor, oldest first")
+	}
+	last := map[string]map[string]int{} // component, flag: the last minor that has it
+	newest := 0
+	for _, version := range versions {
+		minor, err := strconv.Atoi(strings.Split(version, ".")[1])
+		if err != nil || newest != 0 && minor != newest+1 {
+			return fmt.Errorf("%s: want the minor after 1.%d", version, newest)
+		}
+		newest = minor
+		for component, sources := range components {
+			if last[component] == nil {
+				last[component] = map[string]int{}
+			}
+			for _, s := range sources {
+				dir, err := module(s.module, version)
+				if err != nil && s.module != kubernetes {
+					// A proxy may lack one module of a release. What the minors around it have is known.
+					fmt.Fprintf(os.Stderr, "flags: %s of %s: %v\n", s.path, component, err)
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				names, err := registered(filepath.Join(dir, s.path))
+				if err != nil {
+					return err
+				}
+				for _, name := range names {
+					last[component][name] = minor
+				}
+			}
+		}
+	}
+	return write(last, newest, versions)
+}
+
+// module downloads a module of a release and returns its folder.
+func module(name, version string) (string, error) {
+	if name != kubernetes {
+		version = strings.Replace(version, "v1.", "v0.", 1)
+	}
+	//nolint:gosec // the names are those of this file
+	download := exec.Command("go", "mod", "download", "-json", "k8s.io/"+name+"@"+version)
+	download.Dir = os.TempDir() // outside of this module, whose versions do not count
+	out, err := download.Output()
+	if err != nil {
+		return "", fmt.Errorf("download k8s.io/%s@%s: %w", name, version, err)
+	}
+	var got struct{ Dir string }
+	return got.Dir, json.Unmarshal(out, &struct{ Dir *string }{&got.Dir})
+}
+
+// registration matches the methods of flag sets, and kubelet's functions for global flags.
+var registration = regexp.MustCompile(`^(pflagRegister|register|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|Uint64|Float32|Float64|` +
+	`Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
+
+// registered returns the names of the flags that a folder or file registers; nothing if a release has no such file.
+func registered(path string) ([]string, error) {
+	var files []*ast.File
+	err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil || e.IsDir() || filepath.Ext(file) != ".go" || filepath.Base(file) == library || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, parsed)
+		return nil
+	})
+	known := constants(files)
+	var names []string
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 3 || !registration.MatchString(called(call)) {
+				return true
+			}
+			for _, arg := range call.Args[:3] {
+				if name := known.text(arg); flagName.MatchString(name) {
+					names = append(names, name)
+					break
+				}
+			}
+			return true
+		})
+	}
+	return names, err
+}
+
+// values are the string constants of a folder, by name.
+type values map[string]string
+
+func constants(files []*ast.File) values {
+	known := values{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == len(spec.Values) {
+				for i := range spec.Names {
+					known[spec.Names[i].Name] = known.text(spec.Values[i])
+				}
+			}
+			return true
+		})
+	}
+	return known
+}
+
+func called(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
+
+// text returns the value of a literal or a constant, or "".
+func (v values) text(e ast.Expr) string {
+	if name, ok := e.(*ast.Ident); ok {
+		return v[name.Name]
+	}
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	value, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+var flagName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+
+func write(last map[string]map[string]int, newest int, versions []string) error {
+	var out bytes.Buffer
+	out.WriteString("// Code generated by hack/flags. DO NOT EDIT.\n\npackage kubeflags\n\n")
+	fmt.Fprintf(&out, "// It is made from the sources of %s\n// to %s.\n\n", versions[0], versions[len(versions)-1])
+	fmt.Fprintf(&out, "// Newest is the newest minor whose flags are known.\nconst Newest = %d\n\n", newest)
+	out.WriteString("// dropped has, by program and flag, the first minor without it.\nvar dropped = map[string]map[string]int{\n")
+	for _, component := range slices.Sorted(maps.Keys(last)) {
+		gone := map[string]int{}
+		for name, minor := range last[component] {
+			if name = strings.ReplaceAll(name, "_", "-"); minor < newest {
+				gone[name] = minor + 1
+			}
+		}
+		for _, name := range klog {
+			gone[name] = klogGone
+		}
+		if component != "kubelet" && component != "kube-proxy" {
+			for _, name := range insecure {
+				gone[name] = insecureGone
+			}
+		}
+		fmt.Fprintf(&out, "%q: {\n", component)
+		for _, name := range slices.Sorted(maps.Keys(gone)) {
+			fmt.Fprintf(&out, "%q: %d,\n", name, gone[name])
+		}
+		out.WriteString("},\n")
+	}
+	out.WriteString("}\n")
+	formatted, err := format.Source(out.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(formatted)
+	return err
+}

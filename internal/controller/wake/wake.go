@@ -1,0 +1,192 @@
+// Package wake makes what a reconciler waits for wake it: one table of the inputs that all
+// kinds of a cluster share, with their watches, so that no kind forgets one. It decides
+// nothing about an object and reads nothing but references. The controllers import it.
+//
+// An object of a cluster depends on
+//
+//	Cluster               that it exists, its spec and annotations, whether its network is there
+//	AzureCluster          that it exists; its spec and status while the object waits
+//	AzureClusterIdentity  that it exists, its spec, labels and annotations
+//	Secret                of the identity's credentials, its data and annotations
+//	Namespace             its labels, by which spec.allowedNamespaces selects
+//
+// Each may come, change, go and come back in any order.
+package wake
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/record"
+	"casement.dev/casement/internal/grant"
+)
+
+// Inputs are the inputs of one kind.
+type Inputs struct {
+	Client client.Client
+	// List is an empty list of the kind.
+	List client.ObjectList
+	// Settled reports that no update of the AzureCluster's status can matter to an object; nil
+	// means never. An AzureCluster's status is written often while it is made.
+	Settled func(client.Object) bool
+}
+
+// Watch adds the watches of all inputs to a controller.
+func (i Inputs) Watch(b *builder.Builder) *builder.Builder {
+	b.Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return i.of(ctx, o.GetNamespace(), o.GetName(), false)
+	}), builder.WithPredicates(ofCluster()))
+	b.Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(i.ofAzureCluster(false)), record.Asked())
+	b.Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(i.ofAzureCluster(true)), builder.WithPredicates(ofStatus()))
+	return Credentials(b, i.Client, i.ofAzureCluster(false))
+}
+
+// Credentials adds the watches of what a cluster's credentials come from. of returns the
+// requests for an AzureCluster whose credentials may have changed.
+func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *builder.Builder {
+	m := credentials{client: c, of: of}
+	b.Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(m.ofIdentity), builder.WithPredicates(predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			// Each cluster writes a finalizer, which matters to no object.
+			was, is := e.ObjectOld, e.ObjectNew
+			return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetLabels(), is.GetLabels()) ||
+				!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || !was.GetDeletionTimestamp().Equal(is.GetDeletionTimestamp())
+		},
+	}))
+	b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(m.ofSecret))
+	return b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(m.ofNamespace),
+		builder.WithPredicates(predicate.LabelChangedPredicate{}))
+}
+
+// ofCluster selects the events of a Cluster that matter to its objects. Cluster API writes the
+// rest of its status often.
+func ofCluster() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok := e.ObjectOld.(*clusterv1.Cluster)
+		is, also := e.ObjectNew.(*clusterv1.Cluster)
+		return !ok || !also || record.Changed(was, is) || provisioned(was) != provisioned(is)
+	}}
+}
+
+func provisioned(c *clusterv1.Cluster) bool {
+	p := c.Status.Initialization.InfrastructureProvisioned
+	return p != nil && *p
+}
+
+// ofStatus selects updates of an object in which only its status changed.
+func ofStatus() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !record.Changed(e.ObjectOld, e.ObjectNew) },
+	}
+}
+
+// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects,
+// or for those that are not settled.
+func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		name := ClusterOf(o)
+		if name == "" {
+			return nil
+		}
+		return i.of(ctx, o.GetNamespace(), name, status)
+	}
+}
+
+// of returns the requests for the objects of a cluster.
+func (i Inputs) of(ctx context.Context, namespace, cluster string, unsettled bool) []reconcile.Request {
+	all, ok := i.List.DeepCopyObject().(client.ObjectList)
+	if !ok || i.Client.List(ctx, all, client.InNamespace(namespace)) != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	_ = apimeta.EachListItem(all, func(item runtime.Object) error {
+		o, ok := item.(client.Object)
+		if ok && ClusterOf(o) == cluster && (!unsettled || i.Settled == nil || !i.Settled(o)) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		}
+		return nil
+	})
+	return requests
+}
+
+// ClusterOf returns the name of the Cluster that an object belongs to, by its label or, for a
+// template, which has none, by its owner; "" if neither names one.
+func ClusterOf(o client.Object) string {
+	if name := o.GetLabels()[clusterv1.ClusterNameLabel]; name != "" {
+		return name
+	}
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			return ref.Name
+		}
+	}
+	return ""
+}
+
+// Pending reports whether an object with conditions may wait for another one: it is being
+// deleted, or is not Ready, or cannot be compared with Azure.
+func Pending(o conditions.Getter) bool {
+	meta, ok := o.(client.Object)
+	return ok && !meta.GetDeletionTimestamp().IsZero() || !conditions.IsTrue(o, clusterv1.ReadyCondition) ||
+		conditions.Has(o, infrav1.SyncedCondition) && !conditions.IsTrue(o, infrav1.SyncedCondition)
+}
+
+// credentials finds the AzureClusters whose credentials come from an object.
+type credentials struct {
+	client client.Client
+	of     handler.MapFunc
+}
+
+func (m credentials) ofIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
+	return m.where(ctx, func(c *infrav1.AzureCluster) bool {
+		return cloud.IdentityKey(c) == client.ObjectKeyFromObject(identity)
+	})
+}
+
+func (m credentials) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return m.where(ctx, func(*infrav1.AzureCluster) bool { return true }, client.InNamespace(namespace.GetName()))
+}
+
+func (m credentials) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	var all infrav1.AzureClusterIdentityList
+	if err := m.client.List(ctx, &all); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if grant.SecretOf(&all.Items[i]) == client.ObjectKeyFromObject(secret) {
+			requests = append(requests, m.ofIdentity(ctx, &all.Items[i])...)
+		}
+	}
+	return requests
+}
+
+func (m credentials) where(ctx context.Context, match func(*infrav1.AzureCluster) bool, options ...client.ListOption) []reconcile.Request {
+	var all infrav1.AzureClusterList
+	if err := m.client.List(ctx, &all, options...); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if match(&all.Items[i]) {
+			requests = append(requests, m.of(ctx, &all.Items[i])...)
+		}
+	}
+	return requests
+}

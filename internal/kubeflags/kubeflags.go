@@ -1,0 +1,13 @@
+// Package kubeflags knows which flags the programs of Kubernetes have lost, and with which
+// minor: a program that is given one does not start. dropped.go is generated from their
+// sources by hack/flags.
+//
+// It holds plain facts and judges no configuration. Lint, preflight and guests import it.
+package kubeflags
+
+// Dropped returns the minor of Kubernetes 1 that is the first without a flag of a program, such
+// as kubelet or kube-apiserver; ok is false for one that no minor from 1.23 on dropped.
+func Dropped(program, flag string) (minor int, ok bool) {
+	minor, ok = dropped[program][flag]
+	return minor, ok
+}
