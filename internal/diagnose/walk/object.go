@@ -40,6 +40,9 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	if o.Kind == "Cluster" {
 		return w.forCluster(), nil
 	}
+	if s.Asked != nil {
+		return w.done(w.other(s.Asked, true), o.Kind+"/"+o.Name), nil
+	}
 	own := w.managed(o)
 	if own != nil {
 		a := w.done(own(), o.Kind+"/"+o.Name)
@@ -104,7 +107,7 @@ func (f walker) forCluster() Answer {
 	if a == nil || a.Waiting {
 		rest := func() *finding {
 			return first(each(f.Pools, f.pool), each(f.Machines, f.machine), each(f.Deployments, f.deployment), each(f.Sets, f.set),
-				each(f.HealthChecks, f.healthCheck), f.workloads, f.available)
+				each(f.HealthChecks, f.healthCheck), f.workloads, f.others, f.available)
 		}
 		a = first(func() *finding { return a }, rest)
 	}
