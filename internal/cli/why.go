@@ -77,7 +77,7 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	if answer.Means.Cause == "NoRouteToAPI" {
+	if answer.Means.Cause == "NoRouteToAPI" || answer.Means.Cause == "APIRefused" {
 		a.rulesOf(ctx, t, snapshot)
 		if answer, err = walk.Object(snapshot, object); err != nil {
 			return walk.Answer{}, err

@@ -44,7 +44,7 @@ var azure = []Cause{
 	row("ExtensionFailed", `VMExtension\w*(Error|Timeout|Failed)|VMExtensionProvisioning|VMExtensionHandler`,
 		"an extension of the virtual machine failed",
 		"read the extension's message; az vm extension list --resource-group GROUP --vm-name VM -o table shows it"),
-	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|\w+InUse\b|is in use by|CannotDeleteResource|still allocated to resource`,
+	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use by|CannotDeleteResource|still allocated to resource`,
 		"another resource still uses this one", "delete or detach the resource that the message names; see whose it is first"),
 	row("ZoneNotSupported", `InvalidAvailabilityZone|AvailabilityZoneNotSupported|LocationNotSupportAvailabilityZones`,
 		"the region or size has no such zone", "correct failureDomain or zones: az vm list-skus --location REGION --zone -o table"),
@@ -150,7 +150,10 @@ var reach = []Cause{
 	row("KubeconfigRefused", `Unauthorized|the server has asked for the client to provide credentials`,
 		"the API server refuses the kubeconfig that Cluster API keeps",
 		"delete the secret CLUSTER-kubeconfig, so that Cluster API writes it again"),
-	row("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such `+
+	row("APIRefused", `connection refused|actively refused`,
+		"the address of the API server refuses the connection: it is reached, and nothing serves there",
+		"look at the control plane machines and the load balancer's pool: casement tree CLUSTER"),
+	row("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|no such `+
 		`host|connectex|request canceled while waiting for connection|context deadline `+
 		`exceeded|Client.Timeout|connection reset|EOF`,
 		"the API server of the cluster is not reached", "check the control plane machines, the load balancer, "+

@@ -234,7 +234,7 @@ func (f walker) reached() *finding {
 			f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
 	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
-	if a.Cause == "NoRouteToAPI" && f.rolling() {
+	if (a.Cause == "NoRouteToAPI" || a.Cause == "APIRefused") && f.rolling() {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 	}
 	return a
