@@ -93,7 +93,7 @@ func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 		switch {
 		case slices.Contains(neutral, c.Type), bad && c.Status != metav1.ConditionTrue, !bad && c.Status != metav1.ConditionFalse:
 			continue
-		case c.Type == clusterv1.PausedCondition:
+		case c.Type == clusterv1.PausedCondition, c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
 			continue
 		case inProgress(c.Reason) || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
 			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
@@ -226,12 +226,10 @@ func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
 			a.Unknown, a.Cause, a.Says = false, "ScaleTargetMissing", "the object that the autoscaler scales cannot be read"
 			a.Fix = "correct spec.scaleTargetRef"
 		}
-		return f.overdue(func() *finding {
-			if !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
-				return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
-			}
-			return a
-		}(), time.Time{}, 0)
+		if !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
+		}
+		return a
 	}
 	return nil
 }

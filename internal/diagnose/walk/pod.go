@@ -69,7 +69,7 @@ func (f walker) pod(p *corev1.Pod) *finding {
 			if since := c.LastTransitionTime.Time; f.growing() && f.Taken.Sub(since) < slowAzure {
 				return f.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
-			return s.because(c.Reason, c.Message)
+			return f.misfit(s.because(c.Reason, c.Message), p, c.Message)
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
