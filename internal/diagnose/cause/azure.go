@@ -22,7 +22,8 @@ var azure = []Cause{
 	row("DeniedByAssignment", `DenyAssignment|deny assignment`,
 		"a deny assignment forbids the call; no role overrules it",
 		"ask whoever made it, which the message names: a managed application, a deployment stack or Microsoft; a role does not help"),
-	row("WrongTenant", `InvalidAuthenticationTokenTenant|wrong issuer|AADSTS90002|LinkedAccessCheckFailed.*tenant|InvalidTenant|TenantNotFound`,
+	row("WrongTenant", `InvalidAuthenticationTokenTenant|wrong `+
+		`issuer|AADSTS90002|LinkedAccessCheckFailed.*tenant|InvalidTenant|TenantNotFound`,
 		"the subscription belongs to another tenant than the identity signs in to, or the tenant does not exist",
 		"correct spec.tenantID of the AzureClusterIdentity, or spec.subscriptionID of the AzureCluster"),
 	row("IdentityUnknown", `AADSTS700016|AADSTS7000229|AADSTS7000112`,
@@ -44,11 +45,13 @@ var azure = []Cause{
 	row("ExtensionFailed", `VMExtension\w*(Error|Timeout|Failed)|VMExtensionProvisioning|VMExtensionHandler`,
 		"an extension of the virtual machine failed",
 		"read the extension's message; az vm extension list --resource-group GROUP --vm-name VM -o table shows it"),
-	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use by|CannotDeleteResource|still allocated to resource`,
+	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use `+
+		`by|CannotDeleteResource|still allocated to resource`,
 		"another resource still uses this one", "delete or detach the resource that the message names; see whose it is first"),
 	row("ZoneNotSupported", `InvalidAvailabilityZone|AvailabilityZoneNotSupported|LocationNotSupportAvailabilityZones`,
 		"the region or size has no such zone", "correct failureDomain or zones: az vm list-skus --location REGION --zone -o table"),
-	row("DiskNotSupported", `EphemeralOSDisk|StorageAccountTypeNotSupported|DiskSizeNotSupported|OS disk of Ephemeral VM|Ultra.*not (supported|enabled)`,
+	row("DiskNotSupported", `EphemeralOSDisk|StorageAccountTypeNotSupported|DiskSizeNotSupported|OS disk of Ephemeral `+
+		`VM|Ultra.*not (supported|enabled)`,
 		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says"),
 	row("GenerationMismatch", `HypervisorGeneration|Trusted ?Launch|SecurityProfile\.SecurityType|cannot boot Hypervisor Generation`,
 		"image, VM size and security type do not fit each other (generation 1 or 2, Trusted launch)",

@@ -14,7 +14,8 @@ const (
 var (
 	// nodeProgram matches lines of kubeadm, the kubelet and containerd, or about the API server's port.
 	nodeProgram = regexp.MustCompile(`(?i)kubeadm|kubelet|cluster-info|containerd|criSocket|^\s*(guest: )?\[[a-z-]+\] |error execution ` +
-		`phase|:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: |^[IWEF]\d{4} |run\.go:\d+\]|register node`)
+		`phase|:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
+		`|^[IWEF]\d{4} |run\.go:\d+\]|register node`)
 	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports of it.
 	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
 		`InvalidBootstrapData|simulated|user '.*' creation|casement-`)
@@ -27,7 +28,8 @@ var guest = []Cause{
 		"the machine could not fetch its bootstrap script from the cluster's key vault", "look "+
 			"at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or "+
 			"set the annotation bootstrap-secrets to CustomData"),
-	row("UserDataCompressed", `user ?data.*(gzip|compressed)|(gzip|compressed).*user ?data|unsupported user ?data|InvalidBootstrapData.*gzip`,
+	row("UserDataCompressed", `user ?data.*(gzip|compressed)|(gzip|compressed).*user ?data|unsupported user `+
+		`?data|InvalidBootstrapData.*gzip`,
 		"the bootstrap data is compressed, which cloudbase-init cannot read",
 		"leave spec.gzip off; do not compress bootstrap data of Windows machines"),
 	row("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`,
@@ -64,7 +66,8 @@ var guest = []Cause{
 		"take the label out of node-labels; set it on the Machine, which Cluster API copies"),
 	// The sources of the kubelet's and kubeadm's own fatal lines: k8s.io/kubernetes cmd/kubelet/app/server.go,
 	// pkg/kubelet/cm/container_manager_linux.go and cmd/kubeadm/app/preflight/checks.go.
-	row("CgroupV1Refused", `kubelet is configured to not run on a host using cgroup v1|cgroup v1 (support )?(is|has been).*(removed|unsupported)`,
+	row("CgroupV1Refused", `kubelet is configured to not run on a host using cgroup v1|cgroup v1 (support )?(is|has `+
+		`been).*(removed|unsupported)`,
 		"the image's Linux uses cgroup v1, which this kubelet does not run on",
 		"use an image with cgroup v2, or set failCgroupV1: false in the kubelet's configuration"),
 	row("SwapOn", `running with swap on is not supported`, "the kubelet does not run while the machine has swap",
@@ -72,7 +75,8 @@ var guest = []Cause{
 	row("AlreadyJoined", `kubelet\.conf already exists|FileAvailable-\S*kubelet\.conf`,
 		"the image has joined a cluster before: its kubelet's files are still there",
 		"make the image again with kubeadm reset, or from a machine that has not joined"),
-	row("KubeadmVersion", `this version of kubeadm only supports|kubeadm version.*(unsupported|not supported)|no kind "\w+" is registered for version "kubeadm`,
+	row("KubeadmVersion", `this version of kubeadm only supports|kubeadm version.*(unsupported|not supported)|no kind `+
+		`"\w+" is registered for version "kubeadm`,
 		"the image's kubeadm does not fit the Kubernetes version that the cluster asks for",
 		"name an image of the cluster's Kubernetes version in the machine template").from(nodeProgram),
 	row("ClockWrong", `x509: certificate has expired or is not yet valid: current time \S+ is before`,
@@ -99,7 +103,8 @@ var guest = []Cause{
 		"the address of the API server refuses the connection: it is reached, and nothing serves there",
 		"look at the control plane machines and the load balancer's pool: casement why CLUSTER").from(nodeProgram),
 	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
-		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route table and DNS").from(nodeProgram),
+		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
+			"table and DNS").from(nodeProgram),
 	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`,
 		"the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
 	follows(AgentFailed, agentFailed.String(),

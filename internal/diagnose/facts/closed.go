@@ -191,7 +191,8 @@ func (r resource) drops(from, to resource, n Network) (blocked, unknown []string
 			best, chosen = p.Bits(), i
 		}
 	}
-	// Azure's own route to the network goes before a shorter one. Source: learn.microsoft.com/azure/virtual-network/virtual-networks-udr-overview.
+	// Azure's own route to the network goes before a shorter one. Source:
+	// learn.microsoft.com/azure/virtual-network/virtual-networks-udr-overview.
 	if chosen < 0 || best == 0 {
 		return nil, nil
 	}
@@ -225,7 +226,8 @@ func (n Network) emptyPools() (out []string) {
 			for _, p := range b.Properties.BackendAddressPools {
 				if strings.HasSuffix(strings.ToLower(pool.ID), "/"+strings.ToLower(p.Name)) &&
 					len(p.Properties.BackendIPConfigurations)+len(p.Properties.LoadBalancerBackendAddresses) == 0 {
-					out = append(out, fmt.Sprintf("backend pool %s of load balancer %s, for port %d, has no member; %s", p.Name, b.Name, n.Port, b.owner()))
+					out = append(out, fmt.Sprintf("backend pool %s of load balancer %s, for port %d, has no member; "+
+						"%s", p.Name, b.Name, n.Port, b.owner()))
 				}
 			}
 		}

@@ -47,7 +47,8 @@ func TestBlocked(t *testing.T) {
 					"backendIPConfigurations":[` + test.pool + `]}}],"loadBalancingRules":[{"properties":{"backendPort":6443,"backendAddressPool":{"id":"/lb/cp"}}}]}}`)},
 			}
 			blocked, unknown := n.Blocked()
-			for what, pair := range map[string][2]string{"blocked": {strings.Join(blocked, "; "), test.blocked}, "unknown": {strings.Join(unknown, "; "), test.unknown}} {
+			for what, pair := range map[string][2]string{"blocked": {strings.Join(blocked, "; "+
+				""), test.blocked}, "unknown": {strings.Join(unknown, "; "), test.unknown}} {
 				if (pair[0] == "") != (pair[1] == "") || !strings.Contains(pair[0], pair[1]) {
 					t.Errorf("%s: got %q, want %q", what, pair[0], pair[1])
 				}

@@ -118,7 +118,8 @@ func (f walker) barred(a *finding) *finding {
 	}
 	a.Cause, a.Says = "NetworkRuleDenies", "a rule or route of the virtual network keeps machines from the API server"
 	a.Evidence = append(slices.Clone(f.Closed), a.Evidence...)
-	a.Fix = "ask the owner of the rule, route or pool that the evidence names; a rule of lower priority number may let the port pass before it"
+	a.Fix = "ask the owner of the rule, route or pool that the evidence names; a rule of lower priority number may let " +
+		"the port pass before it"
 	a.Harm = "a change opens or reroutes a network that others may use too: the evidence says whose it is"
 	a.Next = "az network nsg list -o table; az network route-table list -o table"
 	return a

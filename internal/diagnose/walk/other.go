@@ -86,7 +86,8 @@ func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	}
 	if p, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); p && asked {
 		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Paused", Says: s.at + " is paused, so nothing is done about it",
-			Evidence: []string{"spec.paused: true"}, Fix: "set spec.paused to false", Harm: "whoever paused it may have had a reason", Next: s.next}
+			Evidence: []string{"spec.paused: true"}, Fix: "set spec.paused to false", Harm: "whoever paused it may have had a " +
+				"reason", Next: s.next}
 	}
 	for _, c := range conditionsOf(o) {
 		bad := slices.ContainsFunc(badWords, func(w string) bool { return strings.HasSuffix(c.Type, w) || strings.Contains(c.Type, "Failure") })
@@ -172,17 +173,21 @@ func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	old := o.GetAnnotations()["kubernetes.io/ingress.class"]
 	switch {
 	case class != "" && f.named("IngressClass", "", class) == nil:
-		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress names a class that does not exist",
-			Evidence: []string{"spec.ingressClassName: " + class}, Fix: "name one of kubectl get ingressclasses, or install the controller", Next: s.next}
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress names a " +
+			"class that does not exist",
+			Evidence: []string{"spec.ingressClassName: " + class}, Fix: "name one of kubectl get ingressclasses, or install " +
+				"the controller", Next: s.next}
 	case class == "" && old == "" && !standard:
-		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress has no class, and no class is the default",
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress has no " +
+			"class, and no class is the default",
 			Evidence: []string{fmt.Sprintf("spec.ingressClassName is empty; %d classes, none of them the default", len(classes))},
 			Fix:      "set spec.ingressClassName to one of kubectl get ingressclasses", Next: s.next}
 	}
 	for _, b := range backends(o.Object["spec"]) {
 		has := slices.ContainsFunc(f.Workloads.Services, func(svc corev1.Service) bool { return svc.Name == b && svc.Namespace == o.GetNamespace() })
 		if !has {
-			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendMissing", Says: "a service that the Ingress sends to does not exist",
+			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendMissing", Says: "a service that the Ingress " +
+				"sends to does not exist",
 				Evidence: []string{"backend.service.name: " + b}, Fix: "create the service, or correct the backend's name",
 				Next: "kubectl get services -n " + o.GetNamespace()}
 		}
@@ -240,7 +245,8 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
 	if suspended && asked {
 		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Suspended", Says: "the CronJob is suspended, so it makes no Jobs",
-			Evidence: []string{"spec.suspend: true"}, Fix: "set spec.suspend to false", Harm: "whoever suspended it may have had a reason", Next: s.next}
+			Evidence: []string{"spec.suspend: true"}, Fix: "set spec.suspend to false", Harm: "whoever suspended it may have " +
+				"had a reason", Next: s.next}
 	}
 	for _, c := range f.controllers() {
 		if ownedBy(c.meta, o.GetUID()) {
@@ -276,7 +282,7 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
-// persistentVolume examines a volume that failed, or that nobody can claim any more.
+// persistentVolume examines a volume that failed, or that no claim can get any more.
 func persistentVolume(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	s := saysOf(o)
 	s.step, s.kind = "volume", cause.Volume

@@ -12,7 +12,8 @@ import (
 // misfits are what the scheduler says of nodes, and what to do about it. Source: messages of the plugins in
 // k8s.io/kubernetes pkg/scheduler/framework/plugins.
 var misfits = []struct{ says, fix string }{
-	{"Insufficient ", "lower the pod's requests, or add machines: kubectl scale machinedeployment NAME --replicas N (in the management cluster)"},
+	{"Insufficient ", "lower the pod's requests, or add machines: kubectl scale machinedeployment NAME --replicas N (in " +
+		"the management cluster)"},
 	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
 	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"},
 	{"were unschedulable", "kubectl uncordon the nodes, once whoever cordoned them is done"},
@@ -44,7 +45,8 @@ func (f walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 			has = has || n.Labels[label] == value
 		}
 		if !has && len(f.Nodes) > 0 {
-			a.Evidence = append(a.Evidence, fmt.Sprintf("nodeSelector %s=%s: none of the %d nodes that were read has it", label, value, len(f.Nodes)))
+			a.Evidence = append(a.Evidence, fmt.Sprintf("nodeSelector %s=%s: none of the %d nodes that were read has "+
+				"it", label, value, len(f.Nodes)))
 		}
 	}
 	return a

@@ -23,7 +23,8 @@ func (f walker) service(s *corev1.Service) *finding {
 	}
 	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(f.selected(s)) == 0 &&
 		f.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !f.growing() {
-		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the cluster's DNS, so no name resolves in pods",
+		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the " +
+			"cluster's DNS, so no name resolves in pods",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String() + " matches no pod of kube-system"},
 			Fix:      "look at the Deployment coredns: its replicas, or who deleted it", Next: "kubectl get deployment coredns -n kube-system"}
 	}
@@ -98,7 +99,7 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *finding {
 }
 
 // undeclared finds a numeric target port that no container of a service's pods declares, although they declare others. Such
-// a port may be served all the same, so only a user who asks for the service is told.
+// a port may be served all the same, so only an answer about the service itself shows it.
 func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
 	for _, port := range s.Spec.Ports {
 		if port.TargetPort.Type != intstr.Int || len(pods) == 0 {

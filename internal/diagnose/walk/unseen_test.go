@@ -52,7 +52,7 @@ func TestUnseen(t *testing.T) {
 			Reason: "VMExtensionProvisioningError", Message: "extension CustomScript: exit 5"}), "ExtensionFailed", "AzureMachine/am", "exit 5"},
 		"a PATCH that a policy refuses": {readyBut(metav1.Condition{Type: "Synced", Status: metav1.ConditionFalse,
 			Reason: "RequestDisallowedByPolicy", Message: "tags: cost centre is missing"}), "PolicyDenied", "AzureMachine/am", "cost centre"},
-		"a condition that nobody knows": {readyBut(metav1.Condition{Type: "Blessed", Status: metav1.ConditionFalse,
+		"a condition that no table knows": {readyBut(metav1.Condition{Type: "Blessed", Status: metav1.ConditionFalse,
 			Reason: "Cursed", Message: "the moon is wrong"}), "", "AzureMachine/am", "the moon is wrong"},
 		"a paused VM that is Ready": {readyBut(metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused",
 			Message: "AzureMachine has the annotation"}), "Paused", "AzureMachine/am", "annotation"},
@@ -111,13 +111,17 @@ func TestUnseen(t *testing.T) {
 		}, "RestartsOften", "Pod/p", "exit code 3"},
 		"a user's command and a refused connection": {console("curl: (7) Failed to connect to files.example: connection refused"),
 			"NotRegistered", "Machine/m", "nodeRef"},
-		"the kubelet's cgroup v1": {console(`E1127 06:00:00.000000 1 run.go:72] "command failed" err="kubelet is configured to not run on a host using cgroup v1"`),
+		"the kubelet's cgroup v1": {console(`E1127 06:00:00.000000 1 run.go:72] "command failed" err="kubelet is configured ` +
+			`to not run on a host using cgroup v1"`),
 			"CgroupV1Refused", "guest of Machine/m", "cgroup v1"},
-		"a wrapper that hands on the code": {console("error execution phase preflight: the moon is wrong\nguest: casement-apply.sh: line 13 failed with code 1: exit $code"),
+		"a wrapper that hands on the code": {console("error execution phase preflight: the moon is wrong\nguest: " +
+			"casement-apply.sh: line 13 failed with code 1: exit $code"),
 			"CommandFailed", "guest of Machine/m", "the moon is wrong"},
 		"a deny assignment": {vm("VMRunning", "DenyAssignmentAuthorizationFailed", strings.Repeat("the client has the permission; ", 20)+
-			"however, the access is denied because of the deny assignment of the managed app shop"), "DeniedByAssignment", "AzureMachine/am", "managed app shop"},
-		"a code that nobody knows": {vm("VMRunning", "FrobnicationFailed", "the frobnicator said no"), "", "AzureMachine/am", "the frobnicator said no"},
+			"however, the access is denied because of the deny assignment of the managed app "+
+			"shop"), "DeniedByAssignment", "AzureMachine/am", "managed app shop"},
+		"a code that no table knows": {vm("VMRunning", "FrobnicationFailed", "the frobnicator said "+
+			"no"), "", "AzureMachine/am", "the frobnicator said no"},
 		"an identity that is not allowed": {network("NetworkInfrastructureReady", "NamespaceNotAllowedByIdentity", "namespace x is not in allowedNamespaces"),
 			"NamespaceNotAllowed", "AzureCluster/ac", "allowedNamespaces"},
 		"an API server that is not reached": {func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout" },
@@ -139,7 +143,8 @@ func TestUnseen(t *testing.T) {
 		"a suspended CronJob": {object("CronJob", map[string]any{"spec": map[string]any{"suspend": true}}), "Suspended", "CronJob/x", "suspend"},
 		"a policy that denies all": {object("NetworkPolicy", map[string]any{"spec": map[string]any{"policyTypes": []any{"Ingress"}}}),
 			"PolicyDeniesAll", "NetworkPolicy/x", "policyTypes"},
-		"an API service without backend": {object("APIService", says("Available", "False", "MissingEndpoints", "endpoints for service/metrics have no addresses")),
+		"an API service without backend": {object("APIService", says("Available", "False", "MissingEndpoints", "endpoints "+
+			"for service/metrics have no addresses")),
 			"", "APIService/x", "no addresses"},
 		"a volume that is kept": {object("PersistentVolume", map[string]any{"spec": map[string]any{"claimRef": map[string]any{
 			"namespace": "shop", "name": "data"}}, "status": map[string]any{"phase": "Released"}}), "VolumeReleased", "PersistentVolume/x", "shop/data"},
@@ -153,7 +158,8 @@ func TestUnseen(t *testing.T) {
 			"", "ClusterResourceSet/x", "secrets"},
 		"a ClusterClass with a bad variable": {object("ClusterClass", says("VariablesReady", "False", "VariableDiscoveryFailed", "schema: x")),
 			"", "ClusterClass/x", "schema: x"},
-		"a template that is stalled": {object("Application", says("Stalled", "True", "RetriesExceeded", "no more tries")), "", "Application/x", "no more tries"},
+		"a template that is stalled": {object("Application", says("Stalled", "True", "RetriesExceeded", "no more "+
+			"tries")), "", "Application/x", "no more tries"},
 		"an object of an old generation": {object("Widget", map[string]any{"metadata": map[string]any{"generation": int64(3)},
 			"status": map[string]any{"observedGeneration": int64(2)}}), "", "Widget/x", "observedGeneration: 2"},
 		"a paused object": {object("Widget", map[string]any{"spec": map[string]any{"paused": true}}), "Paused", "Widget/x", "spec.paused"},

@@ -194,9 +194,11 @@ func (f walker) nowhere(c *controller) *finding {
 		if d.UID != c.meta.UID || d.Name != c.meta.Name {
 			continue
 		}
-		return &finding{Step: "workload", At: "DaemonSet/" + d.Name, Type: "Field", Cause: "NoNodeFits", Says: "no node fits the DaemonSet, so it has no pods",
-			Evidence: []string{fmt.Sprintf("status.desiredNumberScheduled: 0; nodeSelector %v, %d nodes", d.Spec.Template.Spec.NodeSelector, len(f.Nodes))},
-			Fix:      "correct its nodeSelector, affinity or tolerations, or label the nodes", Next: "kubectl get nodes --show-labels"}
+		return &finding{Step: "workload", At: "DaemonSet/" + d.Name, Type: "Field", Cause: "NoNodeFits", Says: "no node " +
+			"fits the DaemonSet, so it has no pods",
+			Evidence: []string{fmt.Sprintf("status.desiredNumberScheduled: 0; nodeSelector %v, %d "+
+				"nodes", d.Spec.Template.Spec.NodeSelector, len(f.Nodes))},
+			Fix: "correct its nodeSelector, affinity or tolerations, or label the nodes", Next: "kubectl get nodes --show-labels"}
 	}
 	return nil
 }
