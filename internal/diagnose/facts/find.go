@@ -88,6 +88,11 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 		}
 		return findForeign(ctx, c, o, word, o.Name)
 	}
+	if o, err := findInside(ctx, c, namespace, cluster, word, name); err == nil {
+		if o, err = findForeign(ctx, c, o, strings.ToLower(kind), name); err == nil {
+			return o, nil
+		}
+	}
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
 

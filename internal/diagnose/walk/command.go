@@ -10,7 +10,7 @@ import (
 )
 
 // runnable makes a command that can be run as it is: one about an object of the workload cluster names the kubeconfig,
-// as the management cluster would answer NotFound; and words of capitals become the names they stand for.
+// as the management cluster would answer NotFound; and words of capitals become the names that they mean.
 func (f walker) runnable(a *finding, text string) string {
 	text = f.filled(a, text)
 	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || f.Cluster == nil || f.Cluster.Name == "" {

@@ -126,7 +126,8 @@ var faults = []struct {
 	{"throttled", "Throttled", "infrastructure", vm("VMRunning", "TooManyRequests", "The request is being throttled")},
 	{"evicted", "SpotEvicted", "infrastructure", vm("VMRunning", "Deleted", "the spot VM was evicted")},
 	{"gzip", "UserDataCompressed", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "the data is compressed with gzip")},
-	{"provisioning failed", "ProvisioningFailed", "infrastructure", vm("VMRunning", "OSProvisioningClientError", osProvisioning+"of a fault")},
+	{"provisioning failed", "ProvisioningFailed", "infrastructure", vm("VMRunning", "OSProvisioningClientError",
+		osProvisioning+"of a fault")},
 	{"provisioning failed, with details", "JinjaSyntax", "infrastructure",
 		vm("VMRunning", "OSProvisioningClientError", osProvisioning+"plugin 'UserDataPlugin' failed with error: jinja syntax")},
 	{"provisioning failed, with a console", "UserDataCompressed", "guest", func(f *facts.Snapshot) {

@@ -26,7 +26,8 @@ func (f walker) node(n *corev1.Node) *finding {
 		}
 	}
 	for _, check := range []func() *finding{
-		func() *finding { return reportedBy(s, n) }, func() *finding { return f.uninitialized(n) }, func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
+		func() *finding { return reportedBy(s, n) }, func() *finding { return f.uninitialized(n) },
+		func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
 		func() *finding { return f.inside(n.Name, true) }, func() *finding { return f.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {
@@ -41,7 +42,8 @@ func (f walker) node(n *corev1.Node) *finding {
 func reportedBy(s said, n *corev1.Node) *finding {
 	for _, c := range n.Status.Conditions {
 		kubelets := c.Type == corev1.NodeReady || strings.HasSuffix(string(c.Type), "Pressure") || c.Type == corev1.NodeNetworkUnavailable
-		if kubelets || c.Status != corev1.ConditionTrue || strings.HasSuffix(string(c.Type), "Ready") || strings.HasSuffix(string(c.Type), "Healthy") {
+		if kubelets || c.Status != corev1.ConditionTrue || strings.HasSuffix(string(c.Type),
+			"Ready") || strings.HasSuffix(string(c.Type), "Healthy") {
 			continue
 		}
 		a := s.because(c.Reason, c.Message)

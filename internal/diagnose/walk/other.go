@@ -69,7 +69,8 @@ func (s said) unknown(kind, reason, line string, since time.Time) *finding {
 }
 
 // Conditions that are bad when they are True end in one of these words.
-var badWords = []string{"Fail", "Failed", "Failure", "Failing", "Stalled", "Degraded", "Conflict", "Error", "Pressure", "Unavailable", "Problem"}
+var badWords = []string{"Fail", "Failed", "Failure", "Failing", "Stalled", "Degraded", "Conflict", "Error", "Pressure",
+	"Unavailable", "Problem"}
 
 // Conditions that say what an object does, and not how it is.
 var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Remediating", "Progressing", "Reconciling", "Suspended",
@@ -184,7 +185,8 @@ func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
 			Fix:      "set spec.ingressClassName to one of kubectl get ingressclasses", Next: s.next}
 	}
 	for _, b := range backends(o.Object["spec"]) {
-		has := slices.ContainsFunc(f.Workloads.Services, func(svc corev1.Service) bool { return svc.Name == b && svc.Namespace == o.GetNamespace() })
+		has := slices.ContainsFunc(f.Workloads.Services,
+			func(svc corev1.Service) bool { return svc.Name == b && svc.Namespace == o.GetNamespace() })
 		if !has {
 			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendMissing", Says: "a service that the Ingress " +
 				"sends to does not exist",
@@ -224,7 +226,8 @@ func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
 		}
 		a := s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
 		switch c.Reason {
-		case "FailedGetResourceMetric", "FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric", "FailedGetContainerResourceMetric":
+		case "FailedGetResourceMetric", "FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric",
+			"FailedGetContainerResourceMetric":
 			a.Unknown, a.Cause, a.Says = false, "MetricsMissing", "the autoscaler gets no metric, so it does not scale"
 			a.Fix = "look at the metrics API (kubectl get apiservices) and at the pods' resource requests"
 		case "FailedGetScale":

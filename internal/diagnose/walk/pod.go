@@ -289,6 +289,12 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 			time.Time{})
 	}
 	last, exit := c.LastTerminationState.Terminated, ""
+	if last != nil && c.RestartCount < 2 && !last.FinishedAt.IsZero() && f.Taken.Sub(last.FinishedAt.Time) < slowReady {
+		// A program that ends once, as what it needs is not there yet, is started again.
+		a := f.waits(s, "CrashLoop", "container "+c.Name+" to be started again, which has ended", last.FinishedAt.Time)
+		a.Evidence = []string{fmt.Sprintf("container %s ended with exit code %d (%s)", c.Name, last.ExitCode, last.Reason)}
+		return a
+	}
 	if last != nil {
 		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode,
 			last.Reason, c.RestartCount)

@@ -122,17 +122,21 @@ func TestUnseen(t *testing.T) {
 			"shop"), "DeniedByAssignment", "AzureMachine/am", "managed app shop"},
 		"a code that no table knows": {vm("VMRunning", "FrobnicationFailed", "the frobnicator said "+
 			"no"), "", "AzureMachine/am", "the frobnicator said no"},
-		"an identity that is not allowed": {network("NetworkInfrastructureReady", "NamespaceNotAllowedByIdentity", "namespace x is not in allowedNamespaces"),
+		"an identity that is not allowed": {network("NetworkInfrastructureReady", "NamespaceNotAllowedByIdentity",
+			"namespace x is not in allowedNamespaces"),
 			"NamespaceNotAllowed", "AzureCluster/ac", "allowedNamespaces"},
 		"an API server that is not reached": {func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout" },
 			"NoRouteToAPI", "Cluster/c", "i/o timeout"},
-		"an HPA without metrics": {object("HorizontalPodAutoscaler", says("ScalingActive", "False", "FailedGetResourceMetric", "missing request for cpu")),
+		"an HPA without metrics": {object("HorizontalPodAutoscaler", says("ScalingActive", "False", "FailedGetResourceMetric",
+			"missing request for cpu")),
 			"MetricsMissing", "HorizontalPodAutoscaler/x", "missing request for cpu"},
-		"an HPA without a target": {object("HorizontalPodAutoscaler", says("AbleToScale", "False", "FailedGetScale", "deployments.apps \"web\" not found")),
+		"an HPA without a target": {object("HorizontalPodAutoscaler", says("AbleToScale", "False", "FailedGetScale",
+			"deployments.apps \"web\" not found")),
 			"ScaleTargetMissing", "HorizontalPodAutoscaler/x", "not found"},
 		"an Ingress without its class": {object("Ingress", map[string]any{"spec": map[string]any{"ingressClassName": "nginx"}}),
 			"IngressClassMissing", "Ingress/x", "nginx"},
-		"an Ingress without any class": {object("Ingress", map[string]any{"spec": map[string]any{}}), "IngressClassMissing", "Ingress/x", "0 classes"},
+		"an Ingress without any class": {object("Ingress", map[string]any{"spec": map[string]any{}}), "IngressClassMissing",
+			"Ingress/x", "0 classes"},
 		"an Ingress without its service": {func(f *facts.Snapshot) {
 			object("Ingress", map[string]any{"spec": map[string]any{"ingressClassName": "nginx", "defaultBackend": map[string]any{
 				"service": map[string]any{"name": "shop"}}}})(f)
@@ -140,21 +144,25 @@ func TestUnseen(t *testing.T) {
 			class.SetName("nginx")
 			f.Others = map[string][]unstructured.Unstructured{"IngressClass": {class}}
 		}, "BackendMissing", "Ingress/x", "shop"},
-		"a suspended CronJob": {object("CronJob", map[string]any{"spec": map[string]any{"suspend": true}}), "Suspended", "CronJob/x", "suspend"},
+		"a suspended CronJob": {object("CronJob", map[string]any{"spec": map[string]any{"suspend": true}}), "Suspended",
+			"CronJob/x", "suspend"},
 		"a policy that denies all": {object("NetworkPolicy", map[string]any{"spec": map[string]any{"policyTypes": []any{"Ingress"}}}),
 			"PolicyDeniesAll", "NetworkPolicy/x", "policyTypes"},
 		"an API service without backend": {object("APIService", says("Available", "False", "MissingEndpoints", "endpoints "+
 			"for service/metrics have no addresses")),
 			"", "APIService/x", "no addresses"},
 		"a volume that is kept": {object("PersistentVolume", map[string]any{"spec": map[string]any{"claimRef": map[string]any{
-			"namespace": "shop", "name": "data"}}, "status": map[string]any{"phase": "Released"}}), "VolumeReleased", "PersistentVolume/x", "shop/data"},
-		"a volume that failed": {object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Failed", "message": "disk is in use"}}),
+			"namespace": "shop", "name": "data"}}, "status": map[string]any{"phase": "Released"}}), "VolumeReleased",
+			"PersistentVolume/x", "shop/data"},
+		"a volume that failed": {object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Failed",
+			"message": "disk is in use"}}),
 			"", "PersistentVolume/x", "disk is in use"},
 		"a namespace that does not end": {func(f *facts.Snapshot) {
 			object("Namespace", says("NamespaceDeletionDiscoveryFailure", "True", "DiscoveryFailed", "metrics.k8s.io/v1beta1: stale"))(f)
 			f.Asked.SetDeletionTimestamp(new(past(f)))
 		}, "DeletionStays", "Namespace/x", "metrics.k8s.io"},
-		"a ClusterResourceSet that is not applied": {object("ClusterResourceSet", says("ResourcesApplied", "False", "ApplyFailed", "secrets \"y\" not found")),
+		"a ClusterResourceSet that is not applied": {object("ClusterResourceSet", says("ResourcesApplied", "False",
+			"ApplyFailed", "secrets \"y\" not found")),
 			"", "ClusterResourceSet/x", "secrets"},
 		"a ClusterClass with a bad variable": {object("ClusterClass", says("VariablesReady", "False", "VariableDiscoveryFailed", "schema: x")),
 			"", "ClusterClass/x", "schema: x"},
@@ -233,16 +241,18 @@ func TestQuiet(t *testing.T) {
 	now := time.Now()
 	recent := metav1.NewTime(now.Add(-time.Second))
 	for name, inject := range map[string]func(*facts.Snapshot){
-		"an HPA of a target without replicas": object("HorizontalPodAutoscaler", says("ScalingActive", "False", "ScalingDisabled", "replica count is zero")),
-		"an HPA at its limit":                 object("HorizontalPodAutoscaler", says("ScalingLimited", "True", "TooManyReplicas", "the desired count is more")),
-		"an object without a status":          object("Widget", map[string]any{}),
-		"an object that is Ready":             object("Widget", says("Ready", "True", "Ready", "")),
-		"an object that does not fail":        object("Widget", says("ReplicaFailure", "False", "", "")),
-		"an object that does not scale":       object("Widget", says("ScalingUp", "False", "NotScalingUp", "")),
-		"an object that is not deleted":       object("Widget", says("Deleting", "False", "NotDeleting", "")),
-		"an object that is not paused":        object("Widget", says("Paused", "False", "NotPaused", "")),
-		"a volume that is bound":              object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
-		"a CronJob that waits":                object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
+		"an HPA of a target without replicas": object("HorizontalPodAutoscaler", says("ScalingActive", "False",
+			"ScalingDisabled", "replica count is zero")),
+		"an HPA at its limit": object("HorizontalPodAutoscaler", says("ScalingLimited", "True",
+			"TooManyReplicas", "the desired count is more")),
+		"an object without a status":    object("Widget", map[string]any{}),
+		"an object that is Ready":       object("Widget", says("Ready", "True", "Ready", "")),
+		"an object that does not fail":  object("Widget", says("ReplicaFailure", "False", "", "")),
+		"an object that does not scale": object("Widget", says("ScalingUp", "False", "NotScalingUp", "")),
+		"an object that is not deleted": object("Widget", says("Deleting", "False", "NotDeleting", "")),
+		"an object that is not paused":  object("Widget", says("Paused", "False", "NotPaused", "")),
+		"a volume that is bound":        object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
+		"a CronJob that waits":          object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
 			object("Widget", map[string]any{})(f)
 			f.Asked.SetDeletionTimestamp(&recent)
@@ -260,12 +270,18 @@ func TestQuiet(t *testing.T) {
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
 					FinishedAt: metav1.NewTime(now.Add(-24 * time.Hour))}}}}
 		},
+		"a container that ended once, a moment ago": func(f *facts.Snapshot) {
+			waiting("CrashLoopBackOff", "back-off 10s restarting failed container")(f)
+			f.Pods[0].Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				ExitCode: 1, Reason: "Error", FinishedAt: recent}
+		},
 		"certificates of a year": func(f *facts.Snapshot) {
 			f.Machines[0].Status.CertificatesExpiryDate = metav1.NewTime(now.AddDate(1, 0, 0))
 		},
 		"a VM of which a part is updating": readyBut(metav1.Condition{Type: "Synced", Status: metav1.ConditionFalse, Reason: "Updating"}),
 		"a node that a detector finds well": func(f *facts.Snapshot) {
-			f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: "KernelDeadlock", Status: corev1.ConditionFalse})
+			f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: "KernelDeadlock",
+				Status: corev1.ConditionFalse})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
