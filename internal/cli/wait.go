@@ -216,15 +216,15 @@ func (a *app) cause(ctx context.Context, c client.Client, w *waited) string {
 	case answer.Healthy, answer.Waiting && w.deleted:
 		return ""
 	case answer.Waiting:
-		return answer.Says
+		return answer.Means.Says
 	}
-	return fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
+	return fmt.Sprintf("%s at %s: %s", answer.Name(), answer.At, answer.Means.Says)
 }
 
 // cut returns the error of a wait that ends before the cluster reaches the awaited state.
 func (w *waited) cut(ctx context.Context) error {
 	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second),
-		cmp.Or(sentence(w.missing), "it is not deleted yet"))
+		cmp.Or(sentence(w.missing), w.unread()))
 	if w.cause != "" {
 		text += "\nwhy: " + w.cause
 	}
@@ -233,6 +233,14 @@ func (w *waited) cut(ctx context.Context) error {
 			ctx.Err(), text, named(w.key))
 	}
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
+}
+
+// unread says why nothing is known of what is missing.
+func (w *waited) unread() string {
+	if !w.answered {
+		return "nothing could be read of it: the management API server has not answered"
+	}
+	return "it is not deleted yet"
 }
 
 // unanswered reports whether err says only that the management API server or the local plane did not answer in time or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +25,8 @@ the workload, and print the first thing that is wrong, the evidence, and the nex
 OBJECT is the name of a cluster, machine, machine pool or node; KIND/NAME of a machine
 deployment (md), machine set (ms), machine pool (mp) or control plane (kcp); or, of a
 workload cluster, KIND/NAME or KIND/NAMESPACE/NAME of a pod, deployment, replicaset,
-statefulset, daemonset, job, service or pvc. NAMESPACE/NAME is a pod. Windows nodes are
+statefulset, daemonset, job, service, pvc, ingress, hpa, cronjob or any other kind that the
+cluster has; of the management cluster any kind of Cluster API too. NAMESPACE/NAME is a pod. Windows nodes are
 looked into over SSH where nothing outside of them says what is wrong, at most 10 of a
 cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
 conditions have to do. What was not or could not be examined is listed.
@@ -75,8 +77,16 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	if answer.Cause == "NoRouteToAPI" {
+	if answer.Means.Cause == "NoRouteToAPI" || answer.Means.Cause == "APIRefused" {
 		a.rulesOf(ctx, t, snapshot)
+		if answer, err = walk.Object(snapshot, object); err != nil {
+			return walk.Answer{}, err
+		}
+	}
+	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && object.Kind == "Cluster" {
+		if err := snapshot.More(ctx); err != nil {
+			snapshot.Unexamined("objects of other kinds", err)
+		}
 		if answer, err = walk.Object(snapshot, object); err != nil {
 			return walk.Answer{}, err
 		}
@@ -128,14 +138,20 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 		fmt.Fprintf(w, "%s: nothing is wrong with what was examined\n", a.Object)
 	case a.Waiting:
 		fmt.Fprintf(w, "%s: nothing is wrong so far\n  waits\t%s (%s)\n", a.Object, a.At, a.Step)
-		row("for", a.Cause+": "+a.Says)
+		row("for", a.Name()+": "+a.Means.Says)
 	default:
 		fmt.Fprintf(w, "%s\n  first wrong\t%s (%s)\n", a.Object, a.At, a.Step)
-		row("cause", a.Cause+": "+a.Says)
 	}
-	rows("evidence", a.Evidence...)
-	rows("fix", a.Fix)
-	rows("next", continued(a.Next, width)...)
+	rows("seen", a.Lines()...)
+	if !a.Healthy && !a.Waiting {
+		row("means", strings.TrimPrefix(a.Means.Cause+": "+a.Means.Says, ": "))
+	}
+	rows("fix", continued(a.Means.Fix, width)...)
+	rows("beware", a.Means.Harm)
+	rows("next", continued(a.Next(), width)...)
+	for i := range a.Also {
+		rows("also", a.Also[i].At+": "+a.Also[i].Line)
+	}
 	rows("in its boot", a.Notes...)
 	rows("not examined", a.NotExamined...)
 }

@@ -126,7 +126,8 @@ var faults = []struct {
 	{"throttled", "Throttled", "infrastructure", vm("VMRunning", "TooManyRequests", "The request is being throttled")},
 	{"evicted", "SpotEvicted", "infrastructure", vm("VMRunning", "Deleted", "the spot VM was evicted")},
 	{"gzip", "UserDataCompressed", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "the data is compressed with gzip")},
-	{"provisioning failed", "ProvisioningFailed", "infrastructure", vm("VMRunning", "OSProvisioningClientError", osProvisioning+"of a fault")},
+	{"provisioning failed", "ProvisioningFailed", "infrastructure", vm("VMRunning", "OSProvisioningClientError",
+		osProvisioning+"of a fault")},
 	{"provisioning failed, with details", "JinjaSyntax", "infrastructure",
 		vm("VMRunning", "OSProvisioningClientError", osProvisioning+"plugin 'UserDataPlugin' failed with error: jinja syntax")},
 	{"provisioning failed, with a console", "UserDataCompressed", "guest", func(f *facts.Snapshot) {
@@ -213,7 +214,7 @@ var faults = []struct {
 				"pods"}}
 	}},
 	{"paused", "Paused", "owner", func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) }},
-	{"api unreachable", "NoRouteToAPI", "workload",
+	{"api refused", "APIRefused", "workload",
 		func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }
 
@@ -227,11 +228,11 @@ func TestFaults(t *testing.T) {
 			f := healthy()
 			fault.inject(f)
 			a := Cluster(f)
-			fmt.Fprintf(&table, "%-20s %-22s %s\n", fault.name, a.Cause, a.At)
-			if a.Cause != fault.cause || a.Step != fault.step {
-				t.Errorf("got %s at %s, want %s at %s: %+v", a.Cause, a.Step, fault.cause, fault.step, a)
+			fmt.Fprintf(&table, "%-20s %-22s %s\n", fault.name, a.Name(), a.At)
+			if a.Name() != fault.cause || a.Step != fault.step {
+				t.Errorf("got %s at %s, want %s at %s: %+v", a.Name(), a.Step, fault.cause, fault.step, a)
 			}
-			if a.Next == "" || a.Says == "" {
+			if a.Next() == "" || a.Means.Says == "" {
 				t.Errorf("no next command or no words: %+v", a)
 			}
 		})
@@ -265,7 +266,7 @@ func TestWhatIsNoFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
 			change(f)
-			if a := Cluster(f); !a.Healthy && !a.Waiting && a.Cause != "NotRegistered" {
+			if a := Cluster(f); !a.Healthy && !a.Waiting && a.Name() != "NotRegistered" {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -281,8 +282,8 @@ func TestEvidenceHoldsNoSecret(t *testing.T) {
 	f := healthy()
 	console("discovery with token abcdef.c4n4ryc4n4ryc4n4 has expired")(f)
 	a := Cluster(f)
-	if a.Cause != "TokenInvalid" {
-		t.Fatalf("got %s", a.Cause)
+	if a.Name() != "TokenInvalid" {
+		t.Fatalf("got %s", a.Name())
 	}
 	if text := fmt.Sprintf("%+v", a); strings.Contains(text, "c4n4ry") {
 		t.Errorf("the answer holds a token: %s", text)

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // node examines the conditions of a machine's node, its network, and the results of the probes on it.
-func (f walker) node(n *corev1.Node) *Answer {
+func (f walker) node(n *corev1.Node) *finding {
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	for _, c := range n.Status.Conditions {
 		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure ||
@@ -24,9 +25,10 @@ func (f walker) node(n *corev1.Node) *Answer {
 			return f.notReady(n, c)
 		}
 	}
-	for _, check := range []func() *Answer{
-		func() *Answer { return f.uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
-		func() *Answer { return f.inside(n.Name, true) }, func() *Answer { return f.inside(n.Name, false) },
+	for _, check := range []func() *finding{
+		func() *finding { return reportedBy(s, n) }, func() *finding { return f.uninitialized(n) },
+		func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
+		func() *finding { return f.inside(n.Name, true) }, func() *finding { return f.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {
 			return a
@@ -35,8 +37,27 @@ func (f walker) node(n *corev1.Node) *Answer {
 	return nil
 }
 
+// reportedBy finds a condition of a node that another program than the kubelet set: such a problem detector reports a
+// problem as True. Source: github.com/kubernetes/node-problem-detector, docs.
+func reportedBy(s said, n *corev1.Node) *finding {
+	for _, c := range n.Status.Conditions {
+		kubelets := c.Type == corev1.NodeReady || strings.HasSuffix(string(c.Type), "Pressure") || c.Type == corev1.NodeNetworkUnavailable
+		if kubelets || c.Status != corev1.ConditionTrue || strings.HasSuffix(string(c.Type),
+			"Ready") || strings.HasSuffix(string(c.Type), "Healthy") {
+			continue
+		}
+		a := s.because(c.Reason, c.Message)
+		a.Type, a.Since = string(c.Type), c.LastTransitionTime.Time
+		a.Cause, a.Unknown = c.Reason, true
+		a.Says = fmt.Sprintf("a program on the node reports %s; the cause is not known here", c.Type)
+		a.Fix = "see what the line says; casement logs " + n.Name + " shows the node's own logs"
+		return a
+	}
+	return nil
+}
+
 // notReady explains a node that is not Ready by a fault that the probes found, else by the kubelet's message.
-func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *Answer {
+func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
 	if a := f.inside(n.Name, true); a != nil {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
 		return a

@@ -43,7 +43,7 @@ var stepOf = map[string]cause.Step{
 }
 
 // pod examines the state in which the pod waits, then its events.
-func (f walker) pod(p *corev1.Pod) *Answer {
+func (f walker) pod(p *corev1.Pod) *finding {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}
@@ -69,25 +69,105 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 			if since := c.LastTransitionTime.Time; f.growing() && f.Taken.Sub(since) < slowAzure {
 				return f.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
-			return s.because(c.Reason, c.Message)
+			return f.misfit(s.because(c.Reason, c.Message), p, c.Message)
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	if a := f.unplaced(s, p); a != nil {
+		return a
+	}
 	if a := f.unstarted(s, p, statuses); a != nil {
 		return a
 	}
-	checks := make([]func() *Answer, len(statuses))
+	checks := make([]func() *finding, len(statuses))
 	for i := range statuses {
-		checks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
+		checks[i] = func() *finding { return f.container(s, p, &statuses[i]) }
 	}
-	return first(checks...)
+	return first(append(checks, func() *finding { return f.gated(s, p) })...)
+}
+
+// unplaced examines a pod that is on no node although the scheduler does not say why: its claims, or its scheduler.
+func (f walker) unplaced(s said, p *corev1.Pod) *finding {
+	since := p.CreationTimestamp.Time
+	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "" || since.IsZero() {
+		return nil
+	}
+	if a := f.unprovisioned(p); a != nil {
+		return a
+	}
+	scheduler := p.Spec.SchedulerName
+	a := f.waits(s, "NotScheduled", "a scheduler to look at the pod", since)
+	if f.Taken.Sub(since) < slowStatus {
+		return a
+	}
+	a.Waiting, a.Cause, a.Type = false, "SchedulerSilent", "Field"
+	a.Says = "no scheduler has looked at the pod"
+	a.Evidence = []string{"spec.schedulerName: " + scheduler + "; the pod has no condition PodScheduled and no node"}
+	a.Fix = "look at the scheduler of that name, or correct spec.schedulerName"
+	return a
+}
+
+// unprovisioned finds a claim of a pod that waits for a driver which makes no volume.
+func (f walker) unprovisioned(p *corev1.Pod) *finding {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for i := range f.Workloads.Claims {
+			c := &f.Workloads.Claims[i]
+			driver := c.Annotations["volume.kubernetes.io/storage-provisioner"]
+			if c.Namespace != p.Namespace || c.Name != v.PersistentVolumeClaim.ClaimName || c.Status.Phase != corev1.ClaimPending || driver == "" {
+				continue
+			}
+			s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, "kubectl describe pvc " + c.Name + " -n " + c.Namespace}
+			a := f.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
+			a.Evidence = []string{"phase Pending, volume.kubernetes.io/storage-provisioner: " + driver}
+			a = f.overdue(a, p.CreationTimestamp.Time, slowStatus)
+			if !a.Waiting {
+				a.Says = "the driver " + driver + " makes no volume for the claim"
+				a.Fix = "see whether the driver's controller runs, and what it says: kubectl get csidrivers; kubectl get pods -A"
+			}
+			return a
+		}
+	}
+	return nil
+}
+
+// gated finds a pod whose containers are ready and which is not, because of a readiness gate.
+func (f walker) gated(s said, p *corev1.Pod) *finding {
+	for _, gate := range p.Spec.ReadinessGates {
+		status, said := corev1.ConditionFalse, "no such condition has been set"
+		since := p.CreationTimestamp.Time
+		for _, c := range p.Status.Conditions {
+			if c.Type == gate.ConditionType {
+				status, said, since = c.Status, c.Reason+": "+c.Message, c.LastTransitionTime.Time
+			}
+		}
+		if status == corev1.ConditionTrue || p.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		a := f.waits(s, "ReadinessGate", "its readiness gate "+string(gate.ConditionType), since)
+		a.Type, a.Evidence = string(gate.ConditionType), []string{string(gate.ConditionType) + " is " + string(status) + ": " + said}
+		a = f.overdue(a, since, slowStatus)
+		a.Fix = "look at the controller that sets this condition of pods; until then no service sends to the pod"
+		return a
+	}
+	return nil
 }
 
 // growing reports whether machines are being replaced or have no node yet, a scale set is being changed, or a node
 // accepts no pods yet.
 func (f walker) growing() bool {
 	for i := range f.Machines {
-		if m := &f.Machines[i]; !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" {
+		m := &f.Machines[i]
+		since := m.CreationTimestamp.Time
+		if !m.DeletionTimestamp.IsZero() {
+			since = m.DeletionTimestamp.Time
+		} else if m.Status.NodeRef.Name != "" {
+			continue
+		}
+		// A machine that does not come up brings no node.
+		if a := f.machine(m); f.Taken.Sub(since) < slowAzure && (a == nil || a.Waiting) {
 			return true
 		}
 	}
@@ -117,7 +197,7 @@ func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 }
 
 // orphaned returns the answer for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
-func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
+func (f walker) orphaned(s said, p *corev1.Pod) *finding {
 	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
 		collected := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
@@ -130,7 +210,7 @@ func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
 }
 
 // unstarted examines a pod of which no container has started: its sandbox, its volumes.
-func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *Answer {
+func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *finding {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
 		return nil
 	}
@@ -157,7 +237,7 @@ func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 }
 
 // container examines one container: its image, its start, its exit, its probes.
-func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	w := c.State.Waiting
 	switch {
 	case w == nil:
@@ -180,7 +260,7 @@ func pulls(reason string) bool {
 
 // richest returns the answer for a container's message, or for the newest event of the same step if that says more:
 // "Back-off pulling image" hides the error.
-func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
+func (f walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
 	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
 		return s.because(reason, message)
 	}
@@ -200,7 +280,7 @@ func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
 }
 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
-func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
 		// A component of the control plane exits when it loses the leader lease.
@@ -209,6 +289,12 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 			time.Time{})
 	}
 	last, exit := c.LastTerminationState.Terminated, ""
+	if last != nil && c.RestartCount < 2 && !last.FinishedAt.IsZero() && f.Taken.Sub(last.FinishedAt.Time) < slowReady {
+		// A program that ends once, as what it needs is not there yet, is started again.
+		a := f.waits(s, "CrashLoop", "container "+c.Name+" to be started again, which has ended", last.FinishedAt.Time)
+		a.Evidence = []string{fmt.Sprintf("container %s ended with exit code %d (%s)", c.Name, last.ExitCode, last.Reason)}
+		return a
+	}
 	if last != nil {
 		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode,
 			last.Reason, c.RestartCount)
@@ -231,7 +317,7 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 			return s.because(e.Reason, e.Message).with(exit)
 		}
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
+	a := &finding{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
 		Fix: "read what it says before it ends", Next: s.next}
 	if c.State.Waiting.Message != "" {
 		a.Evidence = evidence(c.State.Waiting.Message)
@@ -240,7 +326,7 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 }
 
 // lastWords returns the answer for the last log lines of a container, if they contain a known cause.
-func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *Answer {
+func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
 	s.kind = cause.Log
 	for _, line := range slices.Backward(strings.Split(f.Logs(p, c.Name), "\n")) {
 		if known, _, ok := cause.Classify(cause.Log, line); ok {
@@ -251,13 +337,13 @@ func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit
 }
 
 // with adds a line of evidence.
-func (a *Answer) with(line string) *Answer {
+func (a *finding) with(line string) *finding {
 	a.Evidence = append(a.Evidence, evidence(line)...)
 	return a
 }
 
 // started examines a container that runs and is not ready, or has ended and is not restarted yet.
-func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	if t := c.State.Terminated; t != nil {
 		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
 			func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
@@ -267,6 +353,9 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 		return f.richest(s, p, t.Reason, t.Message).with(fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
 	}
 	r := c.State.Running
+	if a := f.restarted(s, p, c); a != nil {
+		return a
+	}
 	if c.Ready || r == nil || r.StartedAt.IsZero() || p.Status.Phase != corev1.PodRunning {
 		return nil
 	}
@@ -279,8 +368,33 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 	return f.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
 }
 
+// manyRestarts is the number of restarts from which a container that runs is one that ends again and again, if the last
+// end was within restartWindow.
+const (
+	manyRestarts  = 5
+	restartWindow = 10 * time.Minute
+)
+
+// restarted finds a container that runs now and has ended again and again until a moment ago.
+func (f walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+	last := c.LastTerminationState.Terminated
+	if c.State.Running == nil || last == nil || c.RestartCount < manyRestarts || f.Taken.Sub(last.FinishedAt.Time) > restartWindow {
+		return nil
+	}
+	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
+	exit := fmt.Sprintf("container %s ended with exit code %d (%s) at %s, after %d restarts", c.Name, last.ExitCode, last.Reason,
+		last.FinishedAt.UTC().Format(time.RFC3339), c.RestartCount)
+	a := s.because(last.Reason, last.Message)
+	if a.Unknown {
+		a.Unknown, a.Cause, a.Says = false, "RestartsOften", "the container runs, and has ended again and again"
+		a.Fix = "read what it says before it ends"
+	}
+	a.Evidence = append([]string{exit}, a.Evidence...)
+	return a
+}
+
 // ended examines a pod that failed. The pods of a Job are left to the check of the Job.
-func (f walker) ended(s said, p *corev1.Pod) *Answer {
+func (f walker) ended(s said, p *corev1.Pod) *finding {
 	for _, o := range p.OwnerReferences {
 		if o.Kind == "Job" && p.Status.Reason == "" {
 			return nil
@@ -301,12 +415,12 @@ func (f walker) ended(s said, p *corev1.Pod) *Answer {
 }
 
 // terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
-func (f walker) terminating(s said, p *corev1.Pod) *Answer {
+func (f walker) terminating(s said, p *corev1.Pod) *finding {
 	since := p.DeletionTimestamp.Time
 	if f.Taken.Sub(since) < slowStatus {
 		return nil
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "StuckTerminating",
+	a := &finding{Step: s.step, At: s.at, Cause: "StuckTerminating",
 		Says:     "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
