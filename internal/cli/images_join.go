@@ -170,9 +170,9 @@ func (j trials) cause(ctx context.Context, c client.Client, key client.ObjectKey
 	if err != nil || answer.Healthy {
 		return sentence(missing)
 	}
-	text := fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
-	if len(answer.Evidence) > 0 {
-		text += " (" + strings.Join(answer.Evidence, "; ") + ")"
+	text := fmt.Sprintf("%s at %s: %s", answer.Name(), answer.At, answer.Means.Says)
+	if lines := answer.Lines(); len(lines) > 0 {
+		text += " (" + strings.Join(lines, "; ") + ")"
 	}
 	return text
 }

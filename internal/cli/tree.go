@@ -158,7 +158,7 @@ func (b *branch) markFirst(a walk.Answer) bool {
 	at := strings.TrimPrefix(a.At, "guest of ")
 	name := strings.TrimPrefix(at, "Node/")
 	if !a.Healthy && (b.Kind+"/"+b.Name == at || name != at && b.Detail == "node "+name) {
-		b.FirstWrong = a.Cause
+		b.FirstWrong = a.Name()
 		return true
 	}
 	for i := range b.Children {

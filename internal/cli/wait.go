@@ -216,9 +216,9 @@ func (a *app) cause(ctx context.Context, c client.Client, w *waited) string {
 	case answer.Healthy, answer.Waiting && w.deleted:
 		return ""
 	case answer.Waiting:
-		return answer.Says
+		return answer.Means.Says
 	}
-	return fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
+	return fmt.Sprintf("%s at %s: %s", answer.Name(), answer.At, answer.Means.Says)
 }
 
 // cut returns the error of a wait that ends before the cluster reaches the awaited state.

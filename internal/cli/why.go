@@ -75,7 +75,7 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	if answer.Cause == "NoRouteToAPI" {
+	if answer.Means.Cause == "NoRouteToAPI" {
 		a.rulesOf(ctx, t, snapshot)
 		if answer, err = walk.Object(snapshot, object); err != nil {
 			return walk.Answer{}, err
@@ -128,14 +128,20 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 		fmt.Fprintf(w, "%s: nothing is wrong with what was examined\n", a.Object)
 	case a.Waiting:
 		fmt.Fprintf(w, "%s: nothing is wrong so far\n  waits\t%s (%s)\n", a.Object, a.At, a.Step)
-		row("for", a.Cause+": "+a.Says)
+		row("for", a.Name()+": "+a.Means.Says)
 	default:
 		fmt.Fprintf(w, "%s\n  first wrong\t%s (%s)\n", a.Object, a.At, a.Step)
-		row("cause", a.Cause+": "+a.Says)
 	}
-	rows("evidence", a.Evidence...)
-	rows("fix", a.Fix)
-	rows("next", continued(a.Next, width)...)
+	rows("seen", a.Lines()...)
+	if !a.Healthy && !a.Waiting {
+		row("means", strings.TrimPrefix(a.Means.Cause+": "+a.Means.Says, ": "))
+	}
+	rows("fix", continued(a.Means.Fix, width)...)
+	rows("beware", a.Means.Harm)
+	rows("next", continued(a.Next(), width)...)
+	for i := range a.Also {
+		rows("also", a.Also[i].At+": "+a.Also[i].Line)
+	}
 	rows("in its boot", a.Notes...)
 	rows("not examined", a.NotExamined...)
 }

@@ -35,7 +35,7 @@ func (s *scripted) Why(_ context.Context, at Selection) (walk.Answer, error) {
 	if at.Key == "object/Machine/ns/none" {
 		return walk.Answer{}, errors.New("there is no machine none; --password hunter2hunter2")
 	}
-	return walk.Answer{Object: at.Key, Cause: "Broken", Evidence: []string{"--password hunter2hunter2"}}, nil
+	return walk.Answer{Object: at.Key, Means: walk.Meaning{Cause: "Broken"}, Seen: []walk.Seen{{Line: "--password hunter2hunter2"}}}, nil
 }
 
 func (s *scripted) Console(_ context.Context, at Selection, _ bool, w io.Writer) error {

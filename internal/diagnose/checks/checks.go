@@ -70,9 +70,9 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 			r.Verdict = NotExamined
 		}
 		for _, a := range answers {
-			if slices.Contains(c.causes, a.Cause) && c.about(a) {
-				known[a.Cause] = true
-				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next, Remedy: a.Remedy})
+			if slices.Contains(c.causes, a.Means.Cause) && c.about(a) {
+				known[a.Name()] = true
+				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy})
 			}
 		}
 		if c.observe != nil {
@@ -81,9 +81,9 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 		out = append(out, kept(r, keep))
 	}
 	for _, a := range answers {
-		if !known[a.Cause] {
-			r := Result{ID: "X00", Symptom: a.Cause, Verdict: Passed, Cause: a.Says, Fix: a.Fix}
-			r.Findings = []Finding{{At: a.At, Evidence: a.Evidence, Next: a.Next}}
+		if !known[a.Name()] {
+			r := Result{ID: "X00", Symptom: a.Name(), Verdict: Passed, Cause: a.Means.Says, Fix: a.Means.Fix}
+			r.Findings = []Finding{{At: a.At, Evidence: a.Lines(), Next: a.Next()}}
 			if r = kept(r, keep); r.Verdict == Failed {
 				out = append(out, r)
 			}
@@ -94,8 +94,8 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 
 // about reports whether an answer has one of the check's causes.
 func (c check) about(a walk.Answer) bool {
-	evidence := strings.Join(a.Evidence, " ")
-	return a.Cause != serviceStopped || len(c.of) == 0 ||
+	evidence := strings.Join(a.Lines(), " ")
+	return a.Means.Cause != serviceStopped || len(c.of) == 0 ||
 		slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
 }
 

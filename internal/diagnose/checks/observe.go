@@ -127,13 +127,13 @@ func newBuildSandboxes(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for _, a := range walk.All(f) {
 		name, isPod := strings.CutPrefix(a.At, "Pod/")
-		if !isPod || a.Cause != "PauseImageMissing" {
+		if !isPod || a.Means.Cause != "PauseImageMissing" {
 			continue
 		}
 		for i := range f.Pods {
 			n := f.Nodes[f.Pods[i].Spec.NodeName]
 			if f.Pods[i].Name == name && n != nil && needsNewPause(n.Status.NodeInfo.KernelVersion) {
-				out = append(out, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next})
+				out = append(out, Finding{At: a.At, Evidence: a.Lines(), Next: a.Next()})
 			}
 		}
 	}

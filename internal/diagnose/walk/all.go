@@ -9,13 +9,12 @@ import (
 func (f walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
-	add := func(a *Answer) {
+	add := func(a *finding) {
 		if a == nil || a.Waiting || a.Cause == deletionUnderWay || seen[a.At+"\x00"+a.Cause] {
 			return
 		}
 		seen[a.At+"\x00"+a.Cause] = true
-		a.Object = a.At
-		out = append(out, *a)
+		out = append(out, f.answer(a, a.At))
 	}
 	add(f.cluster())
 	every(f.Pools, f.pool, add)
@@ -33,7 +32,7 @@ func (f walker) all() []Answer {
 }
 
 // every adds the answer for each item.
-func every[T any](items []T, examine func(*T) *Answer, add func(*Answer)) {
+func every[T any](items []T, examine func(*T) *finding, add func(*finding)) {
 	for i := range items {
 		add(examine(&items[i]))
 	}

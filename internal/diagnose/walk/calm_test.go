@@ -73,7 +73,7 @@ func TestCalm(t *testing.T) {
 				t.Errorf("at first: %+v", a)
 			}
 			f.Taken = f.Taken.Add(test.later + time.Second)
-			if a := Cluster(f); a.Waiting || a.Cause != test.cause {
+			if a := Cluster(f); a.Waiting || a.Name() != test.cause {
 				t.Errorf("later: %+v, want %s", a, test.cause)
 			}
 		})

@@ -18,7 +18,7 @@ const justJoined = 10 * time.Second
 
 // noCNI finds a node that waits for a CNI although the cluster has no addon that installs one on its operating system,
 // so that it would never become Ready.
-func (f walker) noCNI(n *corev1.Node) *Answer {
+func (f walker) noCNI(n *corev1.Node) *finding {
 	message := unconfigured(n)
 	os := n.Status.NodeInfo.OperatingSystem
 	born := n.CreationTimestamp.Time
@@ -38,7 +38,7 @@ func (f walker) noCNI(n *corev1.Node) *Answer {
 	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
 		command += " -n " + ns
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing",
+	return &finding{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing",
 		Says: fmt.Sprintf("no CNI is installed for %s nodes: %s", os, command),
 		Evidence: []string{
 			redact.Line(message, maxEvidence), "no DaemonSet for " + os + " nodes has a CNI's directory",
@@ -47,13 +47,13 @@ func (f walker) noCNI(n *corev1.Node) *Answer {
 
 // failedChart finds a Helm chart that could not be installed in the cluster: where a template brings its addons as
 // HelmChartProxies, the missing component is in such a chart.
-func (f walker) failedChart() *Answer {
+func (f walker) failedChart() *finding {
 	if len(f.Charts) == 0 {
 		return nil
 	}
 	c := f.Charts[0]
 	kind, name, _ := strings.Cut(c.Name, "/")
-	return &Answer{Step: "addon", At: c.Name, Cause: "ChartNotInstalled",
+	return &finding{Step: "addon", At: c.Name, Cause: "ChartNotInstalled",
 		Says:     "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
 		Evidence: []string{redact.Line(c.Reason+": "+c.Message, maxEvidence)},
 		Fix:      "set what the message names: the chart, its repository, its version or its values",

@@ -65,7 +65,7 @@ func TestNoCNI(t *testing.T) {
 			unconfigured(f)
 			test.change(f)
 			a := Cluster(f)
-			if a.Cause != "CNIMissing" || a.Step != "cni" || !strings.Contains(a.Says, test.says) || a.Waiting != test.waiting {
+			if a.Name() != "CNIMissing" || a.Step != "cni" || !strings.Contains(a.Means.Says, test.says) || a.Waiting != test.waiting {
 				t.Errorf("got %+v, want CNIMissing that says %q", a, test.says)
 			}
 		})

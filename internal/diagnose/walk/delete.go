@@ -24,7 +24,7 @@ const slowDeletion = 30 * time.Minute
 
 // deleting returns the answer for a cluster that is being deleted: an obstacle, or else the objects that the deletion
 // waits for. Missing objects are then no fault.
-func (f walker) deleting() *Answer {
+func (f walker) deleting() *finding {
 	if f.Cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -48,13 +48,13 @@ func (f walker) deleting() *Answer {
 		s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name,
 			"kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
 		if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
-			return s.because(c.Reason, c.Message)
+			return s.condition(c)
 		} else if c != nil {
 			a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
 		}
 	}
 	if c := condition(f.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
-		if known := s.because(c.Reason, c.Message); known.Fix != "" {
+		if known := s.condition(c); known.Fix != "" {
 			return known
 		}
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
@@ -64,7 +64,7 @@ func (f walker) deleting() *Answer {
 
 // kept adds foreign finalizers to the answer about an object that is being deleted, and makes it a fault when the
 // deletion takes long.
-func (f walker) kept(a *Answer, o *metav1.ObjectMeta) *Answer {
+func (f walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
 	for _, finalizer := range o.Finalizers {
 		if !strings.Contains(finalizer, "cluster.x-k8s.io") {
 			a.Waiting, a.Cause = false, "FinalizerStays"
@@ -78,16 +78,16 @@ func (f walker) kept(a *Answer, o *metav1.ObjectMeta) *Answer {
 }
 
 // leaving returns the answer for a machine that is being deleted.
-func (f walker) leaving(m *clusterv1.Machine) *Answer {
+func (f walker) leaving(m *clusterv1.Machine) *finding {
 	s := said{"owner", cause.Deletion, "Machine/" + m.Name, "kubectl describe machine " + m.Name + " -n " + m.Namespace}
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
 		if c := specific(am.GetConditions()); c != nil && !inProgress(c.Reason) {
-			return said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name, s.next}.because(c.Reason, c.Message)
+			return said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name, s.next}.condition(c)
 		}
 	}
 	a := f.waits(s, deletionUnderWay, "the machine to be deleted", m.DeletionTimestamp.Time)
 	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
-		known := s.because(c.Reason, c.Message)
+		known := s.condition(c)
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A (of the cluster); kubectl describe machine " + m.Name + " -n " + m.Namespace
 		}
@@ -102,14 +102,14 @@ func (f walker) leaving(m *clusterv1.Machine) *Answer {
 // passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
 // KubeadmControlPlane, which is removed when the machine's etcd member is gone, or a disruption budget that lets pods
 // go one by one as others become ready elsewhere.
-func (f walker) passing(m *clusterv1.Machine, a *Answer) bool {
+func (f walker) passing(m *clusterv1.Machine, a *finding) bool {
 	_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
 	since := f.Taken.Sub(m.DeletionTimestamp.Time)
 	return a.Cause == "HookWaits" && own && f.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
 }
 
 // line formats an answer as one line of evidence for another answer.
-func (a *Answer) line() string {
+func (a *finding) line() string {
 	text := fmt.Sprintf("%s: %s", a.At, a.Says)
 	if len(a.Evidence) > 0 {
 		text = a.At + ": " + a.Evidence[0]

@@ -227,11 +227,11 @@ func TestFaults(t *testing.T) {
 			f := healthy()
 			fault.inject(f)
 			a := Cluster(f)
-			fmt.Fprintf(&table, "%-20s %-22s %s\n", fault.name, a.Cause, a.At)
-			if a.Cause != fault.cause || a.Step != fault.step {
-				t.Errorf("got %s at %s, want %s at %s: %+v", a.Cause, a.Step, fault.cause, fault.step, a)
+			fmt.Fprintf(&table, "%-20s %-22s %s\n", fault.name, a.Name(), a.At)
+			if a.Name() != fault.cause || a.Step != fault.step {
+				t.Errorf("got %s at %s, want %s at %s: %+v", a.Name(), a.Step, fault.cause, fault.step, a)
 			}
-			if a.Next == "" || a.Says == "" {
+			if a.Next() == "" || a.Means.Says == "" {
 				t.Errorf("no next command or no words: %+v", a)
 			}
 		})
@@ -265,7 +265,7 @@ func TestWhatIsNoFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
 			change(f)
-			if a := Cluster(f); !a.Healthy && !a.Waiting && a.Cause != "NotRegistered" {
+			if a := Cluster(f); !a.Healthy && !a.Waiting && a.Name() != "NotRegistered" {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -281,8 +281,8 @@ func TestEvidenceHoldsNoSecret(t *testing.T) {
 	f := healthy()
 	console("discovery with token abcdef.c4n4ryc4n4ryc4n4 has expired")(f)
 	a := Cluster(f)
-	if a.Cause != "TokenInvalid" {
-		t.Fatalf("got %s", a.Cause)
+	if a.Name() != "TokenInvalid" {
+		t.Fatalf("got %s", a.Name())
 	}
 	if text := fmt.Sprintf("%+v", a); strings.Contains(text, "c4n4ry") {
 		t.Errorf("the answer holds a token: %s", text)

@@ -44,7 +44,7 @@ func ParseInside(out string) facts.Inside {
 }
 
 // inside returns the first fault that the basic probes, or the other ones, found on a node.
-func (f walker) inside(node string, basic bool) *Answer {
+func (f walker) inside(node string, basic bool) *finding {
 	for _, p := range Probes() {
 		if a := f.judge(p, node); p.basic == basic && a != nil {
 			return a
@@ -54,7 +54,7 @@ func (f walker) inside(node string, basic bool) *Answer {
 }
 
 // judge returns a probe's answer for a node; nil if it found no fault or did not run.
-func (f walker) judge(p Probe, node string) *Answer {
+func (f walker) judge(p Probe, node string) *finding {
 	out, seen := f.Inside[node][cmp.Or(p.reads, p.Name)]
 	if !seen {
 		return nil
@@ -63,7 +63,7 @@ func (f walker) judge(p Probe, node string) *Answer {
 	if evidence == "" {
 		return nil
 	}
-	return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix,
+	return &finding{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix,
 		Evidence: []string{evidence}, Remedy: p.Remedy,
 		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }

@@ -58,10 +58,10 @@ func TestInside(t *testing.T) {
 			}
 			f.Inside = map[string]facts.Inside{"n": seen}
 			a := Cluster(f)
-			if a.Cause != cause {
-				t.Errorf("got %q, want %q", a.Cause, cause)
+			if a.Name() != cause {
+				t.Errorf("got %q, want %q", a.Name(), cause)
 			}
-			if cause != "" && (a.Fix == "" || len(a.Evidence) == 0 || a.At != "Node/n") {
+			if cause != "" && (a.Means.Fix == "" || len(a.Lines()) == 0 || a.At != "Node/n") {
 				t.Errorf("incomplete: %+v", a)
 			}
 		})

@@ -15,31 +15,31 @@ import (
 )
 
 // machine walks one machine from its bootstrap data to its node.
-func (f walker) machine(m *clusterv1.Machine) *Answer {
+func (f walker) machine(m *clusterv1.Machine) *finding {
 	if !m.DeletionTimestamp.IsZero() {
 		return f.leaving(m)
 	}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
-		return first(func() *Answer { return f.instance(m) }, func() *Answer { return f.registered(m) })
+		return first(func() *finding { return f.instance(m) }, func() *finding { return f.registered(m) })
 	}
 	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
 		return a
 	} else if vm := f.infrastructure(m); a != nil || vm != nil {
 		// The VM's own answer comes first, unless it only waits for the bootstrap data.
-		return first(func() *Answer { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *Answer { return a })
+		return first(func() *finding { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *finding { return a })
 	}
 	return f.registered(m)
 }
 
 // notThe returns the answer unless it has the given cause.
-func notThe(a *Answer, cause string) *Answer {
+func notThe(a *finding, cause string) *finding {
 	if a != nil && a.Cause == cause {
 		return nil
 	}
 	return a
 }
 
-func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
+func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *finding {
 	if b.DataSecretName != nil {
 		return nil
 	}
@@ -60,14 +60,14 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 	if since := c.LastTransitionTime.Time; strings.HasPrefix(c.Message, "Waiting for") && f.Taken.Sub(since) < slowStatus {
 		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), since)
 	}
-	return s.because(c.Reason, c.Message)
+	return s.condition(c)
 }
 
 // infrastructure examines the VM; for a guest that failed, the console shows more.
-func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
+func (f walker) infrastructure(m *clusterv1.Machine) *finding {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(m, &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing",
+		return f.applying(m, &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing",
 			Says:     "the AzureMachine of the machine does not exist",
 			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name},
 			Fix:      "delete the Machine, so that its set makes another",
@@ -124,7 +124,7 @@ func guestOf(m *clusterv1.Machine) string { return "guest of Machine/" + m.Name 
 
 // guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
 // root cause is not on the console.
-func (f walker) guest(m *clusterv1.Machine) *Answer {
+func (f walker) guest(m *clusterv1.Machine) *finding {
 	if f.Console == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func shown(notes []string) []string {
 }
 
 // registered examines the steps from a running VM to its node.
-func (f walker) registered(m *clusterv1.Machine) *Answer {
+func (f walker) registered(m *clusterv1.Machine) *finding {
 	name := m.Status.NodeRef.Name
 	if name == "" {
 		if a := f.unclaimed(m); a != nil {
@@ -187,7 +187,7 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 		if !since.IsZero() && f.Taken.Sub(since) < slowAzure {
 			return f.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 		}
-		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered",
+		return &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
 			Says:     "the VM runs, but its kubelet has not registered a node",
 			Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
 			Fix:      "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
@@ -199,14 +199,14 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 	if f.Unreachable != "" {
 		return nil
 	}
-	return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
+	return &finding{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
 		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
 		Remedy: "Restart-Service kubelet", Next: f.shows(m)}
 }
 
 // unclaimed finds the node of a machine that Cluster API has not matched to it: the cloud provider has not set the
 // node's provider ID, or the ID is that of another VM.
-func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
+func (f walker) unclaimed(m *clusterv1.Machine) *finding {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.ProviderID == nil {
 		return nil
@@ -216,14 +216,14 @@ func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 		return nil
 	}
 	if n.Spec.ProviderID == "" {
-		return first(func() *Answer { return f.noCNI(n) }, func() *Answer { return f.uninitialized(n) })
+		return first(func() *finding { return f.noCNI(n) }, func() *finding { return f.uninitialized(n) })
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
 		return f.overdue(f.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name,
 			n.CreationTimestamp.Time), n.CreationTimestamp.Time, slowStatus)
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID " +
+	return &finding{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID " +
 		"than the machine's virtual machine, so Cluster API does not take it for the machine's",
 		Evidence: []string{"Node " + n.Spec.ProviderID, "AzureMachine " + *a.Spec.ProviderID},
 		Fix:      "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
@@ -253,7 +253,7 @@ func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // uninitialized finds a node that the cloud provider has not initialized; for a new node the answer is Waiting.
-func (f walker) uninitialized(n *corev1.Node) *Answer {
+func (f walker) uninitialized(n *corev1.Node) *finding {
 	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (f walker) uninitialized(n *corev1.Node) *Answer {
 	if a := f.failedChart(); a != nil {
 		return a
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
+	return &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
 		Says:     "the cloud provider has not initialised the node, so pods are kept off",
 		Evidence: []string{"taint " + uninitializedTaint},
 		Fix:      "look at the cloud node manager of this node's operating system", Next: s.next}

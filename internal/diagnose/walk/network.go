@@ -17,10 +17,10 @@ const calicoWindows = "calico-windows"
 
 // calico finds a Calico operator that refuses to install Calico for Windows. It does so unless IPAM is strict, the
 // ConfigMap kubernetes-services-endpoint has the API server's endpoint, and the Installation names the service CIDRs.
-func (f walker) calico() *Answer {
+func (f walker) calico() *finding {
 	for _, d := range f.Calico {
 		if d.Name == calicoWindows {
-			return &Answer{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows",
+			return &finding{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows",
 				Says:     "Calico's operator does not install Calico for Windows",
 				Evidence: []string{redact.Line(d.Reason+": "+d.Message, maxEvidence)}, Fix: "set what the " +
 					"message names: strictAffinity of IPAM, ConfigMap kubernetes-services-endpoint, " +
@@ -38,7 +38,7 @@ const flannelBackend = "flannel.alpha.coreos.com/backend-data"
 const minVNI = 4096
 
 // overlay finds a node whose Flannel network identifier is too small for Windows.
-func overlay(n *corev1.Node) *Answer {
+func overlay(n *corev1.Node) *finding {
 	data := n.Annotations[flannelBackend]
 	var backend struct {
 		VNI int `json:"VNI"`
@@ -46,7 +46,7 @@ func overlay(n *corev1.Node) *Answer {
 	if data == "" || json.Unmarshal([]byte(data), &backend) != nil || backend.VNI >= minVNI {
 		return nil
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "VXLANMismatch",
+	return &finding{Step: "cni", At: "Node/" + n.Name, Cause: "VXLANMismatch",
 		Says:     fmt.Sprintf("Flannel's VXLAN network identifier is below %d, which Windows does not accept", minVNI),
 		Evidence: []string{fmt.Sprintf("%s: VNI %d", flannelBackend, backend.VNI)},
 		Fix:      "VNI 4096 and port 4789 in Flannel's net-conf.json, on every node",
@@ -58,7 +58,7 @@ func overlay(n *corev1.Node) *Answer {
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 
 // cutOff finds a Windows node whose kubelet reaches none of the probed pods.
-func (f walker) cutOff(n *corev1.Node) *Answer {
+func (f walker) cutOff(n *corev1.Node) *finding {
 	if n.Status.NodeInfo.OperatingSystem != "windows" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (f walker) cutOff(n *corev1.Node) *Answer {
 	if evidence == "" {
 		return nil
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "PodsCutOff",
+	return &finding{Step: "cni", At: "Node/" + n.Name, Cause: "PodsCutOff",
 		Says:     "no pod of the node is reached by the kubelet's probes: the pods run and have no network",
 		Evidence: []string{redact.Line(evidence, maxEvidence)}, Fix: "recreate the node's HNS networks (restart " +
 			"its CNI pod); on a nested Hyper-V host allow MAC address spoofing on the VM's adapter",
@@ -112,7 +112,7 @@ func (f walker) unanswered(p *corev1.Pod) string {
 
 // barred replaces an answer about an unreachable API server by one about the security rule or route in Azure that
 // blocks the connection, if one is known.
-func (f walker) barred(a *Answer) *Answer {
+func (f walker) barred(a *finding) *finding {
 	if len(f.Closed) == 0 || a.Cause != "NoRouteToAPI" {
 		return a
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // node examines the conditions of a machine's node, its network, and the results of the probes on it.
-func (f walker) node(n *corev1.Node) *Answer {
+func (f walker) node(n *corev1.Node) *finding {
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	for _, c := range n.Status.Conditions {
 		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure ||
@@ -24,9 +24,9 @@ func (f walker) node(n *corev1.Node) *Answer {
 			return f.notReady(n, c)
 		}
 	}
-	for _, check := range []func() *Answer{
-		func() *Answer { return f.uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
-		func() *Answer { return f.inside(n.Name, true) }, func() *Answer { return f.inside(n.Name, false) },
+	for _, check := range []func() *finding{
+		func() *finding { return f.uninitialized(n) }, func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
+		func() *finding { return f.inside(n.Name, true) }, func() *finding { return f.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {
 			return a
@@ -36,7 +36,7 @@ func (f walker) node(n *corev1.Node) *Answer {
 }
 
 // notReady explains a node that is not Ready by a fault that the probes found, else by the kubelet's message.
-func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *Answer {
+func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
 	if a := f.inside(n.Name, true); a != nil {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
 		return a

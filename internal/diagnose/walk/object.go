@@ -69,7 +69,7 @@ func (f walker) note(a *Answer, o facts.Object) {
 }
 
 // managed returns the walk for an object of the management cluster, or nil if there is no such object.
-func (f walker) managed(o facts.Object) func() *Answer {
+func (f walker) managed(o facts.Object) func() *finding {
 	switch o.Kind {
 	case "Machine":
 		return of(f.Machines, func(m *clusterv1.Machine) bool { return m.Name == o.Name }, f.forMachine)
@@ -88,10 +88,10 @@ func (f walker) managed(o facts.Object) func() *Answer {
 }
 
 // of returns the walk for the item of a list that meant accepts, or nil.
-func of[T any](items []T, meant func(*T) bool, walk func(*T) *Answer) func() *Answer {
+func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *finding {
 	for i := range items {
 		if meant(&items[i]) {
-			return func() *Answer { return walk(&items[i]) }
+			return func() *finding { return walk(&items[i]) }
 		}
 	}
 	return nil
@@ -102,18 +102,18 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *Answer) func() *An
 func (f walker) forCluster() Answer {
 	a := f.cluster()
 	if a == nil || a.Waiting {
-		rest := func() *Answer {
+		rest := func() *finding {
 			return first(each(f.Pools, f.pool), each(f.Machines, f.machine), each(f.Deployments, f.deployment), each(f.Sets, f.set),
 				each(f.HealthChecks, f.healthCheck), f.workloads, f.available)
 		}
-		a = first(func() *Answer { return a }, rest)
+		a = first(func() *finding { return a }, rest)
 	}
 	return f.done(a, "Cluster/"+f.Cluster.Name)
 }
 
 // forMachine examines the objects that the machine depends on, then the machine. A fault of its pool is reported only
 // if the machine has none.
-func (f walker) forMachine(m *clusterv1.Machine) *Answer {
+func (f walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := f.cluster()
 	own := f.machine(m)
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
@@ -126,13 +126,13 @@ func (f walker) forMachine(m *clusterv1.Machine) *Answer {
 }
 
 // forPool examines the cluster, the machine pool, and its machines.
-func (f walker) forPool(p *clusterv1.MachinePool) *Answer {
-	return first(f.cluster, func() *Answer { return f.pool(p) },
+func (f walker) forPool(p *clusterv1.MachinePool) *finding {
+	return first(f.cluster, func() *finding { return f.pool(p) },
 		each(f.machinesWhere(func(m *clusterv1.Machine) bool { return f.poolOf(m) == p }), f.machine))
 }
 
 // forDeployment examines the cluster, a MachineDeployment, its sets and its machines.
-func (f walker) forDeployment(d *clusterv1.MachineDeployment) *Answer {
+func (f walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	sets := f.Sets[:0:0]
 	for i := range f.Sets {
 		if f.Sets[i].Labels[clusterv1.MachineDeploymentNameLabel] == d.Name {
@@ -140,14 +140,14 @@ func (f walker) forDeployment(d *clusterv1.MachineDeployment) *Answer {
 		}
 	}
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
-	return first(f.cluster, each(own, f.machine), func() *Answer { return f.deployment(d) }, each(sets, f.set),
-		func() *Answer { return f.short(d) })
+	return first(f.cluster, each(own, f.machine), func() *finding { return f.deployment(d) }, each(sets, f.set),
+		func() *finding { return f.short(d) })
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
-func (f walker) forSet(s *clusterv1.MachineSet) *Answer {
+func (f walker) forSet(s *clusterv1.MachineSet) *finding {
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
-	return first(f.cluster, each(own, f.machine), func() *Answer { return f.set(s) })
+	return first(f.cluster, each(own, f.machine), func() *finding { return f.set(s) })
 }
 
 func (f walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []clusterv1.Machine) {
@@ -176,7 +176,7 @@ func (f walker) gaps() []string {
 }
 
 // forPod examines the node that a pod runs on, if it has a fault, and then the pod.
-func (f walker) forPod(p *corev1.Pod) *Answer {
+func (f walker) forPod(p *corev1.Pod) *finding {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
 			if a := f.machine(m); a != nil && !a.Waiting {

@@ -43,7 +43,7 @@ var stepOf = map[string]cause.Step{
 }
 
 // pod examines the state in which the pod waits, then its events.
-func (f walker) pod(p *corev1.Pod) *Answer {
+func (f walker) pod(p *corev1.Pod) *finding {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}
@@ -76,9 +76,9 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 	if a := f.unstarted(s, p, statuses); a != nil {
 		return a
 	}
-	checks := make([]func() *Answer, len(statuses))
+	checks := make([]func() *finding, len(statuses))
 	for i := range statuses {
-		checks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
+		checks[i] = func() *finding { return f.container(s, p, &statuses[i]) }
 	}
 	return first(checks...)
 }
@@ -117,7 +117,7 @@ func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 }
 
 // orphaned returns the answer for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
-func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
+func (f walker) orphaned(s said, p *corev1.Pod) *finding {
 	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
 		collected := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
@@ -130,7 +130,7 @@ func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
 }
 
 // unstarted examines a pod of which no container has started: its sandbox, its volumes.
-func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *Answer {
+func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *finding {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 }
 
 // container examines one container: its image, its start, its exit, its probes.
-func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	w := c.State.Waiting
 	switch {
 	case w == nil:
@@ -180,7 +180,7 @@ func pulls(reason string) bool {
 
 // richest returns the answer for a container's message, or for the newest event of the same step if that says more:
 // "Back-off pulling image" hides the error.
-func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
+func (f walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
 	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
 		return s.because(reason, message)
 	}
@@ -200,7 +200,7 @@ func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
 }
 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
-func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
 		// A component of the control plane exits when it loses the leader lease.
@@ -231,7 +231,7 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 			return s.because(e.Reason, e.Message).with(exit)
 		}
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
+	a := &finding{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
 		Fix: "read what it says before it ends", Next: s.next}
 	if c.State.Waiting.Message != "" {
 		a.Evidence = evidence(c.State.Waiting.Message)
@@ -240,7 +240,7 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 }
 
 // lastWords returns the answer for the last log lines of a container, if they contain a known cause.
-func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *Answer {
+func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
 	s.kind = cause.Log
 	for _, line := range slices.Backward(strings.Split(f.Logs(p, c.Name), "\n")) {
 		if known, _, ok := cause.Classify(cause.Log, line); ok {
@@ -251,13 +251,13 @@ func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit
 }
 
 // with adds a line of evidence.
-func (a *Answer) with(line string) *Answer {
+func (a *finding) with(line string) *finding {
 	a.Evidence = append(a.Evidence, evidence(line)...)
 	return a
 }
 
 // started examines a container that runs and is not ready, or has ended and is not restarted yet.
-func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	if t := c.State.Terminated; t != nil {
 		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
 			func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
@@ -280,7 +280,7 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 }
 
 // ended examines a pod that failed. The pods of a Job are left to the check of the Job.
-func (f walker) ended(s said, p *corev1.Pod) *Answer {
+func (f walker) ended(s said, p *corev1.Pod) *finding {
 	for _, o := range p.OwnerReferences {
 		if o.Kind == "Job" && p.Status.Reason == "" {
 			return nil
@@ -301,12 +301,12 @@ func (f walker) ended(s said, p *corev1.Pod) *Answer {
 }
 
 // terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
-func (f walker) terminating(s said, p *corev1.Pod) *Answer {
+func (f walker) terminating(s said, p *corev1.Pod) *finding {
 	since := p.DeletionTimestamp.Time
 	if f.Taken.Sub(since) < slowStatus {
 		return nil
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "StuckTerminating",
+	a := &finding{Step: s.step, At: s.at, Cause: "StuckTerminating",
 		Says:     "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",

@@ -21,7 +21,7 @@ func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 }
 
 // pool examines a machine pool's templates, its bootstrap data and its scale set.
-func (f walker) pool(p *clusterv1.MachinePool) *Answer {
+func (f walker) pool(p *clusterv1.MachinePool) *finding {
 	spec, at := &p.Spec.Template.Spec, "MachinePool/"+p.Name
 	if !p.DeletionTimestamp.IsZero() {
 		return f.waits(said{
@@ -30,7 +30,7 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	}
 	a := f.AzurePools[spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(p, &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing",
+		return f.applying(p, &finding{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing",
 			Says:     "the AzureMachinePool of the machine pool does not exist",
 			Evidence: []string{"spec.template.spec.infrastructureRef.name: " + spec.InfrastructureRef.Name},
 			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace})
@@ -51,7 +51,7 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 		return answer
 	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
-		return &Answer{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
+		return &finding{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
 			Says:     "the scale set has fewer instances than the machine pool asks for",
 			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)},
 			Fix:      "see the scale set's activity log in Azure", Next: s.next}
@@ -60,11 +60,11 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 }
 
 // instance examines one instance of a scale set; for a guest that failed, the console shows more.
-func (f walker) instance(m *clusterv1.Machine) *Answer {
+func (f walker) instance(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone",
+		return &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone",
 			Says: "the instance of the scale set is gone",
 			Fix:  "wait until Cluster API removes the Machine, or delete it", Next: describe}
 	}

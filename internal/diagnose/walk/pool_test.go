@@ -67,11 +67,11 @@ func TestPools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := pooled()
 			test.inject(f)
-			if a := Cluster(f); a.Cause != test.cause || a.At != test.at {
-				t.Errorf("the cluster: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
+			if a := Cluster(f); a.Name() != test.cause || a.At != test.at {
+				t.Errorf("the cluster: got %s at %s, want %s at %s", a.Name(), a.At, test.cause, test.at)
 			}
-			if a := (walker{f}).done((walker{f}).forPool(&f.Pools[0]), ""); a.Cause != test.cause || a.At != test.at {
-				t.Errorf("the pool: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
+			if a := (walker{f}).done((walker{f}).forPool(&f.Pools[0]), ""); a.Name() != test.cause || a.At != test.at {
+				t.Errorf("the pool: got %s at %s, want %s at %s", a.Name(), a.At, test.cause, test.at)
 			}
 			if test.at != "" && !(walker{f}).concernsPool("mp")(test.at) {
 				t.Errorf("%s does not concern the pool", test.at)

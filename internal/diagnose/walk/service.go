@@ -13,7 +13,7 @@ import (
 )
 
 // service examines whether a service's load balancer was created, and whether its ports are those of its pods.
-func (f walker) service(s *corev1.Service) *Answer {
+func (f walker) service(s *corev1.Service) *finding {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
 		return nil
@@ -42,7 +42,7 @@ func (f walker) service(s *corev1.Service) *Answer {
 	}
 	i := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
 	if i < 0 && (s.Spec.LoadBalancerClass == nil) {
-		return &Answer{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
+		return &finding{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
 			Says:     "no cloud controller manager runs, so nothing makes the service's load balancer",
 			Evidence: []string{"status.loadBalancer is empty; no pod is called cloud-controller-manager"},
 			Fix:      "casement addons install cloud-provider, or install cloud-provider-azure", Next: "kubectl get pods -A -o wide"}
@@ -70,7 +70,7 @@ func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
 }
 
 // unnamedPort finds a named target port that no pod of the service has.
-func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
+func (f walker) unnamedPort(at said, s *corev1.Service) *finding {
 	pods := f.selected(s)
 	for _, port := range s.Spec.Ports {
 		if port.TargetPort.Type != intstr.String || port.TargetPort.StrVal == "" || len(pods) == 0 {
@@ -82,7 +82,7 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 			})
 		})
 		if !has {
-			return &Answer{Step: at.step, At: at.at, Cause: "TargetPortUnknown",
+			return &finding{Step: at.step, At: at.at, Cause: "TargetPortUnknown",
 				Says:     "the service sends to a port that none of its pods has",
 				Evidence: []string{fmt.Sprintf("targetPort %s; %d pods are selected", port.TargetPort.StrVal, len(pods))},
 				Fix:      "name a port of the pods' containers, or give its number", Next: at.next}
@@ -92,26 +92,26 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 }
 
 // forService examines a service, whether its selector matches pods, and those pods.
-func (f walker) forService(s *corev1.Service) *Answer {
+func (f walker) forService(s *corev1.Service) *finding {
 	pods := f.selected(s)
 	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
-		return &Answer{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
+		return &finding{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
 			Says:     "the service's selector matches no pod of its namespace",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
 			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
 	}
-	checks := []func() *Answer{func() *Answer { return f.service(s) }}
+	checks := []func() *finding{func() *finding { return f.service(s) }}
 	for _, p := range pods {
-		checks = append(checks, func() *Answer { return f.forPod(p) })
+		checks = append(checks, func() *finding { return f.forPod(p) })
 	}
 	return first(checks...)
 }
 
 // claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.
-func (f walker) claim(c *corev1.PersistentVolumeClaim) *Answer {
+func (f walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
 	if c.Status.Phase == corev1.ClaimLost {
-		return &Answer{Step: s.step, At: s.at, Cause: "VolumeLost",
+		return &finding{Step: s.step, At: s.at, Cause: "VolumeLost",
 			Says:     "the volume that the claim is bound to is gone",
 			Evidence: []string{"spec.volumeName: " + c.Spec.VolumeName},
 			Fix:      "restore the volume, or delete the claim", Next: s.next}

@@ -19,7 +19,7 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 }
 
 // deployment examines whether a MachineDeployment's templates exist and whether it can create its MachineSets.
-func (f walker) deployment(d *clusterv1.MachineDeployment) *Answer {
+func (f walker) deployment(d *clusterv1.MachineDeployment) *finding {
 	at := "MachineDeployment/" + d.Name
 	if !d.DeletionTimestamp.IsZero() {
 		return nil
@@ -35,7 +35,7 @@ func (f walker) deployment(d *clusterv1.MachineDeployment) *Answer {
 }
 
 // short finds a MachineDeployment with fewer machines than its spec asks for, although its machines have no fault.
-func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
+func (f walker) short(d *clusterv1.MachineDeployment) *finding {
 	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
 	if c == nil {
 		return nil
@@ -47,7 +47,7 @@ func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
 
 // set examines why a MachineSet does not create its machines: a missing template, a preflight check, or an admission
 // refusal.
-func (f walker) set(set *clusterv1.MachineSet) *Answer {
+func (f walker) set(set *clusterv1.MachineSet) *finding {
 	if !set.DeletionTimestamp.IsZero() || !fewer(set.Spec.Replicas, set.Status.Replicas) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (f walker) set(set *clusterv1.MachineSet) *Answer {
 		return nil
 	}
 	if strings.Contains(c.Message, "blocked because") && !strings.Contains(c.Message, "preflight check") {
-		a := s.because(c.Reason, c.Message)
+		a := s.condition(c)
 		a.Step, a.Evidence = "template", evidence(reported(c))
 		return a
 	}
@@ -98,7 +98,7 @@ func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 }
 
 // refusal finds the newest warning that an object with fewer machines than its spec asks for could not create one.
-func (f walker) refusal(s said, uid types.UID, asked, have *int32) *Answer {
+func (f walker) refusal(s said, uid types.UID, asked, have *int32) *finding {
 	if !fewer(asked, have) {
 		return nil
 	}
@@ -137,12 +137,12 @@ func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
 }
 
 // healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy.
-func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *Answer {
+func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
 		return nil
 	}
-	return &Answer{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked",
+	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked",
 		Says:     "more machines are unhealthy than the health check may repair, so it repairs none",
 		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
 		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}

@@ -27,10 +27,10 @@ const (
 
 // cluster examines the objects that all machines depend on. A control plane fault that one of its machines causes is
 // left to that machine.
-func (f walker) cluster() *Answer {
+func (f walker) cluster() *finding {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
-		return &Answer{Step: "owner", At: at, Cause: "Paused",
+		return &finding{Step: "owner", At: at, Cause: "Paused",
 			Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
 			Fix: "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace +
 				" --type merge -p '{\"spec\":{\"paused\":false}}'",
@@ -43,9 +43,9 @@ func (f walker) cluster() *Answer {
 }
 
 // owner finds references of the cluster, its infrastructure or its control plane to objects that do not exist.
-func (f walker) owner() *Answer {
+func (f walker) owner() *finding {
 	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
-		return f.applying(&f.Cluster.ObjectMeta, &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name,
+		return f.applying(&f.Cluster.ObjectMeta, &finding{Step: "owner", At: "Cluster/" + f.Cluster.Name,
 			Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
 			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name},
 			Fix:      "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace})
@@ -60,7 +60,7 @@ func (f walker) owner() *Answer {
 
 // applying turns an answer about a missing object into a Waiting one while the object that refers to it is new: the
 // objects of one manifest are created one after another.
-func (f walker) applying(from metav1.Object, a *Answer) *Answer {
+func (f walker) applying(from metav1.Object, a *finding) *finding {
 	if born := from.GetCreationTimestamp().Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
 		a.Waiting = true
 	}
@@ -68,7 +68,7 @@ func (f walker) applying(from metav1.Object, a *Answer) *Answer {
 }
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
-func (f walker) dangles(from, step string) *Answer {
+func (f walker) dangles(from, step string) *finding {
 	for _, r := range f.Dangling {
 		if !strings.HasPrefix(r.From, from) {
 			continue
@@ -80,7 +80,7 @@ func (f walker) dangles(from, step string) *Answer {
 		if strings.HasSuffix(plural, "ys") {
 			plural = strings.TrimSuffix(plural, "ys") + "ies"
 		}
-		a := &Answer{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
+		a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 			Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
 			Next: "kubectl get " + plural + " -n " + r.Namespace}
 		if strings.HasSuffix(r.Kind, "Template") {
@@ -98,7 +98,7 @@ func (f walker) dangles(from, step string) *Answer {
 }
 
 // infra examines the cluster's network and load balancers.
-func (f walker) infra() *Answer {
+func (f walker) infra() *finding {
 	ac := f.AzureCluster
 	if ac == nil {
 		return nil
@@ -113,12 +113,12 @@ func (f walker) infra() *Answer {
 }
 
 // status returns the answer for a condition that explains why an object is not Ready, or nil.
-func (f walker) status(s said, c *metav1.Condition) *Answer {
+func (f walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
 	case c.Type == clusterv1.PausedCondition:
-		return &Answer{Step: s.step, At: s.at, Cause: "Paused",
+		return &finding{Step: s.step, At: s.at, Cause: "Paused",
 			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
 			Fix: "remove the annotation cluster.x-k8s.io/paused", Next: s.next}
 	case inProgress(c.Reason):
@@ -128,7 +128,7 @@ func (f walker) status(s said, c *metav1.Condition) *Answer {
 		}
 		return f.overdue(f.waits(s, c.Reason, what, c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 	}
-	return s.because(c.Reason, c.Message)
+	return s.condition(c)
 }
 
 // evidence returns a text as a list of evidence, empty for "".
@@ -140,7 +140,7 @@ func evidence(text string) []string {
 }
 
 // topology examines the conditions of the cluster's topology, if it has a ClusterClass.
-func (f walker) topology() *Answer {
+func (f walker) topology() *finding {
 	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterTopologyReconciledCondition)
 	if c == nil || !f.Cluster.Spec.Topology.IsDefined() {
 		return nil
@@ -149,7 +149,7 @@ func (f walker) topology() *Answer {
 		"kubectl describe cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
 	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason ||
 		c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
-		a := s.because(c.Reason, c.Message)
+		a := s.condition(c)
 		if a.Fix == "" {
 			a.Says = "Cluster API cannot make the cluster that its ClusterClass and topology describe"
 			a.Fix = "correct spec.topology of the Cluster, or the ClusterClass, as the message says"
@@ -160,7 +160,7 @@ func (f walker) topology() *Answer {
 }
 
 // controlPlane examines the control plane's machines, and then its conditions.
-func (f walker) controlPlane() *Answer {
+func (f walker) controlPlane() *finding {
 	kcp := f.ControlPlane
 	if kcp == nil {
 		return nil
@@ -185,7 +185,7 @@ func (f walker) controlPlane() *Answer {
 	if young && (starts || f.rolling()) {
 		return f.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
-	a := s.because(c.Reason, c.Message)
+	a := s.condition(c)
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
 	if a.Fix == "" {
 		a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
@@ -214,7 +214,7 @@ func isControlPlane(m *clusterv1.Machine) bool {
 }
 
 // reached examines whether the cluster's API server answers, unless its control plane is not initialized yet.
-func (f walker) reached() *Answer {
+func (f walker) reached() *finding {
 	if f.Unreachable == "" {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (f walker) initializing() bool {
 }
 
 // available finds that the cluster's Available condition is not True, if no other check found a fault.
-func (f walker) available() *Answer {
+func (f walker) available() *finding {
 	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	if c == nil {
 		return nil
@@ -246,7 +246,7 @@ func (f walker) available() *Answer {
 	if f.initializing() || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 		return f.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: c.Reason,
+	return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 		Says:     "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),
 		Evidence: evidence(reported(c)), Fix: "see what the message names", Next: s.next}
 }

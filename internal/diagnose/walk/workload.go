@@ -72,13 +72,13 @@ func jobOf(j *batchv1.Job) controller {
 }
 
 // workloads examines all workloads in the cluster: controllers without pods, the pods, the claims and the services.
-func (f walker) workloads() *Answer {
+func (f walker) workloads() *finding {
 	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim),
 		each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
 }
 
 // everyWorkload adds the answers about all workloads in the cluster.
-func (f walker) everyWorkload(add func(*Answer)) {
+func (f walker) everyWorkload(add func(*finding)) {
 	every(f.controllers(), f.controller, add)
 	every(f.Pods, f.pod, add)
 	every(f.Workloads.Claims, f.claim, add)
@@ -87,7 +87,7 @@ func (f walker) everyWorkload(add func(*Answer)) {
 }
 
 // controller examines why an object creates fewer pods than its spec asks for.
-func (f walker) controller(c *controller) *Answer {
+func (f walker) controller(c *controller) *finding {
 	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -112,8 +112,8 @@ func (f walker) controller(c *controller) *Answer {
 }
 
 // failedJob examines a Job that gave up; the end of its last pod explains why.
-func (f walker) failedJob(s said, c *controller) *Answer {
-	a := &Answer{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
+func (f walker) failedJob(s said, c *controller) *finding {
+	a := &finding{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
 		c.refused.reason, Evidence: evidence(c.refused.message),
 		Fix:  "correct what its pods fail of, delete the Job and create it again",
 		Next: fmt.Sprintf("kubectl logs job/%s -n %s", c.meta.Name, c.meta.Namespace)}
@@ -139,11 +139,11 @@ func (f walker) failedJob(s said, c *controller) *Answer {
 }
 
 // rollout finds a Deployment that makes no progress although its pods show no fault.
-func (f walker) rollout(d *appsv1.Deployment) *Answer {
+func (f walker) rollout(d *appsv1.Deployment) *finding {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			return &Answer{Step: s.step, At: s.at, Cause: c.Reason,
+			return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 				Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
 				Fix:  "look at its newest ReplicaSet's pods, or kubectl rollout undo",
 				Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
@@ -156,7 +156,7 @@ func (f walker) rollout(d *appsv1.Deployment) *Answer {
 }
 
 // running returns the walk for an object of the workload cluster, or nil if there is no such object.
-func (f walker) running(o facts.Object) func() *Answer {
+func (f walker) running(o facts.Object) func() *finding {
 	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
 	w := &f.Workloads
 	switch o.Kind {
@@ -167,27 +167,27 @@ func (f walker) running(o facts.Object) func() *Answer {
 	case "PersistentVolumeClaim":
 		return of(w.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, f.claim)
 	case "Deployment":
-		return of(w.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *Answer {
-			return first(func() *Answer { return f.below(d.UID) }, func() *Answer { return f.rollout(d) })
+		return of(w.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
+			return first(func() *finding { return f.below(d.UID) }, func() *finding { return f.rollout(d) })
 		})
 	}
 	all := f.controllers()
-	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *Answer {
-		return first(func() *Answer { return f.controller(c) }, func() *Answer { return f.below(c.meta.UID) })
+	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *finding {
+		return first(func() *finding { return f.controller(c) }, func() *finding { return f.below(c.meta.UID) })
 	})
 }
 
 // below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
-func (f walker) below(uid types.UID) *Answer {
-	var checks []func() *Answer
+func (f walker) below(uid types.UID) *finding {
+	var checks []func() *finding
 	for _, c := range f.controllers() {
 		if ownedBy(c.meta, uid) {
-			checks = append(checks, func() *Answer { return f.controller(&c) }, func() *Answer { return f.below(c.meta.UID) })
+			checks = append(checks, func() *finding { return f.controller(&c) }, func() *finding { return f.below(c.meta.UID) })
 		}
 	}
 	for i := range f.Pods {
 		if p := &f.Pods[i]; ownedBy(p, uid) {
-			checks = append(checks, func() *Answer { return f.forPod(p) })
+			checks = append(checks, func() *finding { return f.forPod(p) })
 		}
 	}
 	return first(checks...)

@@ -49,12 +49,15 @@ function answerOf(answer, cluster, ns) {
   if (answer.error) return [h("p", { class: "note" }, answer.error)];
   const unseen = answer.notExamined && answer.notExamined.length ? [h("h4", {}, "Not looked at"), ...answer.notExamined.map((e) => h("p", { class: "note" }, e))] : [];
   if (answer.healthy) return [h("p", { class: "fine" }, mark("ok"), `${answer.object}: nothing is wrong`), ...unseen];
-  if (answer.waiting) return [h("p", { class: "fine" }, mark("wait"), answer.says), h("p", { class: "note" }, answer.at), ...unseen];
-  const out = [h("p", { class: "cause" }, h("strong", {}, answer.cause || "unknown"), h("span", {}, answer.says || ""))];
+  if (answer.waiting) return [h("p", { class: "fine" }, mark("wait"), answer.means.says), h("p", { class: "note" }, answer.at), ...unseen];
+  const out = [h("p", { class: "cause" }, h("strong", {}, answer.means.cause || "The cause is not known here"), h("span", {}, answer.means.says || ""))];
   out.push(h("p", { class: "note" }, `${answer.at || answer.object}${answer.step ? " · " + answer.step : ""}`));
-  if (answer.evidence && answer.evidence.length) out.push(h("h4", {}, "Evidence"), ...answer.evidence.map((e) => h("pre", { class: "evidence" }, e)));
-  if (answer.fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) [^;]*$/.test(answer.fix) ? command(answer.fix) : h("p", {}, answer.fix));
-  out.push(h("h4", {}, "Next"), command(answer.next || `casement why ${cluster} -n ${ns}`), ...unseen);
+  const seen = (answer.seen || []).filter((s) => s.line), fix = answer.means.fix, also = answer.also || [];
+  if (seen.length) out.push(h("h4", {}, "Seen"), ...seen.map((s) => h("pre", { class: "evidence" }, s.line)));
+  if (fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) [^;]*$/.test(fix) ? command(fix) : h("p", {}, fix));
+  if (answer.means.harm) out.push(h("p", { class: "note" }, answer.means.harm));
+  if (also.length) out.push(h("h4", {}, "Also"), ...also.map((s) => h("pre", { class: "evidence" }, `${s.at}: ${s.line}`)));
+  out.push(h("h4", {}, "Next"), command((answer.seen && answer.seen[0] && answer.seen[0].show) || `casement why ${cluster} -n ${ns}`), ...unseen);
   return out;
 }
 
@@ -127,7 +130,7 @@ function welcome() {
     }
     const settled = !c.answer.healthy && c.state !== "gone";
     out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", { class: "note" }, `namespace ${c.ns} · ${plural(c.nodes, "node")}`),
-      ...(c.answer.healthy || settled ? answerOf(c.answer, c.name, c.ns) : [h("p", {}, c.state === "gone" ? "It is being deleted." : "It is coming up."), h("p", { class: "note" }, `at ${c.answer.at}: ${c.answer.says}`)])));
+      ...(c.answer.healthy || settled ? answerOf(c.answer, c.name, c.ns) : [h("p", {}, c.state === "gone" ? "It is being deleted." : "It is coming up."), h("p", { class: "note" }, `at ${c.answer.at}: ${c.answer.means.says}`)])));
   }
   return out;
 }

@@ -78,7 +78,7 @@ func testCluster() Cluster {
 		s.AzureMachines[m.name] = azure
 	}
 	return Cluster{Snapshot: s, Deployments: []clusterv1.MachineDeployment{{ObjectMeta: meta("set", time.Hour)}},
-		Answer: walk.Answer{Object: "Cluster/one", Step: "node", At: "Machine/late", Cause: "NotRegistered"}}
+		Answer: walk.Answer{Object: "Cluster/one", Step: "node", At: "Machine/late", Means: walk.Meaning{Cause: "NotRegistered"}}}
 }
 
 func rowOf[T any](t *testing.T, m Model, key string) (row T) {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,7 +106,7 @@ func (b *builder) cluster(c *Cluster) {
 		owner(b.pool(c, &s.Pools[i], states))
 	}
 	root.settle(below)
-	if !c.Answer.Healthy && !c.Answer.Waiting && root.State == Good && c.Answer.Cause != "" {
+	if !c.Answer.Healthy && !c.Answer.Waiting && root.State == Good && c.Answer.Name() != "" {
 		root.State = Bad
 	}
 	b.put(at, root)
@@ -222,13 +221,4 @@ func (b *builder) first(c *Cluster, o object) bool {
 }
 
 // Redacted returns a copy of an answer without secrets.
-func Redacted(a walk.Answer) walk.Answer {
-	a.Says, a.Fix, a.Next, a.Cause = redact.Text(a.Says), redact.Text(a.Fix), redact.Text(a.Next), redact.Text(a.Cause)
-	a.Evidence, a.NotExamined = slices.Clone(a.Evidence), slices.Clone(a.NotExamined)
-	for _, lines := range [][]string{a.Evidence, a.NotExamined} {
-		for i := range lines {
-			lines[i] = redact.Text(lines[i])
-		}
-	}
-	return a
-}
+func Redacted(a walk.Answer) walk.Answer { return a.Redacted(redact.Text) }

@@ -214,9 +214,9 @@ func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	})
 	message := conditions.Get(m, infrav1.BootstrapSucceededCondition).Message
 	answer := b.diagnosed(t, m)
-	shown := answer.Cause + " " + strings.Join(append(answer.Evidence, answer.Notes...), "\n")
-	if !test.joined && answer.Cause != test.reason {
-		t.Errorf("the diagnosis calls it %s, want %s", answer.Cause, test.reason)
+	shown := answer.Name() + " " + strings.Join(append(answer.Lines(), answer.Notes...), "\n")
+	if !test.joined && answer.Name() != test.reason {
+		t.Errorf("the diagnosis calls it %s, want %s", answer.Name(), test.reason)
 	}
 	for _, says := range test.says {
 		if !strings.Contains(message, says) {

@@ -60,7 +60,7 @@ func TestFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&table, "%-44s %-26s %s\n", fail.name, a.Cause, a.At)
+			fmt.Fprintf(&table, "%-44s %-26s %s\n", fail.name, a.Name(), a.At)
 			judge(t, fail, a)
 		})
 		if ok {
@@ -79,13 +79,13 @@ func judge(t *testing.T, fail failure, a walk.Answer) {
 	if a.Healthy || a.Waiting {
 		t.Errorf("nothing is wrong, it says: %+v", a)
 	}
-	if a.Cause != fail.cause || !strings.HasPrefix(a.At, fail.at) {
-		t.Errorf("got %s at %s, want %s at %s: %+v", a.Cause, a.At, fail.cause, fail.at, a)
+	if a.Name() != fail.cause || !strings.HasPrefix(a.At, fail.at) {
+		t.Errorf("got %s at %s, want %s at %s: %+v", a.Name(), a.At, fail.cause, fail.at, a)
 	}
-	if evidence := strings.Join(a.Evidence, "\n"); evidence == "" || !strings.Contains(evidence, fail.shows) {
+	if evidence := strings.Join(a.Lines(), "\n"); evidence == "" || !strings.Contains(evidence, fail.shows) {
 		t.Errorf("%q is not in the evidence: %q", fail.shows, evidence)
 	}
-	if a.Fix == "" || a.Next == "" || strings.Contains(a.Says, "reports") {
+	if a.Means.Fix == "" || a.Next() == "" || strings.Contains(a.Means.Says, "reports") {
 		t.Errorf("no words of its own, no fix or no next command: %+v", a)
 	}
 }

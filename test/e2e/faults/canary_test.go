@@ -145,7 +145,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	p.Run(nil, append([]string{"azure", "faults", "add"}, guestFault("wrong-ca")...)...)
 	first := s.machines()[0]
 	s.grow()
-	if got, ok := s.ask(func(a answer) bool { return a.Cause == "CACertHashMismatch" }); !ok {
+	if got, ok := s.ask(func(a answer) bool { return a.Means.Cause == "CACertHashMismatch" }); !ok {
 		t.Fatalf("the machine does not fail: %+v", got)
 	}
 	last := s.machines()[0]

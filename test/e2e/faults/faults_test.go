@@ -21,8 +21,9 @@ var (
 type answer struct {
 	Healthy   bool
 	Waiting   bool
-	At, Cause string
-	Evidence  []string
+	At        string
+	Means     struct{ Cause string }
+	Seen      []struct{ Line string }
 }
 
 // patience bounds the way of a fault to its symptom, and back.
@@ -53,12 +54,12 @@ func TestFaults(t *testing.T) {
 		s.bring(f)
 		begun := time.Now()
 		got, ok := s.ask(func(a answer) bool {
-			return a.Healthy == (f.cause == "") && (!a.Waiting || f.check == "X00") && a.Cause == f.cause &&
-				strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
+			return a.Healthy == (f.cause == "") && (!a.Waiting || f.check == "X00") && a.Means.Cause == f.cause &&
+				strings.HasPrefix(a.At, f.at) && strings.Contains(fmt.Sprint(a.Seen), f.evidence)
 		})
 		took := time.Since(begun).Seconds()
 		failed := s.failed()
-		fmt.Fprintf(&rows, "%-31s %-20s %-44s %3.0fs  %s\n", f.name, got.Cause, got.At, took, strings.Join(failed, " "))
+		fmt.Fprintf(&rows, "%-31s %-20s %-44s %3.0fs  %s\n", f.name, got.Means.Cause, got.At, took, strings.Join(failed, " "))
 		if !ok {
 			t.Errorf("%s: why says %+v, want %s at %s", f.name, got, f.cause, f.at)
 		}

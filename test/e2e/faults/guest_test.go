@@ -51,10 +51,10 @@ func TestProbesInGuests(t *testing.T) {
 				}
 				return
 			}
-			if len(answers) != 1 || answers[0].Cause != test.cause || !slices.Contains(failed, test.check) {
+			if len(answers) != 1 || answers[0].Means.Cause != test.cause || !slices.Contains(failed, test.check) {
 				t.Fatalf("got %+v, %v; want %s, %s", answers, failed, test.cause, test.check)
 			}
-			if remedy := answers[0].Remedy; remedy != "" {
+			if remedy := answers[0].Means.Remedy; remedy != "" {
 				g.Exec(t.Context(), remedy, nil, nil, nil)
 				if answers, _ := examine(t, g); len(answers) > 0 {
 					t.Errorf("%s does not repair it: %+v", remedy, answers)

@@ -1,0 +1,107 @@
+package walk
+
+import (
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/kind"
+)
+
+// runnable makes a command that can be run as it is: one about an object of the workload cluster names the kubeconfig,
+// as the management cluster would answer NotFound; and words of capitals become the names they stand for.
+func (f walker) runnable(a *finding, text string) string {
+	text = f.filled(a, text)
+	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || f.Cluster == nil || f.Cluster.Name == "" {
+		return text
+	}
+	return f.kubeconfig() + " && kubectl --kubeconfig " + f.Cluster.Name + ".kubeconfig " + strings.TrimPrefix(text, "kubectl ")
+}
+
+// kubeconfig returns the command that writes the workload cluster's kubeconfig.
+func (f walker) kubeconfig() string {
+	return "casement get kubeconfig " + f.Cluster.Name + f.in() + " --file " + f.Cluster.Name + ".kubeconfig"
+}
+
+// in returns the flag of the cluster's namespace, with a space before it; "" for the default one.
+func (f walker) in() string {
+	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
+		return " -n " + ns
+	}
+	return ""
+}
+
+// managed reports whether an object, as KIND/NAME, is one of the management cluster.
+func managed(at string) bool {
+	at = strings.TrimPrefix(at, "guest of ")
+	name, _, _ := strings.Cut(at, "/")
+	return strings.HasPrefix(name, "Machine") || strings.HasPrefix(name, "Azure") || strings.HasPrefix(name, "Kubeadm") ||
+		strings.HasPrefix(name, "Helm") || strings.HasPrefix(name, "Cluster") ||
+		slices.ContainsFunc(kind.All, func(k kind.Kind) bool { return k.Name == name })
+}
+
+// filled replaces the placeholders of a text by the names of the objects of a finding.
+func (f walker) filled(a *finding, text string) string {
+	if f.Cluster == nil {
+		return text
+	}
+	of, name, _ := strings.Cut(strings.TrimPrefix(a.At, "guest of "), "/")
+	with := []string{"CLUSTER", f.Cluster.Name}
+	if ac := f.AzureCluster; ac != nil {
+		with = append(with, "REGION", ac.Spec.Location, "GROUP", ac.Spec.ResourceGroup)
+	}
+	switch of {
+	case "Node":
+		with = append(with, "NODE", name)
+	case "Machine":
+		with = append(with, "MACHINE", name)
+	case "AzureMachine", "KubeadmConfig":
+		with = append(with, "MACHINE", f.machineOf(of, name))
+	case "Pod":
+		for i := range f.Pods {
+			if p := &f.Pods[i]; p.Name == name {
+				with = append(with, "NODE", p.Spec.NodeName, "NAMESPACE", p.Namespace)
+			}
+		}
+	}
+	for i := 0; i < len(with); i += 2 {
+		text = replaceWord(text, with[i], with[i+1])
+	}
+	return text
+}
+
+// machineOf returns the name of the machine that has a VM or a bootstrap config, or "".
+func (f walker) machineOf(of, name string) string {
+	i := slices.IndexFunc(f.Machines, func(m clusterv1.Machine) bool {
+		return of == m.Spec.InfrastructureRef.Kind && name == m.Spec.InfrastructureRef.Name || name == m.Spec.Bootstrap.ConfigRef.Name
+	})
+	if i < 0 {
+		return ""
+	}
+	return f.Machines[i].Name
+}
+
+// replaceWord replaces a word of capitals, unless it is a part of another word, such as a field or a variable.
+func replaceWord(text, word, with string) string {
+	if with == "" {
+		return text
+	}
+	part := func(b byte) bool { return b == '_' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }
+	var out strings.Builder
+	for {
+		i := strings.Index(text, word)
+		if i < 0 {
+			return out.String() + text
+		}
+		end := i + len(word)
+		inside := i > 0 && part(text[i-1]) || end < len(text) && part(text[end])
+		out.WriteString(text[:i])
+		if inside {
+			out.WriteString(word)
+		} else {
+			out.WriteString(with)
+		}
+		text = text[end:]
+	}
+}
