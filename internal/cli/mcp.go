@@ -214,7 +214,7 @@ func mcpExplain(_ context.Context, in mcp.Name) (mcp.Explanation, error) {
 			return mcp.Explanation{Kind: "rule", Name: r.ID, Title: r.Title, Severity: r.Severity.String(), Says: r.Doc, Bad: r.Bad, Good: r.Good}, nil
 		}
 	}
-	for _, r := range checks.Examine(&facts.Snapshot{}, nil) {
+	for _, r := range checks.All() {
 		if strings.EqualFold(r.ID, in.Name) {
 			return mcp.Explanation{Kind: "check", Name: r.ID, Title: r.Symptom, Says: r.Cause, Fix: r.Fix}, nil
 		}

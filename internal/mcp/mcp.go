@@ -94,15 +94,25 @@ func add[In, Out any](s *sdk.Server, name, description string, ask func(context.
 	tool := &sdk.Tool{Name: name, Description: description, Annotations: &sdk.ToolAnnotations{
 		ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)}}
 	sdk.AddTool(s, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
-		out, err := ask(ctx, in)
-		if err == nil {
-			out, err = clean(out)
-		}
+		out, err := answered(ctx, name, ask, in)
 		if err != nil {
 			err = errors.New(redact.Text(err.Error()))
 		}
 		return nil, out, err
 	})
+}
+
+// answered asks, and returns the answer without secrets. A panic fails the one question: the client has others.
+func answered[In, Out any](ctx context.Context, name string, ask func(context.Context, In) (Out, error), in In) (out Out, err error) {
+	defer func() {
+		if trouble := recover(); trouble != nil {
+			err = fmt.Errorf("%s has a fault of its own: %v", name, trouble)
+		}
+	}()
+	if out, err = ask(ctx, in); err != nil {
+		return out, err
+	}
+	return clean(out)
 }
 
 // clean returns a value without its secrets.

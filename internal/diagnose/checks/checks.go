@@ -57,6 +57,15 @@ type check struct {
 	inside bool
 }
 
+// All returns the checks without results, to be explained.
+func All() []Result {
+	out := make([]Result, len(checks))
+	for i, c := range checks {
+		out[i] = Result{ID: c.id, Symptom: c.symptom, Verdict: NotExamined, Cause: c.cause, Fix: c.fix, Look: c.onNode}
+	}
+	return out
+}
+
 // Examine runs every check. A fault that no check covers becomes a last result, X00, so that no fault is left out.
 // keep, if not nil, limits findings to the objects that it accepts.
 func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
