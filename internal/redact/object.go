@@ -31,7 +31,8 @@ var places = map[string]place{
 	"command": linePlace, "args": linePlace,
 	"prekubeadmcommands": hiddenPlace, "postkubeadmcommands": hiddenPlace, "bootcommands": hiddenPlace, "runcmd": hiddenPlace,
 	"bootcmd": hiddenPlace, "additionalconfig": hiddenPlace, "commandtoexecute": hiddenPlace, "script": hiddenPlace,
-	"mountoptions": hiddenPlace, "gecos": hiddenPlace, "extraopts": hiddenPlace, "configurationpatches": hiddenPlace,
+	"mountoptions": hiddenPlace, "protectedsettings": hiddenPlace, "protectedparameters": hiddenPlace,
+	"gecos": hiddenPlace, "extraopts": hiddenPlace, "configurationpatches": hiddenPlace,
 }
 
 // shownNames are names of annotations, variables, flags and tags whose values are for anybody: who runs a cluster needs
@@ -206,7 +207,8 @@ var (
 	// program is the name or path of a program, without its arguments.
 	program = regexp.MustCompile(`(?i)^(?:[a-z]:)?[\w./\\+$(){}-]{1,120}$`)
 	// flagName is a flag alone. A letter with something glued to it is not: it may be mysql's -pPASSWORD.
-	flagName = regexp.MustCompile(`^(?:-[A-Za-z]|--?[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*|-[A-Z][a-zA-Z]+|/[a-zA-Z])$`)
+	flagName = regexp.MustCompile(`^(?:-[A-Za-z]|--[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*|/[a-zA-Z]|` +
+		`-(?i:command|file|noprofile|noninteractive|executionpolicy|nologo|kubeconfig|config|conf|v|logtostderr|metrics-addr))$`)
 	// verb is a word of a program's own, such as run or server.
 	verb = regexp.MustCompile(`^(?:run|start|server|agent|controller|node|exec|serve|proxy|install|init|join|monitor|manager)$`)
 	// duration is a small number with a unit, a port or a count.

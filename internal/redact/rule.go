@@ -248,7 +248,7 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|` +
 		`'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
 	// A part of a name: SMTP_CRED=, "pw":, InstrumentationKey=.
-	{find: regexp.MustCompile(`([A-Za-z][\w.-]*\\*["']?\s*(?:=>|:=|[:=])\s*)` + fieldValue), with: "${1}" + Mark,
+	{find: regexp.MustCompile(`([A-Za-z][\w.-]*\\*["']?[ \t]*(?:=>|:=|[:=])[ \t]*)` + fieldValue), with: "${1}" + Mark,
 		may:  holdsLower(segmentParts...),
 		when: func(groups []string) bool { return secretSegment(groups[1]) && !slices.Contains(plainWords, groups[2]) }},
 	// Words that say that a secret follows, in a log.
