@@ -359,6 +359,20 @@ func TestChecks(t *testing.T) {
 			bad:  []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: Sometimes\n"},
 			want: []string{"PRE501 " + win + "osDisk.cachingType"},
 			good: []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: ReadOnly\n"}},
+		{name: "ephemeral disk", bad: []string{"        osType: Windows\n", "        osType: Windows\n        diffDiskSettings: {option: Local}\n",
+			"diskSizeGB: 128", "diskSizeGB: 512"}, want: []string{"PRE115 " + win + "osDisk.diskSizeGB"},
+			good: []string{"        osType: Windows\n", "        osType: Windows\n        diffDiskSettings: {option: Local}\n",
+				"diskSizeGB: 128", "diskSizeGB: 40"}},
+		{name: "script for Linux", bad: []string{"    files:\n    - contentFrom:", "    files:\n    - {path: /opt/a.sh, content: \"#!/bin/sh\\r\\necho a\\r\\n\"}\n" +
+			"    - {path: /opt/b, encoding: base64, content: IyEvYmluL3NoDQplY2hvIGENCg==}\n    - contentFrom:"},
+			want: []string{"PRE602 " + cp + "spec.kubeadmConfigSpec.files[0].content", "PRE602 " + cp + "spec.kubeadmConfigSpec.files[1].content"},
+			good: []string{"    files:\n    - contentFrom:", "    files:\n    - {path: /opt/a.sh, content: \"#!/bin/sh\\necho a\\n\"}\n    - contentFrom:"}},
+		{name: "image of generation 1", bad: []string{"        osType: Windows\n", "        osType: Windows\n      securityProfile: {securityType: " +
+			"TrustedLaunch, uefiSettings: {secureBootEnabled: true, vTpmEnabled: true}}\n"},
+			want: []string{"PRE116 " + win + "securityProfile"}},
+		{name: "wrong type", bad: []string{"\n  replicas: 1\n", "\n  replicas: \"1\"\n"},
+			want: []string{"PRE505 " + cp + "spec.replicas", "PRE505 MachineDeployment/default/demo-md-0 spec.replicas",
+				"PRE505 MachineDeployment/default/demo-md-win spec.replicas"}},
 		{name: "bootstrap data", bad: []string{
 			"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock",
 		}, want: []string{"PRE601 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.files"}},
