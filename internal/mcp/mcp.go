@@ -43,7 +43,7 @@ type Config struct {
 	Docs fs.FS
 }
 
-// instructions tell an agent how the tools belong together.
+// instructions say to an agent how the tools belong together.
 const instructions = `casement answers questions about Kubernetes clusters on Azure with Windows nodes, made by Cluster API, ` +
 	`and about their manifests. Every tool only reads. Begin with why for an object that does not work, or tree for a cluster. ` +
 	`What was seen is evidence; a cause is named only where the evidence says it, else the reason that the object itself gives ` +

@@ -42,7 +42,7 @@ func (c check) read(f *facts.Snapshot) bool {
 	return f.Unreachable == "" // its nodes and pods are unknown
 }
 
-// ofBoot reports whether one of the check's causes is told by a boot log.
+// ofBoot reports whether one of the check's causes is in boot logs.
 func (c check) ofBoot() bool {
 	return slices.ContainsFunc(cause.Of(cause.Guest), func(known cause.Cause) bool { return slices.Contains(c.causes, known.Name) })
 }

@@ -147,7 +147,7 @@ func TestNothingPassesUnseen(t *testing.T) {
 		}
 	}
 	f = snapshot(func(*corev1.Node) {})
-	f.Machines[0].Status.NodeRef.Name = "" // it boots, and nobody reads its log
+	f.Machines[0].Status.NodeRef.Name = "" // it boots, and its log is not read
 	f.AzureMachines = nil
 	passed := []string{}
 	for _, r := range Examine(f, nil) {
@@ -166,7 +166,7 @@ func TestNothingPassesUnseen(t *testing.T) {
 func TestEachFaultHasACheck(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse,
-		Reason: "SomethingNew", Message: "a code that nobody has seen"}})
+		Reason: "SomethingNew", Message: "a code without a row"}})
 	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"A01"}) {
 		t.Errorf("got %v", got)
 	}
