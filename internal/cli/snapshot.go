@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,18 +71,29 @@ func (a *app) rulesOf(ctx context.Context, t target, s *facts.Snapshot) {
 	}
 	group := cmp.Or(ac.Spec.NetworkSpec.Vnet.ResourceGroup, ac.Spec.ResourceGroup, ac.Name)
 	network := "/subscriptions/" + azure.SubscriptionID() + "/resourceGroups/" + group + "/providers/Microsoft.Network/"
-	for kind, judge := range map[string]func(json.RawMessage) []string{
-		"networkSecurityGroups": func(g json.RawMessage) []string { return facts.ClosedPort(g, port) }, "routeTables": facts.ClosedRoutes,
+	n := facts.Network{Vnet: ac.Spec.NetworkSpec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: port}
+	for _, subnet := range ac.Spec.NetworkSpec.Subnets {
+		if subnet.Role == infrav1.SubnetControlPlane {
+			n.ControlPlane = append(n.ControlPlane, subnet.Name)
+		}
+	}
+	for kind, into := range map[string]*[]json.RawMessage{
+		"virtualNetworks": &n.Vnets, "networkSecurityGroups": &n.Groups, "routeTables": &n.Tables,
+		"networkInterfaces": &n.Interfaces, "loadBalancers": &n.Balancers,
 	} {
 		for item, err := range azure.List(ctx, network+kind, desired.NetworkAPIVersion) {
 			if err != nil {
 				s.Unexamined(what, err)
-				break
+				return
 			}
-			s.Closed = append(s.Closed, judge(item)...)
+			*into = append(*into, item)
 		}
 	}
-	slices.Sort(s.Closed)
+	blocked, unknown := n.Blocked()
+	s.Closed = blocked
+	for _, hop := range unknown {
+		s.Unexamined(hop, errors.New("only its owner can say"))
+	}
 }
 
 // azureOf returns a client of the cluster's Azure: the local one, or the public one with the user's own login.

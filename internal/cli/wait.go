@@ -224,7 +224,7 @@ func (a *app) cause(ctx context.Context, c client.Client, w *waited) string {
 // cut returns the error of a wait that ends before the cluster reaches the awaited state.
 func (w *waited) cut(ctx context.Context) error {
 	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second),
-		cmp.Or(sentence(w.missing), "it is not deleted yet"))
+		cmp.Or(sentence(w.missing), w.unread()))
 	if w.cause != "" {
 		text += "\nwhy: " + w.cause
 	}
@@ -233,6 +233,14 @@ func (w *waited) cut(ctx context.Context) error {
 			ctx.Err(), text, named(w.key))
 	}
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
+}
+
+// unread says why nothing is known of what is missing.
+func (w *waited) unread() string {
+	if !w.answered {
+		return "nothing could be read of it: the management API server has not answered"
+	}
+	return "it is not deleted yet"
 }
 
 // unanswered reports whether err says only that the management API server or the local plane did not answer in time or

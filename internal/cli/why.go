@@ -25,7 +25,8 @@ the workload, and print the first thing that is wrong, the evidence, and the nex
 OBJECT is the name of a cluster, machine, machine pool or node; KIND/NAME of a machine
 deployment (md), machine set (ms), machine pool (mp) or control plane (kcp); or, of a
 workload cluster, KIND/NAME or KIND/NAMESPACE/NAME of a pod, deployment, replicaset,
-statefulset, daemonset, job, service or pvc. NAMESPACE/NAME is a pod. Windows nodes are
+statefulset, daemonset, job, service, pvc, ingress, hpa, cronjob or any other kind that the
+cluster has; of the management cluster any kind of Cluster API too. NAMESPACE/NAME is a pod. Windows nodes are
 looked into over SSH where nothing outside of them says what is wrong, at most 10 of a
 cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
 conditions have to do. What was not or could not be examined is listed.
@@ -76,8 +77,16 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	if answer.Means.Cause == "NoRouteToAPI" {
+	if answer.Means.Cause == "NoRouteToAPI" || answer.Means.Cause == "APIRefused" {
 		a.rulesOf(ctx, t, snapshot)
+		if answer, err = walk.Object(snapshot, object); err != nil {
+			return walk.Answer{}, err
+		}
+	}
+	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && object.Kind == "Cluster" {
+		if err := snapshot.More(ctx); err != nil {
+			snapshot.Unexamined("objects of other kinds", err)
+		}
 		if answer, err = walk.Object(snapshot, object); err != nil {
 			return walk.Answer{}, err
 		}

@@ -46,7 +46,7 @@ func ReadBoot(lines []string) Boot {
 			b.Ended = true
 		}
 		if m := failedLine.FindStringSubmatch(line); m != nil {
-			b.Failed = appendNew(b.Failed, m[1])
+			b.Failed = appendNew(b.Failed, decisive(m[1], lines[:i]))
 			continue
 		}
 		if text := agentFailed.FindString(line); text != "" {
@@ -82,6 +82,22 @@ func ended(code string, before []string) string {
 		}
 	}
 	return text
+}
+
+// wrapper matches a failed line that only hands on the code of what failed before it: casement's own script, or exit.
+var wrapper = regexp.MustCompile(`^casement-\S+: line |: (exit|return)\b[^:]*$`)
+
+// decisive adds to a failed line that only hands on a code the last line before it that says something.
+func decisive(failed string, before []string) string {
+	if !wrapper.MatchString(failed) {
+		return failed
+	}
+	for _, line := range slices.Backward(before) {
+		if line = strings.TrimSpace(line); line != "" && !beside.MatchString(line) && !failedLine.MatchString(line) {
+			return failed + ": " + line
+		}
+	}
+	return failed
 }
 
 func appendNew(list []string, text string) []string {

@@ -63,14 +63,20 @@ type Cause struct {
 	Follows bool `json:"-"`
 
 	match *regexp.Regexp
+	// by matches the lines of the programs whose text this is; nil for a text that only one program can have written.
+	by *regexp.Regexp
 }
 
 // Classify returns the first known cause of a step whose pattern matches text, which may be a condition's message, an
 // event or a console, and the line that matched.
 func Classify(step Step, text string) (Cause, string, bool) {
 	for _, c := range known[step] {
-		if at := c.match.FindStringIndex(text); at != nil {
-			return c, Line(text, at[0]), true
+		at := c.match.FindStringIndex(text)
+		if at == nil {
+			continue
+		}
+		if line := Line(text, at[0]); c.by == nil || c.by.MatchString(line) {
+			return c, line, true
 		}
 	}
 	return Cause{}, "", false
@@ -111,6 +117,12 @@ func Line(text string, i int) string {
 // row returns a cause with its pattern, which ignores case.
 func row(name, pattern, says, fix string) Cause {
 	return Cause{Name: name, Says: says, Fix: fix, match: regexp.MustCompile(`(?i)` + pattern)}
+}
+
+// from limits a cause to lines of the programs that by matches: a command of a user may print the same words.
+func (c Cause) from(by *regexp.Regexp) Cause {
+	c.by = by
+	return c
 }
 
 // follows returns a row whose cause has Follows set.

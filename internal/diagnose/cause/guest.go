@@ -1,10 +1,24 @@
 package cause
 
+import "regexp"
+
 // Causes for a machine whose log says only which part of the bootstrap data failed: a command, or a part that the boot
 // agent carries out.
 const (
 	CommandFailed = "CommandFailed"
 	AgentFailed   = "BootAgentFailed"
+)
+
+// Who writes the lines of a boot log. What they say is judged only in their own lines, as commands of users print the
+// same words.
+var (
+	// nodeProgram matches lines of kubeadm, the kubelet and containerd, or about the API server's port.
+	nodeProgram = regexp.MustCompile(`(?i)kubeadm|kubelet|cluster-info|containerd|criSocket|^\s*(guest: )?\[[a-z-]+\] |error execution ` +
+		`phase|:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
+		`|^[IWEF]\d{4} |run\.go:\d+\]|register node`)
+	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports of it.
+	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
+		`InvalidBootstrapData|simulated|user '.*' creation|casement-`)
 )
 
 // guest are the causes in messages of a machine's boot agent, kubeadm and the kubelet during the boot.
@@ -14,18 +28,19 @@ var guest = []Cause{
 		"the machine could not fetch its bootstrap script from the cluster's key vault", "look "+
 			"at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or "+
 			"set the annotation bootstrap-secrets to CustomData"),
-	row("UserDataCompressed", `gzip|unsupported user ?data|data.* compressed`,
+	row("UserDataCompressed", `user ?data.*(gzip|compressed)|(gzip|compressed).*user ?data|unsupported user `+
+		`?data|InvalidBootstrapData.*gzip`,
 		"the bootstrap data is compressed, which cloudbase-init cannot read",
 		"leave spec.gzip off; do not compress bootstrap data of Windows machines"),
 	row("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`,
 		"the bootstrap data names metadata that Azure's agent does not have",
 		"use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
 	row("JinjaSyntax",
-		`TemplateSyntaxError|jinja syntax|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`,
+		`TemplateSyntaxError|jinja syntax|jinja2?\b.*(error|invalid|unexpected)`,
 		"the bootstrap data is not a valid Jinja template",
-		"escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
-	row("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`,
-		"a user's password is longer than Windows accepts", "shorten it, or leave it out"),
+		"escape {{ and {% in files and commands of the KubeadmConfigTemplate").from(agent),
+	row("PasswordTooLong", `passw(or)?d.*(longer than|more than|at most) ?\d*|20 characters`,
+		"a user's password is longer than Windows accepts", "shorten it, or leave it out").from(agent),
 	// Errors of programs about their flags and files.
 	row("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint|duplicated taints with the same key`,
 		"a taint is given twice, so the node does not register",
@@ -49,13 +64,33 @@ var guest = []Cause{
 	row("LabelForbidden", `is not allowed to modify labels|unknown 'kubernetes.io' or 'k8s.io' labels`,
 		"a kubelet may not give itself the label that node-labels asks for",
 		"take the label out of node-labels; set it on the Machine, which Cluster API copies"),
+	// The sources of the kubelet's and kubeadm's own fatal lines: k8s.io/kubernetes cmd/kubelet/app/server.go,
+	// pkg/kubelet/cm/container_manager_linux.go and cmd/kubeadm/app/preflight/checks.go.
+	row("CgroupV1Refused", `kubelet is configured to not run on a host using cgroup v1|cgroup v1 (support )?(is|has `+
+		`been).*(removed|unsupported)`,
+		"the image's Linux uses cgroup v1, which this kubelet does not run on",
+		"use an image with cgroup v2, or set failCgroupV1: false in the kubelet's configuration"),
+	row("SwapOn", `running with swap on is not supported`, "the kubelet does not run while the machine has swap",
+		"turn swap off in the image, or set failSwapOn: false in the kubelet's configuration"),
+	row("AlreadyJoined", `kubelet\.conf already exists|FileAvailable-\S*kubelet\.conf`,
+		"the image has joined a cluster before: its kubelet's files are still there",
+		"make the image again with kubeadm reset, or from a machine that has not joined"),
+	row("KubeadmVersion", `this version of kubeadm only supports|kubeadm version.*(unsupported|not supported)|no kind `+
+		`"\w+" is registered for version "kubeadm`,
+		"the image's kubeadm does not fit the Kubernetes version that the cluster asks for",
+		"name an image of the cluster's Kubernetes version in the machine template").from(nodeProgram),
+	row("ClockWrong", `x509: certificate has expired or is not yet valid: current time \S+ is before`,
+		"the machine's clock is behind: a certificate is not yet valid for it",
+		"let the image synchronise its time with the host before kubeadm runs (Hyper-V time provider, chrony)"),
+	row("APINameUnresolved", `lookup \S+.*no such host|no such host`, "the name of the API server does not resolve on the machine",
+		"look at the private DNS zone's link to the machine's network, and at the network's DNS servers").from(nodeProgram),
 	row("TokenInvalid",
 		`token is invalid|token.* has expired|could not find a JWS|bootstrap.?token.*(not found|invalid|expired)`,
 		"the bootstrap token is invalid or has expired",
-		"replace the machine; raise the bootstrap token's time to live if VMs take longer to boot"),
+		"replace the machine; raise the bootstrap token's time to live if VMs take longer to boot").from(nodeProgram),
 	row("CACertHashMismatch", `none of the public keys|pinned|certificate signed by unknown authority`,
 		"the API server's certificate is not the one that the bootstrap data pins",
-		"replace the machine, so that it gets fresh bootstrap data"),
+		"replace the machine, so that it gets fresh bootstrap data").from(nodeProgram),
 	row("VersionSkew", `version skew|kubelet version.*(higher|older|not supported)`,
 		"the kubelet's version and the control plane's are too far apart",
 		"use an image with a supported Kubernetes version"),
@@ -63,10 +98,13 @@ var guest = []Cause{
 	row("DiskFull", `no space left|not enough space on the disk`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images"),
 	row("ControlPlaneImageMissing", `failed to pull image|ImagePull`,
 		"kubeadm cannot pull an image of the control plane",
-		"check the way to the registry, imageRepository and the Kubernetes version"),
-	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such `+
-		`host|connectex|request canceled while waiting for connection`,
-		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route table and DNS"),
+		"check the way to the registry, imageRepository and the Kubernetes version").from(nodeProgram),
+	follows("APIRefused", `connection refused|actively refused`,
+		"the address of the API server refuses the connection: it is reached, and nothing serves there",
+		"look at the control plane machines and the load balancer's pool: casement why CLUSTER").from(nodeProgram),
+	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
+		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
+			"table and DNS").from(nodeProgram),
 	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`,
 		"the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
 	follows(AgentFailed, agentFailed.String(),
@@ -84,6 +122,9 @@ var node = []Cause{
 	row("PIDPressure", `PIDPressure`, "the node's processes are used up", "find what starts them; set podPidsLimit of the kubelet"),
 	row("NetworkUnavailable", `NetworkUnavailable`, "no route for the node's pods is made",
 		"look at the cloud controller manager and the CNI"),
+	row("CNIConfigInvalid", `failed to load cni config|error parsing configuration|invalid cni config`,
+		"the CNI's configuration on the node is not valid",
+		"correct it where it is written: the ConfigMap of the CNI's DaemonSet; the file is in C:\\etc\\cni\\net.d or /etc/cni/net.d"),
 	row("CNIMissing",
 		`cni (plugin|config) not initialized|NetworkPluginNotReady|NetworkNotReady|no networks found in`,
 		"no CNI has configured the node",

@@ -55,7 +55,7 @@ var checks = []check{
 	{id: "D16", symptom: "the bootstrap failed silently", cause: "kubeadm failed, and the script went on",
 		fix:    "correct the cause, replace the machine",
 		onNode: "Test-Path C:\\run\\cluster-api\\bootstrap-success.complete",
-		causes: []string{"BootstrapFailed", "WrongCRISocket", "NoRouteToAPI", "CACertHashMismatch", "VersionSkew", "NodeNameTaken"}},
+		causes: []string{"BootstrapFailed", "WrongCRISocket", "NoRouteToAPI", "APIRefused", "CACertHashMismatch", "VersionSkew", "NodeNameTaken"}},
 	{id: "D17", symptom: "user data was not executed", cause: "gzip, a BOM, MIME with Jinja, or Jinja's syntax",
 		fix:    "correct the bootstrap data",
 		causes: []string{"UserDataCompressed", "JinjaSyntax", "InvalidBootstrapData"}},

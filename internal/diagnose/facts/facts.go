@@ -271,7 +271,7 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 	if err != nil {
 		return err
 	}
-	f.Logs = logs(cfg)
+	f.Logs, f.More = logs(cfg), more(cfg, f)
 	return together(
 		func() error {
 			return listed(ctx, w, nil, func(nodes *corev1.NodeList) {
@@ -389,5 +389,14 @@ func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
 	if o.Kind == "Machine" {
 		return Machine(ctx, c, o.Cluster, o.Name)
 	}
-	return Cluster(ctx, c, o.Cluster)
+	s, err := Cluster(ctx, c, o.Cluster)
+	if err != nil || o.generic == nil {
+		return s, err
+	}
+	if s.More != nil {
+		if err := s.More(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, o.generic.read(ctx, s)
 }

@@ -23,6 +23,13 @@ type Object struct {
 	Kind, Name string
 	// Namespace is the namespace of an object of the workload cluster.
 	Namespace string
+	// generic reads an object whose kind has no walk of its own into the snapshot; nil for other kinds.
+	generic *generic
+}
+
+// generic reads an object of any kind. It is a struct, so that an Object can be compared.
+type generic struct {
+	read func(context.Context, *Snapshot) error
 }
 
 // kinds maps the words that users type to kinds of the workload cluster.
@@ -71,8 +78,15 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	case "machinepool", "mp", "azuremachinepool":
 		return findPool(ctx, c, namespace, name)
 	}
-	if name == "" || strings.Contains(name, "/") {
-		return Object{}, fmt.Errorf("%s is none of %s", kind, known)
+	if k, is := declared(word); is && name != "" {
+		return findDeclared(ctx, c, namespace, cluster, k, name)
+	}
+	if _, is := otherOf(word); is || name == "" || strings.Contains(name, "/") {
+		o, err := findInside(ctx, c, namespace, cluster, word, name)
+		if err != nil {
+			return Object{}, err
+		}
+		return findForeign(ctx, c, o, word, o.Name)
 	}
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
@@ -84,6 +98,9 @@ func kindOf(word string) string {
 		if _, is := all[word]; is {
 			return word
 		}
+	}
+	if _, is := otherOf(word); is {
+		return word
 	}
 	return strings.TrimSuffix(word, "s")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,6 +105,16 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 	var mu sync.Mutex
 	reads := []func() error{
 		func() error { return warnings(ctx, w, f) },
+		func() error { // whether a CNI is installed is judged by these
+			return f.allowed(map[string]func() error{
+				"DaemonSets": func() error {
+					return listed(ctx, w, nil, func(all *appsv1.DaemonSetList) { f.Workloads.DaemonSets = all.Items })
+				},
+				"Deployments": func() error {
+					return listed(ctx, w, nil, func(all *appsv1.DeploymentList) { f.Workloads.Deployments = all.Items })
+				},
+			})
+		},
 		func() (err error) {
 			f.Calico, err = degraded(ctx, w)
 			return err

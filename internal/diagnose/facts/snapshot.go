@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -55,6 +57,11 @@ type Snapshot struct {
 	Calico []Degraded
 	// Inside are the outputs of the probes on Windows nodes, by node; a node without probes is absent.
 	Inside map[string]Inside
+	// More reads Others, and is nil if the workload cluster does not answer; Others are objects of other kinds, by kind.
+	More   func(context.Context) error
+	Others map[string][]unstructured.Unstructured
+	// Asked is the object that a user named, if its kind is none of the above.
+	Asked *unstructured.Unstructured
 	// Logs returns the last lines of a container that ends again and again, or
 	// nothing.
 	Logs func(p *corev1.Pod, container string) string

@@ -87,7 +87,9 @@ func replaceWord(text, word, with string) string {
 	if with == "" {
 		return text
 	}
-	part := func(b byte) bool { return b == '_' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }
+	part := func(b byte) bool {
+		return b == '_' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b >= '0' && b <= '9'
+	}
 	var out strings.Builder
 	for {
 		i := strings.Index(text, word)

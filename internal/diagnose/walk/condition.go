@@ -41,6 +41,29 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 	return ready
 }
 
+// later returns a condition of an object that is Ready which says that something else of it failed, or that it is paused,
+// or nil.
+func later(conditions []metav1.Condition) *metav1.Condition {
+	if bad(conditions, clusterv1.ReadyCondition) != nil {
+		return nil
+	}
+	for i := range conditions {
+		c := &conditions[i]
+		switch c.Type {
+		case clusterv1.PausedCondition:
+			if c.Status == metav1.ConditionTrue {
+				return c
+			}
+		case clusterv1.ReadyCondition, clusterv1.DeletingCondition:
+		default:
+			if c.Status == metav1.ConditionFalse && !inProgress(c.Reason) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
 // inProgress reports whether a reason means work in progress.
 func inProgress(reason string) bool {
 	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress",

@@ -71,6 +71,7 @@ func (f walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
 			a.Says = "a finalizer that is none of Cluster API's keeps " + a.At
 			a.Evidence = append([]string{"finalizer " + finalizer}, a.Evidence...)
 			a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"
+			a.Harm = "without the finalizer, what its owner still has to clean up stays"
 			return a
 		}
 	}
@@ -85,7 +86,21 @@ func (f walker) leaving(m *clusterv1.Machine) *finding {
 			return said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name, s.next}.condition(c)
 		}
 	}
+	if a := f.paused(s.at, m, s.next); a != nil {
+		return a
+	}
 	a := f.waits(s, deletionUnderWay, "the machine to be deleted", m.DeletionTimestamp.Time)
+	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
+		at, next := "AzureMachine/"+am.Name, "kubectl describe azuremachine "+am.Name+" -n "+am.Namespace
+		if p := f.paused(at, am, next); p != nil {
+			return p
+		}
+		own := f.waits(said{"infrastructure", cause.Azure, at, next}, deletionUnderWay, "the virtual machine to be deleted",
+			am.DeletionTimestamp.Time)
+		if own = f.kept(own, &am.ObjectMeta); own.Cause == "FinalizerStays" {
+			return own
+		}
+	}
 	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		known := s.condition(c)
 		if known.Cause == "EvictionBlocked" {

@@ -213,7 +213,7 @@ var faults = []struct {
 				"pods"}}
 	}},
 	{"paused", "Paused", "owner", func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) }},
-	{"api unreachable", "NoRouteToAPI", "workload",
+	{"api refused", "APIRefused", "workload",
 		func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }
 

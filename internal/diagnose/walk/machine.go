@@ -1,6 +1,9 @@
 package walk
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +22,47 @@ func (f walker) machine(m *clusterv1.Machine) *finding {
 	if !m.DeletionTimestamp.IsZero() {
 		return f.leaving(m)
 	}
+	return first(func() *finding { return f.comes(m) }, func() *finding { return f.stays(m) })
+}
+
+// stays examines what is wrong with a machine whose way to its node has no fault.
+func (f walker) stays(m *clusterv1.Machine) *finding {
+	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
+	if a := f.paused("Machine/"+m.Name, m, describe); a != nil {
+		return a
+	}
+	if e := m.Status.CertificatesExpiryDate; !e.IsZero() && !f.Taken.IsZero() && e.Sub(f.Taken) < soonExpired {
+		a := &finding{Step: "controlplane", At: "Machine/" + m.Name, Type: "Field", Cause: "CertificatesExpire",
+			Says:     "the certificates of the control plane machine expire soon, or have expired",
+			Evidence: []string{"status.certificatesExpiryDate: " + e.UTC().Format(time.RFC3339)},
+			Fix: "replace the machine before: set spec.rollout.before.certificatesExpiryDays of the KubeadmControlPlane, " +
+				"or spec.rollout.after", Next: describe}
+		return a
+	}
+	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		return f.status(said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name,
+			"kubectl describe azuremachine " + am.Name + " -n " + m.Namespace}, later(am.GetConditions()))
+	}
+	return nil
+}
+
+// soonExpired is the time before a certificate's end from which it is a fault.
+const soonExpired = 7 * 24 * time.Hour
+
+// paused finds the annotation that pauses an object.
+func (f walker) paused(at string, o metav1.Object, next string) *finding {
+	if _, is := o.GetAnnotations()[clusterv1.PausedAnnotation]; !is {
+		return nil
+	}
+	kind, name, _ := strings.Cut(at, "/")
+	return &finding{Step: "owner", At: at, Type: "Field", Cause: "Paused", Says: at + " is paused, so nothing is done about it",
+		Evidence: []string{"metadata.annotations: " + clusterv1.PausedAnnotation},
+		Fix:      "kubectl annotate " + strings.ToLower(kind) + " " + name + " -n " + o.GetNamespace() + " " + clusterv1.PausedAnnotation + "-",
+		Harm:     "whoever paused it may have had a reason", Next: next}
+}
+
+// comes walks a machine from its bootstrap data to its node.
+func (f walker) comes(m *clusterv1.Machine) *finding {
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		return first(func() *finding { return f.instance(m) }, func() *finding { return f.registered(m) })
 	}
@@ -141,7 +185,7 @@ func (f walker) guest(m *clusterv1.Machine) *finding {
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
 	a.Notes = shown(boot.Notes())
-	if since := m.CreationTimestamp.Time; strings.Contains(line, "JWS signature") && !since.IsZero() && f.Taken.Sub(since) < slowToken {
+	if since := f.booted(m); strings.Contains(line, "JWS signature") && !since.IsZero() && (f.Taken.Sub(since) < slowToken || f.rolling()) {
 		// The controller manager signs a new token, and kubeadm asks until it has.
 		waiting := f.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
 		waiting.Evidence = a.Evidence
@@ -156,6 +200,18 @@ func (f walker) guest(m *clusterv1.Machine) *finding {
 		return waiting
 	}
 	return f.barred(a)
+}
+
+// booted returns when a machine's VM began to run, or else when the machine was created.
+func (f walker) booted(m *clusterv1.Machine) time.Time {
+	since := m.CreationTimestamp.Time
+	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		if c := condition(am.GetConditions(), infrav1.VMRunningCondition); c != nil && c.Status == metav1.ConditionTrue &&
+			c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // shown formats notes for an answer.

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,12 +26,30 @@ func (f walker) node(n *corev1.Node) *finding {
 		}
 	}
 	for _, check := range []func() *finding{
-		func() *finding { return f.uninitialized(n) }, func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
+		func() *finding { return reportedBy(s, n) }, func() *finding { return f.uninitialized(n) }, func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
 		func() *finding { return f.inside(n.Name, true) }, func() *finding { return f.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {
 			return a
 		}
+	}
+	return nil
+}
+
+// reportedBy finds a condition of a node that another program than the kubelet set: such a problem detector reports a
+// problem as True. Source: github.com/kubernetes/node-problem-detector, docs.
+func reportedBy(s said, n *corev1.Node) *finding {
+	for _, c := range n.Status.Conditions {
+		kubelets := c.Type == corev1.NodeReady || strings.HasSuffix(string(c.Type), "Pressure") || c.Type == corev1.NodeNetworkUnavailable
+		if kubelets || c.Status != corev1.ConditionTrue || strings.HasSuffix(string(c.Type), "Ready") || strings.HasSuffix(string(c.Type), "Healthy") {
+			continue
+		}
+		a := s.because(c.Reason, c.Message)
+		a.Type, a.Since = string(c.Type), c.LastTransitionTime.Time
+		a.Cause, a.Unknown = c.Reason, true
+		a.Says = fmt.Sprintf("a program on the node reports %s; the cause is not known here", c.Type)
+		a.Fix = "see what the line says; casement logs " + n.Name + " shows the node's own logs"
+		return a
 	}
 	return nil
 }

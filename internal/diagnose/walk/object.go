@@ -40,6 +40,9 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	if o.Kind == "Cluster" {
 		return w.forCluster(), nil
 	}
+	if s.Asked != nil {
+		return w.done(w.other(s.Asked, true), o.Kind+"/"+o.Name), nil
+	}
 	own := w.managed(o)
 	if own != nil {
 		a := w.done(own(), o.Kind+"/"+o.Name)
@@ -104,7 +107,7 @@ func (f walker) forCluster() Answer {
 	if a == nil || a.Waiting {
 		rest := func() *finding {
 			return first(each(f.Pools, f.pool), each(f.Machines, f.machine), each(f.Deployments, f.deployment), each(f.Sets, f.set),
-				each(f.HealthChecks, f.healthCheck), f.workloads, f.available)
+				each(f.HealthChecks, f.healthCheck), f.workloads, f.others, f.available)
 		}
 		a = first(func() *finding { return a }, rest)
 	}
@@ -140,14 +143,28 @@ func (f walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 		}
 	}
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
-	return first(f.cluster, each(own, f.machine), func() *finding { return f.deployment(d) }, each(sets, f.set),
+	return f.own(each(own, f.machine), func() *finding { return f.deployment(d) }, each(sets, f.set),
 		func() *finding { return f.short(d) })
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
 func (f walker) forSet(s *clusterv1.MachineSet) *finding {
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
-	return first(f.cluster, each(own, f.machine), func() *finding { return f.set(s) })
+	return f.own(each(own, f.machine), func() *finding { return f.set(s) })
+}
+
+// own examines what a set of machines needs, and then the set. A fault of the control plane explains a set only if the set
+// itself is not well; otherwise it is the control plane's own.
+func (f walker) own(checks ...func() *finding) *finding {
+	a := f.cluster()
+	if a == nil || a.Step != "controlplane" {
+		return first(append([]func() *finding{func() *finding { return a }}, checks...)...)
+	}
+	own := first(checks...)
+	if own != nil && own.Waiting {
+		return a
+	}
+	return own
 }
 
 func (f walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []clusterv1.Machine) {

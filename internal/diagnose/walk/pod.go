@@ -69,10 +69,13 @@ func (f walker) pod(p *corev1.Pod) *finding {
 			if since := c.LastTransitionTime.Time; f.growing() && f.Taken.Sub(since) < slowAzure {
 				return f.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
-			return s.because(c.Reason, c.Message)
+			return f.misfit(s.because(c.Reason, c.Message), p, c.Message)
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	if a := f.unplaced(s, p); a != nil {
+		return a
+	}
 	if a := f.unstarted(s, p, statuses); a != nil {
 		return a
 	}
@@ -80,14 +83,91 @@ func (f walker) pod(p *corev1.Pod) *finding {
 	for i := range statuses {
 		checks[i] = func() *finding { return f.container(s, p, &statuses[i]) }
 	}
-	return first(checks...)
+	return first(append(checks, func() *finding { return f.gated(s, p) })...)
+}
+
+// unplaced examines a pod that is on no node although the scheduler does not say why: its claims, or its scheduler.
+func (f walker) unplaced(s said, p *corev1.Pod) *finding {
+	since := p.CreationTimestamp.Time
+	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "" || since.IsZero() {
+		return nil
+	}
+	if a := f.unprovisioned(p); a != nil {
+		return a
+	}
+	scheduler := p.Spec.SchedulerName
+	a := f.waits(s, "NotScheduled", "a scheduler to look at the pod", since)
+	if f.Taken.Sub(since) < slowStatus {
+		return a
+	}
+	a.Waiting, a.Cause, a.Type = false, "SchedulerSilent", "Field"
+	a.Says = "no scheduler has looked at the pod"
+	a.Evidence = []string{"spec.schedulerName: " + scheduler + "; the pod has no condition PodScheduled and no node"}
+	a.Fix = "look at the scheduler of that name, or correct spec.schedulerName"
+	return a
+}
+
+// unprovisioned finds a claim of a pod that waits for a driver which makes no volume.
+func (f walker) unprovisioned(p *corev1.Pod) *finding {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for i := range f.Workloads.Claims {
+			c := &f.Workloads.Claims[i]
+			driver := c.Annotations["volume.kubernetes.io/storage-provisioner"]
+			if c.Namespace != p.Namespace || c.Name != v.PersistentVolumeClaim.ClaimName || c.Status.Phase != corev1.ClaimPending || driver == "" {
+				continue
+			}
+			s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, "kubectl describe pvc " + c.Name + " -n " + c.Namespace}
+			a := f.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
+			a.Evidence = []string{"phase Pending, volume.kubernetes.io/storage-provisioner: " + driver}
+			a = f.overdue(a, p.CreationTimestamp.Time, slowStatus)
+			if !a.Waiting {
+				a.Says = "the driver " + driver + " makes no volume for the claim"
+				a.Fix = "see whether the driver's controller runs, and what it says: kubectl get csidrivers; kubectl get pods -A"
+			}
+			return a
+		}
+	}
+	return nil
+}
+
+// gated finds a pod whose containers are ready and which is not, because of a readiness gate.
+func (f walker) gated(s said, p *corev1.Pod) *finding {
+	for _, gate := range p.Spec.ReadinessGates {
+		status, said := corev1.ConditionFalse, "no such condition has been set"
+		since := p.CreationTimestamp.Time
+		for _, c := range p.Status.Conditions {
+			if c.Type == gate.ConditionType {
+				status, said, since = c.Status, c.Reason+": "+c.Message, c.LastTransitionTime.Time
+			}
+		}
+		if status == corev1.ConditionTrue || p.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		a := f.waits(s, "ReadinessGate", "its readiness gate "+string(gate.ConditionType), since)
+		a.Type, a.Evidence = string(gate.ConditionType), []string{string(gate.ConditionType) + " is " + string(status) + ": " + said}
+		a = f.overdue(a, since, slowStatus)
+		a.Fix = "look at the controller that sets this condition of pods; until then no service sends to the pod"
+		return a
+	}
+	return nil
 }
 
 // growing reports whether machines are being replaced or have no node yet, a scale set is being changed, or a node
 // accepts no pods yet.
 func (f walker) growing() bool {
 	for i := range f.Machines {
-		if m := &f.Machines[i]; !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" {
+		m := &f.Machines[i]
+		since := m.CreationTimestamp.Time
+		if !m.DeletionTimestamp.IsZero() {
+			since = m.DeletionTimestamp.Time
+		} else if m.Status.NodeRef.Name != "" {
+			continue
+		}
+		// A machine that does not come up brings no node.
+		if a := f.machine(m); f.Taken.Sub(since) < slowAzure && (a == nil || a.Waiting) {
 			return true
 		}
 	}
@@ -267,6 +347,9 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 		return f.richest(s, p, t.Reason, t.Message).with(fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
 	}
 	r := c.State.Running
+	if a := f.restarted(s, p, c); a != nil {
+		return a
+	}
 	if c.Ready || r == nil || r.StartedAt.IsZero() || p.Status.Phase != corev1.PodRunning {
 		return nil
 	}
@@ -277,6 +360,31 @@ func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 		}
 	}
 	return f.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
+}
+
+// manyRestarts is the number of restarts from which a container that runs is one that ends again and again, if the last
+// end was within restartWindow.
+const (
+	manyRestarts  = 5
+	restartWindow = 10 * time.Minute
+)
+
+// restarted finds a container that runs now and has ended again and again until a moment ago.
+func (f walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+	last := c.LastTerminationState.Terminated
+	if c.State.Running == nil || last == nil || c.RestartCount < manyRestarts || f.Taken.Sub(last.FinishedAt.Time) > restartWindow {
+		return nil
+	}
+	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
+	exit := fmt.Sprintf("container %s ended with exit code %d (%s) at %s, after %d restarts", c.Name, last.ExitCode, last.Reason,
+		last.FinishedAt.UTC().Format(time.RFC3339), c.RestartCount)
+	a := s.because(last.Reason, last.Message)
+	if a.Unknown {
+		a.Unknown, a.Cause, a.Says = false, "RestartsOften", "the container runs, and has ended again and again"
+		a.Fix = "read what it says before it ends"
+	}
+	a.Evidence = append([]string{exit}, a.Evidence...)
+	return a
 }
 
 // ended examines a pod that failed. The pods of a Job are left to the check of the Job.

@@ -50,6 +50,9 @@ func (f walker) pool(p *clusterv1.MachinePool) *finding {
 		}
 		return answer
 	}
+	if c := later(a.GetConditions()); c != nil {
+		return f.status(s, c)
+	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
 		return &finding{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
 			Says:     "the scale set has fewer instances than the machine pool asks for",

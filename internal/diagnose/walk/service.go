@@ -21,6 +21,13 @@ func (f walker) service(s *corev1.Service) *finding {
 	if a := f.unnamedPort(at, s); a != nil {
 		return a
 	}
+	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(f.selected(s)) == 0 &&
+		f.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !f.growing() {
+		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the " +
+			"cluster's DNS, so no name resolves in pods",
+			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String() + " matches no pod of kube-system"},
+			Fix:      "look at the Deployment coredns: its replicas, or who deleted it", Next: "kubectl get deployment coredns -n kube-system"}
+	}
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 {
 		return nil
 	}
@@ -91,6 +98,36 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *finding {
 	return nil
 }
 
+// undeclared finds a numeric target port that no container of a service's pods declares, although they declare others. Such
+// a port may be served all the same, so only an answer about the service itself shows it.
+func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
+	for _, port := range s.Spec.Ports {
+		if port.TargetPort.Type != intstr.Int || len(pods) == 0 {
+			continue
+		}
+		wanted, declared, has := int32(port.TargetPort.IntValue()), []int32{}, false
+		if wanted == 0 {
+			wanted = port.Port
+		}
+		for _, p := range pods {
+			for _, c := range p.Spec.Containers {
+				for _, own := range c.Ports {
+					declared, has = append(declared, own.ContainerPort), has || own.ContainerPort == wanted
+				}
+			}
+		}
+		if len(declared) > 0 && !has {
+			slices.Sort(declared)
+			return &finding{Step: "service", At: "Service/" + s.Name, Type: "Field", Cause: "TargetPortUndeclared",
+				Says:     "the service sends to a port that no container of its pods declares",
+				Evidence: []string{fmt.Sprintf("targetPort %d; the pods' containers declare %v", wanted, slices.Compact(declared))},
+				Fix:      "correct targetPort, unless the program listens there all the same",
+				Next:     fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
+		}
+	}
+	return nil
+}
+
 // forService examines a service, whether its selector matches pods, and those pods.
 func (f walker) forService(s *corev1.Service) *finding {
 	pods := f.selected(s)
@@ -100,7 +137,7 @@ func (f walker) forService(s *corev1.Service) *finding {
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
 			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
 	}
-	checks := []func() *finding{func() *finding { return f.service(s) }}
+	checks := []func() *finding{func() *finding { return f.service(s) }, func() *finding { return undeclared(s, pods) }}
 	for _, p := range pods {
 		checks = append(checks, func() *finding { return f.forPod(p) })
 	}

@@ -22,7 +22,8 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 func (f walker) deployment(d *clusterv1.MachineDeployment) *finding {
 	at := "MachineDeployment/" + d.Name
 	if !d.DeletionTimestamp.IsZero() {
-		return nil
+		s := said{"owner", cause.Deletion, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+		return f.kept(f.waits(s, deletionUnderWay, "the machine deployment to be deleted", d.DeletionTimestamp.Time), &d.ObjectMeta)
 	}
 	if a := f.dangles(at, "template"); a != nil {
 		return a

@@ -109,6 +109,9 @@ func (f walker) infra() *finding {
 		// owner has found it: it was applied after the AzureCluster.
 		return f.waits(s, c.Reason, s.at+" to be reconciled with its identity, which exists", c.LastTransitionTime.Time)
 	}
+	if c == nil {
+		c = later(ac.GetConditions())
+	}
 	return f.status(s, c)
 }
 
@@ -120,7 +123,8 @@ func (f walker) status(s said, c *metav1.Condition) *finding {
 	case c.Type == clusterv1.PausedCondition:
 		return &finding{Step: s.step, At: s.at, Cause: "Paused",
 			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
-			Fix: "remove the annotation cluster.x-k8s.io/paused", Next: s.next}
+			Fix: "remove the annotation " + clusterv1.PausedAnnotation, Type: c.Type,
+			Since: c.LastTransitionTime.Time, Harm: "whoever paused it may have had a reason", Next: s.next}
 	case inProgress(c.Reason):
 		what := c.Message
 		if what == "" {
@@ -170,6 +174,12 @@ func (f walker) controlPlane() *finding {
 	}
 	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name,
 		"kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
+	if a := f.paused(s.at, kcp, s.next); a != nil {
+		return a
+	}
+	if c := condition(kcp.Status.Conditions, clusterv1.PausedCondition); c != nil && c.Status == metav1.ConditionTrue {
+		return f.status(s, c)
+	}
 	if a := f.refusal(s, kcp.UID, kcp.Spec.Replicas, kcp.Status.Replicas); a != nil {
 		return a
 	}
@@ -224,7 +234,7 @@ func (f walker) reached() *finding {
 			f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
 	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
-	if a.Cause == "NoRouteToAPI" && f.rolling() {
+	if (a.Cause == "NoRouteToAPI" || a.Cause == "APIRefused") && f.rolling() {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 	}
 	return a

@@ -2,7 +2,9 @@ package walk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -101,7 +103,7 @@ func (f walker) controller(c *controller) *finding {
 		return s.because(c.refused.reason, c.refused.message).with(many)
 	}
 	for _, e := range events(f.Warnings, c.meta.UID) {
-		if strings.HasPrefix(e.Reason, "Failed") {
+		if strings.HasPrefix(e.Reason, "Failed") && !f.madeSince(c, when(e)) {
 			return s.because(e.Reason, e.Message).with(many)
 		}
 	}
@@ -109,6 +111,11 @@ func (f walker) controller(c *controller) *finding {
 		return nil
 	}
 	return f.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
+}
+
+// madeSince reports whether a controller has made a pod after a time: a refusal before it is over.
+func (f walker) madeSince(c *controller, t time.Time) bool {
+	return slices.ContainsFunc(f.Pods, func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && p.CreationTimestamp.After(t) })
 }
 
 // failedJob examines a Job that gave up; the end of its last pod explains why.
@@ -173,8 +180,27 @@ func (f walker) running(o facts.Object) func() *finding {
 	}
 	all := f.controllers()
 	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *finding {
+		if c.kind == "DaemonSet" && c.asked == 0 {
+			return f.nowhere(c)
+		}
 		return first(func() *finding { return f.controller(c) }, func() *finding { return f.below(c.meta.UID) })
 	})
+}
+
+// nowhere explains a DaemonSet that no node fits.
+func (f walker) nowhere(c *controller) *finding {
+	for i := range f.Workloads.DaemonSets {
+		d := &f.Workloads.DaemonSets[i]
+		if d.UID != c.meta.UID || d.Name != c.meta.Name {
+			continue
+		}
+		return &finding{Step: "workload", At: "DaemonSet/" + d.Name, Type: "Field", Cause: "NoNodeFits", Says: "no node " +
+			"fits the DaemonSet, so it has no pods",
+			Evidence: []string{fmt.Sprintf("status.desiredNumberScheduled: 0; nodeSelector %v, %d "+
+				"nodes", d.Spec.Template.Spec.NodeSelector, len(f.Nodes))},
+			Fix: "correct its nodeSelector, affinity or tolerations, or label the nodes", Next: "kubectl get nodes --show-labels"}
+	}
+	return nil
 }
 
 // below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.

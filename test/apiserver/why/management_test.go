@@ -325,7 +325,7 @@ func management() []failure {
 			s.kubeconfig.Data["value"] = []byte(strings.Replace(string(s.kubeconfig.Data["value"]),
 				"    client-certificate-data", "    token: x\n    unused-certificate-data", 1))
 		}},
-		{"API server gone", "NoRouteToAPI", "Cluster/demo", "127.0.0.1:1", func(s *scene) {
+		{"API server gone", "APIRefused", "Cluster/demo", "127.0.0.1:1", func(s *scene) {
 			s.kubeconfig.Data["value"] = []byte(strings.Replace(string(s.kubeconfig.Data["value"]), s.host(), "https://127.0.0.1:1", 1))
 		}},
 		{"boots for hours", "BootstrapInProgress", "guest of Machine/md-0", "", func(s *scene) {

@@ -19,11 +19,11 @@ var (
 
 // answer is the part of why's answer that is compared.
 type answer struct {
-	Healthy   bool
-	Waiting   bool
-	At        string
-	Means     struct{ Cause string }
-	Seen      []struct{ Line string }
+	Healthy bool
+	Waiting bool
+	At      string
+	Means   struct{ Cause string }
+	Seen    []struct{ Line string }
 }
 
 // patience bounds the way of a fault to its symptom, and back.

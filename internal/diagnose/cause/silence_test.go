@@ -1,0 +1,98 @@
+package cause
+
+import "testing"
+
+// TestSilence: the words of one program are no evidence in the lines of another.
+func TestSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		step Step
+		text string
+		// want is the cause, empty for none.
+		want string
+	}{
+		"a user's command cannot connect": {Guest, "curl: (7) Failed to connect to files.example port 443: connection refused", ""},
+		"a user's command times out":      {Guest, "myapp: dial tcp 10.9.0.4:443: i/o timeout", ""},
+		"a user's gzip":                   {Guest, "gzip: stdin: not in gzip format", ""},
+		"a user's token":                  {Guest, "vault: token is invalid or has expired", ""},
+		"a user's certificate":            {Guest, "wget: certificate signed by unknown authority", ""},
+		"a user's template":               {Guest, "helm: template: x.yaml: syntax error", ""},
+		"a user's password":               {Guest, "net user: the password is longer than 14 characters", ""},
+		"kubeadm's refused": {Guest, "[discovery] Failed to request cluster info: dial tcp " +
+			"10.0.0.4:6443: connect: connection refused", "APIRefused"},
+		"kubeadm's timeout": {Guest, `error execution phase preflight: Get ` +
+			`"https://10.0.0.4:6443/api": dial tcp 10.0.0.4:6443: i/o timeout`, "NoRouteToAPI"},
+		"the name of the API server": {Guest, `[discovery] Get "https://api.example:6443": dial tcp: lookup ` +
+			`api.example: no such host`, "APINameUnresolved"},
+		"the kubelet and cgroup v1": {Guest, `E1127 06:00:00.000000 1 run.go:72] "command failed" err="kubelet ` +
+			`is configured to not run on a host using cgroup v1"`, "CgroupV1Refused"},
+		"the kubelet and swap": {Guest, `E1127 06:00:00.000000 1 run.go:72] "command failed" err="running ` +
+			`with swap on is not supported, please disable swap"`, "SwapOn"},
+		"kubelet.conf": {Guest, "[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: " +
+			"/etc/kubernetes/kubelet.conf already exists", "AlreadyJoined"},
+		"an old kubeadm": {Guest, "this version of kubeadm only supports deploying clusters with " +
+			"the control plane version >= 1.35.0", "KubeadmVersion"},
+		"a clock behind": {Guest, "x509: certificate has expired or is not yet valid: current time " +
+			"2020-01-01T00:00:00Z is before 2026-01-01T00:00:00Z", "ClockWrong"},
+		"Cluster API's syntax error": {Data, "failed to parse certificate: asn1: syntax error: sequence truncated", ""},
+		".NET's memory": {Container, "Error: Unhandled exception. System.OutOfMemoryException: " +
+			"Array dimensions exceeded", "OutOfMemory"},
+		"the kubelet's room": {Container, "OutOfmemory: Node didn't have enough resource: memory", "NodeFull"},
+		"an expired secret": {Azure, "Failed: AADSTS7000222: The provided client secret keys are " +
+			"expired", "CredentialsRefused"},
+		"an unknown application": {Azure, "Failed: AADSTS700016: Application with identifier 'x' was not " +
+			"found in the directory", "IdentityUnknown"},
+		"a federation that differs": {Azure, "Failed: AADSTS700213: No matching federated identity record " +
+			"found for presented assertion subject", "FederationMismatch"},
+		"a tenant that does not exist": {Azure, "Failed: AADSTS90002: Tenant 'x' not found", "WrongTenant"},
+		"a code of Entra ID":           {Azure, "Failed: AADSTS500011: The resource principal was not found", "SignInRefused"},
+		"Conditional Access": {Azure, "Failed: AADSTS53003: Access has been blocked by Conditional " +
+			"Access policies", "SignInBlocked"},
+		"a deny assignment": {Azure, "DenyAssignmentAuthorizationFailed: The client has permission; " +
+			"however, the access is denied because of the deny assignment", "DeniedByAssignment"},
+		"another tenant": {Azure, "InvalidAuthenticationTokenTenant: The access token is from the " +
+			"wrong issuer", "WrongTenant"},
+		"a role": {Azure, "AuthorizationFailed: The client does not have authorization to " +
+			"perform action", "AuthorizationFailed"},
+		"an extension": {Azure, "VMExtensionProvisioningError: VM has reported a failure when " +
+			"processing extension", "ExtensionFailed"},
+		"casement's identity": {Azure, "IdentityInvalid: spec.clientID is empty", "IdentityInvalid"},
+		"casement's namespaces": {Azure, "NamespaceNotAllowedByIdentity: spec.identityRef: namespace " +
+			"x", "NamespaceNotAllowed"},
+		"a zone": {Azure, "InvalidAvailabilityZone: The zone(s) '4' is not supported", "ZoneNotSupported"},
+		"an ephemeral disk": {Azure, "InvalidParameter: OS disk of Ephemeral VM with size greater than " +
+			"50 GB is not allowed", "DiskNotSupported"},
+		"Trusted launch": {Azure, "BadRequest: Use of TrustedLaunch setting is not supported for " +
+			"the provided image", "GenerationMismatch"},
+		"a subnet in use": {Azure, "InUseSubnetCannotBeDeleted: Subnet node is in use by x and " +
+			"cannot be deleted", "StillInUse"},
+		"a resource group that is gone": {Azure, "ResourceGroupNotFound: Resource group 'demo' could not be " +
+			"found", "AzureResourceGone"},
+		"a vault's firewall": {Azure, "ForbiddenByFirewall: Client address is not authorized", "VaultForbidden"},
+		"the CNI's file": {Node, "KubeletNotReady: cni config load failed: failed to load CNI " +
+			"config list file: error parsing configuration list: unexpected end of JSON input", "CNIConfigInvalid"},
+		"the API server refuses": {Reach, "APIServerUnreachable: dial tcp 10.0.0.4:6443: connect: " +
+			"connection refused", "APIRefused"},
+		"the API server is not reached":          {Reach, "APIServerUnreachable: dial tcp 10.0.0.4:6443: i/o timeout", "NoRouteToAPI"},
+		"a refusal of Azure in the log of a pod": {Log, "QuotaExceeded", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, _, _ := Classify(test.step, test.text); c.Name != test.want {
+				t.Errorf("got %q, want %q", c.Name, test.want)
+			}
+		})
+	}
+}
+
+// TestDecisive: a wrapper that hands on a code is shown with the sentence before it.
+func TestDecisive(t *testing.T) {
+	b := ReadBoot([]string{
+		"[preflight] Running pre-flight checks",
+		"error execution phase preflight: x509: certificate has expired or is not yet valid",
+		"guest: casement-apply.sh: line 13 failed with code 1: exit $code",
+	})
+	want := "casement-apply.sh: line 13 failed with code 1: exit $code: error execution phase preflight: x509: " +
+		"certificate has expired or is not yet valid"
+	if len(b.Failed) != 1 || b.Failed[0] != want {
+		t.Errorf("got %q", b.Failed)
+	}
+}

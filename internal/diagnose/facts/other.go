@@ -1,0 +1,232 @@
+package facts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/kind"
+)
+
+// Other is a kind of the workload cluster that is read only where the usual objects show no fault, or if a user names it.
+type Other struct {
+	Kind, Short string
+	// Group is group and version as in a path, Resource the plural.
+	Group, Resource string
+	Namespaced      bool
+}
+
+// Others are the kinds that More reads.
+func Others() []Other {
+	return []Other{
+		{"Ingress", "ing", "networking.k8s.io/v1", "ingresses", true},
+		{"IngressClass", "", "networking.k8s.io/v1", "ingressclasses", false},
+		{"NetworkPolicy", "netpol", "networking.k8s.io/v1", "networkpolicies", true},
+		{"HorizontalPodAutoscaler", "hpa", "autoscaling/v2", "horizontalpodautoscalers", true},
+		{"CronJob", "cj", "batch/v1", "cronjobs", true},
+		{"APIService", "", "apiregistration.k8s.io/v1", "apiservices", false},
+		{"Namespace", "ns", "", "namespaces", false},
+		{"PersistentVolume", "pv", "", "persistentvolumes", false},
+		{"StorageClass", "sc", "storage.k8s.io/v1", "storageclasses", false},
+	}
+}
+
+// path returns the path of a kind's list, or of one object.
+func (o Other) path(namespace, name string) string {
+	at := "/apis/" + o.Group
+	if o.Group == "" || o.Group == "v1" {
+		at = "/api/v1"
+	}
+	if o.Namespaced && namespace != "" {
+		at += "/namespaces/" + namespace
+	}
+	at += "/" + o.Resource
+	if name != "" {
+		at += "/" + name
+	}
+	return at
+}
+
+// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery.
+func more(cfg *rest.Config, f *Snapshot) func(context.Context) error {
+	return func(ctx context.Context) error {
+		core, err := Core(cfg)
+		if err != nil {
+			return err
+		}
+		found := make([][]unstructured.Unstructured, len(Others()))
+		reads := map[string]func() error{}
+		for i, o := range Others() {
+			reads[o.Kind+"s"] = func() error {
+				data, err := core.Get().AbsPath(o.path("", "")).Param("resourceVersion", "0").DoRaw(ctx)
+				if err != nil {
+					return err
+				}
+				var list unstructured.UnstructuredList
+				if err := json.Unmarshal(data, &list); err != nil {
+					return fmt.Errorf("read the list of %ss: %w", o.Kind, err)
+				}
+				found[i] = list.Items
+				return nil
+			}
+		}
+		if err := f.allowed(reads); err != nil {
+			return err
+		}
+		f.Others = map[string][]unstructured.Unstructured{}
+		for i, o := range Others() {
+			for j := range found[i] {
+				found[i][j].SetKind(o.Kind)
+			}
+			f.Others[o.Kind] = found[i]
+		}
+		return nil
+	}
+}
+
+// otherOf returns the other kind that a word names.
+func otherOf(word string) (Other, bool) {
+	for _, o := range Others() {
+		if word != "" && (word == strings.ToLower(o.Kind) || word == o.Short || word == o.Resource) {
+			return o, true
+		}
+	}
+	return Other{}, false
+}
+
+// declared returns the kind of Cluster API's providers, or of casement, that a word names.
+func declared(word string) (kind.Kind, bool) {
+	for _, k := range kind.All {
+		if word != "" && (word == strings.ToLower(k.Name) || word == k.Resource || word == k.Short) {
+			return k, true
+		}
+	}
+	return kind.Kind{}, false
+}
+
+// findDeclared finds an object of the management cluster for which there is no walk of its own, and its cluster: that of
+// its label, or the only one of the namespace.
+func findDeclared(ctx context.Context, c client.Client, namespace, cluster string, k kind.Kind, name string) (Object, error) {
+	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: k.Group, Kind: k.Name})
+	if err != nil {
+		return Object{}, err
+	}
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, meta); err != nil {
+		return Object{}, fmt.Errorf("read %s %s: %w", k.Name, name, err)
+	}
+	of := meta.Labels[clusterv1.ClusterNameLabel]
+	if of == "" {
+		of = cluster
+	}
+	if of == "" {
+		only, err := Only(ctx, c, namespace)
+		if err != nil {
+			return Object{}, fmt.Errorf("%w; say which one %s %s belongs to with --cluster", err, k.Name, name)
+		}
+		of = only.Cluster.Name
+	}
+	return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: of}, Kind: k.Name, Name: name, Namespace: namespace,
+		generic: &generic{func(ctx context.Context, s *Snapshot) error {
+			o := &unstructured.Unstructured{}
+			o.SetGroupVersionKind(mapping.GroupVersionKind)
+			if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+				return err
+			}
+			s.Asked = o
+			return nil
+		}}}, nil
+}
+
+// findForeign finds an object of any other kind that the workload cluster's API server has.
+func findForeign(ctx context.Context, c client.Client, o Object, word, name string) (Object, error) {
+	other, is := otherOf(word)
+	_, cfg, err := connect(ctx, c, o.Cluster)
+	if err != nil && !is {
+		return Object{}, fmt.Errorf("%s is none of %s; and its cluster cannot be asked: %w", word, known, err)
+	}
+	if err != nil {
+		return Object{}, err
+	}
+	if !is {
+		if other, err = served(cfg, word); err != nil {
+			return Object{}, err
+		}
+	}
+	o.Kind, o.Name = other.Kind, name
+	if !other.Namespaced {
+		o.Namespace = ""
+	}
+	o.generic = &generic{func(ctx context.Context, s *Snapshot) error {
+		core, err := Core(cfg)
+		if err != nil {
+			return err
+		}
+		data, err := core.Get().AbsPath(other.path(o.Namespace, name)).DoRaw(ctx)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no %s %s in cluster %s; name it as %s/NAMESPACE/NAME", other.Kind, name, o.Cluster.Name, word)
+		}
+		if err != nil {
+			return err
+		}
+		asked := &unstructured.Unstructured{}
+		if err := json.Unmarshal(data, asked); err != nil {
+			return err
+		}
+		s.Asked = asked
+		return nil
+	}}
+	return o, nil
+}
+
+// served asks an API server which kind a word names.
+func served(cfg *rest.Config, word string) (Other, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return Other{}, err
+	}
+	lists, err := d.ServerPreferredResources()
+	if err != nil && len(lists) == 0 {
+		return Other{}, err
+	}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			names := append([]string{strings.ToLower(r.Kind), r.Name, r.SingularName}, r.ShortNames...)
+			for _, n := range names {
+				if n == word {
+					return Other{Kind: r.Kind, Group: list.GroupVersion, Resource: r.Name, Namespaced: r.Namespaced}, nil
+				}
+			}
+		}
+	}
+	return Other{}, fmt.Errorf("the cluster has no kind %q, and it is none of %s", word, known)
+}
+
+// about returns the warnings of an object: those of its own cluster.
+func (s *Snapshot) about(uid string) (out []corev1.Event) {
+	for _, all := range [][]corev1.Event{s.Notices, s.Warnings} {
+		for i := range all {
+			if string(all[i].InvolvedObject.UID) == uid {
+				out = append(out, all[i])
+			}
+		}
+	}
+	return out
+}
+
+// About returns the warnings about an object.
+func (s *Snapshot) About(o *unstructured.Unstructured) []corev1.Event {
+	return s.about(string(o.GetUID()))
+}

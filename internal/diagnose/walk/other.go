@@ -1,0 +1,307 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
+)
+
+// reader judges one kind of which there is no walk. asked is true for the object that a user named, of which more is said.
+type reader func(f walker, o *unstructured.Unstructured, asked bool) *finding
+
+// readers are the kinds with knowledge of their own; any kind has the generic reader besides.
+func readers() map[string]reader {
+	return map[string]reader{
+		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
+		"PersistentVolume": persistentVolume,
+	}
+}
+
+// other examines an object of any kind.
+func (f walker) other(o *unstructured.Unstructured, asked bool) *finding {
+	return first(func() *finding {
+		if read := readers()[o.GetKind()]; read != nil {
+			return read(f, o, asked)
+		}
+		return nil
+	}, func() *finding { return f.generic(o, asked) })
+}
+
+// others examines the objects of all kinds that were read besides the usual ones.
+func (f walker) others() *finding {
+	var checks []func() *finding
+	for _, kind := range []string{"Namespace", "APIService", "PersistentVolume", "Ingress", "HorizontalPodAutoscaler", "CronJob"} {
+		all := f.Others[kind]
+		for i := range all {
+			checks = append(checks, func() *finding { return f.other(&all[i], false) })
+		}
+	}
+	return first(checks...)
+}
+
+// saysOf returns where an object's texts come from.
+func saysOf(o *unstructured.Unstructured) said {
+	next := "kubectl describe " + strings.ToLower(o.GetKind())
+	if group, _, has := strings.Cut(o.GetAPIVersion(), "/"); has && strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+		next += "." + group
+	}
+	next += " " + o.GetName()
+	if o.GetNamespace() != "" {
+		next += " -n " + o.GetNamespace()
+	}
+	return said{"object", "", o.GetKind() + "/" + o.GetName(), next}
+}
+
+// unknown returns the finding of a condition, an event or a field whose meaning is not known here.
+func (s said) unknown(kind, reason, line string, since time.Time) *finding {
+	return &finding{Step: s.step, At: s.at, Type: kind, Reason: reason, Cause: reason, Since: since, Unknown: true,
+		Says:     fmt.Sprintf("%s says %s; the cause is not known here", s.at, strings.TrimSpace(kind+" "+reason)),
+		Evidence: evidence(line), Fix: "see what the line says, and what shows more with the next command", Next: s.next}
+}
+
+// Conditions that are bad when they are True end in one of these words.
+var badWords = []string{"Fail", "Failed", "Failure", "Failing", "Stalled", "Degraded", "Conflict", "Error", "Pressure", "Unavailable", "Problem"}
+
+// Conditions that say what an object does, and not how it is.
+var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Remediating", "Progressing", "Reconciling", "Suspended",
+	"Complete", "ScalingLimited", "Local", "Resizing", "Updating"}
+
+// generic examines what objects of all kinds have: deletion and finalizers, pauses, generations, conditions and events.
+func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
+	s := saysOf(o)
+	if t := o.GetDeletionTimestamp(); t != nil {
+		return f.goes(s, o, t.Time)
+	}
+	if _, is := o.GetAnnotations()[clusterv1.PausedAnnotation]; is {
+		return f.paused(s.at, o, s.next)
+	}
+	if p, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); p && asked {
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Paused", Says: s.at + " is paused, so nothing is done about it",
+			Evidence: []string{"spec.paused: true"}, Fix: "set spec.paused to false", Harm: "whoever paused it may have had a " +
+				"reason", Next: s.next}
+	}
+	for _, c := range conditionsOf(o) {
+		bad := slices.ContainsFunc(badWords, func(w string) bool { return strings.HasSuffix(c.Type, w) || strings.Contains(c.Type, "Failure") })
+		switch {
+		case slices.Contains(neutral, c.Type), bad && c.Status != metav1.ConditionTrue, !bad && c.Status != metav1.ConditionFalse:
+			continue
+		case c.Type == clusterv1.PausedCondition, c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
+			continue
+		case inProgress(c.Reason) || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
+			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
+		}
+		return s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
+	}
+	observed, has, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if has && observed < o.GetGeneration() && asked {
+		return s.unknown("Field", "OldGeneration", fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d",
+			observed, o.GetGeneration()), time.Time{})
+	}
+	if !asked {
+		return nil
+	}
+	warned := f.About(o)
+	slices.SortStableFunc(warned, func(a, b corev1.Event) int { return when(&b).Compare(when(&a)) })
+	if len(warned) > 0 {
+		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(&warned[0]))
+	}
+	return nil
+}
+
+// goes examines an object that is being deleted.
+func (f walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
+	a := f.waits(s, deletionUnderWay, s.at+" to be deleted", since)
+	a.Type, a.Since = "Field", since
+	for _, c := range conditionsOf(o) {
+		if c.Status == metav1.ConditionTrue && c.Message != "" {
+			a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
+		}
+	}
+	for _, finalizer := range o.GetFinalizers() {
+		a.Evidence = append(a.Evidence, "finalizer "+finalizer)
+	}
+	if f.Taken.Sub(since) < slowStatus {
+		return a
+	}
+	a.Waiting, a.Cause, a.Says = false, "DeletionStays", s.at+" is being deleted since "+age(f.Taken.Sub(since))+", and something keeps it"
+	a.Fix = "let what the evidence names finish: the owner of the finalizer, or the controller or API service that does not answer"
+	a.Harm = "without the finalizer, what its owner still has to clean up stays"
+	return a
+}
+
+// conditionsOf returns an object's conditions.
+func conditionsOf(o *unstructured.Unstructured) (out []metav1.Condition) {
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range all {
+		fields, _ := c.(map[string]any)
+		text := func(name string) string { t, _ := fields[name].(string); return t }
+		at, _ := time.Parse(time.RFC3339, text("lastTransitionTime"))
+		out = append(out, metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason"),
+			Message: text("message"), LastTransitionTime: metav1.NewTime(at)})
+	}
+	return out
+}
+
+// named returns the object of a kind, a namespace and a name, or nil.
+func (f walker) named(kind, namespace, name string) *unstructured.Unstructured {
+	for i := range f.Others[kind] {
+		if o := &f.Others[kind][i]; o.GetName() == name && o.GetNamespace() == namespace {
+			return o
+		}
+	}
+	return nil
+}
+
+// ingress examines an Ingress: its class and the services of its backends.
+func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
+	s := saysOf(o)
+	s.step = "network"
+	class, _, _ := unstructured.NestedString(o.Object, "spec", "ingressClassName")
+	classes := f.Others["IngressClass"]
+	standard := slices.ContainsFunc(classes, func(c unstructured.Unstructured) bool {
+		return c.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
+	})
+	old := o.GetAnnotations()["kubernetes.io/ingress.class"]
+	switch {
+	case class != "" && f.named("IngressClass", "", class) == nil:
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress names a " +
+			"class that does not exist",
+			Evidence: []string{"spec.ingressClassName: " + class}, Fix: "name one of kubectl get ingressclasses, or install " +
+				"the controller", Next: s.next}
+	case class == "" && old == "" && !standard:
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "IngressClassMissing", Says: "the Ingress has no " +
+			"class, and no class is the default",
+			Evidence: []string{fmt.Sprintf("spec.ingressClassName is empty; %d classes, none of them the default", len(classes))},
+			Fix:      "set spec.ingressClassName to one of kubectl get ingressclasses", Next: s.next}
+	}
+	for _, b := range backends(o.Object["spec"]) {
+		has := slices.ContainsFunc(f.Workloads.Services, func(svc corev1.Service) bool { return svc.Name == b && svc.Namespace == o.GetNamespace() })
+		if !has {
+			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendMissing", Says: "a service that the Ingress " +
+				"sends to does not exist",
+				Evidence: []string{"backend.service.name: " + b}, Fix: "create the service, or correct the backend's name",
+				Next: "kubectl get services -n " + o.GetNamespace()}
+		}
+	}
+	return nil
+}
+
+// backends returns the names of the services in an Ingress's spec.
+func backends(spec any) (names []string) {
+	switch v := spec.(type) {
+	case map[string]any:
+		if service, is := v["service"].(map[string]any); is {
+			name, _ := service["name"].(string)
+			names = append(names, name)
+		}
+		for _, inner := range v {
+			names = append(names, backends(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			names = append(names, backends(inner)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// autoscaler examines the conditions of an HPA; one without replicas to scale is off, which is no fault.
+func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
+	s := saysOf(o)
+	for _, c := range conditionsOf(o) {
+		if c.Status != metav1.ConditionFalse || c.Reason == "ScalingDisabled" || c.Type == "ScalingLimited" {
+			continue
+		}
+		a := s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
+		switch c.Reason {
+		case "FailedGetResourceMetric", "FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric", "FailedGetContainerResourceMetric":
+			a.Unknown, a.Cause, a.Says = false, "MetricsMissing", "the autoscaler gets no metric, so it does not scale"
+			a.Fix = "look at the metrics API (kubectl get apiservices) and at the pods' resource requests"
+		case "FailedGetScale":
+			a.Unknown, a.Cause, a.Says = false, "ScaleTargetMissing", "the object that the autoscaler scales cannot be read"
+			a.Fix = "correct spec.scaleTargetRef"
+		}
+		if !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
+		}
+		return a
+	}
+	return nil
+}
+
+// cronJob examines a CronJob that a user named: one that is suspended makes no Jobs.
+func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	s := saysOf(o)
+	suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
+	if suspended && asked {
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Suspended", Says: "the CronJob is suspended, so it makes no Jobs",
+			Evidence: []string{"spec.suspend: true"}, Fix: "set spec.suspend to false", Harm: "whoever suspended it may have " +
+				"had a reason", Next: s.next}
+	}
+	for _, c := range f.controllers() {
+		if ownedBy(c.meta, o.GetUID()) {
+			if a := f.controller(&c); a != nil {
+				return a
+			}
+			if a := f.below(c.meta.UID); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// policy says of a NetworkPolicy that a user named which pods it cuts off; it is a fault of nothing by itself.
+func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	if !asked {
+		return nil
+	}
+	s := saysOf(o)
+	types, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "policyTypes")
+	for _, direction := range types {
+		rules, _, _ := unstructured.NestedSlice(o.Object, "spec", strings.ToLower(direction))
+		if len(rules) > 0 {
+			continue
+		}
+		chosen, _, _ := unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels")
+		return &finding{Step: "network", At: s.at, Type: "Field", Cause: "PolicyDeniesAll",
+			Says:     "the policy lets nothing through (" + direction + ") to or from the pods that it selects, unless another policy does",
+			Evidence: []string{fmt.Sprintf("spec.policyTypes: %v; spec.%s is empty; podSelector: %v", types, strings.ToLower(direction), chosen)},
+			Fix:      "add a rule for what has to pass, if that is not what the policy is for", Next: s.next}
+	}
+	return nil
+}
+
+// persistentVolume examines a volume that failed, or that no claim can get any more.
+func persistentVolume(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	s := saysOf(o)
+	s.step, s.kind = "volume", cause.Volume
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	reason, _, _ := unstructured.NestedString(o.Object, "status", "message")
+	claim, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "name")
+	within, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
+	waits := slices.ContainsFunc(f.Workloads.Claims, func(c corev1.PersistentVolumeClaim) bool {
+		return c.Namespace == within && c.Name == claim && c.Status.Phase == corev1.ClaimPending
+	})
+	switch {
+	case phase == string(corev1.VolumeFailed):
+		return s.unknown("Field", "Failed", "status.phase: Failed; "+reason, time.Time{})
+	case phase == string(corev1.VolumeReleased) && (asked || waits):
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "VolumeReleased",
+			Says:     "the volume is kept for a claim that was deleted, so no other claim gets it",
+			Evidence: []string{"status.phase: Released; spec.claimRef: " + within + "/" + claim},
+			Fix:      "kubectl patch pv " + o.GetName() + ` --type merge -p '{"spec":{"claimRef":null}}'`,
+			Harm:     "any claim that fits may then bind the volume, and read the data that the deleted claim left", Next: s.next}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package walk
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// misfits are what the scheduler says of nodes, and what to do about it. Source: messages of the plugins in
+// k8s.io/kubernetes pkg/scheduler/framework/plugins.
+var misfits = []struct{ says, fix string }{
+	{"Insufficient ", "lower the pod's requests, or add machines: kubectl scale machinedeployment NAME --replicas N (in " +
+		"the management cluster)"},
+	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
+	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"},
+	{"were unschedulable", "kubectl uncordon the nodes, once whoever cordoned them is done"},
+	{"Too many pods", "add nodes, or raise maxPods of the kubelet"},
+	{"free ports", "take hostPort out, or run one such pod per node"},
+	{"anti-affinity", "add nodes, or relax the pod's anti-affinity"},
+	{"topology spread", "add nodes in the missing domain, or relax topologySpreadConstraints"},
+}
+
+// misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
+// that no node has.
+func (f walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
+	if a.Cause != "Unschedulable" {
+		return a
+	}
+	message, _, _ = strings.Cut(message, "preemption:")
+	var fixes []string
+	for _, m := range misfits {
+		if strings.Contains(message, m.says) {
+			fixes = append(fixes, m.fix)
+		}
+	}
+	if len(fixes) > 0 {
+		a.Fix = strings.Join(fixes, "; ")
+	}
+	for _, label := range slices.Sorted(maps.Keys(p.Spec.NodeSelector)) {
+		value, has := p.Spec.NodeSelector[label], false
+		for _, n := range f.Nodes {
+			has = has || n.Labels[label] == value
+		}
+		if !has && len(f.Nodes) > 0 {
+			a.Evidence = append(a.Evidence, fmt.Sprintf("nodeSelector %s=%s: none of the %d nodes that were read has "+
+				"it", label, value, len(f.Nodes)))
+		}
+	}
+	return a
+}

@@ -1,0 +1,304 @@
+package walk
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// object makes a snapshot in which a user asks for an object of another kind.
+func object(kind string, content map[string]any) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		o := &unstructured.Unstructured{Object: content}
+		o.SetKind(kind)
+		o.SetName("x")
+		o.SetUID("asked")
+		f.Asked = o
+	}
+}
+
+// says is the status of an object with one condition.
+func says(kind, status, reason, message string) map[string]any {
+	return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2020-01-01T00:00:00Z"}}}}
+}
+
+// readyBut adds a condition to the VM, which is Ready.
+func readyBut(c metav1.Condition) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}, c})
+	}
+}
+
+// TestUnseen: failures that no table knew are named, or shown as they are with the cause unknown; never as nothing wrong.
+func TestUnseen(t *testing.T) {
+	past := func(f *facts.Snapshot) metav1.Time { return metav1.NewTime(f.Taken.Add(-time.Hour)) }
+	for name, test := range map[string]struct {
+		inject func(*facts.Snapshot)
+		// cause is the known one; empty if it is not known, and line is then shown whole.
+		cause, at, line string
+	}{
+		"a failed extension of a VM that is Ready": {readyBut(metav1.Condition{Type: "ExtensionsReady", Status: metav1.ConditionFalse,
+			Reason: "VMExtensionProvisioningError", Message: "extension CustomScript: exit 5"}), "ExtensionFailed", "AzureMachine/am", "exit 5"},
+		"a PATCH that a policy refuses": {readyBut(metav1.Condition{Type: "Synced", Status: metav1.ConditionFalse,
+			Reason: "RequestDisallowedByPolicy", Message: "tags: cost centre is missing"}), "PolicyDenied", "AzureMachine/am", "cost centre"},
+		"a condition that no table knows": {readyBut(metav1.Condition{Type: "Blessed", Status: metav1.ConditionFalse,
+			Reason: "Cursed", Message: "the moon is wrong"}), "", "AzureMachine/am", "the moon is wrong"},
+		"a paused VM that is Ready": {readyBut(metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused",
+			Message: "AzureMachine has the annotation"}), "Paused", "AzureMachine/am", "annotation"},
+		"a paused machine": {func(f *facts.Snapshot) {
+			f.Machines[0].Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}, "Paused", "Machine/m", clusterv1.PausedAnnotation},
+		"a paused machine that is being deleted": {func(f *facts.Snapshot) {
+			f.Machines[0].Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			f.Machines[0].DeletionTimestamp = new(past(f))
+		}, "Paused", "Machine/m", clusterv1.PausedAnnotation},
+		"a paused VM that is being deleted": {func(f *facts.Snapshot) {
+			f.Machines[0].DeletionTimestamp = new(past(f))
+			f.AzureMachines["am"].DeletionTimestamp = new(past(f))
+			f.AzureMachines["am"].Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}, "Paused", "AzureMachine/am", clusterv1.PausedAnnotation},
+		"a foreign finalizer of a VM": {func(f *facts.Snapshot) {
+			f.Machines[0].DeletionTimestamp = new(past(f))
+			f.AzureMachines["am"].DeletionTimestamp = new(past(f))
+			f.AzureMachines["am"].Finalizers = []string{"backup.example.com/keep"}
+		}, "FinalizerStays", "AzureMachine/am", "backup.example.com/keep"},
+		"a paused control plane": {func(f *facts.Snapshot) {
+			f.ControlPlane = &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "kcp",
+				Annotations: map[string]string{clusterv1.PausedAnnotation: ""}}}
+		}, "Paused", "KubeadmControlPlane/kcp", clusterv1.PausedAnnotation},
+		"certificates that expire": {func(f *facts.Snapshot) {
+			f.Machines[0].Status.CertificatesExpiryDate = metav1.NewTime(f.Taken.Add(time.Hour))
+		}, "CertificatesExpire", "Machine/m", "certificatesExpiryDate"},
+		"a problem that a detector reports": {func(f *facts.Snapshot) {
+			f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: "ReadonlyFilesystem",
+				Status: corev1.ConditionTrue, Reason: "FilesystemIsReadOnly", Message: "Remounting filesystem read-only"})
+		}, "", "Node/n", "Remounting filesystem read-only"},
+		"broken JSON of a CNI": {ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false cni config load failed: "+
+			"failed to load CNI config list file: error parsing configuration list"), "CNIConfigInvalid", "Node/n", "error parsing"},
+		"no driver for a claim": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = past(f), "", corev1.PodPending
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			f.Workloads.Claims = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default",
+				Annotations: map[string]string{"volume.kubernetes.io/storage-provisioner": "disk.csi.azure.com"}},
+				Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}}
+		}, "VolumeNotMade", "PersistentVolumeClaim/data", "disk.csi.azure.com"},
+		"a scheduler that is not there": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase, p.Spec.SchedulerName = past(f), "", corev1.PodPending, "my-scheduler"
+		}, "SchedulerSilent", "Pod/p", "my-scheduler"},
+		"a readiness gate": {func(f *facts.Snapshot) {
+			f.Pods[0].CreationTimestamp = past(f)
+			f.Pods[0].Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
+		}, "ReadinessGate", "Pod/p", "example.com/lb"},
+		"restarts of a container that runs": {func(f *facts.Snapshot) {
+			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Ready: true, RestartCount: 9,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error",
+					FinishedAt: metav1.NewTime(f.Taken.Add(-time.Minute))}}}}
+		}, "RestartsOften", "Pod/p", "exit code 3"},
+		"a user's command and a refused connection": {console("curl: (7) Failed to connect to files.example: connection refused"),
+			"NotRegistered", "Machine/m", "nodeRef"},
+		"the kubelet's cgroup v1": {console(`E1127 06:00:00.000000 1 run.go:72] "command failed" err="kubelet is configured ` +
+			`to not run on a host using cgroup v1"`),
+			"CgroupV1Refused", "guest of Machine/m", "cgroup v1"},
+		"a wrapper that hands on the code": {console("error execution phase preflight: the moon is wrong\nguest: " +
+			"casement-apply.sh: line 13 failed with code 1: exit $code"),
+			"CommandFailed", "guest of Machine/m", "the moon is wrong"},
+		"a deny assignment": {vm("VMRunning", "DenyAssignmentAuthorizationFailed", strings.Repeat("the client has the permission; ", 20)+
+			"however, the access is denied because of the deny assignment of the managed app "+
+			"shop"), "DeniedByAssignment", "AzureMachine/am", "managed app shop"},
+		"a code that no table knows": {vm("VMRunning", "FrobnicationFailed", "the frobnicator said "+
+			"no"), "", "AzureMachine/am", "the frobnicator said no"},
+		"an identity that is not allowed": {network("NetworkInfrastructureReady", "NamespaceNotAllowedByIdentity", "namespace x is not in allowedNamespaces"),
+			"NamespaceNotAllowed", "AzureCluster/ac", "allowedNamespaces"},
+		"an API server that is not reached": {func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout" },
+			"NoRouteToAPI", "Cluster/c", "i/o timeout"},
+		"an HPA without metrics": {object("HorizontalPodAutoscaler", says("ScalingActive", "False", "FailedGetResourceMetric", "missing request for cpu")),
+			"MetricsMissing", "HorizontalPodAutoscaler/x", "missing request for cpu"},
+		"an HPA without a target": {object("HorizontalPodAutoscaler", says("AbleToScale", "False", "FailedGetScale", "deployments.apps \"web\" not found")),
+			"ScaleTargetMissing", "HorizontalPodAutoscaler/x", "not found"},
+		"an Ingress without its class": {object("Ingress", map[string]any{"spec": map[string]any{"ingressClassName": "nginx"}}),
+			"IngressClassMissing", "Ingress/x", "nginx"},
+		"an Ingress without any class": {object("Ingress", map[string]any{"spec": map[string]any{}}), "IngressClassMissing", "Ingress/x", "0 classes"},
+		"an Ingress without its service": {func(f *facts.Snapshot) {
+			object("Ingress", map[string]any{"spec": map[string]any{"ingressClassName": "nginx", "defaultBackend": map[string]any{
+				"service": map[string]any{"name": "shop"}}}})(f)
+			class := unstructured.Unstructured{Object: map[string]any{}}
+			class.SetName("nginx")
+			f.Others = map[string][]unstructured.Unstructured{"IngressClass": {class}}
+		}, "BackendMissing", "Ingress/x", "shop"},
+		"a suspended CronJob": {object("CronJob", map[string]any{"spec": map[string]any{"suspend": true}}), "Suspended", "CronJob/x", "suspend"},
+		"a policy that denies all": {object("NetworkPolicy", map[string]any{"spec": map[string]any{"policyTypes": []any{"Ingress"}}}),
+			"PolicyDeniesAll", "NetworkPolicy/x", "policyTypes"},
+		"an API service without backend": {object("APIService", says("Available", "False", "MissingEndpoints", "endpoints "+
+			"for service/metrics have no addresses")),
+			"", "APIService/x", "no addresses"},
+		"a volume that is kept": {object("PersistentVolume", map[string]any{"spec": map[string]any{"claimRef": map[string]any{
+			"namespace": "shop", "name": "data"}}, "status": map[string]any{"phase": "Released"}}), "VolumeReleased", "PersistentVolume/x", "shop/data"},
+		"a volume that failed": {object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Failed", "message": "disk is in use"}}),
+			"", "PersistentVolume/x", "disk is in use"},
+		"a namespace that does not end": {func(f *facts.Snapshot) {
+			object("Namespace", says("NamespaceDeletionDiscoveryFailure", "True", "DiscoveryFailed", "metrics.k8s.io/v1beta1: stale"))(f)
+			f.Asked.SetDeletionTimestamp(new(past(f)))
+		}, "DeletionStays", "Namespace/x", "metrics.k8s.io"},
+		"a ClusterResourceSet that is not applied": {object("ClusterResourceSet", says("ResourcesApplied", "False", "ApplyFailed", "secrets \"y\" not found")),
+			"", "ClusterResourceSet/x", "secrets"},
+		"a ClusterClass with a bad variable": {object("ClusterClass", says("VariablesReady", "False", "VariableDiscoveryFailed", "schema: x")),
+			"", "ClusterClass/x", "schema: x"},
+		"a template that is stalled": {object("Application", says("Stalled", "True", "RetriesExceeded", "no more "+
+			"tries")), "", "Application/x", "no more tries"},
+		"an object of an old generation": {object("Widget", map[string]any{"metadata": map[string]any{"generation": int64(3)},
+			"status": map[string]any{"observedGeneration": int64(2)}}), "", "Widget/x", "observedGeneration: 2"},
+		"a paused object": {object("Widget", map[string]any{"spec": map[string]any{"paused": true}}), "Paused", "Widget/x", "spec.paused"},
+		"an object of which an event warns": {func(f *facts.Snapshot) {
+			object("Widget", map[string]any{})(f)
+			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "asked"}, Reason: "Odd", Message: "it is odd"}}
+		}, "", "Widget/x", "it is odd"},
+		"a finalizer of any object": {func(f *facts.Snapshot) {
+			object("Widget", map[string]any{})(f)
+			f.Asked.SetDeletionTimestamp(new(past(f)))
+			f.Asked.SetFinalizers([]string{"gone.example.com/x"})
+		}, "DeletionStays", "Widget/x", "gone.example.com/x"},
+		"a DaemonSet that no node fits": {func(f *facts.Snapshot) {
+			f.Workloads.DaemonSets = []appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "default"}}}
+			f.Workloads.DaemonSets[0].Spec.Template.Spec.NodeSelector = map[string]string{"disk": "fast"}
+		}, "NoNodeFits", "DaemonSet/d", "disk:fast"},
+		"a port that no container declares": {func(f *facts.Snapshot) {
+			f.Pods[0].Labels = map[string]string{"app": "web"}
+			f.Pods[0].Spec.Containers = []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}
+			s := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}}
+			s.Spec.Selector, s.Spec.Ports = f.Pods[0].Labels, []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}}
+			f.Workloads.Services = []corev1.Service{s}
+		}, "TargetPortUndeclared", "Service/s", "[8080]"},
+		"no DNS": {func(f *facts.Snapshot) {
+			s := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "kube-dns", Namespace: "kube-system", CreationTimestamp: past(f)}}
+			s.Spec.Selector = map[string]string{"k8s-app": "kube-dns"}
+			f.Workloads.Services = []corev1.Service{s}
+		}, "ClusterDNSGone", "Service/kube-dns", "kube-dns"},
+		"a label that no node has": {func(f *facts.Snapshot) {
+			f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
+			f.Pods[0].Spec.NodeSelector = map[string]string{"disk": "fast"}
+			f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+				Message: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."}}
+		}, "Unschedulable", "Pod/p", "disk=fast"},
+		"a stuck machine and a pod that fits nowhere": {func(f *facts.Snapshot) {
+			stuck := *f.Machines[0].DeepCopy()
+			stuck.Name, stuck.Status.NodeRef.Name, stuck.CreationTimestamp = "stuck", "", past(f)
+			f.Machines = append(f.Machines, stuck)
+			f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
+			f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Reason: "Unschedulable", Message: "0/1 nodes are available: 1 Insufficient cpu.", LastTransitionTime: metav1.NewTime(f.Taken)}}
+		}, "Unschedulable", "Pod/p", "Insufficient cpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Taken = time.Now()
+			test.inject(f)
+			a := Cluster(f)
+			kind, of, _ := strings.Cut(test.at, "/")
+			if f.Asked != nil || kind == "DaemonSet" || kind == "Pod" || of == "s" {
+				var err error
+				if a, err = Object(f, facts.Object{Kind: kind, Name: of, Namespace: "default"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if a.Healthy || a.Waiting || a.At != test.at || a.Means.Cause != test.cause || a.Means.Known != (test.cause != "") {
+				t.Errorf("got %+v", a)
+			}
+			if !strings.Contains(strings.Join(a.Lines(), "\n"), test.line) {
+				t.Errorf("%q was not seen: %q", test.line, a.Lines())
+			}
+			if a.Next() == "" || a.Means.Fix == "" {
+				t.Errorf("no next command or no fix: %+v", a)
+			}
+		})
+	}
+}
+
+// TestQuiet: states of healthy and moving objects raise no alarm.
+func TestQuiet(t *testing.T) {
+	now := time.Now()
+	recent := metav1.NewTime(now.Add(-time.Second))
+	for name, inject := range map[string]func(*facts.Snapshot){
+		"an HPA of a target without replicas": object("HorizontalPodAutoscaler", says("ScalingActive", "False", "ScalingDisabled", "replica count is zero")),
+		"an HPA at its limit":                 object("HorizontalPodAutoscaler", says("ScalingLimited", "True", "TooManyReplicas", "the desired count is more")),
+		"an object without a status":          object("Widget", map[string]any{}),
+		"an object that is Ready":             object("Widget", says("Ready", "True", "Ready", "")),
+		"an object that does not fail":        object("Widget", says("ReplicaFailure", "False", "", "")),
+		"an object that does not scale":       object("Widget", says("ScalingUp", "False", "NotScalingUp", "")),
+		"an object that is not deleted":       object("Widget", says("Deleting", "False", "NotDeleting", "")),
+		"an object that is not paused":        object("Widget", says("Paused", "False", "NotPaused", "")),
+		"a volume that is bound":              object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
+		"a CronJob that waits":                object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
+		"an object whose deletion begins": func(f *facts.Snapshot) {
+			object("Widget", map[string]any{})(f)
+			f.Asked.SetDeletionTimestamp(&recent)
+		},
+		"a pod that was created just now": func(f *facts.Snapshot) {
+			f.Pods[0].CreationTimestamp, f.Pods[0].Spec.NodeName, f.Pods[0].Status.Phase = recent, "", corev1.PodPending
+		},
+		"a readiness gate that is new": func(f *facts.Snapshot) {
+			f.Pods[0].CreationTimestamp = recent
+			f.Pods[0].Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
+		},
+		"restarts of long ago": func(f *facts.Snapshot) {
+			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true, RestartCount: 9,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
+					FinishedAt: metav1.NewTime(now.Add(-24 * time.Hour))}}}}
+		},
+		"certificates of a year": func(f *facts.Snapshot) {
+			f.Machines[0].Status.CertificatesExpiryDate = metav1.NewTime(now.AddDate(1, 0, 0))
+		},
+		"a VM of which a part is updating": readyBut(metav1.Condition{Type: "Synced", Status: metav1.ConditionFalse, Reason: "Updating"}),
+		"a node that a detector finds well": func(f *facts.Snapshot) {
+			f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: "KernelDeadlock", Status: corev1.ConditionFalse})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Taken = now
+			inject(f)
+			a := Cluster(f)
+			if f.Asked != nil {
+				var err error
+				if a, err = Object(f, facts.Object{Kind: f.Asked.GetKind(), Name: "x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !a.Healthy && !a.Waiting {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// TestCommandsRun: a command about an object of the workload cluster names its kubeconfig, and placeholders are filled in.
+func TestCommandsRun(t *testing.T) {
+	f := healthy()
+	waiting("CreateContainerConfigError", `configmap "settings" not found`)(f)
+	a := Cluster(f)
+	want := "casement get kubeconfig c --file c.kubeconfig && kubectl --kubeconfig c.kubeconfig describe pod p -n default"
+	if a.Next() != want {
+		t.Errorf("got %q, want %q", a.Next(), want)
+	}
+	f = healthy()
+	f.AzureCluster.Spec.Location = "westeurope"
+	vm("VMRunning", "SkuNotAvailable", "x")(f)
+	if a := Cluster(f); !strings.Contains(a.Means.Fix, "--location westeurope") {
+		t.Errorf("got %q", a.Means.Fix)
+	}
+}
