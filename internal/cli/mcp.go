@@ -211,7 +211,8 @@ func leveled(findings []lint.Finding) []lint.Finding {
 func mcpExplain(_ context.Context, in mcp.Name) (mcp.Explanation, error) {
 	for _, r := range preflight.All(nil, nil) {
 		if strings.EqualFold(r.ID, in.Name) {
-			return mcp.Explanation{Kind: "rule", Name: r.ID, Title: r.Title, Severity: r.Severity.String(), Says: r.Doc, Bad: r.Bad, Good: r.Good}, nil
+			return mcp.Explanation{Kind: "rule", Name: r.ID, Title: r.Title, Severity: r.Severity.String(), Says: r.Doc,
+				Bad: r.Bad, Good: r.Good}, nil
 		}
 	}
 	for _, r := range checks.All() {

@@ -53,13 +53,15 @@ const instructions = `casement answers questions about Kubernetes clusters on Az
 
 // New returns a server with the tools of the source.
 func New(c Config) *sdk.Server {
-	s := sdk.NewServer(&sdk.Implementation{Name: "casement", Title: "casement", Version: c.Version}, &sdk.ServerOptions{Instructions: instructions})
+	s := sdk.NewServer(&sdk.Implementation{Name: "casement", Title: "casement", Version: c.Version},
+		&sdk.ServerOptions{Instructions: instructions})
 	add(s, "why", "The first thing that is wrong with a cluster, machine, set of machines, node or workload: what was seen, the cause "+
 		"if the evidence says it, the fix, and what could not be examined", c.Source.Why)
 	add(s, "tree", "The objects of a cluster with their owners, whether each is ready, and where the trouble begins", c.Source.Tree)
 	add(s, "doctor", "The known failure patterns of Windows nodes, each as Failed with evidence, Passed, or NotExamined", c.Source.Doctor)
 	add(s, "timeline", "The stages of a machine's boot with their durations", c.Source.Timeline)
-	add(s, "logs", "The last lines of the logs of a machine: boot agent, kubelet, containerd, kube-proxy, CNI, HNS, static pods", c.Source.Logs)
+	add(s, "logs", "The last lines of the logs of a machine: boot agent, kubelet, containerd, kube-proxy, CNI, HNS, static pods",
+		c.Source.Logs)
 	if calls := c.Source.Calls; calls != nil {
 		add(s, "calls", "The calls that the local Azure of a local plane received, by kind and caller",
 			func(ctx context.Context, _ None) (plane.Calls, error) { return calls(ctx) })

@@ -10,7 +10,7 @@ type None struct{}
 
 // Object is the input of why.
 type Object struct {
-	Object string `json:"object" jsonschema:"a cluster, machine, machine pool or node by NAME, or KIND/NAME or KIND/NAMESPACE/NAME such as md/demo or pod/shop/iis-6d4f"`
+	Object string `json:"object" jsonschema:"NAME of a cluster, machine, pool or node; or KIND/NAME, KIND/NAMESPACE/NAME such as pod/shop/iis"`
 	// Cluster is the workload cluster of a node, pod or other workload.
 	Cluster   string `json:"cluster,omitempty" jsonschema:"the workload cluster of the object, where there are several"`
 	Namespace string `json:"namespace,omitempty" jsonschema:"namespace of the Cluster API objects; the server's own if it is left out"`
@@ -24,7 +24,7 @@ type Cluster struct {
 
 // Patient is the input of doctor.
 type Patient struct {
-	Object    string `json:"object,omitempty" jsonschema:"a cluster, machine pool, machine or node; the only cluster of the namespace if it is left out"`
+	Object    string `json:"object,omitempty" jsonschema:"a cluster, machine pool, machine or node; else the only cluster"`
 	Namespace string `json:"namespace,omitempty" jsonschema:"namespace of the Cluster API objects; the server's own if it is left out"`
 }
 
@@ -37,7 +37,7 @@ type Machine struct {
 // Logs is the input of logs.
 type Logs struct {
 	Machine   string   `json:"machine" jsonschema:"a machine, its node or its AzureMachine"`
-	Logs      []string `json:"logs,omitempty" jsonschema:"boot, kubelet, containerd, kube-proxy, cni, hns, etcd, kube-apiserver, kube-controller-manager or kube-scheduler; all if it is left out"`
+	Logs      []string `json:"logs,omitempty" jsonschema:"names such as boot, kubelet, containerd, kube-proxy, cni, hns, etcd, kube-apiserver; else all"`
 	Lines     int      `json:"lines,omitempty" jsonschema:"the number of last lines of each log, 1 to 2000; 100 if it is left out"`
 	Namespace string   `json:"namespace,omitempty" jsonschema:"namespace of the Cluster API objects; the server's own if it is left out"`
 }
@@ -49,7 +49,7 @@ type Manifests struct {
 
 // Name is the input of explain.
 type Name struct {
-	Name string `json:"name" jsonschema:"the ID of a rule or check such as WIN201, PRE112 or D12, or the name of a cause such as QuotaExceeded"`
+	Name string `json:"name" jsonschema:"the ID of a rule or check such as WIN201 or D12, or a cause such as QuotaExceeded"`
 }
 
 // Tree is the objects of a cluster, each after its owner.
@@ -95,7 +95,7 @@ type Preflight struct {
 	Clusters    int            `json:"clusters"`
 	Machines    int            `json:"machines"`
 	Azure       string         `json:"azure,omitempty" jsonschema:"the Azure that was asked"`
-	NotAsked    string         `json:"notAsked,omitempty" jsonschema:"why no Azure was asked: nothing is said of subscription, quota, sizes, images and networks"`
+	NotAsked    string         `json:"notAsked,omitempty" jsonschema:"why no Azure was asked: nothing is said of what is in it"`
 	NotRendered []string       `json:"notRendered,omitempty" jsonschema:"clusters whose ClusterClass could not be rendered, with the reason"`
 	Unread      []string       `json:"unread,omitempty" jsonschema:"parts of the input that could not be read, of which nothing is said"`
 }

@@ -174,12 +174,14 @@ func TestHundredCanaries(t *testing.T) {
 // TestNamesAreKept: what an operator needs stays.
 func TestNamesAreKept(t *testing.T) {
 	for form, kept := range map[string][]string{
-		`{env: [{name: GREETING, value: x}, {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}`: {"GREETING", "NODE_NAME", "spec.nodeName"},
+		`{env: [{name: GREETING, value: x}, {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}`: {
+			"GREETING", "NODE_NAME", "spec.nodeName"},
 		`{command: ["/usr/bin/kubelet", "--node-ip=10.0.0.4", "--max-pods", "30", "-v", "4", "--config=/etc/kubernetes/kubelet.conf"]}`: {
 			"/usr/bin/kubelet", "--node-ip=10.0.0.4", `"30"`, "--config=/etc/kubernetes/kubelet.conf"},
-		`{metadata: {annotations: {cluster.x-k8s.io/paused: "true", note: x, deployment.kubernetes.io/revision: "3"}}}`: {`"true"`, "note", `"3"`},
-		`{additionalTags: {costs: x, sigs.k8s.io_cluster-api-provider-azure_cluster_demo: owned}}`:                      {"costs", "owned"},
-		`{spec: {preKubeadmCommands: ["a", "b"]}}`:                                                                      {`["[redacted]","[redacted]"]`},
+		`{metadata: {annotations: {cluster.x-k8s.io/paused: "true", note: x, deployment.kubernetes.io/revision: "3"}}}`: {
+			`"true"`, "note", `"3"`},
+		`{additionalTags: {costs: x, sigs.k8s.io_cluster-api-provider-azure_cluster_demo: owned}}`: {"costs", "owned"},
+		`{spec: {preKubeadmCommands: ["a", "b"]}}`:                                                 {`["[redacted]","[redacted]"]`},
 	} {
 		var object any
 		if err := yaml.Unmarshal([]byte(form), &object); err != nil {

@@ -220,7 +220,8 @@ var (
 
 // plainValue reports whether a word is for anybody by its form.
 func plainValue(s string) bool {
-	if s == "" || slices.Contains([]string{"true", "false", "stdout", "stderr", "json", "text", "info", "debug", "-c", "/c"}, strings.ToLower(s)) {
+	words := []string{"", "true", "false", "stdout", "stderr", "json", "text", "info", "debug", "-c", "/c"}
+	if slices.Contains(words, strings.ToLower(s)) {
 		return true
 	}
 	if _, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {

@@ -298,7 +298,8 @@ func TestAnotherDoorIsTried(t *testing.T) {
 		t.Fatalf("got %q, %d, %v", out, code, err)
 	}
 	s.access.Doors = func(context.Context) ([]string, error) { return nil, errors.New("no login") }
-	if _, _, err := s.run(t, "hostname"); err == nil || !strings.Contains(err.Error(), "NAT rules, which may have another port, cannot be read: no login") {
+	const want = "NAT rules, which may have another port, cannot be read: no login"
+	if _, _, err := s.run(t, "hostname"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want that the rules are not known", err)
 	}
 }

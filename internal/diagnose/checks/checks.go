@@ -96,7 +96,8 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	}
 	for i, a := range answers {
 		if !known[i] {
-			r := Result{ID: "X00", Symptom: a.Name(), Verdict: Passed, Cause: a.Means.Says, Fix: a.Means.Fix, Findings: []Finding{finding(check{}, a)}}
+			r := Result{ID: "X00", Symptom: a.Name(), Verdict: Passed, Cause: a.Means.Says, Fix: a.Means.Fix}
+			r.Findings = []Finding{finding(check{}, a)}
 			if r = kept(r, keep); r.Verdict == Failed {
 				out = append(out, r)
 			}

@@ -58,8 +58,8 @@ func newAgent(t *testing.T) *agent {
 }
 
 // changing is what differs between two runs of the test.
-var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|"(?:after|took)": ` +
-	`[0-9.]+|"pid": \d+|/tmp/[^\s"']+`)
+var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|` +
+	`"(?:after|took)": [0-9.]+|"pid": \d+|/tmp/[^\s"']+`)
 
 // say adds to the transcript.
 func (a *agent) say(t *testing.T, what string, v any) {
