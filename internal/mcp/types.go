@@ -10,7 +10,7 @@ type None struct{}
 
 // Object is the input of why.
 type Object struct {
-	Object string `json:"object" jsonschema:"NAME of a cluster, machine, pool or node; or KIND/NAME, KIND/NAMESPACE/NAME such as pod/shop/iis"`
+	Object string `json:"object" jsonschema:"NAME of a cluster, machine or node, or KIND/NAME, such as pod/shop/iis"`
 	// Cluster is the workload cluster of a node, pod or other workload.
 	Cluster   string `json:"cluster,omitempty" jsonschema:"the workload cluster of the object, where there are several"`
 	Namespace string `json:"namespace,omitempty" jsonschema:"namespace of the Cluster API objects; the server's own if it is left out"`
@@ -37,7 +37,7 @@ type Machine struct {
 // Logs is the input of logs.
 type Logs struct {
 	Machine   string   `json:"machine" jsonschema:"a machine, its node or its AzureMachine"`
-	Logs      []string `json:"logs,omitempty" jsonschema:"names such as boot, kubelet, containerd, kube-proxy, cni, hns, etcd, kube-apiserver; else all"`
+	Logs      []string `json:"logs,omitempty" jsonschema:"such as boot, kubelet, containerd, cni, hns, kube-apiserver; else all"`
 	Lines     int      `json:"lines,omitempty" jsonschema:"the number of last lines of each log, 1 to 2000; 100 if it is left out"`
 	Namespace string   `json:"namespace,omitempty" jsonschema:"namespace of the Cluster API objects; the server's own if it is left out"`
 }
