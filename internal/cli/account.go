@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 
@@ -103,19 +104,25 @@ func (a *app) openIdentity(ctx context.Context, t account, environment, subscrip
 	if err != nil {
 		return asked{}, err
 	}
-	status, err := a.azureStatus(ctx)
-	if err == nil && a.managementKubeconfig(t.kubeconfig) == a.dir.Kubeconfig() {
-		environment, where = identity.PublicCloud, localCloud(status.Azure)
-		if subscription == "" {
-			subscription = status.Azure.SubscriptionID
-		}
-	}
-	if subscription == "" {
-		return asked{}, usagef("--identity needs --subscription")
-	}
 	namespace, name, ok := strings.Cut(t.identity, "/")
 	if !ok {
 		namespace, name = t.namespace, t.identity
+	}
+	if a.ofPlane(t.target) {
+		status, err := a.azureStatus(ctx)
+		if err != nil {
+			return asked{}, fmt.Errorf("identity %s/%s is one of the local plane, which logs in to its own Azure alone: %w", namespace, name, err)
+		}
+		environment, where = identity.PublicCloud, localCloud(status.Azure)
+		where.Local = &identity.Local{}
+		if subscription == "" {
+			subscription = status.Azure.SubscriptionID
+		}
+	} else if err := refuseLocal(ctx, kube, client.ObjectKey{Namespace: namespace, Name: name}); err != nil {
+		return asked{}, err
+	}
+	if subscription == "" {
+		return asked{}, usagef("--identity needs --subscription")
 	}
 	cluster := &infrav1.AzureCluster{}
 	cluster.Namespace = t.namespace
@@ -128,4 +135,18 @@ func (a *app) openIdentity(ctx context.Context, t account, environment, subscrip
 		return asked{}, fmt.Errorf("ask Azure as AzureClusterIdentity %s/%s: %w", namespace, name, wrong)
 	}
 	return asked{client, fmt.Sprintf("%s as %s/%s, subscription %s", azureName(environment, where), namespace, name, subscription)}, err
+}
+
+// localTenant is the tenant of every local Azure. No directory of Microsoft Entra ID has it.
+const localTenant = "00000000-0000-0000-0000-0000000000a0"
+
+// refuseLocal returns an error for an identity of a local plane that was reached by another way than its state
+// directory, such as a copy of its kubeconfig: its secret is for that plane's Azure, and no other is asked with it.
+func refuseLocal(ctx context.Context, c client.Client, key client.ObjectKey) error {
+	var found infrav1.AzureClusterIdentity
+	if err := c.Get(ctx, key, &found); err != nil || !strings.EqualFold(found.Spec.TenantID, localTenant) {
+		return nil // what cannot be read is reported where it is opened
+	}
+	return fmt.Errorf("AzureClusterIdentity %s is of a local plane (spec.tenantID %s), and nothing of one leaves this machine: "+
+		"name the plane's state directory with --state", key, localTenant)
 }

@@ -151,6 +151,11 @@ func writeResults(w io.Writer, results []checks.Result, wide bool, width int) {
 		}
 		for _, f := range shown {
 			fmt.Fprintf(w, "\t  at\t%s\n", f.At)
+			for _, own := range []string{f.Cause, f.Fix} {
+				if own != "" {
+					fmt.Fprintf(w, "\t\t%s\n", strings.Join(terminal.Wrap(own, width), "\n\t\t"))
+				}
+			}
 			for _, e := range f.Evidence {
 				fmt.Fprintf(w, "\t\t%s\n", strings.Join(terminal.Wrap(e, width), "\n\t\t"))
 			}

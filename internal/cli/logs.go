@@ -64,7 +64,7 @@ taken out. On the local plane the machines are simulated, and so is what they lo
 			if !o.all && len(args) == 0 {
 				return usagef("name a node or machine, or all of them with --all")
 			}
-			return a.logs(cmd.Context(), o, args)
+			return a.readLogs(cmd.Context(), o, args, &logs.Printer{Out: a.data(), Notes: a.Err})
 		},
 	}
 	o.addFlags(c)
@@ -77,7 +77,8 @@ taken out. On the local plane the machines are simulated, and so is what they lo
 	return c
 }
 
-func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
+// readLogs prints the logs of the machines that the options select, or of the first argument.
+func (a *app) readLogs(ctx context.Context, o logsOptions, args []string, p *logs.Printer) error {
 	c, err := a.client(o.target)
 	if err != nil {
 		return err
@@ -96,7 +97,6 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	if _, err := logs.Choose(args, false); err != nil {
 		return usageError{err}
 	}
-	p := &logs.Printer{Out: a.data(), Notes: a.Err}
 	for i, r := range routes {
 		routes[i] = a.located(ctx, c, r)
 	}

@@ -16,6 +16,9 @@ import (
 	"casement.dev/casement/internal/preflight"
 )
 
+// preflightTimeout is how long Azure is asked unless the user says otherwise.
+const preflightTimeout = 2 * time.Minute
+
 type preflightOptions struct {
 	account
 	output, failOn string
@@ -55,7 +58,7 @@ read, 2 usage, 3 timed out.`,
 	f.BoolVar(&o.offline, "offline", false, "ask no Azure")
 	f.BoolVar(&o.plane, "plane", false,
 		"let the management cluster try each object as a dry run, the local plane's or that of --kubeconfig")
-	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to ask Azure")
+	f.DurationVar(&o.timeout, "timeout", preflightTimeout, "how long to ask Azure")
 	c.AddCommand(newPreflightExplain(a), newPreflightRules(a))
 	return c
 }
@@ -120,23 +123,38 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 		fmt.Fprintf(a.Err, "casement: %s is a template whose variables are not filled in: casement generate "+
 			"cluster NAME --from FILE | casement preflight -\n", set.Objects[i].File)
 	}
-	rendered, err := renderTopologies(ctx, set)
+	result, checks, err := a.judgeManifests(ctx, set, o)
 	if err != nil {
 		return err
 	}
+	if err := a.printPreflight(o.output, result, checks); err != nil {
+		return err
+	}
+	if len(unread) > 0 || slices.ContainsFunc(result.Findings, func(f lint.Finding) bool { return f.Severity >= failOn }) {
+		return exitError{ExitFailed}
+	}
+	return nil
+}
+
+// judgeManifests checks manifests, and returns the checks that it ran.
+func (a *app) judgeManifests(ctx context.Context, set *lint.Set, o preflightOptions) (preflightResult, []lint.Rule, error) {
+	rendered, err := renderTopologies(ctx, set)
+	if err != nil {
+		return preflightResult{}, nil, err
+	}
 	plan, err := preflight.Read(rendered.created)
 	if err != nil {
-		return err
+		return preflightResult{}, nil, err
 	}
 	plan.Refused = rendered.refused
 	if o.plane {
 		if plan.Server, err = a.tryCreating(ctx, o.target, set.Objects); err != nil {
-			return err
+			return preflightResult{}, nil, err
 		}
 	}
 	facts, why, err := a.askFacts(ctx, plan, o)
 	if err != nil {
-		return err
+		return preflightResult{}, nil, err
 	}
 	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
 		Findings: preflight.Run(rendered.set, plan, facts)}
@@ -148,13 +166,7 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 			result.Machines += m.Replicas
 		}
 	}
-	if err := a.printPreflight(o.output, result, preflight.All(plan, facts)); err != nil {
-		return err
-	}
-	if len(unread) > 0 || slices.ContainsFunc(result.Findings, func(f lint.Finding) bool { return f.Severity >= failOn }) {
-		return exitError{ExitFailed}
-	}
-	return nil
+	return result, preflight.All(plan, facts), nil
 }
 
 // askFacts reads the facts for the plan from Azure, or returns the reason why no Azure was queried.

@@ -149,7 +149,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	root.AddCommand(
 		newUp(a), newDown(a), newStatus(a), newConduct(a),
 		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
-		newAdopt(a), newTimeline(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
+		newAdopt(a), newTimeline(a), newMCP(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
 		newKubectl(a),
 		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
 		newVersion(a), newDocs(a),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/sshroute"
 )
@@ -84,6 +86,28 @@ func (a *app) asksPlane(kubeconfig string) bool {
 	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.dir.Kubeconfig()) == a.dir.Kubeconfig()
 }
 
+// ofPlane reports whether the flags select the local plane's API server, by whatever file: $KUBECONFIG, or a copy of the
+// plane's.
+func (a *app) ofPlane(t target) bool {
+	if a.asksPlane(t.kubeconfig) {
+		return true
+	}
+	own, err := clientcmd.LoadFromFile(a.dir.Kubeconfig())
+	if err != nil {
+		return false
+	}
+	selected, err := a.clientConfig(t).ClientConfig()
+	if err != nil {
+		return false
+	}
+	for _, cluster := range own.Clusters {
+		if cluster.Server == selected.Host {
+			return true
+		}
+	}
+	return false
+}
+
 // accessDir returns the directory for host keys and Remote Desktop files: in the local plane's state, or for other
 // clusters in the user's configuration, which purging a plane does not delete.
 func (a *app) accessDir(t target) (string, error) {
@@ -107,6 +131,10 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	if err != nil {
 		return nil, err
 	}
+	var doors func(context.Context) ([]string, error)
+	if endpoint := r.Jump; endpoint != "" && w.jump == "" {
+		doors = func(ctx context.Context) ([]string, error) { return a.doors(ctx, w.target, r, endpoint) }
+	}
 	first, files := "", []string{a.dir.SSHKey()}
 	if a.asksPlane(w.kubeconfig) {
 		first, files = a.dir.SSHKey(), nil
@@ -120,8 +148,39 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	return sshroute.Enter(ctx, r, sshroute.Access{
 		User:       w.user,
 		Keys:       sshroute.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel,
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, Doors: doors,
 	})
+}
+
+// doors returns the ports of the control plane endpoint that lead to machines, by the load balancer's NAT rules.
+func (a *app) doors(ctx context.Context, t target, r sshroute.Route, endpoint string) ([]string, error) {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	azure, err := a.azureCluster(ctx, t, r)
+	if err != nil {
+		return nil, err
+	}
+	lb := desired.SSHRuleLB(azure)
+	if lb == "" {
+		return nil, nil // a private cluster has no rules
+	}
+	vm, err := a.vm(ctx, t, r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := vm.Client.Get(ctx, lb, desired.NetworkAPIVersion)
+	if err != nil {
+		return nil, err
+	}
+	doors, err := sshroute.Doors(host, raw)
+	if a.asksPlane(t.kubeconfig) {
+		for i := range doors {
+			doors[i] = a.bound(ctx, doors[i])
+		}
+	}
+	return doors, err
 }
 
 // login logs in to a machine over SSH; leave closes the session and the connections below it.

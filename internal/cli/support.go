@@ -22,10 +22,11 @@ func newSupport(a *app) *cobra.Command {
 		Use:   "support NAME",
 		Short: "Write one archive about a cluster for somebody else to read, redacted",
 		Long: `Write objects, events, boot logs, the local Azure's calls and doctor's result into
-a gzipped tar. Secrets are not read. What has the shape of a token, key or password, or
-is where one is expected, is replaced by [redacted] in everything else, and so is
-bootstrap data. A secret that looks like an ordinary word under an ordinary name is not
-recognised: look through the archive before you send it. Names, addresses and
+a gzipped tar. Secrets are not read. Of bootstrap data, environment, annotations, headers,
+tags and command lines, names are shown, and values only if they are on a list; else
+they are replaced by [redacted]. So is, in logs and events, what has the shape of a token,
+key or password, or follows the name of one. A secret that is an ordinary word in a log
+is not recognised: look through the archive before you send it. Names, addresses and
 subscription IDs stay. An existing file is not overwritten.`,
 		Example: "  casement support demo\n  casement support demo --file demo.tar.gz",
 		Args:    cobra.ExactArgs(1),

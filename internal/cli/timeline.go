@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -51,25 +52,11 @@ that it concerns, of which it saves a part. --svg draws the machines as bars.`,
 				}
 				return a.printFleet(timeline.OfFleet(snapshot), output, svg)
 			}
-			object, err := facts.Find(cmd.Context(), c, t.namespace, "", args[0])
+			line, err := a.timeline(cmd.Context(), c, t.namespace, args[0])
 			if err != nil {
 				return err
 			}
-			if object.Kind != "Machine" {
-				return usagef("timeline takes a machine or node, and %s is a %s", args[0], strings.ToLower(object.Kind))
-			}
-			snapshot, err := facts.Machine(cmd.Context(), c, object.Cluster, object.Name)
-			if err != nil {
-				return err
-			}
-			a.consoles(cmd.Context(), snapshot)
-			for i := range snapshot.Machines {
-				if snapshot.Machines[i].Name == object.Name {
-					line := timeline.Of(snapshot, &snapshot.Machines[i])
-					return a.print(output, line, func(w io.Writer) { writeTimeline(w, line, a.room(barWidth, barAt)) })
-				}
-			}
-			return fmt.Errorf("machine %s is gone", object.Name)
+			return a.print(output, line, func(w io.Writer) { writeTimeline(w, line, a.room(barWidth, barAt)) })
 		},
 	}
 	t.addFlags(c)
@@ -77,6 +64,28 @@ that it concerns, of which it saves a part. --svg draws the machines as bars.`,
 	c.Flags().StringVar(&svg, "svg", "", "with --fleet, write a drawing to this file")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return c
+}
+
+// timeline returns the timeline of a machine or node.
+func (a *app) timeline(ctx context.Context, c client.Client, namespace, name string) (timeline.Timeline, error) {
+	object, err := facts.Find(ctx, c, namespace, "", name)
+	if err != nil {
+		return timeline.Timeline{}, err
+	}
+	if object.Kind != "Machine" {
+		return timeline.Timeline{}, usagef("timeline takes a machine or node, and %s is a %s", name, strings.ToLower(object.Kind))
+	}
+	snapshot, err := facts.Machine(ctx, c, object.Cluster, object.Name)
+	if err != nil {
+		return timeline.Timeline{}, err
+	}
+	a.consoles(ctx, snapshot)
+	for i := range snapshot.Machines {
+		if snapshot.Machines[i].Name == object.Name {
+			return timeline.Of(snapshot, &snapshot.Machines[i]), nil
+		}
+	}
+	return timeline.Timeline{}, fmt.Errorf("machine %s is gone", object.Name)
 }
 
 func (a *app) printFleet(f timeline.Fleet, output, svg string) error {

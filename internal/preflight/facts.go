@@ -54,6 +54,8 @@ type region struct {
 	sizes  map[string]catalog.SKU // by name in lower case
 	usages map[string]catalog.Usage
 	images map[catalog.Image]bool
+	// generations are the Hyper-V generations of the images that are there, V1 or V2, where Azure says them.
+	generations map[catalog.Image]string
 }
 
 // vnet is a virtual network that exists.
@@ -197,7 +199,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 	location := c.Azure.Spec.Location
 	at := r.s.regions[normal(location)]
 	if at == nil {
-		at = &region{images: map[catalog.Image]bool{}}
+		at = &region{images: map[catalog.Image]bool{}, generations: map[catalog.Image]string{}}
 		r.s.regions[normal(location)] = at
 		sizes, err := known.SKUs(ctx, location)
 		r.unasked(err)
@@ -223,6 +225,9 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 			r.unasked(err)
 		} else {
 			at.images[image] = exists
+			if exists {
+				r.generation(ctx, known, location, at, image)
+			}
 		}
 	}
 }

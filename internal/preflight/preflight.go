@@ -33,7 +33,7 @@ func Rules(plan *Plan, facts *Facts) []lint.Rule {
 		checks.plan = &Plan{}
 	}
 	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.cni(), checks.versions(),
-		checks.names(), checks.domains(), checks.admission(), checks.bootstrap())
+		checks.names(), checks.domains(), checks.admission(), checks.bootstrap(), checks.disks(), checks.scriptLines(), checks.types())
 }
 
 // checker holds the plan and the facts that the rules check.

@@ -75,7 +75,16 @@ var commands = []rule{
 	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net").and("use"),
 	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|`+
 		`passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
-	command(`(\s/pass(?:word)?:)`+value, "/pass"),
+	command(`((?:^|[\s"'])/(?:pass(?:word)?|pwd|pw|psw):)`+value, "/pass", "/pw", "/psw"),
+	// user:password after a flag whose name says so, and the passwords of PuTTY's programs, ipmitool and others.
+	command(`((?:^|[\s"'])--?(?:auth|user|userpwd|proxy-user|login|basic-auth|basic)(?:\s+|=)["']?[^\s:"']*[^\s:"'0-9][^\s:"']*:)[^\s"']+`,
+		"auth", "user", "login", "basic"),
+	command(`((?:^|[\s"'])--?(?:pw|pwd|psw|passwd|pin|otp|cred|creds|salt|license|licence|activation-code|product-key)(?:\s+|[=:]))`+value,
+		"-p", "-otp", "-cred", "-salt", "-licen", "-activation"),
+	command(`(\bslmgr(?:\.vbs)?["']?\s+[/-](?:ipk|atp)\s+)`+value, "slmgr"),
+	{find: regexp.MustCompile(`((?:^|\s)-k[\s=]+)([^\s"'-][^\s"']{5,})`), with: "${1}" + Mark, may: holds("-k"), when: func(g []string) bool {
+		return mixed(g) && !strings.Contains(g[2], "://") && !strings.HasPrefix(g[2], "/")
+	}},
 	// The rest of Azure's and OpenSSL's.
 	command(`(\bkeyvault\s+secret\s+set\s`+rest+`--value[\s=]+)`+value, "keyvault"),
 	command(`(\s-pass(?:in|out)?\s+["']?pass:)`+value, "pass:"),

@@ -2,9 +2,10 @@
 // archive sees them: tokens, keys, passwords, client secrets, certificates' keys
 // and bootstrap data, also within base64. It knows them by their shape, by the name they
 // are assigned to, and by the command that takes them. It prefers to take too much of what
-// is like a secret, and leaves ordinary text alone. It does not find a secret that looks
-// like ordinary words and has an ordinary name, nor one given to a short flag of a program
-// that it does not know: who uses it says "redacted", and not that no secret is left.
+// is like a secret, and leaves ordinary text alone. In objects the places where anything may
+// be are shown by a list of what is for anybody. In a text, such as a log, it does not find a
+// secret that looks like ordinary words and has an ordinary name: who uses it says "redacted",
+// and not that no secret is left.
 // Any package may import it; it knows no API types.
 package redact
 
@@ -33,8 +34,10 @@ func redacted(s string, depth int) string {
 }
 
 // Object takes the secrets out of decoded JSON or YAML, in place where it can, and
-// returns it: all of a Secret's data, every field with a secret's name, every file
-// content of bootstrap data, and secrets within other strings.
+// returns it. First by place: all of a Secret's data, every field with a secret's name, every file
+// content and command of bootstrap data, and the values of environment, annotations, headers, tags
+// and command lines but for those on a list, because a secret there need not look like one. Then
+// secrets within other strings, by patterns.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -43,8 +46,10 @@ func Object(v any) any {
 		for name, value := range v {
 			switch {
 			case secret && (name == "data" || name == "stringData"), isFileContent(v, name),
-				secretField(name) && scalar(value), name == "value" && secretField(named):
+				(secretField(name) || secretSegment(name)) && scalar(value), name == "value" && (secretField(named) || secretSegment(named)):
 				v[name] = hide(value)
+			case placeOf(name) != plainPlace && !declares(value):
+				v[name] = placeOf(name).at(value)
 			case name == "kubectl.kubernetes.io/last-applied-configuration", name == "managedFields":
 				delete(v, name) // they repeat the object, or say nothing about its trouble
 			default:
@@ -73,6 +78,13 @@ func Object(v any) any {
 func isFileContent(object map[string]any, name string) bool {
 	_, hasPath := object["path"]
 	return name == "content" && hasPath
+}
+
+// declares reports whether a value says something of each pair by more than a value, as a schema or a condition does:
+// such an object has fields of its own and no pairs.
+func declares(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && (m["openAPIV3Schema"] != nil || m["properties"] != nil)
 }
 
 func scalar(v any) bool {

@@ -59,7 +59,8 @@ func TestObject(t *testing.T) {
 	 {"kind":"KubeadmConfig","spec":{"files":[{"path":"/a","content":"CANARY"}],"users":[{"name":"capi","passwd":"CANARY"}],
 	   "joinConfiguration":{"discovery":{"bootstrapToken":{"token":"CANARY","apiServerEndpoint":"10.0.0.4:6443"}}}}},
 	 {"kind":"Pod","spec":{"containers":[{"env":[{"name":"AZURE_CLIENT_SECRET","value":"CANARY"},
-	   {"name":"A","value":"plain"},{"name":"DBPASS","value":"CANARY"},{"name":"X","value":"mysql -pCANARY"}]}]}},
+	   {"name":"NODE_NAME","value":"plain"},{"name":"A","value":"CANARY"},
+	   {"name":"DBPASS","value":"CANARY"},{"name":"X","value":"mysql -pCANARY"}]}]}},
 	 {"metadata":{"annotations":{"x.example/vault-token":"CANARY","y":"{\"clientSecret\":\"CANARY\"}"}},"auths":{"r":{"auth":"CANARY"}}},
 	 {"properties":{"osProfile":{"adminPassword":"CANARY","customData":"CANARY"},"protectedSettings":{"x":1}}}]}`), &in); err != nil {
 		t.Fatal(err)

@@ -84,6 +84,29 @@ func secretField(name string) bool {
 	return slices.ContainsFunc(squeezed, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
+// secretSegments are parts of names of variables and fields whose values are secrets, as the whole name or between its
+// joints: SMTP_CRED, pinCode, hash-salt.
+var secretSegments = strings.Fields(`cred creds pin salt pw pwd psw passcode passwort otp totp cookie cookies mnemonic
+	instrumentationkey licensekey productkey activationcode seedphrase pat sas dsn`)
+
+// joint is where the parts of a name meet.
+var joint = regexp.MustCompile(`[_.\-]+|([a-z0-9])([A-Z])`)
+
+// secretSegment reports whether a part of a name, or two that follow each other, is one of the secretSegments.
+func secretSegment(name string) bool {
+	parts := strings.Fields(strings.ToLower(joint.ReplaceAllString(strings.Trim(name, "\"' \t\r\n:=>\\"), "$1 $2")))
+	if len(parts) == 1 && (parts[0] == "pwd" || parts[0] == "pat") || slices.Contains(parts, "oldpwd") {
+		return false // the working directory
+	}
+	for i, part := range parts {
+		if slices.Contains(secretSegments, part) ||
+			i+1 < len(parts) && slices.Contains(secretSegments, part+parts[i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
 // password reports whether the first group assigns to a name of a password. PWD is the
 // working directory, and some words end like one.
 func password(groups []string) bool {
@@ -139,6 +162,24 @@ func allOf(s string, is func(byte) bool) bool {
 // Values of fields: quoted, or up to what ends them in JSON, YAML, a connection string
 // or a query.
 const fieldValue = `(["'` + "`" + `]{2,}[\w+/=.-]+|"[^"]*"|'[^']*'|\\+"[^"]*"|["'][^"'\n]+|[^\s,;&}"']+)`
+
+// segmentParts are texts of which a name with one of the secretSegments has one.
+var segmentParts = strings.Fields(`cred pin salt pw psw passcode passwort otp cookie mnemonic instrumentation license product
+	activation seed pat sas dsn`)
+
+// plainWords are values that say whether something is there.
+var plainWords = []string{"true", "false", "null", "none", "yes", "no", "{", "[", Mark}
+
+// plainParameters are parameters of addresses of Azure, Kubernetes and registries that have no secrets.
+var plainParameters = strings.Fields(`api-version timeout timeoutseconds limit watch resourceversion resourceversionmatch
+	fieldselector labelselector follow taillines sinceseconds previous container allowwatchbookmarks dryrun fieldmanager
+	fieldvalidation pretty $filter $top $expand sv sp se st spr sr ss srt service scope n version`)
+
+// digits reports whether a match has a digit in it, or no lower case.
+func digits(groups []string) bool {
+	value := strings.TrimPrefix(groups[0], groups[1])
+	return strings.ContainsAny(value, "0123456789") || value == strings.ToUpper(value)
+}
 
 // schemes are the schemes of HTTP's Authorization header except Bearer, which has its own
 // rule. A value without a scheme is a secret if it is not a word.
@@ -206,6 +247,19 @@ var texts = []rule{
 		with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
 	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|` +
 		`'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
+	// A part of a name: SMTP_CRED=, "pw":, InstrumentationKey=.
+	{find: regexp.MustCompile(`([A-Za-z][\w.-]*\\*["']?[ \t]*(?:=>|:=|[:=])[ \t]*)` + fieldValue), with: "${1}" + Mark,
+		may:  holdsLower(segmentParts...),
+		when: func(groups []string) bool { return secretSegment(groups[1]) && !slices.Contains(plainWords, groups[2]) }},
+	// Words that say that a secret follows, in a log.
+	{find: regexp.MustCompile(`(?i)(\b(?:activation|licen[cs]e|product|recovery|confirmation|one-time|access|security|verification)` +
+		`[ -](?:code|key|pin|id)s?\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`), with: "${1}" + Mark,
+		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id"), when: digits},
+	{find: regexp.MustCompile(`\b(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b`), with: Mark, may: holds("-")},
+	{find: regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+`), with: "${1}" + Mark, may: holdsLower("cookie")},
+	// The value of a parameter in an address, unless everybody knows it.
+	{find: regexp.MustCompile(`([?&]([\w.$-]+)=)([^&\s"'<>)\]]+)`), with: "${1}" + Mark, may: holds("?"),
+		when: func(groups []string) bool { return !slices.Contains(plainParameters, strings.ToLower(groups[2])) }},
 	{find: regexp.MustCompile(`(?i)("auth"\s*:\s*)"[\w+/=-]{8,}"`), with: "${1}" + Mark, may: holdsLower(`"auth"`)},
 	{find: regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`), with: "${1}" + Mark, may: holdsLower("login")},
 	// The part of an address before the @: user and password, or a token alone.

@@ -22,6 +22,10 @@ type Access struct {
 	KnownHosts string
 	// Notes is where new host keys are reported.
 	Notes io.Writer
+	// Doors, if set, returns other ports of the endpoint, host:port, at which control plane machines answer. It is asked
+	// when nothing answers at the route's jump: each control plane machine has a NAT rule with a port of its own, and the
+	// machine with port 22 may have been replaced.
+	Doors func(ctx context.Context) ([]string, error)
 	// Tunnel, if set, connects to a port of a VM by its ARM resource ID, as Azure Bastion
 	// does, instead of the route's jump and address.
 	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
@@ -58,17 +62,59 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Jump)
+	conn, err := e.knock(ctx)
 	if err != nil {
 		done()
-		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to "+
+		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is the port open to "+
 			"you there? name another way in with --jump", r.Cluster.Name, err)
 	}
-	if e.jump, err = e.login(ctx, conn, r.Door); err != nil {
+	if e.jump, err = e.login(ctx, conn, e.route.Door); err != nil {
 		done()
 		return nil, err
 	}
 	return e, nil
+}
+
+// knockTimeout bounds connecting to one port of the endpoint where there may be others: a load balancer drops what it
+// has no rule for.
+const knockTimeout = 5 * time.Second
+
+// knock connects to the route's jump, or where nothing answers there, to the first of the other doors that does.
+func (e *Entrance) knock(ctx context.Context) (net.Conn, error) {
+	dialer := &net.Dialer{}
+	if e.access.Doors != nil {
+		dialer.Timeout = knockTimeout
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", e.route.Jump)
+	if err == nil || e.access.Doors == nil {
+		return conn, err
+	}
+	doors, unread := e.access.Doors(ctx)
+	if unread != nil {
+		return nil, fmt.Errorf("%w; the load balancer's NAT rules, which may have another port, cannot be read: %w", err, unread)
+	}
+	tried := err
+	for _, door := range doors {
+		if door == e.route.Jump {
+			continue
+		}
+		if conn, err = dialer.DialContext(ctx, "tcp", door); err == nil {
+			e.route.Jump, e.route.Door = door, behind(e.route.Door, door)
+			return conn, nil
+		}
+		tried = errors.Join(tried, err)
+	}
+	return nil, tried
+}
+
+// behind returns the name by which host keys at another port of the endpoint are remembered: another machine answers there.
+func behind(name, door string) string {
+	host, _, err := net.SplitHostPort(name)
+	_, port, unsplit := net.SplitHostPort(door)
+	if err != nil || unsplit != nil {
+		return name
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // To returns an Entrance to another machine of the cluster through the same login. It ends with e

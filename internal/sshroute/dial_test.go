@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -272,5 +273,33 @@ func TestDesktop(t *testing.T) {
 				t.Errorf("got %q, %v; want %q", got, err, c.want)
 			}
 		})
+	}
+}
+
+// A control plane machine that replaced the one with port 22 has a NAT rule with a port of its own.
+func TestAnotherDoorIsTried(t *testing.T) {
+	s := newSite(t)
+	open := s.route.Jump
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.route.Jump = l.Addr().String()
+	l.Close() // nothing answers there any more
+	host, port, _ := net.SplitHostPort(open)
+	s.access.Doors = func(context.Context) ([]string, error) {
+		return sshroute.Doors(host, []byte(`{"properties":{"inboundNatRules":[
+			{"properties":{"frontendPort":22,"backendPort":22}},
+			{"properties":{"frontendPort":3389,"backendPort":3389,"backendIPConfiguration":{"id":"x"}}},
+			{"properties":{"frontendPort":`+port+`,"backendPort":22,"backendIPConfiguration":{"id":"x"}}}]}}`))
+	}
+	out, code, err := s.run(t, "hostname")
+	if err != nil || code != 0 || strings.TrimSpace(out) != "w" {
+		t.Fatalf("got %q, %d, %v", out, code, err)
+	}
+	s.access.Doors = func(context.Context) ([]string, error) { return nil, errors.New("no login") }
+	const want = "NAT rules, which may have another port, cannot be read: no login"
+	if _, _, err := s.run(t, "hostname"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want that the rules are not known", err)
 	}
 }

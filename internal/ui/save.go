@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/ui/model"
 )
 
@@ -44,12 +45,26 @@ func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error 
 			s.explain(ctx, source, key)
 		}
 	}
-	data, err := json.Marshal(s)
+	data, err := s.clean()
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return page.Execute(w, view{Saved: true, Nonce: rand.Text(), Style: template.CSS(style),
 		Script: template.JS(script), Data: template.JS(data)})
+}
+
+// clean returns the JSON without secrets. The parts have been cleaned where they were read; a report leaves the machine, so
+// that the whole passes what an archive for support does.
+func (s saved) clean() ([]byte, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return nil, err
+	}
+	return json.Marshal(redact.Object(plain))
 }
 
 // explain adds the answer about an object in trouble, and the boot log of a machine. An

@@ -24,7 +24,10 @@ const (
 
 // Finding is one object in which a check found its fault.
 type Finding struct {
-	At       string   `json:"at"`
+	At string `json:"at"`
+	// Cause and Fix are those of this finding, where the check is of an area with many.
+	Cause    string   `json:"cause,omitempty"`
+	Fix      string   `json:"fix,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
 	Next     string   `json:"next,omitempty"`
 	// Remedy is PowerShell that repairs the node and has no other effect; empty where a person has to decide.
@@ -49,6 +52,8 @@ type check struct {
 	// onNode is the command that shows the evidence on the node; a check without causes and observe has nothing else.
 	onNode string
 	causes []string
+	// steps are those of walk whose faults the check takes, unless another check names their causes: such a check is an area.
+	steps []string
 	// of limits a check of stopped services to these services.
 	of      []string
 	observe func(*facts.Snapshot) []Finding
@@ -56,22 +61,31 @@ type check struct {
 	inside bool
 }
 
-// Examine runs every check. A fault that no check covers becomes a last result, X00, so that no fault is left out.
-// keep, if not nil, limits findings to the objects that it accepts.
+// All returns the checks without results, to be explained.
+func All() []Result {
+	all := slices.Concat(checks, areas)
+	out := make([]Result, len(all))
+	for i, c := range all {
+		out[i] = Result{ID: c.id, Symptom: c.symptom, Verdict: NotExamined, Cause: c.cause, Fix: c.fix, Look: c.onNode}
+	}
+	return out
+}
+
+// Examine runs every check. Each fault that walk finds fails one of them: the check that names its cause, else the area of
+// its step, else X00. keep, if not nil, limits findings to the objects that it accepts.
 func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	answers := walk.All(f)
-	known := map[string]bool{}
+	known := make([]bool, len(answers))
 	var out []Result
-	for _, c := range checks {
+	for _, c := range slices.Concat(checks, areas) {
 		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
-		// If the workload cluster cannot be reached, its nodes and pods are unknown.
-		if f.Unreachable != "" || len(c.causes) == 0 && c.observe == nil || c.inside && len(f.Inside) == 0 {
+		if !c.read(f) {
 			r.Verdict = NotExamined
 		}
-		for _, a := range answers {
-			if slices.Contains(c.causes, a.Means.Cause) && c.about(a) {
-				known[a.Name()] = true
-				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy})
+		for i, a := range answers {
+			if slices.Contains(c.causes, a.Means.Cause) && c.about(a) || slices.Contains(c.steps, a.Step) && !known[i] {
+				known[i] = true
+				r.Findings = append(r.Findings, finding(c, a))
 			}
 		}
 		if c.observe != nil {
@@ -79,16 +93,25 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 		}
 		out = append(out, kept(r, keep))
 	}
-	for _, a := range answers {
-		if !known[a.Name()] {
+	for i, a := range answers {
+		if !known[i] {
 			r := Result{ID: "X00", Symptom: a.Name(), Verdict: Passed, Cause: a.Means.Says, Fix: a.Means.Fix}
-			r.Findings = []Finding{{At: a.At, Evidence: a.Lines(), Next: a.Next()}}
+			r.Findings = []Finding{finding(check{}, a)}
 			if r = kept(r, keep); r.Verdict == Failed {
 				out = append(out, r)
 			}
 		}
 	}
 	return out
+}
+
+// finding returns what walk found. An area has many causes, so each finding has its own with its fix.
+func finding(c check, a walk.Answer) Finding {
+	f := Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy}
+	if len(c.steps) > 0 {
+		f.Cause, f.Fix = strings.TrimPrefix(a.Name()+": "+a.Means.Says, ": "), a.Means.Fix
+	}
+	return f
 }
 
 // about reports whether an answer has one of the check's causes.

@@ -141,9 +141,38 @@ func TestLooks(t *testing.T) {
 func TestNothingPassesUnseen(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.Unreachable = "dial tcp: connection refused"
+	for _, r := range Examine(f, nil) { // what the management cluster says is known
+		if inManagement := []string{"A01", "A02", "A04"}; r.Verdict == Passed && !slices.Contains(inManagement, r.ID) {
+			t.Errorf("%s passed, and the workload cluster did not answer", r.ID)
+		}
+	}
+	f = snapshot(func(*corev1.Node) {})
+	f.Machines[0].Status.NodeRef.Name = "" // it boots, and its log is not read
+	f.AzureMachines = nil
+	passed := []string{}
 	for _, r := range Examine(f, nil) {
 		if r.Verdict == Passed {
-			t.Errorf("%s passed, and the workload cluster did not answer", r.ID)
+			passed = append(passed, r.ID)
+		}
+	}
+	for _, unread := range []string{"D17", "D19", "D21", "A01", "A04"} {
+		if slices.Contains(passed, unread) {
+			t.Errorf("%s passed, and neither the boot log nor an object of Azure was read", unread)
+		}
+	}
+}
+
+// TestEachFaultHasACheck: whatever walk finds, it fails a check, and no area passes beside it.
+func TestEachFaultHasACheck(t *testing.T) {
+	f := snapshot(func(*corev1.Node) {})
+	f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse,
+		Reason: "SomethingNew", Message: "a code without a row"}})
+	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"A01"}) {
+		t.Errorf("got %v", got)
+	}
+	for _, r := range Examine(f, nil) {
+		if r.ID == "A01" && (r.Verdict != Failed || len(r.Findings) != 1 || r.Findings[0].Cause == "") {
+			t.Errorf("%+v", r)
 		}
 	}
 }
@@ -151,7 +180,7 @@ func TestNothingPassesUnseen(t *testing.T) {
 func TestUnknownTroubleIsShown(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.Cluster.Spec.Paused = new(true)
-	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"X00"}) {
+	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"A02"}) {
 		t.Errorf("got %v", got)
 	}
 	if got := failed(Examine(f, func(string) bool { return false })); got != nil {

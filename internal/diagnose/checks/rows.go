@@ -1,6 +1,6 @@
 package checks
 
-// checks are the rows, by the numbers of the project's list of failure patterns.
+// checks are the rows of known patterns, by the numbers of the project's list of failure patterns.
 var checks = []check{
 	{id: "D01", symptom: "a node never completes its start",
 		cause:  "the bootstrap is incomplete, or the kubelet does not run",
@@ -122,12 +122,5 @@ var checks = []check{
 		causes: []string{
 			"GMSARefused", "GMSAPasswordExpired", "GMSADomainNotFound", "GMSADenied", "GMSATrustBroken", "GMSAUnknown",
 			"GMSAPluginMissing", "GMSACredentialUnread", "GMSANotAuthorized", "GMSASpecMissing",
-		}},
-	{id: "A01", symptom: "Azure refuses a resource",
-		cause: "quota, size, capacity, image, rights, policy or addresses", fix: "see the evidence",
-		causes: []string{
-			"QuotaExceeded", "SKUNotAvailable", "AllocationFailed", "ImageNotFound", "AuthorizationFailed",
-			"CredentialsRefused", "PolicyDenied", "SubnetFull", "AddressOverlap", "Throttled", "SpotEvicted",
-			"ProvisioningTimedOut", "VMDeleted",
 		}},
 }

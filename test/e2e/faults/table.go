@@ -136,7 +136,7 @@ func table() []fault {
 	return all
 }
 
-// checkNumbers are doctor's numbers by the names of faults; X00 is what no check knows.
+// checkNumbers are doctor's numbers by the names of faults; those with an A are of an area.
 func checkNumbers() map[string]string {
 	return map[string]string{
 		"password too long": "D29", "bad token": "D19", "wrong CA pinned": "D16", "wrong criSocket": "D16", "taint given twice": "D21",
@@ -152,6 +152,6 @@ func checkNumbers() map[string]string {
 		"CNI with another DNS": "D13", "source VIP of a former subnet": "D07", "VXLAN identifier too low": "D27",
 		"Calico refuses Windows": "D28",
 		"computer name too long": "D30", "sandbox image, Server 2025": "D15",
-		"Windows image on Linux": "D14", "no node fits": "X00", "cluster paused": "X00",
+		"Windows image on Linux": "D14", "no node fits": "A06", "cluster paused": "A02",
 	}
 }

@@ -1,0 +1,123 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/lint"
+)
+
+// disks returns the checks of what has to fit between a machine's size, its OS disk and its image.
+func (c checker) disks() []lint.Rule {
+	return []lint.Rule{
+		{
+			ID: "PRE115", Severity: lint.Error, Title: "An ephemeral OS disk that the host has no room for", Oracle: lint.Unit,
+			Doc: "An ephemeral OS disk is in the cache of the VM's host, or on its temporary or NVMe disk, as " +
+				"osDisk.diffDiskSettings.placement says, and may not be larger than that (Microsoft Learn, \"Ephemeral OS disks for " +
+				"Azure VMs\"): Azure refuses the VM with OperationNotAllowed.",
+			Check: c.eachSubscription(ephemeralDisks),
+		},
+		{
+			ID: "PRE116", Severity: lint.Error, Title: "An image of a generation that the machine cannot have", Oracle: lint.Unit,
+			Doc: "Trusted Launch and confidential VMs boot images of generation 2 alone, and a size takes the generations that its " +
+				"capability HyperVGenerations lists. Azure refuses another image with BadRequest (Microsoft Learn, \"Trusted " +
+				"Launch for Azure virtual machines\").",
+			Check: c.eachSubscription(generations),
+		},
+	}
+}
+
+// GiB and its part in bytes, of which SKUs give their disks in one or the other.
+const mib, gib = 1 << 20, 1 << 30
+
+// room returns where an ephemeral disk would be, and how much room a size has there in GiB; ok is false where the size
+// does not say.
+func room(sku catalog.SKU, placement *infrav1.DiffDiskPlacement) (where string, size int64, ok bool) {
+	places := []struct {
+		placement, where string
+		bytes            float64
+	}{
+		{"CacheDisk", "cache", sku.Number("CachedDiskBytes")},
+		{"ResourceDisk", "temporary disk", sku.Number("MaxResourceVolumeMB") * mib},
+		{"NvmeDisk", "NVMe disk", sku.Number("NvmeDiskSizeInMiB") * mib},
+	}
+	for _, p := range places {
+		if placement != nil && string(*placement) == p.placement || placement == nil && p.bytes > 0 {
+			return p.where, int64(p.bytes) / gib, sku.Capability("MaxResourceVolumeMB") != "" || p.bytes > 0
+		}
+	}
+	return "", 0, false
+}
+
+func ephemeralDisks(p *lint.Pass, c *Cluster, s *Subscription) {
+	r := s.region(c)
+	if r == nil || r.sizes == nil {
+		return
+	}
+	for _, m := range c.Machines {
+		sku, known := r.sizes[strings.ToLower(m.Spec.VMSize)]
+		disk := m.Spec.OSDisk
+		if m.Infra == nil || !known || disk.DiffDiskSettings == nil || disk.DiskSizeGB == nil || !sku.Has("EphemeralOSDiskSupported", "") {
+			continue // PRE111 reports a size without ephemeral disks
+		}
+		where, size, ok := room(sku, disk.DiffDiskSettings.Placement)
+		if want := int64(*disk.DiskSizeGB); ok && want > size {
+			at := m.At.At("osDisk", "diskSizeGB")
+			if !at.Exists() {
+				at = m.At.At("osDisk", "diffDiskSettings")
+			}
+			p.Report(m.Infra, at, fmt.Sprintf("an ephemeral OS disk of %d GiB does not fit into the %s of %s, which has %d GiB",
+				want, where, sku.Name, size), say("a smaller disk, another placement, a larger size, or no diffDiskSettings"))
+		}
+	}
+}
+
+func generations(p *lint.Pass, c *Cluster, s *Subscription) {
+	r := s.region(c)
+	if r == nil {
+		return
+	}
+	for _, m := range c.Machines {
+		image, ok := imageOf(m, c)
+		generation := r.generations[image]
+		if !ok || generation == "" {
+			continue
+		}
+		at := m.At.At("image")
+		if !at.Exists() {
+			at = m.At.At("vmSize")
+		}
+		vm := cloud.VM(c.Azure.Spec.Location, &m.Spec, "")
+		taken := r.sizes[strings.ToLower(m.Spec.VMSize)].Capability("HyperVGenerations")
+		switch {
+		case generation == "V1" && trusted(vm):
+			if place := m.At.At("securityProfile"); place.Exists() {
+				at = place
+			}
+			p.Report(m.Infra, at, fmt.Sprintf("image %s is of generation 1, and %s needs generation 2", imageName(image),
+				cmp.Or(vm.SecurityType, "secure boot or a virtual TPM")), say("an image of generation 2, or no securityProfile"))
+		case taken != "" && !slices.Contains(strings.Split(strings.ToUpper(taken), ","), generation):
+			p.Report(m.Infra, at, fmt.Sprintf("image %s is of generation %s, and size %s boots %s alone", imageName(image),
+				strings.TrimPrefix(generation, "V"), m.Spec.VMSize, taken), say("an image of that generation, or another size"))
+		}
+	}
+}
+
+// trusted reports whether a VM has what only generation 2 has.
+func trusted(vm catalog.VM) bool { return vm.SecurityType != "" || vm.SecureBoot || vm.VTPM }
+
+// generation asks for the generation of an image that is there.
+func (r reader) generation(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
+	generation, err := known.Generation(ctx, location, image)
+	if err != nil {
+		r.unasked(err)
+		return
+	}
+	at.generations[image] = generation
+}

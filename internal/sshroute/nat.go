@@ -1,0 +1,40 @@
+package sshroute
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+)
+
+// Doors returns host:port of each NAT rule of a load balancer, as ARM returns it, that leads to the SSH port of a
+// machine, the lowest port first. A rule without a machine leads nowhere and is left out.
+// Source: CAPZ gives each control plane machine a rule with port 22 or one of 2201 to 2219.
+func Doors(host string, loadBalancer []byte) ([]string, error) {
+	var body struct {
+		Properties struct {
+			InboundNATRules []struct {
+				Properties struct {
+					FrontendPort, BackendPort int
+					BackendIPConfiguration    *struct{ ID string }
+				}
+			} `json:"inboundNatRules"`
+		}
+	}
+	if err := json.Unmarshal(loadBalancer, &body); err != nil {
+		return nil, fmt.Errorf("read the load balancer's NAT rules: %w", err)
+	}
+	var ports []int
+	for _, rule := range body.Properties.InboundNATRules {
+		if p := rule.Properties; strconv.Itoa(p.BackendPort) == SSHPort && p.BackendIPConfiguration != nil {
+			ports = append(ports, p.FrontendPort)
+		}
+	}
+	slices.Sort(ports)
+	doors := make([]string, len(ports))
+	for i, port := range ports {
+		doors[i] = net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	return doors, nil
+}
