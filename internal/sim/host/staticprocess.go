@@ -85,7 +85,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// sayEnd writes to the console that a process of a static pod ended and nobody stopped it. What does
+// sayEnd writes to the console that a process of a static pod ended by itself. What does
 // so again and again is why an API server does not answer: see internal/diagnose/walk.
 func (n *node) sayEnd(id string, p *process.Process) {
 	<-p.Done()
