@@ -51,7 +51,7 @@ unit: ## The tests that need no built program, without the race detector
 	go test $$(hack/unit.sh)
 
 fuzz: ## Mutated scripts and documents of all kinds that guests interpret; N each, SEED, INPUTS=DIR with more
-	go test ./test/emulator/mutants -count=1 -timeout 24h -run TestMutants -mutants $(or $(N),100000) -seed $(or $(SEED),1) $(if $(INPUTS),-inputs $(abspath $(INPUTS)))
+	TMPDIR=$(firstword $(wildcard /dev/shm) /tmp) GOTMPDIR=/tmp go test ./test/emulator/mutants -count=1 -timeout 24h -run TestMutants -mutants $(or $(N),100000) -seed $(or $(SEED),1) $(if $(INPUTS),-inputs $(abspath $(INPUTS)))
 
 ifdef PKG
 test race: PACKAGES = $(PKG) -run '$(RUN)'

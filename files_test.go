@@ -26,6 +26,7 @@ var fileUsers = map[string]string{
 	"internal/sim/guest/shell/substitution.go": "a pipe",
 	"internal/sim/guest/ssh.go":                "a host key, beside a VM's tree",
 	"internal/sim/host/host.go":                "the folder and the console log of a VM, beside its tree",
+	"internal/sim/host/keep.go":                "the folders of VMs",
 	"internal/sim/host/kubeadm.go":             "the log of kubeadm, beside a VM's tree",
 	"internal/sim/host/machine.go":             "the folder of a VM",
 	"internal/sim/host/node.go":                "the egress socket and its configuration, beside a VM's tree",

@@ -67,6 +67,16 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
+// TestEndlessAlias: what contains itself is refused by that name and at the alias, not for its size.
+func TestEndlessAlias(t *testing.T) {
+	for _, text := range []string{"a: &a [*a]\n", "a: &a {b: {c: *a}}\n", "a: &a\n  <<: *a\n"} {
+		_, errs := lint.Parse("x.yaml", []byte("apiVersion: v1\nkind: Pod\n"+text), lint.Options{})
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "*a is within what it names") {
+			t.Errorf("%q: %v", text, errs)
+		}
+	}
+}
+
 // merges returns a pod with mappings that each merge the one before twice.
 func merges(n int) string {
 	var b strings.Builder

@@ -217,7 +217,13 @@ func (r *reader) read(o Options) (*Set, []error) {
 		if p.tree == nil {
 			continue
 		}
-		more := p.tree.meant(maxNodes+1) - len(p.tree.nodes)
+		meant, endless := p.tree.meant(maxNodes + 1)
+		if endless != 0 {
+			errs = append(errs, &ReadError{p.file, p.line + int(p.tree.place(endless).line), fmt.Errorf("the alias *%s is within what it names, "+
+				"which contains itself without end", p.tree.value(endless))})
+			continue
+		}
+		more := meant - len(p.tree.nodes)
 		if more > 0 && set.nodes+more > maxNodes {
 			errs = append(errs, &ReadError{p.file, p.line + 1, fmt.Errorf("its aliases mean more than the %d keys and values "+
 				"that are read at once", maxNodes)})

@@ -202,26 +202,26 @@ func (t *tree) resolve(r ref) ref {
 	return r
 }
 
-// meant returns how many nodes there are when each alias is replaced by what it means, at most most; an alias within
-// what it names has no end.
-func (t *tree) meant(most int) int {
+// meant returns how many nodes there are when each alias is replaced by what it means, at most most. An alias within
+// what it names has no end: it is returned as endless.
+func (t *tree) meant(most int) (nodes int, endless ref) {
 	if len(t.aliases) == 0 {
-		return len(t.nodes)
+		return len(t.nodes), 0
 	}
 	before := make([]int, len(t.nodes)+2) // by node: how many are meant by those before it
 	for i := range t.nodes {
 		r, size := ref(i+1), 1
 		if t.nodes[i].kind == alias {
 			to := t.aliases[r]
-			if end := t.next(to); end <= r {
-				size = before[end] - before[to]
-			} else {
-				size = most
+			end := t.next(to)
+			if end > r {
+				return most, r
 			}
+			size = before[end] - before[to]
 		}
 		before[r+1] = min(before[r]+size, most)
 	}
-	return before[len(t.nodes)+1]
+	return before[len(t.nodes)+1], 0
 }
 
 // tagName returns the tag of a node as the YAML parser writes it.

@@ -52,6 +52,19 @@ func APIVersion(resourceType string) string {
 	return ""
 }
 
+// LeavesAt returns when a resource of a type is deleted of what is in a group: 0 for machines,
+// 1 for what else is in a subnet, 3 for what others may use. 2 is the time of the network itself.
+func LeavesAt(resourceType string) int {
+	switch strings.ToLower(resourceType) {
+	case "microsoft.compute/virtualmachines", "microsoft.compute/virtualmachinescalesets":
+		return 0
+	case "microsoft.network/networkinterfaces", "microsoft.network/loadbalancers", "microsoft.network/natgateways",
+		"microsoft.network/bastionhosts", "microsoft.network/privateendpoints":
+		return 1
+	}
+	return 3
+}
+
 // Group is a resource group of one subscription, the beginning of resource IDs.
 type Group struct {
 	Subscription string

@@ -143,7 +143,9 @@ func (r *reader) listing(collection string) *listing {
 	key := arm.Key(collection)
 	if r.lists[key] == nil {
 		r.lists[key] = &listing{}
-		if at, fresh := r.groups[arm.Key(arm.GroupOf(collection))]; fresh && arm.ParentOf(collection+"/x") == "" {
+		// What is in the group as a whole is asked for: who reads it looks for what others put there.
+		whole := arm.NameOf(key) == "resources"
+		if at, fresh := r.groups[arm.Key(arm.GroupOf(collection))]; fresh && !whole && arm.ParentOf(collection+"/x") == "" {
 			r.lists[key] = &listing{at: at, items: map[string]json.RawMessage{}}
 		}
 	}

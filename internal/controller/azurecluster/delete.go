@@ -3,6 +3,7 @@ package azurecluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,8 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 }
 
 // observeToDelete determines the resources to delete: each resource group of the cluster is
-// one call, and resources elsewhere are one call each.
+// one call, and resources elsewhere are one call each. Where the cluster's own group stays, they
+// include all that has the cluster's mark in it.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if result := r.network(ctx, s); result.Ends() {
 		return result
@@ -98,6 +100,15 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 		}
 	}
 	s.toDelete = outside(resources, groups)
+	own := desired.ClusterGroup(s.AzureCluster).ID()
+	if slices.ContainsFunc(groups, func(r desired.Resource) bool { return strings.EqualFold(r.ID, own) }) {
+		return pass.Next()
+	}
+	// Machines and pools may have left to the group's deletion what is in it.
+	var err error
+	if s.toDelete, err = s.Azure.Left(ctx, own, s.toDelete); err != nil {
+		return pass.Unread(err, "read what is left in resource group "+desired.LastSegment(own)).On(infrav1.ResourceGroupReadyCondition)
+	}
 	return pass.Next()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,7 +54,9 @@ func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Clu
 }
 
 // GroupGoes reports whether the cluster is being deleted together with its own resource
-// group and everything in it.
+// group and everything in it. It is believed and not known: what is left to the group's
+// deletion has the cluster's mark, by which the AzureCluster finds it (Left) should the group
+// have to stay after all.
 func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster) (bool, error) {
 	if cluster.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -99,6 +102,58 @@ func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMes
 	return true, nil
 }
 
+// Left returns what has the cluster's mark in a resource group that is not deleted whole, and
+// is not among the resources to delete, with these in the order of their needs: what uses the
+// network goes before it, what the network may use goes after it. Child resources go with
+// those that they are part of.
+func (s *Session) Left(ctx context.Context, group string, toDelete []desired.Resource) ([]desired.Resource, error) {
+	if s.owner.Mark.Value == "" {
+		return toDelete, nil
+	}
+	all, err := s.List(ctx, group+"/resources", true)
+	if arm.ClassOf(err) == arm.Denied {
+		return toDelete, nil // nothing was left to the group's deletion that is not known to be in it
+	}
+	if err != nil {
+		return nil, err
+	}
+	order := [][]desired.Resource{nil, nil, toDelete, nil}
+	known := map[string]bool{}
+	for _, r := range toDelete {
+		known[arm.Key(r.ID)] = true
+	}
+	for _, raw := range all {
+		var head struct {
+			ID   string            `json:"id"`
+			Tags map[string]string `json:"tags"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
+		}
+		kind := arm.TypeOf(head.ID)
+		mine := head.Tags[s.owner.Mark.Key] == s.owner.Mark.Value && !known[arm.Key(head.ID)]
+		if !mine || arm.ParentOf(head.ID) != "" || desired.APIVersion(kind) == "" {
+			continue
+		}
+		at := desired.LeavesAt(kind)
+		order[at] = append(order[at], desired.Resource{
+			ID: head.ID, APIVersion: desired.APIVersion(kind), Policy: desired.CreateOnly,
+			Body:      map[string]any{"tags": map[string]string{s.owner.Mark.Key: s.owner.Mark.Value}},
+			Condition: infrav1.ResourceGroupReadyCondition, Field: "spec.resourceGroup",
+		})
+	}
+	var out []desired.Resource
+	var needs []string
+	for _, resources := range slices.Backward(order) {
+		later := needs
+		for _, r := range resources {
+			r.Needs = append(slices.Clone(r.Needs), later...)
+			out, needs = append(out, r), append(needs, r.ID)
+		}
+	}
+	return out, nil
+}
+
 // TagsOf returns the tags of a resource in Azure.
 func TagsOf(live json.RawMessage) (map[string]string, error) {
 	if live == nil {
@@ -111,7 +166,11 @@ func TagsOf(live json.RawMessage) (map[string]string, error) {
 	return body.Tags, err
 }
 
-// InGroup reports whether a resource is in the cluster's own resource group.
+// InGroup reports whether a resource is in the cluster's own resource group, so that it may be
+// left to the deletion of the group. A role assignment whose scope is the group itself may not:
+// it has no mark by which Left finds it.
 func InGroup(azureCluster *infrav1.AzureCluster, id string) bool {
-	return strings.HasPrefix(strings.ToLower(id), strings.ToLower(desired.ClusterGroup(azureCluster).ID())+"/")
+	group := arm.Key(desired.ClusterGroup(azureCluster).ID())
+	return strings.HasPrefix(arm.Key(id), group+"/") &&
+		!strings.HasPrefix(arm.Key(id), group+"/providers/microsoft.authorization/")
 }

@@ -289,3 +289,30 @@ func TestEvidenceHoldsNoSecret(t *testing.T) {
 		t.Errorf("the answer holds a token: %s", text)
 	}
 }
+
+// TestProgramDies: an API server that does not answer is laid to what ends again and again on a machine of the control
+// plane since it booted, and to no program that ended while the machine started.
+func TestProgramDies(t *testing.T) {
+	const boots = "guest: m boots: Ubuntu\n"
+	ends := func(program string, times int) string {
+		return strings.Repeat("casement: the static pod kube-system/"+program+"-m/"+program+" ended with code 2\n", times)
+	}
+	for name, test := range map[string]struct{ console, cause, says string }{
+		"damaged data":             {boots + ends("kube-apiserver", 9) + ends("etcd", 5), "ControlPlaneProgramDies", "etcd of"},
+		"the API server alone":     {boots + ends("kube-apiserver", 3), "ControlPlaneProgramDies", "kube-apiserver of"},
+		"a start":                  {boots + ends("kube-apiserver", 2) + ends("etcd", 1), "NoRouteToAPI", ""},
+		"before the last boot":     {boots + ends("etcd", 9) + boots, "NoRouteToAPI", ""},
+		"a program beside the two": {boots + ends("kube-scheduler", 9), "NoRouteToAPI", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Taken, f.Unreachable = time.Now(), "dial tcp 10.0.0.100:6443: connect: connection refused"
+			f.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+			f.Console = func(*clusterv1.Machine) string { return test.console }
+			a := walker{Snapshot: f}.reached()
+			if a == nil || a.Cause != test.cause || !strings.Contains(a.Says, test.says) {
+				t.Errorf("the answer is %+v", a)
+			}
+		})
+	}
+}

@@ -1,6 +1,9 @@
 package walk
 
 import (
+	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -234,10 +237,50 @@ func (f walker) reached() *finding {
 			f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
 	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
-	if (a.Cause == "NoRouteToAPI" || a.Cause == "APIRefused") && f.rolling() {
-		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
+	if a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
+		return a
 	}
-	return a
+	if f.rolling() {
+		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
+		return a
+	}
+	return first(func() *finding { return f.dies(a) }, func() *finding { return a })
+}
+
+// staticEnd is what a simulated machine's console says of a program of its control plane that
+// ended by itself.
+var staticEnd = regexp.MustCompile(`casement: the static pod kube-system/(etcd|kube-apiserver)\S* ended with code \d+`)
+
+// again is how often a program ends since its machine booted, for its end to be no part of a start:
+// an API server ends once or twice until its etcd answers.
+const again = 3
+
+// dies finds, for an API server that does not answer, a control plane machine whose etcd or API server
+// ends again and again, as over data that a loss of power has damaged.
+func (f walker) dies(unreached *finding) *finding {
+	if f.Console == nil {
+		return nil
+	}
+	for _, program := range []string{"etcd", "kube-apiserver"} {
+		for _, m := range f.machinesWhere(isControlPlane) {
+			console := f.Console(&m)
+			if at := strings.LastIndex(console, " boots: "); at >= 0 {
+				console = console[at:]
+			}
+			ends := slices.DeleteFunc(staticEnd.FindAllStringSubmatch(console, -1), func(end []string) bool { return end[1] != program })
+			if len(ends) < again {
+				continue
+			}
+			return &finding{Step: "controlplane", At: "Machine/" + m.Name, Cause: "ControlPlaneProgramDies",
+				Says: fmt.Sprintf("%s of a control plane machine ends again and again, so the API server does not answer", program),
+				Evidence: append([]string{fmt.Sprintf("%s (%d times since it booted)", ends[len(ends)-1][0], len(ends))},
+					unreached.Evidence...),
+				Fix: "read its log; where most of the control plane machines are well, delete the Machine, and another one takes its place; " +
+					"else restore etcd from a backup, or make the cluster again",
+				Next: "casement ssh " + cmp.Or(m.Status.NodeRef.Name, m.Name) + " -- 'sudo tail /var/log/pods/kube-system_" + program + "*/" + program + "/0.log'"}
+		}
+	}
+	return nil
 }
 
 // initializing reports whether the control plane has never been initialized.

@@ -179,6 +179,7 @@ func (a *azure) describe(s *plane.Status) {
 		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
 	s.Gateway = a.gateway
+	s.Notices = append(s.Notices, a.machines.Notices()...)
 	for _, g := range a.machines.List() {
 		s.Guests = append(s.Guests, plane.Guest(g))
 	}

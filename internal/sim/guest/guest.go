@@ -141,6 +141,9 @@ type Guest struct {
 // Capture reads the disk of a guest that is off, to make an image of it.
 func Capture(dir string) ([]byte, error) { return machine.Capture(dir) }
 
+// Booted reports whether a first boot has ended in a machine's directory, well or not.
+func Booted(dir string) bool { return machine.Booted(dir) }
+
 // New makes a guest, or resumes the one in the machine's directory. A guest
 // whose last boot did not end starts from nothing.
 func New(c Config) (*Guest, error) {

@@ -77,10 +77,15 @@ func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handl
 	}
 }
 
+// BrokenHostKey is the name in a machine's directory of a host key that was broken, and was made again.
+const BrokenHostKey = hostKeyFile + ".damaged"
+
+const hostKeyFile = "ssh_host_ed25519_key"
+
 // hostKey reads the guest's key, or makes it. One that is broken is kept aside, and the console says so: clients see
 // another key.
 func hostKey(dir string, console io.Writer) (ssh.Signer, error) {
-	file := filepath.Join(dir, "ssh_host_ed25519_key")
+	file := filepath.Join(dir, hostKeyFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = newHostKey(file)
@@ -92,7 +97,7 @@ func hostKey(dir string, console io.Writer) (ssh.Signer, error) {
 	if err == nil {
 		return key, nil
 	}
-	aside := file + ".damaged"
+	aside := filepath.Join(dir, BrokenHostKey)
 	fmt.Fprintf(console, "guest: sshd: the host key is broken (%v) and was kept as %s; it has a new one now\n", err, aside)
 	if err := os.Rename(file, aside); err != nil {
 		return nil, fmt.Errorf("SSH host key: %w", err)

@@ -66,7 +66,7 @@ type Host struct {
 	// crash is the file to which the Go runtime writes why this process died.
 	crash string
 	// panics counts the panics of this process in what guests ran, by their place.
-	panics map[string]int
+	panics map[string]met
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
 	// have not started yet.
@@ -108,7 +108,7 @@ type Azure struct {
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Host{
-		config: config, panics: map[string]int{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{},
+		config: config, panics: map[string]met{}, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{},
 		clusters: map[string]*stub.Cluster{},
 		pools:    map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
@@ -275,27 +275,6 @@ func (h *Host) Delete(ctx context.Context, id string) error {
 	delete(h.byID, machineKey(id))
 	h.mu.Unlock()
 	return os.RemoveAll(h.home(id))
-}
-
-// Keep implements host.Keeper: the folder of a VM that was deleted while this process was killed goes. Where the local
-// Azure knows no VM at all its state may be gone, and nothing is removed.
-func (h *Host) Keep(ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	known := map[string]bool{}
-	for _, id := range ids {
-		known[h.home(id)] = true
-	}
-	homes, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*")) // the pattern is good
-	var errs []error
-	for _, home := range homes {
-		if !known[home] {
-			h.config.Log.Info("Removed the folder of a VM that the local Azure does not have", "folder", home)
-			errs = append(errs, os.RemoveAll(home))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // View implements host.Host.

@@ -2,10 +2,49 @@ package host
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/sim/guest"
 )
+
+// TestLost: the disk of a VM that had booted is set aside, and never moved again, and the owner hears of it, of a host
+// key that was made again and of panics.
+func TestLost(t *testing.T) {
+	m := testHost(t.TempDir())
+	for _, id := range []string{killer, bystander} {
+		if err := os.MkdirAll(m.home(id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{m.home(killer) + "/boot-ended", m.home(killer) + "/disk", m.home(bystander) + "/" + guest.BrokenHostKey} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := m.Keep([]string{bystander}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "@lost", "*", "disk"))
+	if _, err := os.Stat(m.home(killer)); err == nil || len(disks) != 1 {
+		t.Errorf("the folder is there (%v), set aside are %v", err, disks)
+	}
+	w := &contain.Wall{Report: m.panicked("node-1")}
+	for range 3 {
+		w.Call("awk", func() { panic("x") })
+	}
+	said := strings.Join(m.Notices(), "\n")
+	for _, want := range []string{"met 3 times since the plane began, last by node-1", "host key of", "@lost"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the notices lack %q:\n%s", want, said)
+		}
+	}
+}
 
 var _ host.Keeper = (*Host)(nil)
 

@@ -154,6 +154,46 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
+// TestGroupStays: machines and pools that have left their resources to the deletion of the group lose them too when the
+// group then stays, because another owner has put something there.
+func TestGroupStays(t *testing.T) {
+	b := newBed(t)
+	b.azureC.Annotations = map[string]string{infrav1.BootstrapSecretsAnnotation: infrav1.BootstrapSecretsInKeyVault}
+	b.provision()
+	var all []conditionsObject
+	for i, os := range []string{"Linux", "Windows"} {
+		m := b.machine(fmt.Sprintf("machine-%d", i), os, i == 0)
+		m.Spec.AllocatePublicIP = i == 1
+		m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "data", DiskSizeGB: 10, Lun: new(int32(0))}}
+		b.create(m)
+		b.running(m)
+		all = append(all, m)
+	}
+	p := b.pool("pool", "Linux", infrav1.FlexibleOrchestrationMode, 1)
+	p.settled()
+	all = append(all, p.azure)
+
+	b.change(b.cluster, func() { b.cluster.Finalizers = append(b.cluster.Finalizers, "test.casement.dev/held") })
+	b.delete(b.cluster)
+	mark := b.azure.mark()
+	for _, o := range all {
+		b.delete(o)
+		b.gone(o)
+	}
+	if diff := cmp.Diff(map[string]int{}, b.azure.writes(mark, b.name)); diff != "" {
+		t.Errorf("machines of a group that goes are deleted one by one (-want +got):\n%s", diff)
+	}
+	foreign := b.group().Network("publicIPAddresses", "of-another")
+	b.put(foreign, `{"location": "westeurope", "sku": {"name": "Standard"}, "properties": {"publicIPAllocationMethod": "Static"},
+		"tags": {"casement_owner": "0123456789abcdef:elsewhere/another"}}`)
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+	b.change(b.cluster, func() { b.cluster.Finalizers = nil })
+	if left := b.azure.left(b.name); len(left) != 2 || !b.exists(foreign) {
+		t.Errorf("left in Azure: %v, want the group and another cluster's address", left)
+	}
+}
+
 // TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move makes
 // again go on with what there is. What is made again from a backup says what to do first.
 func TestMoved(t *testing.T) {

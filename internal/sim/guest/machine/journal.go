@@ -46,6 +46,9 @@ const (
 	endedFile   = "boot-ended"
 )
 
+// Booted reports whether a first boot has ended in a machine's directory.
+func Booted(dir string) bool { return guestfs.At(dir).Exists(endedFile) }
+
 // openJournal reads the journal in a guest's folder. If the last boot of the instance was not finished,
 // the simulating process died, not the VM: the files of that boot are removed, so
 // that the boot is replayed from the start. So it is where a loss of power has left a part
