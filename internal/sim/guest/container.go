@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -21,6 +22,8 @@ import (
 type ContainerSpec struct {
 	// Folder is the folder of the container's files in its machine's tree.
 	Folder guestfs.Folder
+	// Mounts are its volumes.
+	Mounts []guestfs.Mount
 	// OS is Linux or Windows; Build is the Windows build of the image.
 	OS, Build string
 	// Image is the reference as the pod has it.
@@ -52,6 +55,9 @@ func NewContainer(spec ContainerSpec) (*Container, error) {
 	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})
 	if err != nil {
 		return nil, err
+	}
+	if err := m.Root.Mount(spec.Mounts...); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return &Container{spec: spec, m: m, sh: shell.New(m, nil, nil)}, nil
 }

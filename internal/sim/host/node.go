@@ -212,7 +212,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	image := n.body.Machine().Image
 	c, err := guest.NewContainer(guest.ContainerSpec{
-		Folder: e.Folder, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
+		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})

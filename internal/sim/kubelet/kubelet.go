@@ -82,6 +82,8 @@ type Config struct {
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
 	PodIPs PodIPs
+	// Volume returns the folder of a volume by its CSI handle; nil has none.
+	Volume func(handle string) (guestfs.Folder, error)
 	// Runtime holds the containers; nil ends them with the kubelet.
 	Runtime *Runtime
 	// Folders reports changes in the folder of static pods; nil makes one for this

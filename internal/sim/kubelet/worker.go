@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // worker moves one pod from its present to its desired state, one step at a time, in one
@@ -43,6 +45,7 @@ type worker struct {
 	finished   bool
 	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
+	volumes    volumes
 }
 
 // sandbox is the pod's network and volumes.
@@ -64,6 +67,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = newContainers(pod)
+	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
 }
 
@@ -190,7 +194,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 5 * time.Second
 	}
 	if !w.static {
-		if err := w.k.checkVolumes(ctx, pod); err != nil {
+		if err := w.volumes.mount(ctx, pod); err != nil {
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
 			return 2 * time.Second
 		}
