@@ -88,6 +88,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	}
 	n.nodes = func() int { return m.nodes(n.origin.Cluster) }
 	n.web = m.web(n.origin)
+	spec.Network = n.ofMachine()
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},

@@ -210,10 +210,11 @@ func (n *node) kubeletConfig() kubelet.Config {
 
 // exec runs a command in a container of this machine.
 func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
-	image := n.body.Machine().Image
+	image, way := n.body.Machine().Image, n.ofPod(e)
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		DNS: e.DNS.Servers, Search: e.DNS.Search, Dots: e.DNS.Dots, Network: way, Web: n.webOf(way),
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type ExecSpec struct {
 	// Vars are the container's environment variables, resolved.
 	Vars map[string]string
 	IPs  []netip.Addr
+	DNS  DNS
 	// Folder has the container's files, gone with the pod.
 	Folder guestfs.Folder
 	// Mounts are its volumes.
@@ -151,7 +152,7 @@ const volumePeriod = 5 * time.Second
 func (w *worker) execSpec(ctx context.Context, pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
 	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,
 		Folder: w.k.c.Files.Folder(w.podFolder() + "/containers/" + c.spec.Name),
-		Stdout: io.Discard, Stderr: io.Discard}
+		Stdout: io.Discard, Stderr: io.Discard, DNS: w.k.dns(pod)}
 	for _, ip := range w.shown.Load().status.PodIPs {
 		if a, err := netip.ParseAddr(ip.IP); err == nil {
 			spec.IPs = append(spec.IPs, a)
