@@ -248,7 +248,7 @@ func (m *Host) cluster(key, vnet string) *stub.Cluster {
 	defer m.mu.Unlock()
 	if m.clusters[key] == nil {
 		m.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: m.azure.Network,
-			Azure: m.azure.Cloud, Log: slog.New(logr.ToSlogHandler(m.config.Log))})
+			Azure: m.azure.Cloud, Released: m.released, Log: slog.New(logr.ToSlogHandler(m.config.Log))})
 	}
 	return m.clusters[key]
 }

@@ -84,7 +84,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		origin:    fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name},
 		cluster:   m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
-		ready: leave,
+		ready: leave, volume: m.volume,
 	}
 	n.nodes = func() int { return m.nodes(n.origin.Cluster) }
 	n.web = m.web(n.origin)

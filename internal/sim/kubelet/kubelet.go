@@ -62,6 +62,8 @@ type Config struct {
 	Args []string
 	// Cores, MemoryMiB and DiskGiB are the resources of the machine.
 	Cores, MemoryMiB, DiskGiB int
+	// DataDisks is how many data disks it can have.
+	DataDisks int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
 	// Cloud are the values that the in-tree Azure provider of old kubelets writes to the Node.
