@@ -43,6 +43,9 @@ func (c *Cluster) azureFileCSI(ctx context.Context, env Env) error { return c.cs
 
 // csi runs a driver: the node plug-in where its arguments name a node, else the controller.
 func (c *Cluster) csi(ctx context.Context, env Env, d csiDriver) error {
+	if env.init() { // makes a folder
+		return nil
+	}
 	if env.flag("nodeid") != "" {
 		return retry(ctx, env, "register the driver", func() error { return d.register(ctx, env) })
 	}
