@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,9 @@ import (
 
 // drivers are the CSI drivers that the plane simulates, with whether a volume of theirs is attached to the machine.
 var drivers = map[string]bool{"disk.csi.azure.com": true, "file.csi.azure.com": false}
+
+// errAttaching says that a volume is on its way to the machine. Who attaches it says why it does not come.
+var errAttaching = errors.New("the volume is not attached yet")
 
 // claim returns the folder of the volume that a claim of a pod is bound to, once it is attached to this machine. Its
 // error is a kubelet's, which tries again.
@@ -50,8 +54,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	if attached {
 		attachment, err := storage.VolumeAttachments().Get(ctx, attachmentName(handle, driver, w.k.nodeName), metav1.GetOptions{})
 		if err != nil || !attachment.Status.Attached {
-			return none, fmt.Errorf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[%s]: "+
-				"waiting for attachment", v.Name, v.Name)
+			return none, errAttaching
 		}
 	}
 	return w.k.c.Volume(handle)

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -194,7 +195,11 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 5 * time.Second
 	}
 	if !w.static {
-		if err := w.volumes.mount(ctx, pod); err != nil {
+		err := w.volumes.mount(ctx, pod)
+		if errors.Is(err, errAttaching) {
+			return time.Second
+		}
+		if err != nil {
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
 			return 2 * time.Second
 		}

@@ -42,7 +42,7 @@ func TestQuickstart(t *testing.T) {
 			t.Errorf("%s does not show %q:\n%s", c.name, c.want, got)
 		}
 	}
-	usesVolumesAndServices(p, workload)
+	usesVolumesAndServices(t, p, workload)
 
 	// Applying the same template again changes nothing.
 	p.Run(manifest, "kubectl", "apply", "-f", "-")
@@ -55,8 +55,8 @@ func TestQuickstart(t *testing.T) {
 }
 
 // usesVolumesAndServices shows a Windows pod that mounts a secret and a disk, and calls a Service by its name.
-func usesVolumesAndServices(p *plane.Plane, workload func(args ...string) string) {
-	p.T.Helper()
+func usesVolumesAndServices(t *testing.T, p *plane.Plane, workload func(args ...string) string) {
+	t.Helper()
 	p.Run(nil, "addons", "install", "azuredisk-csi", "--cluster", "demo")
 	workload("wait", "--for=create", "storageclass/csi-azuredisk", "--timeout=1m")
 	workload("apply", "-f", "../../../examples/volumes.yaml")
@@ -70,14 +70,14 @@ func usesVolumesAndServices(p *plane.Plane, workload func(args ...string) string
 		{"the Service", "(Invoke-WebRequest -UseBasicParsing http://iis).Content", "simulated container default/iis-"},
 	} {
 		if got := workload("exec", "client", "--", "powershell", "-Command", c.script); !strings.Contains(got, c.want) {
-			p.T.Errorf("%s: the pod does not show %q:\n%s", c.name, c.want, got)
+			t.Errorf("%s: the pod does not show %q:\n%s", c.name, c.want, got)
 		}
 	}
 	workload("delete", "pod", "client")
 	workload("apply", "-f", "../../../examples/volumes.yaml")
 	workload("wait", "--for=condition=Ready", "pod/client", "--timeout=2m")
 	if got := workload("exec", "client", "--", "cmd", "/c", "type", `C:\data\kept.txt`); !strings.Contains(got, "here") {
-		p.T.Errorf("the disk has lost its file with the pod:\n%s", got)
+		t.Errorf("the disk has lost its file with the pod:\n%s", got)
 	}
 	workload("delete", "-f", "../../../examples/volumes.yaml")
 	workload("wait", "--for=delete", "persistentvolume", "--all", "--timeout=1m")
