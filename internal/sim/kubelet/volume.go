@@ -22,8 +22,8 @@ import (
 )
 
 // volumes are those of a pod. Its files lie where a kubelet has them, below /var/lib/kubelet/pods. They are made when
-// the pod starts, and made anew when somebody looks: no program of a simulated container reads them by itself, and a
-// node with hundreds of pods does not read their objects each minute for nobody.
+// the pod starts, and made again when a command enters a container: no program of a simulated container reads them by itself, and a
+// node with hundreds of pods does not read their objects each minute without a use.
 type volumes struct {
 	w  *worker
 	mu sync.Mutex
@@ -96,8 +96,8 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 			continue
 		}
 		var err error
-		switch _, held := v.claims[volume.Name]; {
-		case volume.PersistentVolumeClaim != nil && !held: // an earlier kubelet mounted it
+		switch _, kept := v.claims[volume.Name]; {
+		case volume.PersistentVolumeClaim != nil && !kept: // an earlier kubelet mounted it
 			var folder guestfs.Folder
 			if folder, err = v.w.claim(ctx, pod, volume); err == nil {
 				v.claims[volume.Name] = folder
@@ -250,8 +250,8 @@ func (v *volumes) downward(out payload, pod *corev1.Pod, items []corev1.Downward
 // token adds a service account token, a new one at four fifths of its life as kubelets do.
 func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection, mode *int32) error {
 	now, key := v.w.k.c.Clock.Now(), p.Audience+" "+p.Path
-	held := v.tokens[key]
-	if !now.Before(held.renew) {
+	kept := v.tokens[key]
+	if !now.Before(kept.renew) {
 		account := pod.Spec.ServiceAccountName
 		if account == "" {
 			account = "default"
@@ -266,10 +266,10 @@ func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *co
 		if err != nil {
 			return fmt.Errorf("failed to fetch token: %w", err)
 		}
-		held = volumeToken{[]byte(got.Status.Token), now.Add(got.Status.ExpirationTimestamp.Sub(now) * 4 / 5)}
-		v.tokens[key] = held
+		kept = volumeToken{[]byte(got.Status.Token), now.Add(got.Status.ExpirationTimestamp.Sub(now) * 4 / 5)}
+		v.tokens[key] = kept
 	}
-	out[path.Clean(p.Path)] = payloadFile{held.data, modeOf(nil, mode)}
+	out[path.Clean(p.Path)] = payloadFile{kept.data, modeOf(nil, mode)}
 	return nil
 }
 

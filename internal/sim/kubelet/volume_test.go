@@ -95,8 +95,10 @@ func TestVolumes(t *testing.T) {
 		"a secret": {corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "settings"}},
 			corev1.VolumeMount{MountPath: "/v"}, map[string]string{"/v/word": "open", "/v/..data/word": "open"}, "/v/mode"},
 		"a ConfigMap": {configVolume(), corev1.VolumeMount{MountPath: "/v"}, map[string]string{"/v/mode": "fast", "/v/size": "9"}, "/v/word"},
-		"items":       {configVolume(corev1.KeyToPath{Key: "mode", Path: "a/b"}), corev1.VolumeMount{MountPath: "/v"}, map[string]string{"/v/a/b": "fast"}, "/v/size"},
-		"a subPath":   {configVolume(), corev1.VolumeMount{MountPath: "/etc/app/m.conf", SubPath: "mode"}, map[string]string{"/etc/app/m.conf": "fast"}, "/etc/app/size"},
+		"items": {configVolume(corev1.KeyToPath{Key: "mode", Path: "a/b"}), corev1.VolumeMount{MountPath: "/v"},
+			map[string]string{"/v/a/b": "fast"}, "/v/size"},
+		"a subPath": {configVolume(), corev1.VolumeMount{MountPath: "/etc/app/m.conf", SubPath: "mode"},
+			map[string]string{"/etc/app/m.conf": "fast"}, "/etc/app/size"},
 		"downward": {corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
 			{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
 			{Path: "tier", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['tier']"}}}}},

@@ -16,7 +16,8 @@ import (
 type object = map[string]any
 
 func TestClaims(t *testing.T) {
-	claim := object{"kind": "PersistentVolumeClaim", "apiVersion": "v1", "spec": object{"volumeName": "pv"}, "status": object{"phase": "Bound"}}
+	claim := object{"kind": "PersistentVolumeClaim", "apiVersion": "v1",
+		"spec": object{"volumeName": "pv"}, "status": object{"phase": "Bound"}}
 	volume := func(driver string) object {
 		return object{"kind": "PersistentVolume", "apiVersion": "v1", "spec": object{"csi": object{"driver": driver, "volumeHandle": "/disk"}}}
 	}

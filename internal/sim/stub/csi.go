@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// csiDriver is a CSI driver of Azure that is simulated, with what stands beside its program in a pod: the provisioner, the
+// csiDriver is a CSI driver of Azure that is simulated, with what runs beside its program in a pod: the provisioner, the
 // attacher and the registrar.
 type csiDriver struct {
 	name string
@@ -106,7 +106,7 @@ func retry(ctx context.Context, env Env, what string, do func() error) error {
 	}
 }
 
-// register tells the cluster that the node has the driver, as the kubelet does for the registrar, and how many disks its
+// register reports to the cluster that the node has the driver, as the kubelet does for the registrar, and how many disks its
 // machine can have.
 func (d csiDriver) register(ctx context.Context, env Env) error {
 	config, err := env.NodeConfig(ctx)

@@ -20,7 +20,8 @@ var networkCmdlets = []cmdlet{
 	{name: "Get-NetRoute", parameters: "DestinationPrefix:0 InterfaceAlias AddressFamily", run: getRoute},
 	{name: "Get-NetTCPConnection", parameters: "State LocalPort RemotePort", run: getConnection},
 	{name: "Test-NetConnection", parameters: "ComputerName:0 Port InformationLevel CommonTCPPort:1", run: testConnection},
-	{name: "Resolve-DnsName", parameters: "Name:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
+	{name: "Resolve-DnsName",
+		parameters: "Name:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
 		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},

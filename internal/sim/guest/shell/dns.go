@@ -86,11 +86,11 @@ func (p *Process) nslookupWindows(server, name string, found machine.Found, err 
 		return 0
 	}
 	p.why(err)
-	return 0 // nslookup.exe tells its failures by words alone
+	return 0 // nslookup.exe reports failures by words alone
 }
 
-// dig asks for the address of a name, which is a full one unless +search is given.
-func dig(_ context.Context, p *Process) int {
+// lookup asks for the address of a name, which is a full one unless +search is given.
+func lookup(_ context.Context, p *Process) int {
 	name, short, search := "", false, false
 	for _, a := range p.Args[1:] {
 		switch {
@@ -145,7 +145,7 @@ func dig(_ context.Context, p *Process) int {
 	return 0
 }
 
-// pingCount is how often ping asks when it is not told.
+// pingCount is how often ping asks without a number.
 const pingCount = 4
 
 // ping asks an address whether it answers.
