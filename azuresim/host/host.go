@@ -82,6 +82,8 @@ type VM struct {
 	Size          string
 	// Cores and MemoryMiB are those of the VM's size.
 	Cores, MemoryMiB int
+	// DataDiskLimit is how many data disks a VM of its size can have.
+	DataDiskLimit int
 	// OS is "Windows" or "Linux".
 	OS            string
 	Image         Image

@@ -25,7 +25,7 @@ const maxLinks = 40
 // Symlink makes the link p. A target that climbs above the root ends there, as it
 // does for a process whose root it is.
 func (r *Root) Symlink(target, p string) error {
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("symlink", p)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,11 @@ func move(root *os.Root, from, to string) error {
 
 // pair locates two names on one drive.
 func (r *Root) pair(op, from, to string) (root *os.Root, relA, relB string, err error) {
-	a, relA, err := r.locate(from)
+	a, relA, err := r.change(op, from)
 	if err != nil {
 		return nil, "", "", err
 	}
-	b, relB, err := r.locate(to)
+	b, relB, err := r.change(op, to)
 	if err == nil && a != b {
 		err = &fs.PathError{Op: op, Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
 	}

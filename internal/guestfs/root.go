@@ -31,6 +31,8 @@ var (
 type Root struct {
 	windows bool
 	drives  map[byte]*drive
+	mounts  []mount
+	opened  []*os.Root // of the mounts
 	written atomic.Int64
 }
 
@@ -103,6 +105,9 @@ func (r *Root) Close() error {
 	for _, d := range r.drives {
 		errs = append(errs, d.close())
 	}
+	for _, root := range r.opened {
+		errs = append(errs, root.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -138,32 +143,60 @@ func splitDrive(p string) (byte, string) {
 	return 0, p
 }
 
-// locate finds the drive and the path on it that p means.
-func (r *Root) locate(p string) (*os.Root, string, error) {
-	var letter byte
+// onDrive finds the drive and the path on it that p means, in the spelling of what exists.
+func (r *Root) onDrive(p string) (letter byte, root *os.Root, rel string, err error) {
 	rest := p
 	if r.windows {
-		letter, rest = splitDrive(p)
-		if letter == 0 {
+		if letter, rest = splitDrive(p); letter == 0 {
 			letter = 'C'
 		}
 	}
 	d := r.drives[letter]
 	if d == nil {
-		return nil, "", &fs.PathError{Op: "open", Path: p, Err: ErrDrive}
+		return 0, nil, "", &fs.PathError{Op: "open", Path: p, Err: ErrDrive}
 	}
-	root, err := d.open()
-	if err != nil {
-		return nil, "", rename(err, p)
+	if root, err = d.open(); err != nil {
+		return 0, nil, "", rename(err, p)
 	}
-	rel, err := r.clean(rest)
-	if err != nil {
-		return nil, "", &fs.PathError{Op: "open", Path: p, Err: err}
+	if rel, err = r.clean(rest); err != nil {
+		return 0, nil, "", &fs.PathError{Op: "open", Path: p, Err: err}
 	}
 	if r.windows {
 		rel = foldCase(root, rel)
 	}
-	return root, rel, nil
+	return letter, root, rel, nil
+}
+
+// locate finds the tree and the path in it that p means: on a drive, or in what is mounted there. A link at the end of p
+// is not followed to a mount.
+func (r *Root) locate(p string) (*os.Root, string, error) {
+	root, rel, _, err := r.find(p, false)
+	return root, rel, err
+}
+
+// change is locate for what writes there.
+func (r *Root) change(op, p string) (*os.Root, string, error) {
+	root, rel, fixed, err := r.find(p, false)
+	if err == nil && fixed {
+		err = readOnly(op, p)
+	}
+	return root, rel, err
+}
+
+// find is locate that says whether the place is mounted to be read only.
+func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed bool, err error) {
+	letter, root, rel, err := r.onDrive(p)
+	if err != nil {
+		return nil, "", false, err
+	}
+	m, in, ok := r.mounted(letter, root, rel, follow)
+	if !ok {
+		return root, rel, false, nil
+	}
+	if r.windows {
+		in = foldCase(m.root, in)
+	}
+	return m.root, in, m.readOnly, nil
 }
 
 // clean makes p relative to its root, refusing what climbs above it and, on
@@ -247,9 +280,12 @@ func (r *Root) Host(p string) (string, error) {
 
 // OpenFile opens a file with os flags, and no device, FIFO or socket.
 func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
-	root, rel, err := r.locate(p)
+	root, rel, fixed, err := r.find(p, true)
 	if err != nil {
 		return nil, err
+	}
+	if fixed && flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
+		return nil, readOnly("open", p)
 	}
 	f, err := open(root, rel, flag, perm)
 	if errors.Is(err, fs.ErrPermission) && !r.windows {
@@ -324,7 +360,7 @@ func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 	if err := r.charge(p, data); err != nil {
 		return err
 	}
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("open", p)
 	if err != nil {
 		return err
 	}
@@ -336,16 +372,19 @@ func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 
 // MkdirAll makes a directory and its parents.
 func (r *Root) MkdirAll(p string) error {
-	root, rel, err := r.locate(p)
+	root, rel, fixed, err := r.find(p, true)
 	if err != nil || rel == "." {
 		return err
+	}
+	if _, err := root.Stat(rel); err != nil && fixed {
+		return readOnly("mkdir", p)
 	}
 	return rename(root.MkdirAll(rel, 0o755), p)
 }
 
 // Stat describes what p leads to.
 func (r *Root) Stat(p string) (fs.FileInfo, error) {
-	root, rel, err := r.locate(p)
+	root, rel, _, err := r.find(p, true)
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +428,7 @@ func (r *Root) IsDir(p string) bool {
 
 // ReadDir lists a directory by name.
 func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
-	root, rel, err := r.locate(p)
+	root, rel, _, err := r.find(p, true)
 	if err != nil {
 		return nil, err
 	}
@@ -399,7 +438,7 @@ func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
 
 // Remove removes a file or an empty directory.
 func (r *Root) Remove(p string) error {
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("remove", p)
 	if err != nil {
 		return err
 	}
@@ -409,7 +448,7 @@ func (r *Root) Remove(p string) error {
 // RemoveAll removes p and everything below it. It is no error if p does not exist. The root
 // of a drive is refused.
 func (r *Root) RemoveAll(p string) error {
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("remove", p)
 	if err != nil {
 		return err
 	}
@@ -422,7 +461,7 @@ func (r *Root) RemoveAll(p string) error {
 // Chmod sets permission bits. The file stays readable and writable by the
 // simulator; on Windows only the read-only bit matters.
 func (r *Root) Chmod(p string, mode fs.FileMode) error {
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("chmod", p)
 	if err != nil {
 		return err
 	}
@@ -431,7 +470,7 @@ func (r *Root) Chmod(p string, mode fs.FileMode) error {
 
 // Chtimes sets when a file was changed.
 func (r *Root) Chtimes(p string, at time.Time) error {
-	root, rel, err := r.locate(p)
+	root, rel, err := r.change("chtimes", p)
 	if err != nil {
 		return err
 	}
@@ -443,7 +482,7 @@ type Tree struct{ root *os.Root }
 
 // Tree opens a directory.
 func (r *Root) Tree(dir string) (*Tree, error) {
-	root, rel, err := r.locate(dir)
+	root, rel, _, err := r.find(dir, true)
 	if err != nil {
 		return nil, err
 	}

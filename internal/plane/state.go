@@ -88,7 +88,7 @@ type mark struct {
 var ownNames = []string{
 	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json",
 	"status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
-	"management", "azure", "azure.*", "domains.json", "domains.json.*", "gateway", "gateway.*", "egress", "fabric", "crashes",
+	"management", "azure", "azure.*", "domains.json", "domains.json.*", "gateway", "gateway.*", "egress", "volumes", "fabric", "crashes",
 	"vms", "pods", "webhook", "helm", "rdp",
 	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }

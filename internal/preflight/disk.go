@@ -9,7 +9,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/catalog"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -93,7 +93,7 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 		if !at.Exists() {
 			at = m.At.At("vmSize")
 		}
-		vm := cloud.VM(c.Azure.Spec.Location, &m.Spec, "")
+		vm := capacity.VM(c.Azure.Spec.Location, &m.Spec, "")
 		taken := r.sizes[strings.ToLower(m.Spec.VMSize)].Capability("HyperVGenerations")
 		switch {
 		case generation == "V1" && trusted(vm):

@@ -17,7 +17,7 @@ func machineOf(t *engine.Tx, d *engine.Doc) host.VM {
 	vm := host.VM{
 		ID: d.ID, Name: d.Parsed.Name(), ComputerName: value.Str(p, "osProfile", "computerName"),
 		ResourceGroup: d.Parsed.Group, Location: d.Location(),
-		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, OS: "Linux",
+		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, DataDiskLimit: size.DataDisks, OS: "Linux",
 		AdminUsername: value.Str(p, "osProfile", "adminUsername"),
 		Image:         imageOf(value.Sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
 	}

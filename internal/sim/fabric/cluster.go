@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -128,6 +129,37 @@ func (c *Cluster) resolve(name string) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	return resolve(name)
+}
+
+// Lookup answers a name as the DNS server of the cluster does, by full names alone; served is false while none runs.
+func (c *Cluster) Lookup(name string) (ip netip.Addr, found, served bool) {
+	c.mu.Lock()
+	resolve := c.resolver
+	c.mu.Unlock()
+	if resolve == nil {
+		return netip.Addr{}, false, false
+	}
+	ip, found = resolve(name)
+	return ip, found, true
+}
+
+// Pod reports whether a pod has an address.
+func (c *Cluster) Pod(ip netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pods[ip] != nil
+}
+
+// Service reports whether a Service has an address.
+func (c *Cluster) Service(ip netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.services {
+		if slices.Contains(c.services[i].ClusterIPs, ip) || slices.Contains(c.services[i].Ingress, ip) {
+			return true
+		}
+	}
+	return false
 }
 
 // dial connects to a pod or a service; found is false where the address is neither.

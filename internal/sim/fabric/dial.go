@@ -205,6 +205,15 @@ func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, n
 	return c, nil
 }
 
+// Machine reports whether a machine has an address in the network of the origin, or a peered one.
+func (f *Fabric) Machine(from Origin, ip netip.Addr) bool {
+	f.mu.Lock()
+	ix := f.ix
+	f.mu.Unlock()
+	at, ok := ix.locate(fold(from.VNetID), ip)
+	return ok && ix.configs[at] != nil
+}
+
 // Resolve answers a name as the DNS of the origin would: services of its cluster,
 // private zones linked to its network, machines of its network, labels of public
 // addresses.

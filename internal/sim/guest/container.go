@@ -2,8 +2,10 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"path"
 	"strings"
@@ -21,6 +23,8 @@ import (
 type ContainerSpec struct {
 	// Folder is the folder of the container's files in its machine's tree.
 	Folder guestfs.Folder
+	// Mounts are its volumes.
+	Mounts []guestfs.Mount
 	// OS is Linux or Windows; Build is the Windows build of the image.
 	OS, Build string
 	// Image is the reference as the pod has it.
@@ -29,6 +33,14 @@ type ContainerSpec struct {
 	Env        map[string]string
 	WorkingDir string // the working directory; the OS's own when empty
 	IPs        []netip.Addr
+	// DNS are the servers that the container asks, Search the suffixes that complete names, and Network is what it
+	// reaches.
+	DNS, Search []string
+	Network     machine.Network
+	// Dots is the ndots of its resolver.
+	Dots int
+	// Web sends its HTTP requests; nil refuses them.
+	Web http.RoundTripper
 	// Usage is what the programs of the container's machine use; nil is one of its own.
 	Usage *limit.Guest
 	// OnPanic hears of each panic of the simulation's own code in what the container runs.
@@ -47,13 +59,34 @@ type Container struct {
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
 		ID: spec.Folder.Name(), Folder: spec.Folder, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,
-		OnPanic: spec.OnPanic, Usage: spec.Usage,
+		OnPanic: spec.OnPanic, Usage: spec.Usage, DNS: spec.DNS, Search: spec.Search, Network: spec.Network,
 		Image: machine.Image{Name: "container image " + spec.Image, Build: spec.Build, Container: true},
 	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})
 	if err != nil {
 		return nil, err
 	}
-	return &Container{spec: spec, m: m, sh: shell.New(m, nil, nil)}, nil
+	if err := errors.Join(resolvConf(m, spec.Dots), m.Root.Mount(spec.Mounts...)); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return &Container{spec: spec, m: m, sh: shell.New(m, nil, spec.Web)}, nil
+}
+
+// resolvConf writes what the kubelet writes for a container's resolver. Windows has it in its adapter.
+func resolvConf(m *machine.Machine, dots int) error {
+	if m.IsWindows() {
+		return nil
+	}
+	var text strings.Builder
+	if len(m.Search) > 0 {
+		fmt.Fprintf(&text, "search %s\n", strings.Join(m.Search, " "))
+	}
+	for _, s := range m.DNSServers() {
+		fmt.Fprintf(&text, "nameserver %s\n", s)
+	}
+	if dots > 0 {
+		fmt.Fprintf(&text, "options ndots:%d\n", dots)
+	}
+	return m.Root.WriteFile("/etc/resolv.conf", []byte(text.String()), 0o644)
 }
 
 // Close gives back the container's handles. Its directory stays.

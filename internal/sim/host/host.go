@@ -248,7 +248,7 @@ func (h *Host) cluster(key, vnet string) *stub.Cluster {
 	defer h.mu.Unlock()
 	if h.clusters[key] == nil {
 		h.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: h.azure.Network,
-			Azure: h.azure.Cloud, Log: slog.New(logr.ToSlogHandler(h.config.Log))})
+			Azure: h.azure.Cloud, Released: h.released, Log: slog.New(logr.ToSlogHandler(h.config.Log))})
 	}
 	return h.clusters[key]
 }

@@ -84,10 +84,11 @@ func (h *Host) run(ctx context.Context, g *machine) error {
 		origin:    fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name},
 		cluster:   h.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: h.folders,
 		election: h.election(g.vm.ResourceGroup + "/" + name), records: h.config.Records, images: h.config.Images,
-		ready: leave,
+		ready: leave, volume: h.volume,
 	}
 	n.nodes = func() int { return h.nodes(n.origin.Cluster) }
 	n.web = h.web(n.origin)
+	spec.Network = n.ofMachine()
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},

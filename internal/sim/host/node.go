@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
@@ -40,6 +41,7 @@ type node struct {
 	cloud    stub.Azure
 	election *election       // of the cluster; nil lets each be a candidate
 	records  process.Records // of its processes
+	volume   func(handle string) (guestfs.Folder, error)
 	images   pull.Policy
 	console  io.Writer
 	runtime  *kubelet.Runtime
@@ -190,6 +192,8 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
 		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,
 			Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
+		DataDisks: n.vm.DataDiskLimit,
+		Volume:    n.volume,
 		Dial:      n.dial,
 		Processes: n,
 		Programs:  n.cluster.Find,
@@ -210,10 +214,11 @@ func (n *node) kubeletConfig() kubelet.Config {
 
 // exec runs a command in a container of this machine.
 func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
-	image := n.body.Machine().Image
+	image, way := n.body.Machine().Image, n.ofPod(e)
 	c, err := guest.NewContainer(guest.ContainerSpec{
-		Folder: e.Folder, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
+		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
 		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		DNS: e.DNS.Servers, Search: e.DNS.Search, Dots: e.DNS.Dots, Network: way, Web: n.webOf(way),
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
 	if err != nil {

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // verdict is why a pod is rejected; empty admits it.
@@ -54,24 +52,6 @@ func hostProcess(pod *corev1.Pod) bool {
 func refuseSandbox(pod *corev1.Pod, os, _ string) error {
 	if os == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC) {
 		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
-	}
-	return nil
-}
-
-// checkVolumes finds the ConfigMaps and Secrets that a pod mounts.
-func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
-	core := k.api.Load().core
-	for _, v := range pod.Spec.Volumes {
-		var err error
-		switch {
-		case v.ConfigMap != nil && !ptr.Deref(v.ConfigMap.Optional, false):
-			_, err = read(ctx, core.ConfigMaps(pod.Namespace).Get, v.ConfigMap.Name)
-		case v.Secret != nil && !ptr.Deref(v.Secret.Optional, false):
-			_, err = read(ctx, core.Secrets(pod.Namespace).Get, v.Secret.SecretName)
-		}
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
-		}
 	}
 	return nil
 }

@@ -12,21 +12,24 @@ import (
 	certsv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
 	coordv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 )
 
 // client talks to the API server as one identity, over one connection. Only the
-// four API groups a kubelet needs are built, and nothing is cached, so that a
+// five API groups a kubelet needs are built, and nothing is cached, so that a
 // thousand of them fit into one process.
 type client struct {
 	core  corev1client.CoreV1Interface
 	coord coordv1.CoordinationV1Interface
 	certs certsv1.CertificatesV1Interface
 	authz authzv1.AuthorizationV1Interface
-	http  *http.Transport
-	dials *connrotation.Dialer
+	// storage is that of volumes.
+	storage storagev1.StorageV1Interface
+	http    *http.Transport
+	dials   *connrotation.Dialer
 }
 
 // newClient returns a client of server that trusts ca. cert is called at each handshake; a
@@ -75,6 +78,9 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
 	if c.certs, err = certsv1.NewForConfigAndClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", server, err)
+	}
+	if c.storage, err = storagev1.NewForConfigAndClient(cfg, hc); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
 	if c.authz, err = authzv1.NewForConfigAndClient(cfg, hc); err != nil {

@@ -73,7 +73,7 @@ func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) {
 	case hook.Sleep != nil:
 		w.k.sleep(ctx, time.Duration(hook.Sleep.Seconds)*time.Second)
 	case hook.Exec != nil && w.k.c.Exec != nil && !w.static:
-		spec, err := w.execSpec(pod, c, hook.Exec.Command)
+		spec, err := w.execSpec(ctx, pod, c, hook.Exec.Command)
 		if err == nil {
 			var code int
 			if code, err = w.k.c.Exec(ctx, spec); err == nil && code != 0 {

@@ -61,7 +61,7 @@ func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars 
 		}
 	}
 	for _, e := range spec.Env {
-		value, found, err := s.value(ctx, e)
+		value, found, err := s.value(ctx, spec.Name, e, vars)
 		if err != nil {
 			return nil, err
 		}
@@ -96,13 +96,19 @@ func (s sources) source(ctx context.Context, from corev1.EnvFromSource) (map[str
 }
 
 // value returns the value of one variable; found is false for optional ones without a value.
-func (s sources) value(ctx context.Context, e corev1.EnvVar) (value string, found bool, err error) {
+func (s sources) value(ctx context.Context, container string, e corev1.EnvVar, vars map[string]string) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
-		return e.Value, true, nil
+		return expandVars(e.Value, vars), true, nil
 	}
 	switch from := e.ValueFrom; {
 	case from.FieldRef != nil:
-		return s.w.field(from.FieldRef.FieldPath), true, nil
+		pod, _ := s.w.current()
+		value, err := s.w.downward(pod, from.FieldRef.FieldPath)
+		return value, true, err
+	case from.ResourceFieldRef != nil:
+		pod, _ := s.w.current()
+		value, err := s.w.downwardResource(pod, container, from.ResourceFieldRef)
+		return value, true, err
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		data, err := s.configMap(ctx, ref.Name, ref.Optional)
@@ -113,22 +119,6 @@ func (s sources) value(ctx context.Context, e corev1.EnvVar) (value string, foun
 		return chosen(data, err, "Secret", s.w.namespace+"/"+ref.Name, ref.Key, ref.Optional)
 	}
 	return "", true, nil
-}
-
-func (w *worker) field(path string) string {
-	switch path {
-	case "spec.nodeName":
-		return w.k.nodeName
-	case "metadata.name":
-		return w.name
-	case "metadata.namespace":
-		return w.namespace
-	case "status.podIP", "status.podIPs":
-		return w.sandbox.ip.String()
-	case "status.hostIP", "status.hostIPs":
-		return w.k.c.InternalIP.String()
-	}
-	return ""
 }
 
 func chosen(data map[string]string, err error, kind, name, key string, optional *bool) (string, bool, error) {

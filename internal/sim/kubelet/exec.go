@@ -23,8 +23,11 @@ type ExecSpec struct {
 	// Vars are the container's environment variables, resolved.
 	Vars map[string]string
 	IPs  []netip.Addr
+	DNS  DNS
 	// Folder has the container's files, gone with the pod.
-	Folder  guestfs.Folder
+	Folder guestfs.Folder
+	// Mounts are its volumes.
+	Mounts  []guestfs.Mount
 	Command []string
 	// Stdin may be nil; Stderr is nil with a TTY, where all goes to Stdout.
 	Stdin          io.Reader
@@ -98,7 +101,7 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	if i.k.c.Exec == nil || i.w.static {
 		return fmt.Errorf("container %s cannot be entered: it is a process of this machine, not a container", i.c.spec.Name)
 	}
-	spec, err := i.w.execSpec(i.w.shown.Load().pod, i.c, command)
+	spec, err := i.w.execSpec(ctx, i.w.shown.Load().pod, i.c, command)
 	if err != nil {
 		return err
 	}
@@ -106,6 +109,13 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	if errOut != nil {
 		spec.Stderr = errOut
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	i.k.c.Wall.Go(nil, "volumes", func() { // of a session that goes on while they change
+		for i.k.sleep(ctx, volumePeriod) {
+			i.w.volumes.renew(ctx, i.w.shown.Load().pod, &i.c.spec)
+		}
+	})
 	code, err := i.k.c.Exec(ctx, spec)
 	if err == nil && code != 0 {
 		return utilexec.CodeExitError{Err: fmt.Errorf("exit code %d", code), Code: code}
@@ -135,17 +145,23 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 }
 
+// volumePeriod is how often the volumes of a container are brought up to date while a session in it goes on.
+const volumePeriod = 5 * time.Second
+
 // execSpec returns a command in a container, without its streams.
-func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
+func (w *worker) execSpec(ctx context.Context, pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
 	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,
 		Folder: w.k.c.Files.Folder(w.podFolder() + "/containers/" + c.spec.Name),
-		Stdout: io.Discard, Stderr: io.Discard}
+		Stdout: io.Discard, Stderr: io.Discard, DNS: w.k.dns(pod)}
 	for _, ip := range w.shown.Load().status.PodIPs {
 		if a, err := netip.ParseAddr(ip.IP); err == nil {
 			spec.IPs = append(spec.IPs, a)
 		}
 	}
-	return spec, nil
+	w.volumes.renew(ctx, pod, &c.spec)
+	var err error
+	spec.Mounts, err = w.volumes.mounts(pod, &c.spec, spec.Vars)
+	return spec, err
 }
 
 func (w *worker) podFolder() string { return "/var/lib/kubelet/pods/" + string(w.uid) }

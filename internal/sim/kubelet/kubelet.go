@@ -62,6 +62,8 @@ type Config struct {
 	Args []string
 	// Cores, MemoryMiB and DiskGiB are the resources of the machine.
 	Cores, MemoryMiB, DiskGiB int
+	// DataDisks is how many data disks it can have.
+	DataDisks int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
 	// Cloud are the values that the in-tree Azure provider of old kubelets writes to the Node.
@@ -82,6 +84,8 @@ type Config struct {
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
 	PodIPs PodIPs
+	// Volume returns the folder of a volume by its CSI handle; nil has none.
+	Volume func(handle string) (guestfs.Folder, error)
 	// Runtime holds the containers; nil ends them with the kubelet.
 	Runtime *Runtime
 	// Folders reports changes in the folder of static pods; nil makes one for this

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // worker moves one pod from its present to its desired state, one step at a time, in one
@@ -43,6 +46,7 @@ type worker struct {
 	finished   bool
 	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
+	volumes    volumes
 }
 
 // sandbox is the pod's network and volumes.
@@ -64,6 +68,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = newContainers(pod)
+	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
 }
 
@@ -190,7 +195,11 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 5 * time.Second
 	}
 	if !w.static {
-		if err := w.k.checkVolumes(ctx, pod); err != nil {
+		err := w.volumes.mount(ctx, pod)
+		if errors.Is(err, errAttaching) {
+			return time.Second
+		}
+		if err != nil {
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
 			return 2 * time.Second
 		}

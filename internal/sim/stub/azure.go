@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
@@ -85,11 +86,18 @@ func isNotFound(err error) bool {
 const (
 	networkVersion = "2023-09-01"
 	computeVersion = "2023-09-01"
+	storageVersion = "2023-05-01"
+	diskVersion    = "2023-10-02"
 )
 
 func apiVersion(path string) string {
-	if strings.Contains(strings.ToLower(path), "/microsoft.compute/") {
+	switch path = strings.ToLower(path); {
+	case strings.Contains(path, "/microsoft.compute/disks/"):
+		return diskVersion
+	case strings.Contains(path, "/microsoft.compute/"):
 		return computeVersion
+	case strings.Contains(path, "/microsoft.storage/"):
+		return storageVersion
 	}
 	return networkVersion
 }
@@ -309,4 +317,40 @@ func (a *arm) list(ctx context.Context, next string, add func(machine)) error {
 		next = page.NextLink
 	}
 	return nil
+}
+
+// disks replaces the data disks of a machine and waits until it is as it should be.
+func (a *arm) disks(ctx context.Context, vm string, disks []any) error {
+	body := document{"properties": document{"storageProfile": document{"dataDisks": disks}}}
+	if err := a.call(ctx, http.MethodPatch, vm, body, nil); err != nil {
+		return fmt.Errorf("patch %s: %w", vm, err)
+	}
+	return a.settled(ctx, vm)
+}
+
+// settled waits until no operation on a resource goes on.
+func (a *arm) settled(ctx context.Context, path string) error {
+	for {
+		var doc document
+		if err := a.call(ctx, http.MethodGet, path, nil, &doc); err != nil {
+			return fmt.Errorf("get %s: %w", path, err)
+		}
+		properties, _ := doc["properties"].(document)
+		switch state, _ := properties["provisioningState"].(string); state {
+		case "Succeeded", "":
+			return nil
+		case "Failed", "Canceled":
+			return fmt.Errorf("%s ended as %s", path, state)
+		}
+		if !pause(ctx, operationPoll) {
+			return ctx.Err()
+		}
+	}
+}
+
+// accountOf returns a name for the storage account of a cluster, always the same one.
+func accountOf(of string) string {
+	h := fnv.New64a()
+	h.Write([]byte(strings.ToLower(of)))
+	return fmt.Sprintf("f%016x", h.Sum64())
 }

@@ -58,6 +58,8 @@ type Env struct {
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// DataDisks is how many data disks the node's machine can have.
+	DataDisks int
 	// Touched notifies the kubelet that files of the node have changed, so that it
 	// looks for a CNI configuration at once.
 	Touched func()
@@ -114,6 +116,8 @@ type Config struct {
 	// Azure has the endpoints of the local Azure, which programs call with the identity in
 	// azure.json.
 	Azure Azure
+	// Released is called with the handle of each volume that was deleted; it may be nil.
+	Released func(handle string)
 	// Log receives messages that belong to no container's log; nil discards them.
 	Log *slog.Logger
 }
@@ -129,6 +133,7 @@ type Cluster struct {
 	dns   int // running CoreDNS containers
 	// added are the node managers' signals that their node has appeared, by the node's name.
 	added map[string]chan struct{}
+	leads map[string]chan struct{} // of the controllers of a driver
 }
 
 // New makes the programs of one cluster.
@@ -139,7 +144,7 @@ func New(c Config) *Cluster {
 	if c.Azure.HTTP == nil {
 		c.Azure.HTTP = http.DefaultClient
 	}
-	s := &Cluster{c: c, log: c.Log, net: c.Fabric.Cluster(c.Key), added: map[string]chan struct{}{}}
+	s := &Cluster{c: c, log: c.Log, net: c.Fabric.Cluster(c.Key), added: map[string]chan struct{}{}, leads: map[string]chan struct{}{}}
 	s.watch = newServiceWatch(s.net, s.log)
 	return s
 }
@@ -191,10 +196,15 @@ func entries() []entry {
 		}, (*Cluster).idle, nil},
 		{Description{"gmsa-webhook", []string{"gmsa-webhook/k8s-gmsa-webhook"},
 			"admission: writes credential specs into pods that name them and may use them"}, (*Cluster).gmsaWebhook, nil},
+		{Description{"azuredisk-csi", []string{"azuredisk-csi"},
+			"makes disks for claims, attaches them to machines, and deletes them; neither snapshots nor resizes"},
+			(*Cluster).azureDiskCSI, nil},
+		{Description{"azurefile-csi", []string{"azurefile-csi"},
+			"makes file shares for claims, and deletes them; neither snapshots nor resizes"}, (*Cluster).azureFileCSI, nil},
 		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},
 		{Description{"idle", []string{
 			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
-			"sig-windows/csi-proxy", "azuredisk-csi", "azurefile-csi", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
+			"sig-windows/csi-proxy", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
 			"csi-node-driver-registrar", "livenessprobe", "networking/ip-masq-agent", "sig-windows/eventflow-logger", "snapshot-controller",
 		}, "runs and does nothing"}, (*Cluster).idle, nil},
 	}

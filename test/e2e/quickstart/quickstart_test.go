@@ -42,6 +42,8 @@ func TestQuickstart(t *testing.T) {
 			t.Errorf("%s does not show %q:\n%s", c.name, c.want, got)
 		}
 	}
+	usesVolumesAndServices(t, p, workload)
+
 	// Applying the same template again changes nothing.
 	p.Run(manifest, "kubectl", "apply", "-f", "-")
 
@@ -50,4 +52,33 @@ func TestQuickstart(t *testing.T) {
 	if status := p.Run(nil, "status"); strings.Contains(status, "demo-") {
 		t.Errorf("something of the cluster is left:\n%s", status)
 	}
+}
+
+// usesVolumesAndServices shows a Windows pod that mounts a secret and a disk, and calls a Service by its name.
+func usesVolumesAndServices(t *testing.T, p *plane.Plane, workload func(args ...string) string) {
+	t.Helper()
+	p.Run(nil, "addons", "install", "azuredisk-csi", "--cluster", "demo")
+	workload("wait", "--for=create", "storageclass/csi-azuredisk", "--timeout=1m")
+	workload("apply", "-f", "../../../examples/volumes.yaml")
+	workload("wait", "--for=condition=Ready", "pod/client", "--timeout=2m")
+	for _, c := range []struct {
+		name, script, want string
+	}{
+		{"the secret", `Get-Content C:\token\password`, "open-sesame"},
+		{"the disk", `Set-Content C:\data\kept.txt here; Get-Content C:\data\kept.txt`, "here"},
+		{"the name of the Service", "(Resolve-DnsName iis).Name", "iis.default.svc.cluster.local"},
+		{"the Service", "(Invoke-WebRequest -UseBasicParsing http://iis).Content", "simulated container default/iis-"},
+	} {
+		if got := workload("exec", "client", "--", "powershell", "-Command", c.script); !strings.Contains(got, c.want) {
+			t.Errorf("%s: the pod does not show %q:\n%s", c.name, c.want, got)
+		}
+	}
+	workload("delete", "pod", "client")
+	workload("apply", "-f", "../../../examples/volumes.yaml")
+	workload("wait", "--for=condition=Ready", "pod/client", "--timeout=2m")
+	if got := workload("exec", "client", "--", "cmd", "/c", "type", `C:\data\kept.txt`); !strings.Contains(got, "here") {
+		t.Errorf("the disk has lost its file with the pod:\n%s", got)
+	}
+	workload("delete", "-f", "../../../examples/volumes.yaml")
+	workload("wait", "--for=delete", "persistentvolume", "--all", "--timeout=1m")
 }

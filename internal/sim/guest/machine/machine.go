@@ -67,6 +67,10 @@ type Spec struct {
 	DataDisks     []DataDisk
 	// DNS are the servers that the network gives the guest to ask, none for Azure's.
 	DNS []string
+	// Search are the suffixes by which the guest completes names, none for the network's.
+	Search []string
+	// Network is what the guest reaches; nil is nothing.
+	Network Network
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
 	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from

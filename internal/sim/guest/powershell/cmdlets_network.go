@@ -20,6 +20,8 @@ var networkCmdlets = []cmdlet{
 	{name: "Get-NetRoute", parameters: "DestinationPrefix:0 InterfaceAlias AddressFamily", run: getRoute},
 	{name: "Get-NetTCPConnection", parameters: "State LocalPort RemotePort", run: getConnection},
 	{name: "Test-NetConnection", parameters: "ComputerName:0 Port InformationLevel CommonTCPPort:1", run: testConnection},
+	{name: "Resolve-DnsName",
+		parameters: "Name:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
 		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
@@ -245,31 +247,6 @@ func getConnection(c *call) error {
 		}
 	}
 	return nil
-}
-
-// testConnection answers for the metadata service alone: nothing else that a guest could
-// reach is known.
-func testConnection(c *call) error {
-	if c.has("informationlevel") && !strings.EqualFold(c.textOf("informationlevel"), "Quiet") &&
-		!strings.EqualFold(c.textOf("informationlevel"), "Detailed") {
-		return lacking("-InformationLevel %s", c.textOf("informationlevel"))
-	}
-	name := c.textOf("computername")
-	if !c.has("port") && !c.has("commontcpport") {
-		return lacking("Test-NetConnection without -Port")
-	}
-	v := c.m.Pulse.Get()
-	answers := name == "169.254.169.254" && v.Metadata && v.Network
-	if name != "169.254.169.254" {
-		c.print(c.session.Stderr, "Test-NetConnection: simulated: only 169.254.169.254 can answer\r\n")
-	}
-	if strings.EqualFold(c.textOf("informationlevel"), "Quiet") {
-		return c.emit(answers)
-	}
-	o := system("NetworkTestResults", []string{"ComputerName", "RemotePort", "InterfaceAlias", "TcpTestSucceeded"},
-		"ComputerName", name, "RemotePort", c.given["port"], "InterfaceAlias", "vEthernet (Ethernet)",
-		"TcpTestSucceeded", answers, "RemoteAddress", name, "PingSucceeded", false)
-	return c.emit(o)
 }
 
 func setDNS(c *call) error {

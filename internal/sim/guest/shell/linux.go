@@ -20,8 +20,9 @@ func linuxCommands() Table {
 		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog "+
 			"e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
 		"crictl": crictl, "ctr": ctrLinux, "kubelet": versionedLinux("kubelet"), "scp": scp,
-		"wget": refuseNetwork(4), "apt-get": aptGet, "apt": aptGet,
-		"ping": refuseNetwork(1), "nc": refuseNetwork(1),
+		"wget": flagged("+ q|quiet O|output-document: T|timeout: t|tries: S|server-response spider no-check-certificate header: "+
+			"no-verbose nv", wget), "apt-get": aptGet, "apt": aptGet,
+		"ping": ping, "nslookup": nslookup, "dig": lookup, "nc": flagged("+ z v w: n", netcat),
 	}
 	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
 		maps.Copy(t, more)
@@ -59,14 +60,6 @@ func quiet(name string) Command {
 		}
 		p.Guest.Refused(name)
 		return p.Fail(1, "%s: this guest is simulated: there is no container runtime in it", name)
-	}
-}
-
-// refuseNetwork refuses a download with the code that the program has for it.
-func refuseNetwork(code int) Command {
-	return func(_ context.Context, p *Process) int {
-		p.Guest.Refused("downloads by " + p.name())
-		return p.Fail(code, "%s: this guest is simulated and downloads nothing", p.Args[0])
 	}
 }
 

@@ -101,7 +101,7 @@ var aptVerbs = []string{"update", "upgrade", "dist-upgrade", "full-upgrade", "au
 // other packages, have no archive to ask.
 func aptGet(ctx context.Context, p *Process) int {
 	if !p.Guest.Image.Plain {
-		return refuseNetwork(100)(ctx, p)
+		return refuseDownload(100)(ctx, p)
 	}
 	var words []string
 	for i := 1; i < len(p.Args); i++ {
@@ -150,4 +150,12 @@ func waagent(_ context.Context, p *Process) int {
 		return p.Fail(1, "ERROR waagent: %v", err)
 	}
 	return 0
+}
+
+// refuseDownload refuses a download with the code that the program has for it.
+func refuseDownload(code int) Command {
+	return func(_ context.Context, p *Process) int {
+		p.Guest.Refused("downloads by " + p.name())
+		return p.Fail(code, "%s: this guest is simulated and downloads nothing", p.Args[0])
+	}
 }

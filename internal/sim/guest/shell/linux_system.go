@@ -327,6 +327,16 @@ func getent(_ context.Context, p *Process) int {
 	case p.Arg(1) == "hosts" && p.Arg(2) == p.Guest.Hostname():
 		p.Printf("%-15s %s\n", p.Guest.IP(), p.Guest.Hostname())
 		return 0
+	case (p.Arg(1) == "hosts" || p.Arg(1) == "ahosts" || p.Arg(1) == "ahostsv4") && p.Arg(2) != "":
+		found, err := p.Guest.Lookup(p.Arg(2))
+		if err != nil {
+			p.why(err)
+			return 2
+		}
+		for _, ip := range found.IPs {
+			p.Printf("%-15s %s\n", ip, found.Name)
+		}
+		return 0
 	case file == "":
 		return p.Refuse("getent %s", p.Arg(1))
 	}

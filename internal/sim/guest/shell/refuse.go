@@ -101,7 +101,7 @@ func onlyAsks(name string, args []string) bool {
 var onImage = strings.Fields(`
 	openssl python3 perl dpkg dpkg-query dpkg-reconfigure apt-cache apt-mark add-apt-repository snap lsblk lscpu
 	lsmod lspci growpart resize2fs mkfs mkfs.xfs xfs_growfs
-	file less more vi vim nano ed rsync git screen tmux strace lsof netstat traceroute dig nslookup host ethtool
+	file less more vi vim nano ed rsync git screen tmux strace lsof netstat traceroute host ethtool
 	bridge tc conntrack ipset nft crontab at batch
 	socat openvt setfacl getfacl chattr lsattr dd od xxd hexdump strings split csplit join column expand unexpand
 	fmt pr nice ionice renice setsid stdbuf script

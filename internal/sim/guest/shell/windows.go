@@ -24,8 +24,8 @@ func windowsCommands(image machine.Image) Table {
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
 		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
-		"ping": refuseNetwork(1),
-		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
+		"ping": ping, "nslookup": nslookup,
+		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
 	}
 	for _, name := range []string{"icacls", "w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
@@ -33,7 +33,7 @@ func windowsCommands(image machine.Image) Table {
 		t[name] = noEffect
 	}
 	for _, name := range []string{"fc", "comp", "taskkill", "choice", "more", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
-		"getmac", "netstat", "nslookup", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
+		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
 	}

@@ -1,0 +1,288 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	gonet "net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// dnsServer returns the first server that the guest asks.
+func dnsServer(m *machine.Machine) string { return m.DNSServers()[0] }
+
+// silent reports whether no name server answered.
+func silent(err error) bool {
+	e, ok := errors.AsType[*machine.LookupError](err)
+	return ok && e.Silent
+}
+
+// why says on standard error what a simulated network knows beyond the words of the real program.
+func (p *Process) why(err error) {
+	if e, ok := errors.AsType[*machine.LookupError](err); ok {
+		fmt.Fprintf(p.Stderr, "%s: simulated: %s\n", p.name(), e.Reason)
+	}
+}
+
+// nslookup asks for the address of a name.
+func nslookup(_ context.Context, p *Process) int {
+	var names []string
+	for _, a := range p.Args[1:] {
+		if strings.HasPrefix(a, "-") {
+			if kind := strings.ToLower(a); kind != "-type=a" && kind != "-query=a" && kind != "-q=a" {
+				return p.Refuse("nslookup %s", a)
+			}
+			continue
+		}
+		names = append(names, a)
+	}
+	if len(names) == 0 {
+		return p.Refuse("nslookup without a name")
+	}
+	server := dnsServer(p.Guest)
+	if len(names) > 1 && names[1] != server {
+		return p.Refuse("nslookup at another server than the guest's")
+	}
+	if _, err := netip.ParseAddr(names[0]); err == nil {
+		return p.Refuse("nslookup of an address")
+	}
+	found, err := p.Guest.Lookup(names[0])
+	if p.Guest.IsWindows() {
+		return p.nslookupWindows(server, names[0], found, err)
+	}
+	switch {
+	case silent(err):
+		p.Printf(";; connection timed out; no servers could be reached\n")
+	case err != nil:
+		p.Printf("Server:\t\t%s\nAddress:\t%s#53\n\n** server can't find %s: NXDOMAIN\n\n", server, server, names[0])
+	default:
+		p.Printf("Server:\t\t%s\nAddress:\t%s#53\n\n", server, server)
+		for _, ip := range found.IPs {
+			p.Printf("Name:\t%s\nAddress: %s\n", found.Name, ip)
+		}
+		p.Printf("\n")
+		return 0
+	}
+	p.why(err)
+	return 1
+}
+
+func (p *Process) nslookupWindows(server, name string, found machine.Found, err error) int {
+	switch {
+	case silent(err):
+		p.Printf("DNS request timed out.\r\n    timeout was 2 seconds.\r\nServer:  UnKnown\r\nAddress:  %s\r\n\r\n", server)
+		fmt.Fprintf(p.Stderr, "*** Request to UnKnown timed-out\r\n")
+	case err != nil:
+		p.Printf("Server:  UnKnown\r\nAddress:  %s\r\n\r\n", server)
+		fmt.Fprintf(p.Stderr, "*** UnKnown can't find %s: Non-existent domain\r\n", name)
+	default:
+		p.Printf("Server:  UnKnown\r\nAddress:  %s\r\n\r\nName:    %s\r\nAddress:  %s\r\n\r\n", server, found.Name, found.IPs[0])
+		return 0
+	}
+	p.why(err)
+	return 0 // nslookup.exe reports failures by words alone
+}
+
+// lookup asks for the address of a name, which is a full one unless +search is given.
+func lookup(_ context.Context, p *Process) int {
+	name, short, search := "", false, false
+	for _, a := range p.Args[1:] {
+		switch {
+		case a == "+short":
+			short = true
+		case a == "+search":
+			search = true
+		case strings.HasPrefix(a, "+") || strings.EqualFold(a, "A") || strings.EqualFold(a, "IN"):
+		case a == "@"+dnsServer(p.Guest):
+		case strings.HasPrefix(a, "@"), strings.HasPrefix(a, "-"), name != "":
+			return p.Refuse("dig %s", a)
+		default:
+			name = a
+		}
+	}
+	if name == "" {
+		return p.Refuse("dig without a name")
+	}
+	asked := name
+	if !search {
+		asked = strings.TrimSuffix(name, ".") + "."
+	}
+	found, err := p.Guest.Lookup(asked)
+	if silent(err) {
+		p.Printf(";; connection timed out; no servers could be reached\n")
+		p.why(err)
+		return 9
+	}
+	full, status := strings.TrimSuffix(cmp.Or(found.Name, name), ".")+".", "NOERROR"
+	if err != nil {
+		status = "NXDOMAIN"
+	}
+	if !short {
+		p.Printf("\n; <<>> DiG (simulated by casement) <<>> %s\n;; ->>HEADER<<- opcode: QUERY, status: %s, id: 1\n"+
+			";; flags: qr rd ra; QUERY: 1, ANSWER: %d, AUTHORITY: 0, ADDITIONAL: 0\n\n;; QUESTION SECTION:\n;%s\t\tIN\tA\n\n",
+			strings.Join(p.Args[1:], " "), status, len(found.IPs), full)
+	}
+	for i, ip := range found.IPs {
+		switch {
+		case short:
+			p.Printf("%s\n", ip)
+		case i == 0:
+			p.Printf(";; ANSWER SECTION:\n")
+			fallthrough
+		default:
+			p.Printf("%s\t30\tIN\tA\t%s\n", full, ip)
+		}
+	}
+	if !short {
+		p.Printf("\n;; SERVER: %s#53(%s) (UDP)\n\n", dnsServer(p.Guest), dnsServer(p.Guest))
+	}
+	return 0
+}
+
+// pingCount is how often ping asks without a number.
+const pingCount = 4
+
+// ping asks an address whether it answers.
+func ping(_ context.Context, p *Process) int {
+	count, name := pingCount, ""
+	for i := 1; i < len(p.Args); i++ {
+		switch a := strings.TrimPrefix(strings.ReplaceAll(p.Args[i], "/", "-"), "-"); {
+		case p.Args[i] == a:
+			name = a
+		case a == "c" || a == "n" || a == "W" || a == "w" || a == "i":
+			i++
+			n, err := strconv.Atoi(p.Arg(i))
+			if err != nil || n < 1 || n > 1000 {
+				return p.Fail(1, "%s: bad value for option -%s", p.name(), a)
+			}
+			if a == "c" || a == "n" {
+				count = n
+			}
+		case a == "4" || a == "q":
+		default:
+			return p.Refuse("ping -%s", a)
+		}
+	}
+	if name == "" {
+		return p.Refuse("ping without a name")
+	}
+	found, err := p.Guest.Lookup(name)
+	if err != nil {
+		code := p.Fail(2, "ping: %s: Name or service not known", name)
+		if p.Guest.IsWindows() {
+			p.Printf("Ping request could not find host %s. Please check the name and try again.\r\n", name)
+			code = 1
+		}
+		p.why(err)
+		return code
+	}
+	ip := found.IPs[0]
+	answers := ip.IsLoopback() || p.Guest.Network != nil && p.Guest.Network.Pings(ip)
+	if p.Guest.IsWindows() {
+		return p.pingWindows(found.Name, ip, count, answers)
+	}
+	p.Printf("PING %s (%s) 56(84) bytes of data.\n", name, ip)
+	received := 0
+	for i := range count {
+		if answers {
+			received++
+			p.Printf("64 bytes from %s: icmp_seq=%d ttl=64 time=0.100 ms\n", ip, i+1)
+		}
+	}
+	p.Printf("\n--- %s ping statistics ---\n%d packets transmitted, %d received, %d%% packet loss, time %dms\n",
+		name, count, received, 100*(count-received)/count, (count-1)*1000)
+	if !answers {
+		return p.Fail(1, "ping: simulated: %s is the address of no pod and no machine of the local plane", ip)
+	}
+	return 0
+}
+
+func (p *Process) pingWindows(name string, ip netip.Addr, count int, answers bool) int {
+	p.Printf("\r\nPinging %s [%s] with 32 bytes of data:\r\n", name, ip)
+	received := 0
+	for range count {
+		if answers {
+			received++
+			p.Printf("Reply from %s: bytes=32 time<1ms TTL=128\r\n", ip)
+		} else {
+			p.Printf("Request timed out.\r\n")
+		}
+	}
+	p.Printf("\r\nPing statistics for %s:\r\n    Packets: Sent = %d, Received = %d, Lost = %d (%d%% loss),\r\n",
+		ip, count, received, count-received, 100*(count-received)/count)
+	if !answers {
+		return p.Fail(1, "ping: simulated: %s is the address of no pod and no machine of the local plane", ip)
+	}
+	return 0
+}
+
+// connectTimeout bounds a connection that nc tries.
+const connectTimeout = 5 * time.Second
+
+// netcat tries whether a port answers, as nc -z does.
+func netcat(ctx context.Context, p *Process, o options) int {
+	if !o.has("z") || len(o.operands) != 2 {
+		return p.Refuse("nc without -z HOST PORT")
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	address := gonet.JoinHostPort(o.operands[0], o.operands[1])
+	conn, err := p.Guest.Connect(ctx, "tcp", address)
+	if err != nil {
+		if o.has("v") {
+			return p.Fail(1, "nc: connect to %s port %s (tcp) failed: %v", o.operands[0], o.operands[1], err)
+		}
+		return 1
+	}
+	conn.Close()
+	if o.has("v") {
+		fmt.Fprintf(p.Stderr, "Connection to %s %s port [tcp/*] succeeded!\n", o.operands[0], o.operands[1])
+	}
+	return 0
+}
+
+// wget asks by HTTP, and writes the answer to a file of the address's name.
+func wget(ctx context.Context, p *Process, o options) int {
+	if len(o.operands) == 0 {
+		return p.Fail(1, "wget: missing URL")
+	}
+	code := 0
+	for _, address := range o.operands {
+		args := []string{"curl", "-f", "-L"}
+		if o.has("q") {
+			args = append(args, "-s")
+		} else {
+			args = append(args, "-sS")
+		}
+		if o.has("no-check-certificate") {
+			args = append(args, "-k")
+		}
+		for _, h := range o.values("header") {
+			args = append(args, "-H", h)
+		}
+		if o.has("T") {
+			args = append(args, "-m", o.value("T"))
+		}
+		out := o.value("O")
+		switch {
+		case o.has("spider"):
+			out = "/dev/null"
+		case out == "":
+			plain, _, _ := strings.Cut(address, "?")
+			_, plain, _ = strings.Cut(strings.TrimPrefix(plain, "http://"), "/")
+			out = cmp.Or(plain[strings.LastIndexByte(plain, '/')+1:], "index.html")
+		}
+		run := *p
+		run.Args = append(args, "-o", out, address)
+		if curl(ctx, &run) != 0 {
+			code = 4
+		}
+	}
+	return code
+}

@@ -1,0 +1,391 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"casement.dev/casement/internal/guestfs"
+)
+
+// volumes are those of a pod. Its files lie where a kubelet has them, below /var/lib/kubelet/pods. They are made when
+// the pod starts, and made again when a command enters a container: no program of a simulated container reads them by itself, and a
+// node with hundreds of pods does not read their objects each minute without a use.
+type volumes struct {
+	w  *worker
+	mu sync.Mutex
+	// tokens are those of projected volumes, by audience and path, with the time of the next.
+	tokens map[string]volumeToken
+	// claims are the folders of claims, by the volume's name in the pod.
+	claims map[string]guestfs.Folder
+	// taken are the subpaths of volumes that the kubelet fills, which are not updated, as they were when the
+	// container first had them.
+	taken map[string]bool
+}
+
+type volumeToken struct {
+	data  []byte
+	renew time.Time
+}
+
+// volumeKinds are the folders of the plug-ins below a pod's volumes.
+func volumeKind(v *corev1.Volume) string {
+	switch {
+	case v.Secret != nil:
+		return "kubernetes.io~secret"
+	case v.ConfigMap != nil:
+		return "kubernetes.io~configmap"
+	case v.Projected != nil:
+		return "kubernetes.io~projected"
+	case v.DownwardAPI != nil:
+		return "kubernetes.io~downward-api"
+	case v.EmptyDir != nil:
+		return "kubernetes.io~empty-dir"
+	}
+	return ""
+}
+
+func (w *worker) volumeFolder(v *corev1.Volume) string {
+	return w.podFolder() + "/volumes/" + volumeKind(v) + "/" + v.Name
+}
+
+// mount makes the pod's volumes before its containers start. Its error is a kubelet's.
+func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if volume.PersistentVolumeClaim != nil {
+			folder, err := v.w.claim(ctx, pod, volume)
+			if err != nil {
+				return err
+			}
+			v.claims[volume.Name] = folder
+			continue
+		}
+		if volumeKind(volume) == "" {
+			continue
+		}
+		if err := v.fill(ctx, pod, volume, false); err != nil {
+			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", volume.Name, err)
+		}
+	}
+	return nil
+}
+
+// renew brings the volumes that a container mounts up to date. What cannot be read stays as it was, as with a kubelet.
+func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Container) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
+			continue
+		}
+		var err error
+		switch _, kept := v.claims[volume.Name]; {
+		case volume.PersistentVolumeClaim != nil && !kept: // an earlier kubelet mounted it
+			var folder guestfs.Folder
+			if folder, err = v.w.claim(ctx, pod, volume); err == nil {
+				v.claims[volume.Name] = folder
+			}
+		case volumeKind(volume) != "":
+			err = v.fill(ctx, pod, volume, true)
+		}
+		if err != nil && ctx.Err() == nil {
+			v.w.k.log.Error("Unable to update volume", "pod", v.w.namespace+"/"+v.w.name, "volume", volume.Name, "err", err)
+		}
+	}
+}
+
+// fill writes one volume. Tokens are asked for when somebody looks: most pods have one that nothing reads.
+func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) error {
+	dir := v.w.volumeFolder(volume)
+	if volume.EmptyDir != nil {
+		return v.w.k.c.Files.MkdirAll(dir)
+	}
+	files, err := v.payload(ctx, pod, volume, tokens)
+	if err != nil {
+		return err
+	}
+	if files == nil {
+		return nil
+	}
+	return files.write(v.w.k.c.Files, dir, v.w.k.c.Clock.Now())
+}
+
+// payload reads what a volume is made of; nil where nothing is to be written yet.
+func (v *volumes) payload(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) (payload, error) {
+	out := payload{}
+	switch {
+	case volume.Secret != nil:
+		s := volume.Secret
+		return out, v.secret(ctx, out, s.SecretName, s.Items, s.DefaultMode, s.Optional)
+	case volume.ConfigMap != nil:
+		s := volume.ConfigMap
+		return out, v.configMap(ctx, out, s.Name, s.Items, s.DefaultMode, s.Optional)
+	case volume.DownwardAPI != nil:
+		return out, v.downward(out, pod, volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
+	}
+	if !tokens && slices.ContainsFunc(volume.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+		return nil, nil
+	}
+	mode := volume.Projected.DefaultMode
+	for _, source := range volume.Projected.Sources {
+		var err error
+		switch {
+		case source.Secret != nil:
+			err = v.secret(ctx, out, source.Secret.Name, source.Secret.Items, mode, source.Secret.Optional)
+		case source.ConfigMap != nil:
+			err = v.configMap(ctx, out, source.ConfigMap.Name, source.ConfigMap.Items, mode, source.ConfigMap.Optional)
+		case source.DownwardAPI != nil:
+			err = v.downward(out, pod, source.DownwardAPI.Items, mode)
+		case source.ServiceAccountToken != nil:
+			err = v.token(ctx, out, pod, source.ServiceAccountToken, mode)
+		default:
+			err = errors.New("the simulated kubelet projects Secrets, ConfigMaps, fields of the pod and tokens only")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// defaultMode is what the API server sets for volumes that say none.
+const defaultMode = 0o644
+
+func modeOf(own, all *int32) fs.FileMode {
+	if own == nil {
+		own = all
+	}
+	return fs.FileMode(ptr.Deref(own, defaultMode)) & fs.ModePerm
+}
+
+// choose adds the items of an object's data, or all of it.
+func (p payload) choose(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optional *bool) error {
+	for key, content := range data {
+		if len(items) == 0 {
+			p[key] = payloadFile{content, modeOf(nil, mode)}
+		}
+	}
+	for _, i := range items {
+		content, ok := data[i.Key]
+		if !ok && ptr.Deref(optional, false) {
+			continue
+		}
+		if !ok {
+			return fmt.Errorf("references non-existent secret key: %s", i.Key)
+		}
+		p[path.Clean(i.Path)] = payloadFile{content, modeOf(i.Mode, mode)}
+	}
+	return nil
+}
+
+func (v *volumes) secret(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
+	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
+	if err != nil {
+		return missing(err, optional)
+	}
+	return out.choose(o.Data, items, mode, optional)
+}
+
+func (v *volumes) configMap(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
+	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
+	if err != nil {
+		return missing(err, optional)
+	}
+	data := maps.Clone(o.BinaryData)
+	if data == nil {
+		data = map[string][]byte{}
+	}
+	for key, text := range o.Data {
+		data[key] = []byte(text)
+	}
+	err = out.choose(data, items, mode, optional)
+	if err != nil {
+		return errors.New(strings.Replace(err.Error(), "secret key", "config key", 1))
+	}
+	return nil
+}
+
+// missing is the error for an object of a volume, nil for one that is optional and does not exist.
+func missing(err error, optional *bool) error {
+	if apierrors.IsNotFound(err) && ptr.Deref(optional, false) {
+		return nil
+	}
+	return err
+}
+
+func (v *volumes) downward(out payload, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
+	for _, i := range items {
+		var text string
+		var err error
+		if i.FieldRef != nil {
+			text, err = v.w.downward(pod, i.FieldRef.FieldPath)
+		} else if i.ResourceFieldRef != nil {
+			text, err = v.w.downwardResource(pod, "", i.ResourceFieldRef)
+		}
+		if err != nil {
+			return err
+		}
+		out[path.Clean(i.Path)] = payloadFile{[]byte(text), modeOf(i.Mode, mode)}
+	}
+	return nil
+}
+
+// token adds a service account token, a new one at four fifths of its life as kubelets do.
+func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection, mode *int32) error {
+	now, key := v.w.k.c.Clock.Now(), p.Audience+" "+p.Path
+	kept := v.tokens[key]
+	if !now.Before(kept.renew) {
+		account := pod.Spec.ServiceAccountName
+		if account == "" {
+			account = "default"
+		}
+		request := authenticationv1.TokenRequestSpec{ExpirationSeconds: new(ptr.Deref(p.ExpirationSeconds, tokenLife)),
+			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}}
+		if p.Audience != "" {
+			request.Audiences = []string{p.Audience}
+		}
+		got, err := v.w.k.api.Load().core.ServiceAccounts(pod.Namespace).CreateToken(ctx, account,
+			&authenticationv1.TokenRequest{Spec: request}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("failed to fetch token: %w", err)
+		}
+		kept = volumeToken{[]byte(got.Status.Token), now.Add(got.Status.ExpirationTimestamp.Sub(now) * 4 / 5)}
+		v.tokens[key] = kept
+	}
+	out[path.Clean(p.Path)] = payloadFile{kept.data, modeOf(nil, mode)}
+	return nil
+}
+
+// mounts returns what a container sees of the pod's volumes. A hostPath, and what this kubelet does not have, is not
+// among them.
+func (v *volumes) mounts(pod *corev1.Pod, c *corev1.Container, vars map[string]string) ([]guestfs.Mount, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []guestfs.Mount
+	for i, m := range c.VolumeMounts {
+		at := slices.IndexFunc(pod.Spec.Volumes, func(o corev1.Volume) bool { return o.Name == m.Name })
+		if at < 0 {
+			continue
+		}
+		volume := &pod.Spec.Volumes[at]
+		folder, isClaim := v.claims[m.Name]
+		filled := !isClaim && volume.EmptyDir == nil
+		if !isClaim {
+			if volumeKind(volume) == "" {
+				continue
+			}
+			folder = v.w.k.c.Files.Folder(v.w.volumeFolder(volume))
+		}
+		mount := guestfs.Mount{Path: m.MountPath, Folder: folder, ReadOnly: m.ReadOnly || filled}
+		sub := m.SubPath
+		if m.SubPathExpr != "" {
+			sub = expandVars(m.SubPathExpr, vars)
+		}
+		if sub = path.Clean("/" + sub)[1:]; sub != "" && filled {
+			mount.Folder, mount.Sub = v.w.k.c.Files.Folder(v.subFolder(c, i)), path.Base(sub)
+			if err := v.take(volume, sub, v.subFolder(c, i)); err != nil {
+				return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", m.Name, c.Name, err)
+			}
+		} else if sub != "" {
+			mount.Sub = sub
+			if err := folder.MakeAll(sub); err != nil {
+				return nil, fmt.Errorf("failed to create subPath directory for volumeMount %q of container %q: %w", m.Name, c.Name, err)
+			}
+		}
+		out = append(out, mount)
+	}
+	return out, nil
+}
+
+func (v *volumes) subFolder(c *corev1.Container, mount int) string {
+	return fmt.Sprintf("%s/volume-subpaths/%s/%s/%d", v.w.podFolder(), c.VolumeMounts[mount].Name, c.Name, mount)
+}
+
+// take copies a part of a volume that the kubelet fills: a bind mount of it stays as it was when the volume changes.
+func (v *volumes) take(volume *corev1.Volume, sub, to string) error {
+	if v.taken[to] {
+		return nil
+	}
+	files := v.w.k.c.Files
+	from := path.Join(v.w.volumeFolder(volume), sub)
+	at := path.Join(to, path.Base(sub))
+	info, err := files.Stat(from)
+	if err == nil && !info.IsDir() {
+		err = copyFile(files, from, at, info.Mode())
+	} else if err == nil {
+		err = v.takeTree(from, at)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = files.MkdirAll(at) // as for a path that does not exist
+	}
+	v.taken[to] = err == nil
+	return err
+}
+
+func (v *volumes) takeTree(from, to string) error {
+	files := v.w.k.c.Files
+	tree, err := files.Tree(from)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	return fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return copyFile(files, path.Join(from, name), path.Join(to, name), info.Mode())
+	})
+}
+
+func copyFile(files *guestfs.Root, from, to string, mode fs.FileMode) error {
+	data, err := files.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return files.Replace(to, data, mode.Perm())
+}
+
+// expandVars replaces $(NAME) by a variable's value. $$ is $. Source: kubernetes third_party/forked/golang/expansion.
+func expandVars(text string, vars map[string]string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "$")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
+		value, known := vars[name]
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			out.WriteByte('$')
+			rest = rest[1:]
+		case strings.HasPrefix(rest, "(") && closed && known:
+			out.WriteString(value)
+			rest = after
+		default:
+			out.WriteByte('$')
+		}
+		text = rest
+	}
+}

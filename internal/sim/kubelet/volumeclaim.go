@@ -1,0 +1,82 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"casement.dev/casement/internal/guestfs"
+)
+
+// drivers are the CSI drivers that the plane simulates, with whether a volume of theirs is attached to the machine.
+var drivers = map[string]bool{"disk.csi.azure.com": true, "file.csi.azure.com": false}
+
+// errAttaching says that a volume is on its way to the machine. Who attaches it says why it does not come.
+var errAttaching = errors.New("the volume is not attached yet")
+
+// claim returns the folder of the volume that a claim of a pod is bound to, once it is attached to this machine. Its
+// error is a kubelet's, which tries again.
+func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (guestfs.Folder, error) {
+	var none guestfs.Folder
+	refuse := func(format string, a ...any) (guestfs.Folder, error) {
+		return none, fmt.Errorf("MountVolume.MountDevice failed for volume %q : "+format, append([]any{v.Name}, a...)...)
+	}
+	core := w.k.api.Load().core
+	name := v.PersistentVolumeClaim.ClaimName
+	pvc, err := permitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
+	if err != nil {
+		return none, fmt.Errorf("error processing PVC %s/%s: %w", w.namespace, name, err)
+	}
+	if pvc.Spec.VolumeName == "" || pvc.Status.Phase != corev1.ClaimBound {
+		return none, fmt.Errorf("error processing PVC %s/%s: PVC is not bound", w.namespace, name)
+	}
+	pv, err := permitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
+	if err != nil {
+		return none, fmt.Errorf("error processing PVC %s/%s: %w", w.namespace, name, err)
+	}
+	driver, handle := volumeOf(pv)
+	attached, known := drivers[driver]
+	if !known || w.k.c.Volume == nil {
+		return refuse("this node is simulated and mounts volumes of disk.csi.azure.com and file.csi.azure.com only")
+	}
+	storage := w.k.api.Load().storage
+	node, err := storage.CSINodes().Get(ctx, w.k.nodeName, metav1.GetOptions{})
+	if err != nil || !slices.ContainsFunc(node.Spec.Drivers, driverNamed(driver)) {
+		return refuse("kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name %s "+
+			"not found in the list of registered CSI drivers", driver)
+	}
+	if attached {
+		attachment, err := storage.VolumeAttachments().Get(ctx, attachmentName(handle, driver, w.k.nodeName), metav1.GetOptions{})
+		if err != nil || !attachment.Status.Attached {
+			return none, errAttaching
+		}
+	}
+	return w.k.c.Volume(handle)
+}
+
+// volumeOf returns the driver and the handle of a volume; one of the in-tree plug-ins has those that it is migrated to.
+func volumeOf(pv *corev1.PersistentVolume) (driver, handle string) {
+	switch {
+	case pv.Spec.CSI != nil:
+		return pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
+	case pv.Spec.AzureDisk != nil:
+		return "disk.csi.azure.com", pv.Spec.AzureDisk.DataDiskURI
+	}
+	return "", ""
+}
+
+// attachmentName is the name of a VolumeAttachment. Source: kubernetes pkg/volume/csi/csi_attacher.go,
+// getAttachmentName.
+func attachmentName(handle, driver, node string) string {
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+}
+
+func driverNamed(name string) func(storagev1.CSINodeDriver) bool {
+	return func(d storagev1.CSINodeDriver) bool { return d.Name == name }
+}
