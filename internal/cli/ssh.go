@@ -174,14 +174,11 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 		return err
 	}
 	defer leave()
-	var terminal *sshroute.Terminal
-	if command == "" {
-		var restore func()
-		if terminal, restore, err = a.rawTerminal(); err != nil {
-			return err
-		}
-		defer restore()
+	terminal, restore, err := a.rawTerminal()
+	if err != nil {
+		return err
 	}
+	defer restore()
 	code, err := sshroute.Run(ctx, c, command, terminal, a.raw.In, a.raw.Out, a.raw.Err)
 	if err == nil && code != 0 {
 		return exitError{code}
