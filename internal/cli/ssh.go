@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,10 +108,14 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	if err != nil {
 		return nil, err
 	}
+	var within func(context.Context, string, string) (net.Conn, error)
 	first, files := "", []string{a.dir.SSHKey()}
 	if a.asksPlane(w.kubeconfig) {
 		first, files = a.dir.SSHKey(), nil
 		r.Jump = a.bound(ctx, r.Jump)
+		if within, err = a.gateway(ctx, w, r); err != nil {
+			return nil, err
+		}
 	}
 	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
@@ -120,7 +125,7 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	return sshroute.Enter(ctx, r, sshroute.Access{
 		User:       w.user,
 		Keys:       sshroute.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel,
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, Dial: within,
 	})
 }
 

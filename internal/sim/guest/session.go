@@ -150,7 +150,7 @@ func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Sess
 	if terminal != nil {
 		out, errOut = terminal, terminal
 		readLine = terminal.ReadLine
-		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", what)
+		fmt.Fprintf(out, "%s\n(simulated by casement: commands run on no real machine)\n", what)
 	}
 	o.Stdout, o.Stderr = out, errOut
 	session, err := sh.Interactive(program, o)
