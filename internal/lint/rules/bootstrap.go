@@ -33,6 +33,10 @@ var cryptHash = regexp.MustCompile(`^\$(1|2[aby]?|5|6|7|y|gy|sha1)\$`)
 var goneFlags = map[string]int{
 	"network-plugin": 24, "cni-conf-dir": 24, "cni-bin-dir": 24, "cni-cache-dir": 24, "network-plugin-mtu": 24, "docker-endpoint": 24,
 	"image-pull-progress-deadline": 24, "container-runtime": 27, "pod-infra-container-image": 35,
+	"allow-privileged": 15,
+	// The flags of klog that only log to files (KEP 2845).
+	"log-dir": 26, "log-file": 26, "log-file-max-size": 26, "logtostderr": 26, "alsologtostderr": 26, "one-output": 26,
+	"stderrthreshold": 26, "log-backtrace-at": 26, "add-dir-header": 26, "skip-headers": 26, "skip-log-headers": 26,
 }
 
 // mentions reports whether flags, taints or files of a configuration contain a text.

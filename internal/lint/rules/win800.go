@@ -298,10 +298,10 @@ var win812 = lint.Rule{
 	Severity: lint.Error,
 	Title:    "A kubelet flag that is gone",
 	Oracle:   lint.Unit,
-	Doc: "kubelet does not start with a flag it does not know, and the node never joins. The flags of dockershim and " +
-		"CNI went with 1.24, container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes " +
-		"external or nothing. Where the version is a variable that is not filled in, this is a warning. Source: " +
-		"kubernetes CHANGELOG-1.24 (106907), kubernetes/kubeadm issue 2742, kubernetes 133779.",
+	Doc: "kubelet does not start with a flag it does not know, and the node never joins. allow-privileged went with " +
+		"1.15, the flags of dockershim and CNI with 1.24, klog's for files (log-dir, logtostderr) with 1.26, " +
+		"container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes external or nothing. Where the version is a variable that is not filled in, this is a warning. Source: " +
+		"kubernetes CHANGELOG-1.24 (106907), KEP 2845, kubernetes/kubeadm issue 2742, kubernetes 133779.",
 	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
 	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
 	Check: eachBootstrap(checkWIN812),
