@@ -278,7 +278,7 @@ func TestDesktop(t *testing.T) {
 func TestDialFromWithin(t *testing.T) {
 	s := newSite(t)
 	address := guesttest.Serve(t, func(ctx context.Context, l net.Listener) error { return s.windows.ServeSSH(ctx, l, nil) })
-	s.route.Jump = "apiserver.c.capz.io:22" // which nobody resolves
+	s.route.Jump = "apiserver.c.capz.io:22" // which no resolver knows
 	s.access.Dial = func(ctx context.Context, network, to string) (net.Conn, error) {
 		if to != "10.1.0.5:22" {
 			t.Errorf("%s was dialled", to)

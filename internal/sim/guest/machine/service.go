@@ -60,7 +60,7 @@ type Service struct {
 // Recovery is what follows each failure of a service: the last action follows all later ones.
 // Source: learn.microsoft.com/windows-server/administration/windows-commands/sc-failure.
 type Recovery struct {
-	Reset         int              `json:"reset,omitempty"` // seconds, after which failures count anew
+	Reset         int              `json:"reset,omitempty"` // seconds, after which failures count from one again
 	Reboot        string           `json:"reboot,omitempty"`
 	Command       string           `json:"command,omitempty"`
 	Actions       []RecoveryAction `json:"actions,omitempty"`
