@@ -17,8 +17,7 @@ func newDocs(*app) *cobra.Command {
 or man pages of section 1. Their date is SOURCE_DATE_EPOCH, else today.`,
 		Example: `  casement docs docs/cli
   casement docs --format man ~/.local/share/man/man1`,
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "markdown" && format != "man" {
 				return usagef("--format is markdown or man, not %q", format)

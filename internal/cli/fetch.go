@@ -118,7 +118,7 @@ func (a *app) bound(ctx context.Context, address string) string {
 		return address
 	}
 	for _, l := range s.Listeners {
-		if l.Instead == address {
+		if l.Instead != "" && l.Instead == address {
 			return l.Address
 		}
 	}

@@ -16,7 +16,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"casement.dev/casement/internal/plane"
 )
@@ -77,9 +80,25 @@ func Main(args []string, streams Streams) int {
 		a.complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "timed out"))
 		return ExitTimeout
 	default:
-		a.complain(fmt.Sprintf("%s: %v", root.Name(), err))
+		a.complain(fmt.Sprintf("%s: %v", root.Name(), misdirected(err)))
 		return ExitFailed
 	}
+}
+
+// misdirected says of an error for kinds that the cluster does not serve that it is the wrong
+// cluster: most often a workload cluster's kubeconfig is in KUBECONFIG.
+func misdirected(err error) error {
+	lacks := meta.IsNoMatchError(err)
+	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
+		for _, one := range *failed {
+			lacks = lacks || apierrors.IsNotFound(one)
+		}
+	}
+	if !lacks {
+		return err
+	}
+	return fmt.Errorf("the cluster of this kubeconfig has no Cluster API, as a workload cluster has none: give the management "+
+		"cluster's by --kubeconfig or KUBECONFIG; the local plane's is that of 'casement status -o kubeconfig' (%w)", err)
 }
 
 // unknown returns an error for a command that does not exist. Below a command group cobra would print the help and

@@ -2,10 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 func TestWrongCommandLines(t *testing.T) {
@@ -64,6 +70,26 @@ func TestSentence(t *testing.T) {
 	} {
 		if got := sentence(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestMisdirected(t *testing.T) {
+	group := schema.GroupVersion{Group: "cluster.x-k8s.io", Version: "v1beta2"}
+	gone := apiutil.ErrResourceDiscoveryFailed{group: apierrors.NewNotFound(schema.GroupResource{}, "")}
+	down := apiutil.ErrResourceDiscoveryFailed{group: apierrors.NewServiceUnavailable("starting")}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no such API":  {fmt.Errorf("list machines: %w", &gone), true},
+		"no such kind": {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: group.Group, Kind: "Machine"}}, true},
+		"starting":     {&down, false},
+		"another":      {errors.New("x"), false},
+	} {
+		got := misdirected(c.err)
+		if said := strings.Contains(got.Error(), "workload cluster"); said != c.want || !errors.Is(got, c.err) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -135,10 +135,14 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	if endpoint := r.Jump; endpoint != "" && w.jump == "" {
 		doors = func(ctx context.Context) ([]string, error) { return a.doors(ctx, w.target, r, endpoint) }
 	}
+	var within func(context.Context, string, string) (net.Conn, error)
 	first, files := "", []string{a.dir.SSHKey()}
 	if a.asksPlane(w.kubeconfig) {
 		first, files = a.dir.SSHKey(), nil
 		r.Jump = a.bound(ctx, r.Jump)
+		if within, err = a.gateway(ctx, w, r); err != nil {
+			return nil, err
+		}
 	}
 	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
@@ -148,7 +152,7 @@ func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Ent
 	return sshroute.Enter(ctx, r, sshroute.Access{
 		User:       w.user,
 		Keys:       sshroute.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, Doors: doors,
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, Doors: doors, Dial: within,
 	})
 }
 
@@ -233,14 +237,11 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 		return err
 	}
 	defer leave()
-	var terminal *sshroute.Terminal
-	if command == "" {
-		var restore func()
-		if terminal, restore, err = a.rawTerminal(); err != nil {
-			return err
-		}
-		defer restore()
+	terminal, restore, err := a.rawTerminal()
+	if err != nil {
+		return err
 	}
+	defer restore()
 	code, err := sshroute.Run(ctx, c, command, terminal, a.raw.In, a.raw.Out, a.raw.Err)
 	if err == nil && code != 0 {
 		return exitError{code}

@@ -29,6 +29,9 @@ type Access struct {
 	// Tunnel, if set, connects to a port of a VM by its ARM resource ID, as Azure Bastion
 	// does, instead of the route's jump and address.
 	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
+	// Dial, if set, connects from within the cluster's network, where the machine is reached
+	// by its private address instead of the route's jump.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Entrance is where the cluster's network is reached from: a login at the control
@@ -48,6 +51,9 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 		if r.VM == "" {
 			r.Blocked = fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)
 		}
+	}
+	if a.Dial != nil {
+		r.Jump = ""
 	}
 	if r.Blocked != nil {
 		return nil, r.Blocked
@@ -141,8 +147,11 @@ func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
 		return e.access.Tunnel(ctx, e.route.VM, port)
 	}
 	dial, from := (&net.Dialer{}).DialContext, "here"
-	if e.jump != nil {
+	switch {
+	case e.jump != nil:
 		dial, from = e.jump.DialContext, e.route.Jump
+	case e.access.Dial != nil:
+		dial, from = e.access.Dial, "the cluster's network"
 	}
 	conn, err := dial(ctx, "tcp", net.JoinHostPort(e.route.Address, port))
 	if err != nil {
@@ -177,7 +186,11 @@ func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.login(ctx, conn, net.JoinHostPort(e.route.Machine, SSHPort))
+	c, err := e.login(ctx, conn, net.JoinHostPort(e.route.Machine, SSHPort))
+	if err != nil && e.jump == nil && e.access.Dial == nil && e.access.Tunnel == nil {
+		err = fmt.Errorf("%w; without a jump the machine's address %s has to lead to it from here", err, e.route.Address)
+	}
+	return c, err
 }
 
 // login shakes hands over conn, which it closes on failure. name is what the

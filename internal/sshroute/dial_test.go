@@ -303,3 +303,18 @@ func TestAnotherDoorIsTried(t *testing.T) {
 		t.Errorf("got %v, want that the rules are not known", err)
 	}
 }
+
+func TestDialFromWithin(t *testing.T) {
+	s := newSite(t)
+	address := guesttest.Serve(t, func(ctx context.Context, l net.Listener) error { return s.windows.ServeSSH(ctx, l, nil) })
+	s.route.Jump = "apiserver.c.capz.io:22" // which no resolver knows
+	s.access.Dial = func(ctx context.Context, network, to string) (net.Conn, error) {
+		if to != "10.1.0.5:22" {
+			t.Errorf("%s was dialled", to)
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	if out, code, err := s.run(t, "hostname"); out != "w\r\n" || code != 0 || err != nil {
+		t.Errorf("%q, %d, %v", out, code, err)
+	}
+}

@@ -119,7 +119,7 @@ func windowsContents(v version, year string, containerd bool) (Contents, bool) {
 		KubeletService: !v.less(version{1, 36, 0, ""}),
 	}
 	if containerd {
-		c.Runtime, c.RuntimeVersion = Containerd, containerdVersion(v)
+		c.Runtime, c.RuntimeVersion = Containerd, windowsContainerd(v)
 	}
 	return c, true
 }
@@ -175,6 +175,16 @@ func ubuntu(distribution string) (pointRelease, kernel string) {
 // dockerVersion is the Docker EE of image-builder v0.1.7 to v0.1.21, as dockershim
 // reports it.
 const dockerVersion = "19.3.12"
+
+// windowsContainerd is the containerd of Windows images: HostProcess containers need at least the
+// beta of 1.6, which the first ones for 1.22 therefore have.
+// Source: capz.sigs.k8s.io, Windows clusters; kubernetes KEP 1981.
+func windowsContainerd(v version) string {
+	if v.minor < 23 {
+		return "1.6.0-beta.0"
+	}
+	return containerdVersion(v)
+}
 
 // containerdVersion returns a containerd version that image-builder shipped at the time of a
 // Kubernetes minor version. Image names do not show it; a patch level may differ.

@@ -122,6 +122,7 @@ state = 'C:\ProgramData\containerd\state'
   if (-not (Get-Service -Name containerd -ErrorAction SilentlyContinue)) {
     New-Service -Name containerd -DisplayName containerd -StartupType Automatic -BinaryPathName "`"$dir\containerd.exe`" --run-service --config `"$dir\config.toml`"" | Out-Null
   }
+  Set-Recovery -Name containerd
   Start-Service -Name containerd
 }
 
@@ -149,7 +150,7 @@ Invoke-Expression "C:\k\kubelet.exe `$flags $arguments"
     foreach ($pair in @(@('AppStdout', 'C:\var\log\kubelet\kubelet.log'), @('AppStderr', 'C:\var\log\kubelet\kubelet.log'), @('AppRotateFiles', '1'), @('AppRotateOnline', '1'), @('AppRotateBytes', '104857600'))) {
       Invoke-Native -Program 'C:\k\nssm.exe' -With @('set', 'kubelet', $pair[0], $pair[1])
     }
-    return
+    return # nssm starts again what ends
   }
   Set-Content -Path 'C:\k\RestartKubelet.ps1' -Value @"
 `$flags = (Get-Content -Path C:\var\lib\kubelet\kubeadm-flags.env) -replace '^KUBELET_KUBEADM_ARGS="', '' -replace '"`$', ''
@@ -160,6 +161,13 @@ Start-Service -Name kubelet
   if (-not $there) {
     New-Service -Name kubelet -DisplayName kubelet -StartupType Automatic -DependsOn containerd -BinaryPathName "$runner C:\k\kubelet.exe --windows-service $arguments" | Out-Null
   }
+  Set-Recovery -Name kubelet
+}
+
+# Set-Recovery starts a service again whenever its process has ended by itself.
+function Set-Recovery {
+  param([string]$Name)
+  Invoke-Native -Program 'sc.exe' -With @('failure', $Name, 'reset=', '86400', 'actions=', 'restart/5000')
 }
 
 # Register-CsiProxy makes csi-proxy a service, for CSI drivers whose pods cannot reach the host
@@ -168,6 +176,7 @@ function Register-CsiProxy {
   if (-not (Get-Service -Name csi-proxy -ErrorAction SilentlyContinue)) {
     New-Service -Name csi-proxy -DisplayName csi-proxy -StartupType Automatic -BinaryPathName 'C:\k\csi-proxy.exe -windows-service' | Out-Null
   }
+  Set-Recovery -Name csi-proxy
   Start-Service -Name csi-proxy
 }
 

@@ -36,3 +36,16 @@ func TestIIS(t *testing.T) {
 		t.Errorf("made %d fixes:\n%s", made, fixed)
 	}
 }
+
+// TestGuideRequestFix: the fix of the guide's thousandths of bytes is no thousandths again.
+func TestGuideRequestFix(t *testing.T) {
+	set, errs := lint.Parse("pod", []byte(withLimits("memory: 800m")+"      requests:\n        memory: 300m\n"), lint.Options{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, f := range lint.Run(set, All(), lint.Target{}) {
+		if f.Rule == "WIN205" && !strings.Contains(f.Fix, "800Mi") {
+			t.Errorf("fix %q", f.Fix)
+		}
+	}
+}

@@ -85,6 +85,8 @@ func TestMachines(t *testing.T) {
 			[]string{"error spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs[0].value"}},
 		"flag of the new form": {"WIN812", workers("v1.36.3", listed("network-plugin", "cni")), []string{"error " +
 			args + "[0].value"}},
+		"flags of the guide": {"WIN812", workers("v1.36.3", kubelet("allow-privileged: 'true'", "log-dir: C:/k", "logtostderr: 'false'")),
+			[]string{"error " + args + ".allow-privileged", "error " + args + ".log-dir", "error " + args + ".logtostderr"}},
 		"flag of its time": {"WIN812", workers("v1.23.3", kubelet("network-plugin: cni")), nil},
 		"version of the control plane": {"WIN812", strings.Replace(demo, "spec:\n", "spec:\n"+
 			"  controlPlaneRef: {kind: KubeadmControlPlane, name: "+

@@ -135,9 +135,13 @@ func checkWIN205(c lint.Container) (at lint.Value, what, fix string) {
 	if err1 != nil || err2 != nil || r.Cmp(l) >= 0 {
 		return lint.Value{}, "", ""
 	}
+	should := limit.Str()
+	if l.MilliValue()%1000 != 0 { // thousandths of a byte, which WIN201 takes for a slip
+		should = strings.TrimSuffix(should, "m") + "Mi"
+	}
 	return request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed",
 			request.Str(), limit.Str()),
-		"make the request " + limit.Str() + ", or leave it out"
+		"make the request " + should + ", or leave it out"
 }
 
 // win206: Huge pages.

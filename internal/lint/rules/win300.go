@@ -125,7 +125,8 @@ var win306 = lint.Rule{
 	Title:    "Secrets on disk",
 	Oracle:   lint.Unit,
 	Doc: "Linux keeps the files of secrets and tokens in memory; Windows writes them to the node's disk in clear " +
-		"text. Restrict access to the node, and encrypt its disk. The token that every pod gets is not reported. " +
+		"text. Let icacls allow SYSTEM and Administrators alone below C:\\var\\lib\\kubelet\\pods, and encrypt the volume: " +
+		"BitLocker inside, or encryption at host (securityProfile.encryptionAtHost) of the VM. The token that every pod gets is not reported. " +
 		"Source: kubernetes.io/docs/concepts/security/windows-security.",
 	Bad:  mounted("C:/data", "    secret:\n      secretName: example\n"),
 	Good: mounted("C:/data", emptyDir),
@@ -144,7 +145,8 @@ func checkWIN306(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 	}
 	if at.Exists() {
 		p.Report(pod.Object, at, "Windows writes its files to the node's disk, in clear "+
-			"text", say("encrypt the nodes' disks, and let few people on them"))
+			"text", say(`set securityProfile.encryptionAtHost on the machines, or BitLocker (Enable-BitLocker C:); and on the node: `+
+			`icacls C:\var\lib\kubelet\pods /inheritance:r /grant *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F`))
 	}
 }
 

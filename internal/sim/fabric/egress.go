@@ -61,7 +61,7 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	if err := os.Chmod(socketPath, 0o600); err != nil {
 		return fmt.Errorf("egress socket: %w", err)
 	}
-	return f.connect(ctx, l, "", func(string) Origin { return from })
+	return f.connect(ctx, l, "", func(*http.Request) Origin { return from })
 }
 
 // ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the
@@ -69,13 +69,17 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 // of a private cluster. It simulates a management network that is peered with all
 // others: each name is looked up, and dialled from, the network that its zone belongs to.
 // Every user of this machine reaches the listener; it admits those with the password,
-// which is not empty (proxy.URL).
+// which is not empty (proxy.URL). A request with the header Casement-From, a private name, is
+// dialled from the network of that name, where addresses of machines are reached as well.
 func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password string) error {
 	if password == "" {
 		return errors.New("the gateway has no password")
 	}
-	return f.connect(ctx, l, password, func(target string) Origin {
-		host, _, err := net.SplitHostPort(target)
+	return f.connect(ctx, l, password, func(req *http.Request) Origin {
+		if name := req.Header.Get("Casement-From"); name != "" {
+			return f.originOf(name)
+		}
+		host, _, err := net.SplitHostPort(req.Host)
 		if err != nil {
 			return Origin{}
 		}
@@ -96,7 +100,7 @@ func (f *Fabric) originOf(name string) Origin {
 }
 
 // connect serves HTTP CONNECT on a listener, to clients with the password if one is set.
-func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, from func(target string) Origin) error {
+func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, from func(*http.Request) Origin) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	ended := context.AfterFunc(f.ctx, func() { l.Close() })
@@ -116,7 +120,7 @@ func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, f
 	}
 }
 
-func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from func(target string) Origin) {
+func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from func(*http.Request) Origin) {
 	if !f.track(c) {
 		return
 	}
@@ -142,7 +146,7 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from f
 		answer(c, http.StatusMethodNotAllowed, "this socket takes CONNECT alone")
 		return
 	}
-	to, err := f.Dial(ctx, from(req.Host), "tcp", req.Host)
+	to, err := f.Dial(ctx, from(req), "tcp", req.Host)
 	if err != nil {
 		f.log.Info("egress failed", "to", req.Host, "error", err)
 		answer(c, http.StatusBadGateway, err.Error())

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"path"
-	"strings"
 
 	"k8s.io/utils/clock"
 
@@ -92,9 +90,6 @@ func resolvConf(m *machine.Machine, dots int) error {
 // Close gives back the container's handles. Its directory stays.
 func (c *Container) Close() error { return c.m.Close() }
 
-// shells are the programs that take lines when they are given nothing to do.
-var shells = []string{"sh", "bash", "ash", "cmd", "powershell", "pwsh"}
-
 // Exec runs a command as `kubectl exec` does and returns its exit code. An error is
 // one of the container runtime, which could not start it.
 func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, isTTY bool) (int, error) {
@@ -102,18 +97,15 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 		stderr = stdout
 	}
 	o := shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: c.spec.Env, Dir: c.spec.WorkingDir, User: c.user()}
-	name := strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(argv[0], `\`, "/"))), ".exe")
-	for _, s := range shells {
-		if name == s && len(argv) == 1 && stdin != nil {
-			lines := stream{stdin, stdout}
-			var terminal *tty
-			if isTTY {
-				terminal = newTTY(lines, c.m.Wall)
-			}
-			code := contain.ExitCode
-			c.m.Wall.Call(name, func() { code = interact(ctx, c.sh, o, lines, stderr, terminal, c.m.Image.Name) })
-			return code, nil
+	if program, ok := c.sh.TakesLines(argv); ok && stdin != nil {
+		lines := stream{stdin, stdout}
+		var terminal *tty
+		if isTTY {
+			terminal = newTTY(lines, c.m.Wall)
 		}
+		code := contain.ExitCode
+		c.m.Wall.Call(program, func() { code = interact(ctx, c.sh, program, o, lines, stderr, terminal, c.m.Image.Name) })
+		return code, nil
 	}
 	code, found := c.sh.Exec(ctx, argv, o)
 	if !found {

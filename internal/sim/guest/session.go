@@ -72,10 +72,10 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 		case req.Type == "exec":
 			var cmd struct{ Line string }
 			if ok = ssh.Unmarshal(req.Payload, &cmd) == nil; ok {
-				program = func() int { return g.command(ctx, user, cmd.Line, ch) }
+				program = func() int { return g.command(ctx, user, cmd.Line, ch, terminal) }
 			}
 		case req.Type == "shell":
-			program = func() int { return g.login(ctx, user, ch, terminal) }
+			program = func() int { return g.login(ctx, user, "", ch, terminal) }
 		case req.Type == "subsystem" && strings.HasSuffix(string(req.Payload), "sftp"):
 			program = func() int { return g.sftp(user, ch) }
 		default:
@@ -117,55 +117,105 @@ func (g *Guest) shellOf(user string) shell.Session {
 	return shell.Session{User: user, Dir: g.m.Home(user)}
 }
 
-func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) int {
+// command runs a command line of a session. On a terminal a shell with nothing to run takes
+// lines, as sshd's pseudo-terminal lets it, and any other program reads lines and ends with
+// Ctrl-C.
+func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel, terminal *tty) int {
 	o := g.shellOf(user)
 	o.Stdin, o.Stdout, o.Stderr = ch, ch, ch.Stderr()
+	if terminal == nil {
+		return g.sh.Run(ctx, line, o)
+	}
+	if program, ok := g.sh.TakesLines(strings.Fields(line)); ok {
+		return g.login(ctx, user, program, ch, terminal)
+	}
+	o.Stdin, o.Stdout, o.Stderr = &typedLines{terminal: terminal}, terminal, terminal
+	ctx, finish := terminal.keys.command(ctx)
+	defer finish()
 	return g.sh.Run(ctx, line, o)
 }
 
-// login runs a shell that reads lines, edited on a terminal or plain.
-func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *tty) int {
-	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
+// login runs a shell that reads lines, edited on a terminal or plain. program is the shell's,
+// the system's own if empty.
+func (g *Guest) login(ctx context.Context, user, program string, ch ssh.Channel, terminal *tty) int {
+	return interact(ctx, g.sh, program, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
 // interact returns a shell over a stream, until the user leaves it. terminal is nil for
 // plain lines; what names the guest on a terminal.
-func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer,
+func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Session, stream io.ReadWriter, errOut io.Writer,
 	terminal *tty, what string) int {
 	out := io.Writer(stream)
 	readLine := plainLines(stream)
 	if terminal != nil {
 		out, errOut = terminal, terminal
 		readLine = terminal.ReadLine
-		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", what)
+		fmt.Fprintf(out, "%s\n(simulated by casement: commands run on no real machine)\n", what)
 	}
 	o.Stdout, o.Stderr = out, errOut
-	session, err := sh.Interactive(o)
+	session, err := sh.Interactive(program, o)
 	if err != nil {
 		fmt.Fprintf(errOut, "%v\n", err)
 		return 1
 	}
-	defer session.Close()
+	open := []*shell.Interactive{session} // the last one takes the lines
+	defer func() {
+		for _, s := range open {
+			s.Close()
+		}
+	}()
 	code := 0
 	for {
+		at := open[len(open)-1]
 		if terminal != nil {
-			terminal.SetPrompt(session.Prompt())
+			terminal.SetPrompt(at.Prompt())
 		}
 		line, err := readLine()
 		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 			return code
+		}
+		if within, ok := at.Within(line); ok && len(open) < mostShells {
+			open = append(open, within)
+			continue
 		}
 		one, finish := ctx, func() {}
 		if terminal != nil {
 			one, finish = terminal.keys.command(ctx)
 		}
 		var done bool
-		code, done = session.Line(one, line)
+		code, done = at.Line(one, line)
 		finish()
-		if done {
+		if done && len(open) == 1 {
 			return code
 		}
+		if done {
+			at.Close()
+			open = open[:len(open)-1]
+		}
 	}
+}
+
+// mostShells bounds the shells that a session starts in each other.
+const mostShells = 16
+
+// typedLines is what a program reads from a terminal: whole lines.
+type typedLines struct {
+	terminal *tty
+	rest     string
+}
+
+// Read implements io.Reader.
+func (l *typedLines) Read(b []byte) (int, error) {
+	if l.rest == "" {
+		line, err := l.terminal.ReadLine()
+		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
+			return 0, err
+		}
+		l.rest = line + "\n"
+	}
+	n := copy(b, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
 }
 
 // plainLines reads lines without swallowing what follows them.

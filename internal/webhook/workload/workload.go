@@ -6,9 +6,11 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -121,7 +123,10 @@ func (h *handler) judge(ctx context.Context, req admission.Request) (admission.R
 	verdict := Verdict{Object: Allowed}
 	var warnings []string
 	denied := ""
-	for _, f := range lint.Run(set, h.rules, lint.Target{}) {
+	findings := lint.Run(set, h.rules, lint.Target{})
+	slices.SortStableFunc(findings, func(a, b lint.Finding) int { return cmp.Compare(b.Severity, a.Severity) }) // errors first
+	left := 0
+	for _, f := range findings {
 		if f.Severity == lint.Info { // advice is for who writes manifests, not for who applies them
 			continue
 		}
@@ -136,11 +141,16 @@ func (h *handler) judge(ctx context.Context, req admission.Request) (admission.R
 		switch {
 		case judged.Verdict == Denied && denied == "":
 			denied = text
-		case len(warnings) < maxWarnings:
+		case len(warnings) < maxWarnings-1:
 			warnings = append(warnings, text)
+		default:
+			left++
 		}
 		verdict.Findings = append(verdict.Findings, judged)
 		verdict.Object = Warned
+	}
+	if left > 0 {
+		warnings = append(warnings, fmt.Sprintf("and %d more: casement lint shows all", left))
 	}
 	answer := admission.Allowed("")
 	if denied != "" {

@@ -143,3 +143,20 @@ func TestHostileObjects(t *testing.T) {
 		})
 	}
 }
+
+// TestManyWarnings: the errors are first, and the last warning says how many are left out.
+func TestManyWarnings(t *testing.T) {
+	manifest := fmt.Sprintf(windowsPod, "a", "")
+	for i := range 25 {
+		manifest += fmt.Sprintf("  - {name: c%d, image: \"mcr.microsoft.com/windows/nanoserver:ltsc2022\", "+
+			"terminationMessagePath: /dev/x, imagePullPolicy: Always}\n", i)
+	}
+	manifest += "  - {name: last, image: \"mcr.microsoft.com/windows/nanoserver:ltsc2022\", command: [/bin/sh]}\n"
+	got := newHandler(func(Verdict) {}).Handle(t.Context(), request(t, "loud", manifest)).Warnings
+	if len(got) != maxWarnings || !strings.HasPrefix(got[len(got)-1], "and ") {
+		t.Fatalf("%d warnings: %q", len(got), got)
+	}
+	if !strings.Contains(strings.Join(got, "\n"), "WIN601") {
+		t.Errorf("no error of the last container: %q", got)
+	}
+}

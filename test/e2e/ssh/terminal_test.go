@@ -13,12 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal runs the command line from the Windows guide in a terminal, as a user types it.
+// terminal runs the command lines from both forms of the Windows guide in a terminal, as a user
+// types them.
 func (s *site) terminal(t *testing.T) {
+	for name, line := range map[string]string{"a login": guideSSH, "powershell.exe": guideSSH + " powershell.exe"} {
+		t.Run(name, func(t *testing.T) { s.typed(t, line) })
+	}
+}
+
+func (s *site) typed(t *testing.T, line string) {
 	user, far := openTerminal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
-	c := s.command(ctx, guideSSH)
+	c := s.command(ctx, line)
 	c.Stdin, c.Stdout, c.Stderr = far, far, far
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {

@@ -47,3 +47,23 @@ func TestImages(t *testing.T) {
 		}
 	}
 }
+
+// TestKubernetesVersions: the rows of the guide, and later releases have later dates.
+func TestKubernetesVersions(t *testing.T) {
+	latest := map[string]string{}
+	for _, i := range kubernetesImages() {
+		latest[i.SKU] = i.Latest
+	}
+	for sku, want := range map[string]string{
+		"k8s-1dot18dot13-windows-2019": "2020.12.11", "k8s-1dot19dot5-windows-2019": "2020.12.11",
+		"k8s-1dot20dot0-windows-2019": "2020.12.11", "k8s-1dot22dot1-windows-2019-containerd": "2021.10.15",
+		"k8s-1dot22dot2-windows-2019-containerd": "2021.10.15", "k8s-1dot26dot15-windows-2019-containerd": "2024.03.14",
+	} {
+		if latest[sku] != want {
+			t.Errorf("%s: %s, want %s", sku, latest[sku], want)
+		}
+	}
+	if a, b := latest["k8s-1dot23dot5-ubuntu-2004"], latest["k8s-1dot23dot6-ubuntu-2004"]; a >= b {
+		t.Errorf("%s is not before %s", a, b)
+	}
+}

@@ -1,32 +1,67 @@
 package catalogue
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
-// marketplacePatches has the newest patch of each Kubernetes minor with reference images in
-// the marketplace, under the publisher cncf-upstream.
-var marketplacePatches = map[int]int{18: 20, 19: 16, 20: 15, 21: 14, 22: 17, 23: 17, 24: 17, 25: 16, 26: 15}
+// series is the patches of a Kubernetes minor with reference images in the marketplace, under
+// the publisher cncf-upstream: 0 to last. Those up to first were published on one day.
+type series struct {
+	minor, first int
+	began        string
+	last         int
+	ended        string
+}
 
-// kubernetesVersion is the image version of the reference images for Kubernetes.
-const kubernetesVersion = "2021.10.15"
+// marketplaceSeries: the first dates of 1.18 to 1.20 are the guide's (capz.sigs.k8s.io, Windows
+// clusters, its earlier form), all others those of the CHANGELOGs of kubernetes/kubernetes.
+var marketplaceSeries = []series{
+	{18, 13, "2020-12-11", 20, "2021-06-18"}, {19, 5, "2020-12-11", 16, "2021-10-27"}, {20, 0, "2020-12-11", 15, "2022-01-19"},
+	{21, 0, "2021-04-08", 14, "2022-06-15"}, {22, 0, "2021-08-04", 17, "2022-12-08"}, {23, 0, "2021-12-07", 17, "2023-02-22"},
+	{24, 0, "2022-05-03", 17, "2023-08-23"}, {25, 0, "2022-08-23", 16, "2023-11-15"}, {26, 0, "2022-12-09", 15, "2024-03-14"},
+}
+
+// firstContainerd is the day of the first images with containerd, as the guide shows them.
+const firstContainerd = "2021-10-15"
+
+// version returns the image version of a patch, the day of its publication: between the first
+// patch and the last it is estimated, as patches come about monthly.
+func (s series) version(patch int, earliest string) string {
+	const day = 24 * time.Hour
+	date := func(text string) time.Time {
+		t, _ := time.Parse(time.DateOnly, text) // of the table above
+		return t
+	}
+	from, to := date(s.began), date(s.ended)
+	days := int(to.Sub(from)/day) * max(patch-s.first, 0) / (s.last - s.first)
+	at := from.AddDate(0, 0, days)
+	if earliest != "" && at.Before(date(earliest)) {
+		at = date(earliest)
+	}
+	return at.Format("2006.01.02")
+}
 
 // kubernetesImages returns the reference images of Cluster API in the marketplace.
 func kubernetesImages() []Image {
 	var out []Image
-	add := func(offer, os, sku string, gib int) {
+	add := func(offer, os, sku, version string, gib int) {
 		out = append(out, Image{Publisher: "cncf-upstream", Offer: offer, SKU: sku, OS: os, Generation: "V1",
-			Architecture: "x64", DiskGiB: gib, Latest: kubernetesVersion})
+			Architecture: "x64", DiskGiB: gib, Latest: version})
 	}
-	for minor, patches := range marketplacePatches {
-		for patch := range patches + 1 {
+	for _, s := range marketplaceSeries {
+		minor := s.minor
+		for patch := range s.last + 1 {
+			version := s.version(patch, "")
 			k := fmt.Sprintf("k8s-1dot%ddot%d", minor, patch)
 			for _, ubuntu := range []string{"1804", "2004"} {
-				add("capi", "Linux", k+"-ubuntu-"+ubuntu, 30)
+				add("capi", "Linux", k+"-ubuntu-"+ubuntu, version, 30)
 			}
 			if minor < 24 {
-				add("capi-windows", "Windows", k+"-windows-2019", 127)
+				add("capi-windows", "Windows", k+"-windows-2019", version, 127)
 			}
 			if minor >= 22 {
-				add("capi-windows", "Windows", k+"-windows-2019-containerd", 127)
+				add("capi-windows", "Windows", k+"-windows-2019-containerd", s.version(patch, firstContainerd), 127)
 			}
 		}
 	}

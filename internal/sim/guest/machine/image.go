@@ -140,6 +140,7 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 		`C:\image-builder-release.txt`:               "This guest is simulated by casement.\n",
 	}
 	if s.Image.ServiceManager == WindowsService {
+		files[`C:\k\kube-log-runner.exe`] = program("kube-log-runner", "")
 		files[`C:\k\RestartKubelet.ps1`] = "# simulated by casement: makes the kubelet service again with the flags of kubeadm-flags.env\n"
 	} else {
 		files[`C:\k\nssm.exe`] = program("nssm", "")
@@ -224,7 +225,7 @@ func imageServices(s Spec) []Service {
 			`--kubeconfig=C:\etc\kubernetes\kubelet.conf`
 	}
 	rows := append(system,
-		Service{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet},
+		Service{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet, Recovery: restarting},
 		Service{Name: CloudbaseInit, Display: "Cloud Initialization Service", Start: Automatic},
 		OpenSSH(),
 	)
@@ -234,5 +235,5 @@ func imageServices(s Spec) []Service {
 			Service{Name: "rancher-wins", Display: "Rancher Wins", Start: Automatic})
 	}
 	return append(rows, Service{Name: "containerd", Display: "containerd", Start: Automatic,
-		Path: `"C:\Program Files\containerd\containerd.exe" --run-service`})
+		Path: `"C:\Program Files\containerd\containerd.exe" --run-service`, Recovery: restarting})
 }

@@ -186,6 +186,9 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	}
 	m := &Machine{Spec: spec, Pulse: pulse, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
 	m.Wall = &contain.Wall{Report: m.panicked}
+	if m.IsWindows() {
+		services.lacks = m.lacksProgram
+	}
 	if err := m.layImage(); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,10 @@ var (
 	ErrNoService = errors.New("the specified service does not exist as an installed service")
 	// ErrServiceDisabled is returned when a disabled service is started.
 	ErrServiceDisabled = errors.New("the service cannot be started, because it is disabled")
+	// ErrNoBinary is returned when a service is started whose program does not exist.
+	ErrNoBinary = errors.New("the system cannot find the file specified")
+	// ErrDependency is returned when a service is started that depends on a missing one.
+	ErrDependency = errors.New("the dependency service does not exist or has been marked for deletion")
 )
 
 // Service is one row of the service table.
@@ -47,6 +51,62 @@ type Service struct {
 	Path string `json:"path,omitempty"`
 	// Settings are the parameters that nssm has set, by name.
 	Settings map[string]string `json:"settings,omitempty"`
+	// Recovery is what the service control manager does when the process ends by itself.
+	Recovery Recovery `json:"recovery,omitzero"`
+
+	failures int
+}
+
+// Recovery is what follows each failure of a service: the last action follows all later ones.
+// Source: learn.microsoft.com/windows-server/administration/windows-commands/sc-failure.
+type Recovery struct {
+	Reset         int              `json:"reset,omitempty"` // seconds, after which failures count from one again
+	Reboot        string           `json:"reboot,omitempty"`
+	Command       string           `json:"command,omitempty"`
+	Actions       []RecoveryAction `json:"actions,omitempty"`
+	NonCrashFails bool             `json:"nonCrashFails,omitempty"`
+}
+
+// RecoveryAction is one action: restart, run, reboot, or "" for none, after a delay.
+type RecoveryAction struct {
+	Kind  string `json:"kind"`
+	Delay int    `json:"delay"` // milliseconds
+}
+
+// restarting is how node images recover their services.
+var restarting = Recovery{Reset: 86400, Actions: []RecoveryAction{{"restart", 5000}}}
+
+// DependsOn returns the services that a service needs.
+func (s Service) DependsOn() []string {
+	return strings.FieldsFunc(s.Settings["DependOnService"], func(r rune) bool { return r == '/' || r == ' ' || r == ',' })
+}
+
+// Program returns the program of the service's command line: what is in quotes, or all up to
+// its extension.
+func (s Service) Program() string {
+	line := strings.TrimSpace(s.Path)
+	if rest, quoted := strings.CutPrefix(line, `"`); quoted {
+		program, _, _ := strings.Cut(rest, `"`)
+		return program
+	}
+	if i := strings.Index(strings.ToLower(line), ".exe"); i >= 0 {
+		return line[:i+len(".exe")]
+	}
+	program, _, _ := strings.Cut(line, " ")
+	return program
+}
+
+// restarts reports whether the process is started again after its n-th failure: by the service
+// control manager, or by nssm, which does so unless AppExit says otherwise.
+func (s Service) restarts(n int) bool {
+	if strings.HasSuffix(strings.ToLower(s.Program()), "nssm.exe") {
+		exit := strings.ToLower(s.Settings["AppExit"])
+		return !strings.Contains(exit, "exit") && !strings.Contains(exit, "ignore")
+	}
+	if len(s.Recovery.Actions) == 0 {
+		return false
+	}
+	return s.Recovery.Actions[min(n, len(s.Recovery.Actions))-1].Kind == "restart"
 }
 
 // Services is a guest's service table. It is safe for use from several
@@ -56,6 +116,8 @@ type Services struct {
 	folder guestfs.Folder
 	byID   map[string]*Service
 	hook   func(name string, action Action)
+	// lacks reports whether a service's program is missing; nil finds all.
+	lacks func(program string) bool
 }
 
 func loadServices(folder guestfs.Folder, image []Service, hook func(string, Action)) (*Services, error) {
@@ -106,10 +168,10 @@ func (s *Services) Get(name string) (Service, bool) {
 }
 
 // Start starts a service. Starting what runs does nothing.
-func (s *Services) Start(name string) error { return s.run(name, true) }
+func (s *Services) Start(name string) error { return s.run(name, true, nil) }
 
 // Stop stops a service. Stopping what does not run does nothing.
-func (s *Services) Stop(name string) error { return s.run(name, false) }
+func (s *Services) Stop(name string) error { return s.run(name, false, nil) }
 
 // Restart stops a service if it runs, and starts it.
 func (s *Services) Restart(name string) error {
@@ -119,7 +181,44 @@ func (s *Services) Restart(name string) error {
 	return s.Start(name)
 }
 
-func (s *Services) run(name string, running bool) error {
+// mostDependencies bounds the chain of services that start because another needs them.
+const mostDependencies = 32
+
+// Dependents returns the running services that need one.
+func (s *Services) Dependents(name string) []string {
+	var names []string
+	for _, row := range s.List() {
+		if row.Running && slices.ContainsFunc(row.DependsOn(), func(n string) bool { return key(n) == key(name) }) {
+			names = append(names, row.Name)
+		}
+	}
+	return names
+}
+
+// Kill ends the process of a service that runs, which is a failure: the service is started
+// again where its recovery says so. The delay of the action is skipped, as waits of guests are.
+func (s *Services) Kill(name string) error {
+	row, ok := s.Get(name)
+	if !ok || !row.Running {
+		return s.Stop(name)
+	}
+	if err := s.Stop(name); err != nil {
+		return err
+	}
+	n := 0
+	s.mu.Lock()
+	if row, ok := s.byID[key(name)]; ok {
+		row.failures++
+		n = row.failures
+	}
+	s.mu.Unlock()
+	if !row.restarts(n) {
+		return nil
+	}
+	return s.Start(name)
+}
+
+func (s *Services) run(name string, running bool, within []string) error {
 	s.mu.Lock()
 	row, ok := s.byID[key(name)]
 	if !ok {
@@ -129,6 +228,33 @@ func (s *Services) run(name string, running bool) error {
 	if running && row.Start == Disabled {
 		s.mu.Unlock()
 		return fmt.Errorf("service %s: %w", name, ErrServiceDisabled)
+	}
+	if running && !row.Running {
+		if s.lacks != nil && row.Path != "" && s.lacks(row.Program()) {
+			s.mu.Unlock()
+			return fmt.Errorf("service %s: %s: %w", name, row.Program(), ErrNoBinary)
+		}
+		for _, needed := range row.DependsOn() {
+			if other := s.byID[key(needed)]; other == nil || other == row {
+				s.mu.Unlock()
+				return fmt.Errorf("service %s depends on %s: %w", name, needed, ErrDependency)
+			}
+		}
+		if len(within) > mostDependencies {
+			s.mu.Unlock()
+			return fmt.Errorf("service %s: a circular dependency was found", name)
+		}
+		s.mu.Unlock()
+		for _, needed := range row.DependsOn() {
+			if err := s.run(needed, true, append(within, key(name))); err != nil {
+				return err
+			}
+		}
+		s.mu.Lock()
+		if row, ok = s.byID[key(name)]; !ok { // deleted meanwhile
+			s.mu.Unlock()
+			return fmt.Errorf("service %s: %w", name, ErrNoService)
+		}
 	}
 	changed := row.Running != running
 	row.Running = running
@@ -207,4 +333,14 @@ func (s *Services) save() error {
 		return fmt.Errorf("keep the guest's service table: %w", err)
 	}
 	return nil
+}
+
+// lacksProgram reports whether a program is not there. Those of Windows itself have no files in
+// the tree.
+func (m *Machine) lacksProgram(program string) bool {
+	low := strings.ToLower(program)
+	if strings.HasPrefix(low, `c:\windows\`) || !strings.ContainsAny(program, `\/`) {
+		return false
+	}
+	return !m.Root.Exists(program)
 }

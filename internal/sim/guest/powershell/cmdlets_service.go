@@ -13,14 +13,14 @@ func fileMode(m uint32) fs.FileMode { return fs.FileMode(m) }
 
 var serviceCmdlets = []cmdlet{
 	{name: "Get-Service", parameters: "Name|ServiceName:0 DisplayName DependentServices? RequiredServices? InputObject", run: getService},
-	{name: "Start-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
-	{name: "Stop-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~ NoWait?~", run: serviceVerb},
-	{name: "Restart-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
+	{name: "Start-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?", run: serviceVerb},
+	{name: "Stop-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force? NoWait?~", run: serviceVerb},
+	{name: "Restart-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?", run: serviceVerb},
 	{name: "Set-Service",
 		parameters: "Name|ServiceName:0 StartupType|StartMode DisplayName Description^ Status InputObject PassThru?",
 		run:        setService},
 	{name: "New-Service", parameters: "Name|ServiceName:0 BinaryPathName|Path:1 DisplayName Description^ " +
-		"StartupType DependsOn^ Credential^", run: newService},
+		"StartupType DependsOn Credential^", run: newService},
 	{name: "Get-Process", parameters: "Name|ProcessName:0 Id InputObject", run: getProcess},
 	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName Force?~ InputObject PassThru?~", run: stopProcess},
 }
@@ -82,7 +82,24 @@ func (c *call) services() ([]machine.Service, error) {
 
 func getService(c *call) error {
 	if c.is("dependentservices") || c.is("requiredservices") {
-		return lacking("the dependencies of services")
+		rows, err := c.services()
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			names := row.DependsOn()
+			if c.is("dependentservices") {
+				names = c.m.Services.Dependents(row.Name)
+			}
+			for _, n := range names {
+				if other, ok := c.m.Services.Get(n); ok {
+					if err := c.emit(serviceObject(other)); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
 	}
 	rows := c.m.Services.List()
 	if c.has("name") || c.piped || c.has("inputobject") {
@@ -112,13 +129,34 @@ func serviceVerb(c *call) error {
 		return err
 	}
 	for _, row := range rows {
+		var dependents []string
+		if c.cmd.name != "Start-Service" {
+			dependents = c.m.Services.Dependents(row.Name)
+		}
+		if len(dependents) > 0 && !c.is("force") {
+			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException",
+				"ServiceHasDependentServices,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
+				"Cannot stop service '%s (%s)' because it has dependent services. It can only be stopped if the Force flag is set.",
+				row.Display, row.Name)
+			if err := c.fault(f); err != nil {
+				return err
+			}
+			continue
+		}
+		err = nil
+		for _, d := range dependents {
+			err = errors.Join(err, c.m.Services.Stop(d))
+		}
 		switch c.cmd.name {
 		case "Start-Service":
 			err = c.m.Services.Start(row.Name)
 		case "Stop-Service":
-			err = c.m.Services.Stop(row.Name)
+			err = errors.Join(err, c.m.Services.Stop(row.Name))
 		default:
-			err = c.m.Services.Restart(row.Name)
+			err = errors.Join(err, c.m.Services.Restart(row.Name))
+			for _, d := range dependents {
+				err = errors.Join(err, c.m.Services.Start(d))
+			}
 		}
 		if err != nil {
 			verb := map[string]string{"Start-Service": "started", "Stop-Service": "stopped", "Restart-Service": "started"}[c.cmd.name]
@@ -212,6 +250,9 @@ func newService(c *call) error {
 		Path: c.textOf("binarypathname"), Start: machine.Automatic}
 	if row.Display == "" {
 		row.Display = row.Name
+	}
+	if needs := c.textsOf("dependson"); len(needs) > 0 {
+		row.Settings = map[string]string{"DependOnService": strings.Join(needs, "/")}
 	}
 	if c.has("startuptype") {
 		s, ok := startType(c.textOf("startuptype"))
@@ -334,7 +375,7 @@ func getProcess(c *call) error {
 	return nil
 }
 
-// stopProcess ends the process of a service, which stops.
+// stopProcess ends the process of a service, which stops, or starts again by its recovery.
 func stopProcess(c *call) error {
 	names := c.textsOf("name")
 	for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
@@ -359,7 +400,7 @@ func stopProcess(c *call) error {
 			}
 			continue
 		}
-		if err := c.m.Services.Stop(n); err != nil {
+		if err := c.m.Services.Kill(n); err != nil {
 			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess",
 				"Cannot stop process \"%s\": %v", n, err))
 		}

@@ -47,6 +47,8 @@ type cmdProcess struct {
 	echo   bool
 	steps  int
 	exited bool
+	// left says that the command exit has ended cmd.exe itself.
+	left bool
 	// missing is set by a program that was not found: its code is 1 on its own line, and 9009
 	// for the next.
 	missing bool

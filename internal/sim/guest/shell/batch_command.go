@@ -254,6 +254,7 @@ func (b *batch) exit(args string) int {
 	} else {
 		b.cmd.exited = true
 	}
+	b.cmd.left = !inner || b.depth == 0
 	return b.cmd.level
 }
 

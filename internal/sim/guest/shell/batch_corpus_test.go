@@ -105,7 +105,7 @@ var batchScripts = []script{
 		"a\ncasement does not simulate assoc of cmd.exe; the script ends here\n", 255},
 	{"start is not simulated", "start /b notepad\necho never", "casement does not simulate start of cmd.exe; the script ends here\n", 255},
 	{"services", "net stop kubelet >nul\nsc query kubelet | findstr STATE\nnet start kubelet >nul\n" +
-		"sc query kubelet | findstr RUNNING >nul && echo up", "        STATE              : STOPPED\nup\n", 0},
+		"sc query kubelet | findstr RUNNING >nul && echo up", "        STATE              : 1  STOPPED\nup\n", 0},
 	{"no such service", "sc query nope >nul\necho %errorlevel%",
 		"[SC] EnumQueryServicesStatus:OpenService FAILED 1060:\n\nThe specified service does not exist as an installed service.\n\n1060\n",
 		1060},

@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/interp"
@@ -12,7 +14,7 @@ import (
 )
 
 // Interactive is a shell that takes lines and keeps its directory and variables
-// between them: bash on Linux, PowerShell on Windows. One goroutine uses it.
+// between them: bash on Linux, PowerShell or cmd.exe on Windows. One goroutine uses it.
 type Interactive struct {
 	shell   *Shell
 	o       Session
@@ -21,14 +23,59 @@ type Interactive struct {
 	sh     *interp.Runner
 	parser *syntax.Parser
 	ps     *powershell.Shell
+	cmd    *cmdProcess
 	run    *scriptRun
 }
 
-// Interactive starts a shell.
-func (s *Shell) Interactive(o Session) (*Interactive, error) {
+// program is the program that takes lines in each system's own sessions.
+func (s *Shell) program() string {
+	if s.guest.IsWindows() {
+		return "powershell"
+	}
+	return "bash"
+}
+
+// lineFlags are the flags with which a shell still takes lines, and how many words follow
+// each.
+var lineFlags = map[string]map[string]int{
+	"bash":       {"-l": 0, "-i": 0, "--login": 0, "--norc": 0, "--noprofile": 0},
+	"sh":         {"-l": 0, "-i": 0},
+	"ash":        {"-l": 0, "-i": 0},
+	"cmd":        {"/q": 0, "/d": 0},
+	"powershell": {"-nologo": 0, "-noprofile": 0, "-noexit": 0, "-executionpolicy": 1, "-ep": 1},
+	"pwsh":       {"-nologo": 0, "-noprofile": 0, "-noexit": 0, "-executionpolicy": 1, "-ep": 1},
+}
+
+// TakesLines returns the shell that a command starts, if it is one with nothing to run, which
+// reads lines from its terminal. A program that the guest lacks is none.
+func (s *Shell) TakesLines(argv []string) (program string, ok bool) {
+	if len(argv) == 0 || s.find(argv[0]) == nil {
+		return "", false
+	}
+	program = strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(argv[0], `\`, "/"))), ".exe")
+	flags := lineFlags[program]
+	if flags == nil {
+		return "", false
+	}
+	for rest := argv[1:]; len(rest) > 0; {
+		words, known := flags[strings.ToLower(rest[0])]
+		if !known || len(rest) <= words {
+			return "", false
+		}
+		rest = rest[1+words:]
+	}
+	return program, true
+}
+
+// Interactive starts a shell: the program that TakesLines names, or the system's own if empty.
+func (s *Shell) Interactive(program string, o Session) (*Interactive, error) {
 	o = s.complete(o)
 	i := &Interactive{shell: s, o: o}
-	if s.guest.IsWindows() {
+	switch {
+	case s.guest.IsWindows() && program == "cmd":
+		i.cmd = &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env)}}
+		return i, nil
+	case s.guest.IsWindows():
 		i.ps = s.powershell(context.Background(), o)
 		return i, nil
 	}
@@ -49,9 +96,39 @@ func (i *Interactive) Close() {
 	}
 }
 
+// Within returns the shell that a line starts, if it does nothing else, for the lines that
+// follow. It has the directory and variables of this one.
+func (i *Interactive) Within(line string) (*Interactive, bool) {
+	if i.pending != "" {
+		return nil, false
+	}
+	program, ok := i.shell.TakesLines(strings.Fields(line))
+	if !ok {
+		return nil, false
+	}
+	o := i.o
+	switch {
+	case i.ps != nil:
+		o.Dir = i.ps.Dir()
+	case i.cmd != nil:
+		o.Dir, o.Env, o.Inherits = i.cmd.dir, maps.Clone(i.cmd.env), true
+	default:
+		o.Dir = i.sh.Dir
+	}
+	within, err := i.shell.Interactive(program, o)
+	if err != nil {
+		return nil, false // the line itself says what fails
+	}
+	return within, true
+}
+
 // Prompt returns the prompt of the shell.
 func (i *Interactive) Prompt() string {
 	switch {
+	case i.cmd != nil && i.pending != "":
+		return "More? "
+	case i.cmd != nil:
+		return i.cmd.dir + ">"
 	case i.ps != nil:
 		if i.pending != "" {
 			return ">> "
@@ -75,9 +152,12 @@ func (i *Interactive) Prompt() string {
 // ended.
 func (i *Interactive) Line(ctx context.Context, line string) (code int, done bool) {
 	code = i.shell.contained("shell", i.o.Stderr, func() (code int) {
-		if i.ps != nil {
+		switch {
+		case i.ps != nil:
 			code, done = i.psLine(ctx, line)
-		} else {
+		case i.cmd != nil:
+			code, done = i.cmdLine(ctx, line)
+		default:
 			code, done = i.shLine(ctx, line)
 		}
 		return code
@@ -138,4 +218,28 @@ func (i *Interactive) psLine(ctx context.Context, line string) (code int, done b
 		i.pending = ""
 	}
 	return code, done
+}
+
+// cmdLine runs a line of cmd.exe, together with those before it that it ends.
+func (i *Interactive) cmdLine(ctx context.Context, line string) (code int, done bool) {
+	ctx, leave, err := i.shell.enter(ctx, i.pending+line, i.o.Stderr)
+	defer leave()
+	if err != nil {
+		i.pending = ""
+		fmt.Fprintf(i.o.Stderr, "%v\r\n", err)
+		return 1, false
+	}
+	i.pending += line
+	p := &cmdParser{text: i.pending}
+	if _, err := p.line(); err != nil && p.open && line != "" { // an empty line gives up what is typed
+		i.pending += "\n"
+		return i.cmd.level, false
+	}
+	o := i.o
+	o.Stdout, o.Stderr = i.shell.writer(ctx, o.Stdout), i.shell.writer(ctx, o.Stderr)
+	b := &batch{shell: i.shell, o: o, typed: true, cmd: i.cmd}
+	i.cmd.steps, i.cmd.exited = 0, false
+	b.run(ctx, i.pending)
+	i.pending = ""
+	return i.cmd.level, i.cmd.left
 }

@@ -13,7 +13,7 @@ func linuxCommands() Table {
 	t := Table{
 		"sleep": flagged("+", sleep), "timeout": flagged("+ k|kill-after: s|signal: preserve-status foreground v|verbose", timeout),
 		"sudo": flagged("+ E|preserve-env=? n|non-interactive H|set-home u|user: g|group: i|login s|shell S|stdin b|background", sudo),
-		"sh":   runSh, "bash": runSh, "dash": runSh,
+		"sh":   runSh, "bash": runSh, "dash": runSh, "ash": runSh,
 		"awk":  flagged("+ F|field-separator: v|assign: f|file:", awkCommand),
 		"mawk": flagged("+ F: v: f:", awkCommand), "gawk": flagged("+ F: v: f:", awkCommand),
 		"tail": flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),

@@ -68,6 +68,21 @@ var guestScripts = []script{
 	{"a new service", "New-Service -Name agent -BinaryPathName 'C:\\k\\agent.exe' -StartupType Automatic | " +
 		"Out-Null; (Get-Service agent).StartType; sc.exe delete agent | Out-Null; Get-Service agent " +
 		"-ErrorAction SilentlyContinue; $?", "Automatic\nFalse\n", 0},
+	{"a service without its program", "New-Service agent -BinaryPathName 'C:\\no\\agent.exe --x' | Out-Null; sc.exe start agent; " +
+		"(Get-Service agent).Status; $LASTEXITCODE",
+		"[SC] StartService FAILED 2:\n\nService agent: C:\\no\\agent.exe: the system cannot find the file specified.\n\nStopped\n2\n", 0},
+	{"a killed kubelet", "Stop-Process -Name kubelet -Force; (Get-Service kubelet).Status", "Running\n", 0},
+	{"a killed service", "Stop-Process -Name sshd; (Get-Service sshd).Status; Start-Service sshd; " +
+		"sc.exe failure sshd reset= 60 actions= restart/0 | Out-Null; Stop-Process -Name sshd; (Get-Service sshd).Status",
+		"Stopped\nRunning\n", 0},
+	{"what recovers a service", "sc.exe failure sshd reset= 60 actions= restart/1000/run/2000 command= x.cmd | Out-Null; sc.exe qfailure sshd",
+		"[SC] QueryServiceConfig2 SUCCESS\n\nSERVICE_NAME: sshd\n        RESET_PERIOD (in seconds)    : 60\n" +
+			"        REBOOT_MESSAGE               : \n        COMMAND_LINE                 : x.cmd\n" +
+			"        FAILURE_ACTIONS              : RESTART -- Delay = 1000 milliseconds.\n" +
+			"                                       RUN PROCESS -- Delay = 2000 milliseconds.\n", 0},
+	{"services that need another", "New-Service b -BinaryPathName C:\\Windows\\b.exe -DependsOn sshd | Out-Null; Stop-Service sshd; Start-Service b; " +
+		"(Get-Service sshd).Status; sc.exe stop sshd 2>&1 | Out-Null; $LASTEXITCODE; Stop-Service sshd -Force; (Get-Service b).Status",
+		"Running\n1051\nStopped\n", 0},
 	{"sc is an alias", "sc C:\\k\\sc.txt x; Get-Content C:\\k\\sc.txt; sc.exe qc kubelet | Out-Null; $LASTEXITCODE", "x\n0\n", 0},
 	{"services by a pipeline", "Get-Service kubelet,sshd | Where-Object { $_.Status -eq 'Running' } | " +
 		"Sort-Object Name -Descending | Select-Object -ExpandProperty Name", "sshd\nkubelet\n", 0},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -13,9 +15,14 @@ import (
 
 // The error codes of the service control manager.
 const (
-	errServiceMissing  = 1060
-	errServiceDisabled = 1058
-	errServiceExists   = 1073
+	errFileMissing      = 2
+	errServiceDependent = 1051
+	errServiceMissing   = 1060
+	errServiceActive    = 1056
+	errServiceInactive  = 1062
+	errServiceNeeds     = 1075
+	errServiceDisabled  = 1058
+	errServiceExists    = 1073
 )
 
 func serviceCode(err error) int {
@@ -26,6 +33,10 @@ func serviceCode(err error) int {
 		return errServiceMissing
 	case errors.Is(err, machine.ErrServiceDisabled):
 		return errServiceDisabled
+	case errors.Is(err, machine.ErrNoBinary):
+		return errFileMissing
+	case errors.Is(err, machine.ErrDependency):
+		return errServiceNeeds
 	}
 	return errServiceExists
 }
@@ -100,7 +111,10 @@ func nssm(_ context.Context, p *Process) int {
 	default:
 		return p.Fail(1, "NSSM: the non-sucking service manager (simulated by casement)")
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, machine.ErrNoBinary), errors.Is(err, machine.ErrDependency):
+		return p.Fail(1, "%s: %v", name, err)
+	case err != nil:
 		return p.Fail(3, "Can't open service!\r\n%v", err)
 	}
 	return 0
@@ -119,7 +133,8 @@ func scExe(_ context.Context, p *Process) int {
 	services := p.Guest.Services
 	switch verb {
 	case "query", "queryex", "qc", "start", "stop", "delete", "config", "create":
-	case "failure", "failureflag", "description", "privs", "sdset", "sidtype":
+	case "failure", "qfailure", "failureflag", "qfailureflag":
+	case "description", "privs", "sdset", "sidtype":
 	default:
 		return p.refuseAs(1, "sc %s", verb)
 	}
@@ -153,17 +168,36 @@ func scExe(_ context.Context, p *Process) int {
 	var err error
 	switch verb {
 	case "query", "queryex":
-		p.Printf("\r\nSERVICE_NAME: %s\r\n        STATE              : %s\r\n", row.Name, strings.ToUpper(windowsState(row)))
+		p.Printf("%s", scState(row))
 	case "qc":
 		p.Printf("%s", scConfiguration(row))
-	case "start":
-		err = services.Start(name)
-	case "stop":
-		err = services.Stop(name)
+	case "start", "stop":
+		return scRun(p, row, verb == "start")
 	case "delete":
 		if err = services.Delete(name); err == nil {
 			p.Printf("[SC] DeleteService SUCCESS\r\n")
 		}
+	case "failure":
+		recovery, ok := scRecovery(row.Recovery, p.Args[3:])
+		if !ok {
+			return p.Fail(scUsage, "USAGE:\r\n        sc <server> failure [service name] <option1> <option2>...\r")
+		}
+		if err = services.Edit(name, func(s *machine.Service) { s.Recovery = recovery }); err == nil {
+			p.Printf("[SC] ChangeServiceConfig2 SUCCESS\r\n")
+		}
+	case "failureflag":
+		flag := p.Arg(3)
+		if flag != "0" && flag != "1" {
+			return p.Fail(scUsage, "USAGE:\r\n        sc <server> failureflag [service name] [flag]\r")
+		}
+		if err = services.Edit(name, func(s *machine.Service) { s.Recovery.NonCrashFails = flag == "1" }); err == nil {
+			p.Printf("[SC] ChangeServiceConfig2 SUCCESS\r\n")
+		}
+	case "qfailure":
+		p.Printf("%s", scFailure(row))
+	case "qfailureflag":
+		p.Printf("[SC] QueryServiceConfig2 SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        FAILURE_ACTIONS_ON_NONCRASH_FAILURES: %s\r\n",
+			row.Name, strings.ToUpper(fmt.Sprint(row.Recovery.NonCrashFails)))
 	case "config", "create":
 		if verb == "create" {
 			row := machine.Service{Name: name, Start: machine.Manual}
@@ -182,6 +216,107 @@ func scExe(_ context.Context, p *Process) int {
 		return p.Fail(serviceCode(err), "[SC] %s FAILED %d: %v", verb, serviceCode(err), err)
 	}
 	return 0
+}
+
+// scRun starts or stops a service and shows its state.
+func scRun(p *Process, row machine.Service, start bool) int {
+	fail := func(call string, code int, why string) int {
+		return p.Fail(code, "[SC] %s FAILED %d:\r\n\r\n%s\r\n\r", call, code, why)
+	}
+	services := p.Guest.Services
+	switch {
+	case start && row.Running:
+		return fail("StartService", errServiceActive, "An instance of the service is already running.")
+	case !start && !row.Running:
+		return fail("ControlService", errServiceInactive, "The service has not been started.")
+	case !start && len(services.Dependents(row.Name)) > 0:
+		return fail("ControlService", errServiceDependent, "A stop control has been sent to a service that other running services "+
+			"are dependent on.")
+	}
+	change := services.Stop
+	if start {
+		change = services.Start
+	}
+	if err := change(row.Name); err != nil {
+		return fail("StartService", serviceCode(err), strings.ToUpper(err.Error()[:1])+err.Error()[1:]+".")
+	}
+	row, _ = services.Get(row.Name)
+	p.Printf("%s", scState(row))
+	return 0
+}
+
+// scState is what sc query prints of a service.
+func scState(s machine.Service) string {
+	state, controls, code := "1  STOPPED", "", "1077  (0x435)"
+	if s.Running {
+		state, controls, code = "4  RUNNING", "\r\n                                (STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN)", "0  (0x0)"
+	}
+	kind := cmp.Or(scTypes[strings.ToLower(s.Settings["Type"])], scTypes["own"])
+	return fmt.Sprintf("\r\nSERVICE_NAME: %s\r\n        TYPE               : %s\r\n        STATE              : %s%s\r\n"+
+		"        WIN32_EXIT_CODE    : %s\r\n        SERVICE_EXIT_CODE  : 0  (0x0)\r\n        CHECKPOINT         : 0x0\r\n"+
+		"        WAIT_HINT          : 0x0\r\n", s.Name, kind, state, controls, code)
+}
+
+// scRecovery reads the options of sc failure. Actions need a reset, and are kinds and delays in
+// turn, between slashes.
+func scRecovery(r machine.Recovery, args []string) (_ machine.Recovery, ok bool) {
+	given := map[string]string{}
+	for i := 0; i < len(args); i += 2 {
+		name := strings.ToLower(args[i])
+		if i+1 == len(args) || !slices.Contains([]string{"reset=", "actions=", "reboot=", "command="}, name) {
+			return r, false
+		}
+		given[name] = args[i+1]
+	}
+	_, reset := given["reset="]
+	actions, some := given["actions="]
+	if len(given) == 0 || reset != some {
+		return r, false
+	}
+	if reset {
+		var err error
+		if r.Reset, err = strconv.Atoi(given["reset="]); err != nil && !strings.EqualFold(given["reset="], "infinite") {
+			return r, false
+		}
+		r.Actions = nil
+		words := strings.Split(actions, "/")
+		for i := 0; actions != "" && i < len(words); i += 2 {
+			kind, delay := strings.ToLower(words[i]), 0
+			if i+1 < len(words) && words[i+1] != "" {
+				if delay, err = strconv.Atoi(words[i+1]); err != nil {
+					return r, false
+				}
+			}
+			if !slices.Contains([]string{"", "restart", "run", "reboot"}, kind) {
+				return r, false
+			}
+			r.Actions = append(r.Actions, machine.RecoveryAction{Kind: kind, Delay: delay})
+		}
+	}
+	if v, some := given["reboot="]; some {
+		r.Reboot = v
+	}
+	if v, some := given["command="]; some {
+		r.Command = v
+	}
+	return r, true
+}
+
+// scFailure is what sc qfailure prints.
+func scFailure(s machine.Service) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[SC] QueryServiceConfig2 SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        RESET_PERIOD (in seconds)    : %d\r\n"+
+		"        REBOOT_MESSAGE               : %s\r\n        COMMAND_LINE                 : %s\r\n",
+		s.Name, s.Recovery.Reset, s.Recovery.Reboot, s.Recovery.Command)
+	words := map[string]string{"restart": "RESTART", "run": "RUN PROCESS", "reboot": "REBOOT"}
+	head := "FAILURE_ACTIONS              : "
+	for _, a := range s.Recovery.Actions {
+		if word := words[a.Kind]; word != "" {
+			fmt.Fprintf(&b, "        %s%s -- Delay = %d milliseconds.\r\n", head, word, a.Delay)
+			head = strings.Repeat(" ", len(head))
+		}
+	}
+	return b.String()
 }
 
 // scCall are the calls that sc.exe reports.
