@@ -10,24 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // verdict is why a pod is rejected; empty admits it.
 type verdict struct{ reason, message string }
-
-// admit returns the kubelet's own admission.
-func (k *Kubelet) admit(pod *corev1.Pod) verdict {
-	if o := pod.Spec.OS; o != nil && string(o.Name) != k.c.OS {
-		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
-	}
-	if want := pod.Spec.NodeSelector[corev1.LabelOSStable]; want != "" && want != k.c.OS {
-		return verdict{"PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
-	}
-	return verdict{}
-}
 
 // onHostNetwork reports whether a pod uses the machine's own network. On Windows that takes
 // a HostProcess container. Under Docker there is none, yet the kubelet starts such pods
@@ -54,24 +41,6 @@ func hostProcess(pod *corev1.Pod) bool {
 func refuseSandbox(pod *corev1.Pod, os, _ string) error {
 	if os == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC) {
 		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
-	}
-	return nil
-}
-
-// checkVolumes finds the ConfigMaps and Secrets that a pod mounts.
-func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
-	core := k.api.Load().core
-	for _, v := range pod.Spec.Volumes {
-		var err error
-		switch {
-		case v.ConfigMap != nil && !ptr.Deref(v.ConfigMap.Optional, false):
-			_, err = read(ctx, core.ConfigMaps(pod.Namespace).Get, v.ConfigMap.Name)
-		case v.Secret != nil && !ptr.Deref(v.Secret.Optional, false):
-			_, err = read(ctx, core.Secrets(pod.Namespace).Get, v.Secret.SecretName)
-		}
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
-		}
 	}
 	return nil
 }

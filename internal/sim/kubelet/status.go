@@ -109,12 +109,12 @@ func (w *worker) signalLater(ctx context.Context) {
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
-		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Status.ObservedGeneration}
+		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Generation}
 	if s.StartTime == nil {
 		s.StartTime = &now
 	}
-	if w.verdict.reason != "" && !w.static {
-		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+	if w.verdict.reason != "" && !w.admitted {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, "Pod was rejected: "+w.verdict.message
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
@@ -127,6 +127,9 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		}
 	}
 	terminating := pod.DeletionTimestamp != nil
+	if w.verdict.reason != "" {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+	}
 	if !terminal(s.Phase) {
 		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
 	}
@@ -197,7 +200,7 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {
-		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: observed(pod, kind)}
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: pod.Generation}
 		if !ok {
 			c.Status, c.Reason, c.Message = corev1.ConditionFalse, reason, message
 		}
@@ -251,15 +254,6 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 		}
 	}
 	return list
-}
-
-func observed(pod *corev1.Pod, kind corev1.PodConditionType) int64 {
-	for _, o := range pod.Status.Conditions {
-		if o.Type == kind {
-			return o.ObservedGeneration
-		}
-	}
-	return 0
 }
 
 func gatesOpen(pod *corev1.Pod) bool {
