@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -24,6 +26,8 @@ import (
 // container is one container of a pod with its state.
 type container struct {
 	spec corev1.Container
+	// image is its image as the runtime names it.
+	image string
 	// mounts are those of its volumes, as its status shows them.
 	mounts []corev1.VolumeMountStatus
 	init   bool
@@ -80,10 +84,17 @@ func newContainers(pod *corev1.Pod) []*container {
 			waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 	}
 	for _, c := range pod.Spec.Containers {
-		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+		reason := "ContainerCreating"
+		if len(pod.Spec.InitContainers) > 0 {
+			reason = "PodInitializing"
+		}
+		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: reason}})
 	}
 	for _, c := range out {
-		c.mounts = mountStatuses(&c.spec)
+		c.mounts, c.image = mountStatuses(&c.spec), c.spec.Image
+		if named, err := reference.ParseNormalizedNamed(c.spec.Image); err == nil {
+			c.image = reference.TagNameOnly(named).String()
+		}
 	}
 	return out
 }
@@ -196,7 +207,11 @@ func (c *container) view() corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts,
 		Started: new(c.run != nil && c.probes.startup.passed()), VolumeMounts: c.mounts}
 	if c.run != nil || c.ended != nil {
+		s.Image, s.ImageID = c.image, c.image
 		s.Resources, s.AllocatedResources = &c.spec.Resources, c.spec.Resources.Requests
+	}
+	if c.ended != nil {
+		s.ContainerID = c.ended.ContainerID
 	}
 	if c.last != nil {
 		s.LastTerminationState.Terminated = c.last
@@ -204,7 +219,7 @@ func (c *container) view() corev1.ContainerStatus {
 	switch {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
-		s.ContainerID, s.ImageID = c.run.id, c.spec.Image
+		s.ContainerID = c.run.id
 		s.Ready = *s.Started && c.probes.readiness.passed()
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
@@ -389,6 +404,12 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
 				fmt.Fprintln(out, err)
 				code = 1
+				if e, ok := errors.AsType[interface {
+					error
+					ExitCode() int
+				}](err); ok {
+					code = e.ExitCode()
+				}
 			}
 			return
 		}

@@ -52,8 +52,8 @@ func (k *Kubelet) checkClaim(ctx context.Context, pod *corev1.Pod, volume, name 
 	default:
 		return nil
 	}
-	return fmt.Errorf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[%s], failed to process volumes=[%s]: "+
-		"error processing PVC %s/%s: %w", volume, volume, volume, pod.Namespace, name, err)
+	return fmt.Errorf("Unable to attach or mount volumes: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: "+
+		"error processing PVC %s/%s: %w", volume, volume, pod.Namespace, name, err)
 }
 
 // checkSources finds the ConfigMaps and Secrets of a volume and the keys that it names.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -237,12 +238,18 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 		reason, message = "PodFailed", ""
 	}
 	ready := len(unready) == 0 && !terminal(s.Phase)
-	gates := gatesOpen(pod)
+	gates := closedGates(pod)
 	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), "", "")
-	set(corev1.PodInitialized, len(uninitialized) == 0 || completed, "ContainersNotInitialized",
+	started := slices.ContainsFunc(s.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
+	})
+	set(corev1.PodInitialized, len(uninitialized) == 0 || completed || started, "ContainersNotInitialized",
 		fmt.Sprintf("containers with incomplete status: %v", uninitialized))
-	if ready && !gates {
-		set(corev1.PodReady, false, "ReadinessGatesNotReady", "a readiness gate of the pod is not true")
+	if completed {
+		list[len(list)-1].Reason = "PodCompleted"
+	}
+	if ready && gates != "" {
+		set(corev1.PodReady, false, "ReadinessGatesNotReady", gates)
 	} else {
 		set(corev1.PodReady, ready, reason, message)
 	}
@@ -256,10 +263,18 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	return list
 }
 
-func gatesOpen(pod *corev1.Pod) bool {
-	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
-		return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == g.ConditionType && c.Status == corev1.ConditionTrue
-		})
-	})
+// closedGates returns why readiness gates keep a pod from being ready, or nothing.
+func closedGates(pod *corev1.Pod) string {
+	var closed []string
+	for _, g := range pod.Spec.ReadinessGates {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == g.ConditionType })
+		switch {
+		case i < 0:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
+		case pod.Status.Conditions[i].Status != corev1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", g.ConditionType,
+				pod.Status.Conditions[i].Status))
+		}
+	}
+	return strings.Join(closed, ", ")
 }

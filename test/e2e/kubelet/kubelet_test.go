@@ -57,7 +57,13 @@ const (
 )
 
 // departures are the pairs that may differ, and why.
-var departures = map[string]string{}
+var departures = map[string]string{
+	"init-runs":        "init containers whose program is not known end at once in the simulation",
+	"deadline-init":    "init containers whose program is not known end at once in the simulation",
+	"extended":         "the fake container manager gives no devices",
+	"pod-resources":    "the fake container manager has no cgroups",
+	"too-much-storage": "the fake cadvisor sees no disk",
+}
 
 // settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
 // for how long a difference may last.
@@ -289,7 +295,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 			t.Fatal(err)
 		}
 	}
-	images, err := pull.New(pull.Any, nil)
+	images, err := pull.New(pull.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,10 +339,15 @@ func (ends) Ports() []int32 { return nil }
 func (e ends) Run(ctx context.Context, _ stub.Env) error {
 	wait(ctx, 100*time.Millisecond)
 	if e != 0 {
-		return fmt.Errorf("it ends with code %d", e)
+		return e
 	}
 	return nil
 }
+
+func (e ends) Error() string { return fmt.Sprintf("it ends with code %d", int(e)) }
+
+// ExitCode is that of the container.
+func (e ends) ExitCode() int { return int(e) }
 
 // addresses gives pods loopback addresses, on which nothing listens.
 type addresses struct {
@@ -426,9 +437,10 @@ var variable = []struct {
 	with    string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z`), "TIME"},
-	{regexp.MustCompile(`127\.\d+\.\d+\.\d+`), "IP"},
+	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`), "IP"},
 	{regexp.MustCompile(` in [\d.]+[mµ]?s \([\d.]+[mµ]?s including waiting\). Image size: \d+ bytes`), " in DURATION"},
 	{regexp.MustCompile(`(containerID|imageID): \S+`), "$1: ID"},
+	{regexp.MustCompile(`rpc error: code = \w+ desc = .*?(not found|no such host \(simulated\))`), "PULL"},
 	{regexp.MustCompile(`back-off \S+ restarting`), "back-off DURATION restarting"},
 }
 

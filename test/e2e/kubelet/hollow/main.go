@@ -99,13 +99,13 @@ func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	return info, err
 }
 
-// registry is the image service: what is below absent.example does not exist.
+// registry is the image service: what is below absent.invalid does not exist.
 type registry struct{ *critesting.FakeImageService }
 
 // PullImage implements the image service.
 func (r registry) PullImage(ctx context.Context, image *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig,
 	sandbox *runtimeapi.PodSandboxConfig) (string, error) {
-	if strings.HasPrefix(image.Image, "absent.example/") {
+	if strings.HasPrefix(image.Image, "absent.invalid/") {
 		return "", fmt.Errorf("rpc error: code = NotFound desc = %s: not found", image.Image)
 	}
 	return r.FakeImageService.PullImage(ctx, image, auth, sandbox)
