@@ -20,7 +20,9 @@ func TestAdmission(t *testing.T) {
 			p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: name, Value: "1"}}}
 		}
 	}
-	port := func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}} }
+	port := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	}
 	taints := []corev1.Taint{{Key: "drain", Effect: corev1.TaintEffectNoExecute}}
 	for name, test := range map[string]struct {
 		first, pod func(*corev1.Pod)
