@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,9 @@ import (
 // those of kubernetes pkg/volume and pkg/kubelet/volumemanager.
 func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 	for _, v := range pod.Spec.Volumes {
+		if !mounted(pod, v.Name) {
+			continue // a kubelet mounts what a container uses
+		}
 		if claim := claimOf(pod, &v); claim != "" {
 			if err := k.checkClaim(ctx, pod, v.Name, claim); err != nil {
 				return err
@@ -25,6 +29,14 @@ func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// mounted reports whether a container of a pod uses a volume.
+func mounted(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name }) ||
+			slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == name })
+	})
 }
 
 // claimOf returns the claim of a volume, or nothing.

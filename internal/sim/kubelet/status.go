@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	requests "k8s.io/component-helpers/resource"
 )
 
 // publish computes the pod's status and writes it if it has changed.
@@ -125,6 +126,13 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 			s.InitContainerStatuses = append(s.InitContainerStatuses, view)
 		} else {
 			s.ContainerStatuses = append(s.ContainerStatuses, view)
+		}
+	}
+	if minorOf(w.k.c.Version) >= 36 {
+		// Source: kubernetes pkg/kubelet/kubelet_pods.go, convertToAPIPodLevelResourcesStatus.
+		if asked := requests.PodRequests(pod, requests.PodResourcesOptions{}); len(asked) > 0 {
+			s.AllocatedResources = asked
+			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(pod, requests.PodResourcesOptions{})}
 		}
 	}
 	terminating := pod.DeletionTimestamp != nil

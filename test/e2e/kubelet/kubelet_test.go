@@ -60,6 +60,7 @@ const (
 var departures = map[string]string{
 	"init-runs":        "init containers whose program is not known end at once in the simulation",
 	"deadline-init":    "init containers whose program is not known end at once in the simulation",
+	"volume-sub-path":  "the fake subpather refuses every path",
 	"extended":         "the fake container manager gives no devices",
 	"pod-resources":    "the fake container manager has no cgroups",
 	"too-much-storage": "the fake cadvisor sees no disk",
@@ -440,7 +441,9 @@ var variable = []struct {
 	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`), "IP"},
 	{regexp.MustCompile(` in [\d.]+[mµ]?s \([\d.]+[mµ]?s including waiting\). Image size: \d+ bytes`), " in DURATION"},
 	{regexp.MustCompile(`(containerID|imageID): \S+`), "$1: ID"},
-	{regexp.MustCompile(`rpc error: code = \w+ desc = .*?(not found|no such host \(simulated\))`), "PULL"},
+	{regexp.MustCompile(`rpc error: code = \w+ desc = .*?(not found|no such host \(NODE\))`), "PULL"},
+	{regexp.MustCompile(`used: \d+`), "used: SOME"},
+	{regexp.MustCompile(`kube-api-access-\w+`), "kube-api-access-ID"},
 	{regexp.MustCompile(`back-off \S+ restarting`), "back-off DURATION restarting"},
 }
 
