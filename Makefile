@@ -107,6 +107,10 @@ e2e-images: build ## Node images on a local plane: three releases, 20 kills, fai
 e2e-gmsa: build ## gMSA on a local plane: machines join a simulated domain, an IIS pod has its identity, each failure is named
 	go test -timeout 30m -count=1 -v ./test/e2e/gmsa -full
 
+e2e-kubelet: bin/casement-kube ## The real kubelet (a hollow node) judges the simulated one by pairs of pods; DIFF=1 lists what differs
+	go build -tags hollow -o bin/hollow ./test/e2e/kubelet/hollow
+	go test -timeout 10m -count=1 -v ./test/e2e/kubelet -full $(if $(DIFF),-differences)
+
 e2e-powershell: ## PowerShell of image builds, addons and flavors, parsed by tree-sitter's grammar (node, npm's registry)
 	go test -timeout 10m -count=1 -v ./test/e2e/powershell -full
 
@@ -201,4 +205,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE

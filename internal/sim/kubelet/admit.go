@@ -16,17 +16,6 @@ import (
 // verdict is why a pod is rejected; empty admits it.
 type verdict struct{ reason, message string }
 
-// admit returns the kubelet's own admission.
-func (k *Kubelet) admit(pod *corev1.Pod) verdict {
-	if o := pod.Spec.OS; o != nil && string(o.Name) != k.c.OS {
-		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
-	}
-	if want := pod.Spec.NodeSelector[corev1.LabelOSStable]; want != "" && want != k.c.OS {
-		return verdict{"PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
-	}
-	return verdict{}
-}
-
 // onHostNetwork reports whether a pod uses the machine's own network. On Windows that takes
 // a HostProcess container. Under Docker there is none, yet the kubelet starts such pods
 // before there is a CNI and reports the host's address: so Flannel and kube-proxy came onto

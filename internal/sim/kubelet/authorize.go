@@ -71,6 +71,12 @@ func asked(r *http.Request) (verb, subresource string) {
 	if verb == "" {
 		verb = "get"
 	}
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/stats/"):
+		return verb, "stats"
+	case strings.HasPrefix(r.URL.Path, "/metrics"):
+		return verb, "metrics"
+	}
 	if strings.HasPrefix(r.URL.Path, "/logs/") {
 		return verb, "log"
 	}

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -24,7 +26,11 @@ import (
 // container is one container of a pod with its state.
 type container struct {
 	spec corev1.Container
-	init bool
+	// image is its image as the runtime names it.
+	image string
+	// mounts are those of its volumes, as its status shows them.
+	mounts []corev1.VolumeMountStatus
+	init   bool
 	// sidecar is an init container that keeps running.
 	sidecar bool
 
@@ -78,9 +84,32 @@ func newContainers(pod *corev1.Pod) []*container {
 			waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 	}
 	for _, c := range pod.Spec.Containers {
-		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+		reason := "ContainerCreating"
+		if len(pod.Spec.InitContainers) > 0 {
+			reason = "PodInitializing"
+		}
+		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: reason}})
+	}
+	for _, c := range out {
+		c.mounts, c.image = mountStatuses(&c.spec), c.spec.Image
+		if named, err := reference.ParseNormalizedNamed(c.spec.Image); err == nil {
+			c.image = reference.TagNameOnly(named).String()
+		}
 	}
 	return out
+}
+
+// mountStatuses returns how the status of a container shows its mounts. No runtime here has recursive read-only mounts.
+func mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
+	var list []corev1.VolumeMountStatus
+	for _, m := range c.VolumeMounts {
+		s := corev1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			s.RecursiveReadOnly = new(corev1.RecursiveReadOnlyDisabled)
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 func (c *container) fieldPath() string {
@@ -176,14 +205,21 @@ func (c *container) showBackoff(pod *corev1.Pod) {
 // view returns the container's status.
 func (c *container) view() corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts,
-		Started: new(c.run != nil && c.probes.startup.passed())}
+		Started: new(c.run != nil && c.probes.startup.passed()), VolumeMounts: c.mounts}
+	if c.run != nil || c.ended != nil {
+		s.Image, s.ImageID = c.image, c.image
+		s.Resources, s.AllocatedResources = &c.spec.Resources, c.spec.Resources.Requests
+	}
+	if c.ended != nil {
+		s.ContainerID = c.ended.ContainerID
+	}
 	if c.last != nil {
 		s.LastTerminationState.Terminated = c.last
 	}
 	switch {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
-		s.ContainerID, s.ImageID = c.run.id, c.spec.Image
+		s.ContainerID = c.run.id
 		s.Ready = *s.Started && c.probes.readiness.passed()
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
@@ -212,16 +248,23 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.last, c.ended = c.ended, nil
 		c.restarts++
 	}
-	if reason, message := w.refuseImage(c.spec.Image); reason != "" {
+	if reason, message := w.refuseImage(&c.spec); reason != "" {
 		w.failPull(ctx, c, reason, message)
 		c.backOff(now)
 		return
 	}
+	w.sayPulled(ctx, c)
 	vars, err := w.environment(ctx, &c.spec)
 	if ctx.Err() != nil {
 		return // the kubelet stops, and the next one starts it at once
 	}
 	if err != nil {
+		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
+		c.backOff(now)
+		return
+	}
+	if err := breaksNonRoot(pod, &c.spec, w.k.c.OS); err != nil && !w.static {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
 		c.backOff(now)
@@ -248,22 +291,56 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	w.follow(ctx, run)
 }
 
-// sayStarted writes one event for the containers that were started since the last one. A real kubelet writes one for
-// each, and Pulled and Created too: nothing is pulled here, and with many nodes events are most of the writes.
+// manyNodes is the size of a cluster beyond which a node writes one event for the containers that it starts, and none of
+// their images: with many nodes events are most of the writes, and nothing is pulled here.
+const manyNodes = 100
+
+// sayPulled writes the events of the image of a container that has one.
+func (w *worker) sayPulled(ctx context.Context, c *container) {
+	image := c.spec.Image
+	present := w.k.runtime.pulled(image)
+	switch {
+	case w.static || w.k.c.Nodes() > manyNodes:
+	case present && c.spec.ImagePullPolicy != corev1.PullAlways:
+		text := fmt.Sprintf("Container image %q already present on machine", image)
+		if minorOf(w.k.c.Version) >= 35 {
+			text += " and can be accessed by the pod"
+		}
+		w.event(ctx, corev1.EventTypeNormal, "Pulled", text, c.fieldPath())
+	default:
+		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", image), c.fieldPath())
+		w.event(ctx, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). "+
+			"Image size: 0 bytes.", image), c.fieldPath())
+	}
+}
+
+// sayStarted writes the events of the containers that were started since the last ones.
 func (w *worker) sayStarted(ctx context.Context) {
 	started := w.started
 	w.started = nil
-	switch len(started) {
-	case 0:
-	case 1:
-		w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+started[0].spec.Name, started[0].fieldPath())
-	default:
-		var names []string
-		for _, c := range started {
-			names = append(names, c.spec.Name)
-		}
-		w.event(ctx, corev1.EventTypeNormal, "Started", "Started containers "+strings.Join(names, ", "), "")
+	if len(started) == 0 {
+		return
 	}
+	if w.k.c.Nodes() <= manyNodes {
+		for _, c := range started {
+			created, begun := "Container created", "Container started"
+			if minorOf(w.k.c.Version) < 35 {
+				created, begun = "Created container: "+c.spec.Name, "Started container "+c.spec.Name
+			}
+			w.event(ctx, corev1.EventTypeNormal, "Created", created, c.fieldPath())
+			w.event(ctx, corev1.EventTypeNormal, "Started", begun, c.fieldPath())
+		}
+		return
+	}
+	var names []string
+	for _, c := range started {
+		names = append(names, c.spec.Name)
+	}
+	message, at := "Started containers "+strings.Join(names, ", "), ""
+	if len(started) == 1 {
+		message, at = "Started container "+names[0], started[0].fieldPath()
+	}
+	w.event(ctx, corev1.EventTypeNormal, "Started", message, at)
 }
 
 // identified runs a container as the group managed service account of its credential spec,
@@ -327,6 +404,12 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
 				fmt.Fprintln(out, err)
 				code = 1
+				if e, ok := errors.AsType[interface {
+					error
+					ExitCode() int
+				}](err); ok {
+					code = e.ExitCode()
+				}
 			}
 			return
 		}

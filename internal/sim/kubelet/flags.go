@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"casement.dev/casement/internal/kubeflags"
@@ -27,6 +28,8 @@ type Flags struct {
 	// Other are flags that are known to exist or not known at all, kept for the
 	// log.
 	Other []string
+	// EvictionHard, SystemReserved and KubeReserved are nil where the flag is not set.
+	EvictionHard, SystemReserved, KubeReserved map[string]string
 }
 
 // EnvArgs returns the arguments in the content of kubeadm-flags.env. They are
@@ -98,6 +101,12 @@ func (f *Flags) set(name, value string) (err error) {
 		f.RegisterNode = value != "false"
 	case "max-pods":
 		f.MaxPods, err = strconv.Atoi(value)
+	case "eviction-hard":
+		f.EvictionHard, err = parseAmounts(value, "<")
+	case "system-reserved":
+		f.SystemReserved, err = parseAmounts(value, "=")
+	case "kube-reserved":
+		f.KubeReserved, err = parseAmounts(value, "=")
 	case "pod-manifest-path":
 		f.PodManifestPath = value
 	default:
@@ -119,6 +128,26 @@ func (f *Flags) checkCloudProvider(minor uint) error {
 			"Please set --cloud-provider=external and migrate to an external cloud provider", f.CloudProvider)
 	}
 	return nil
+}
+
+// parseAmounts reads "memory=2Gi,cpu=500m" of reservations, or "memory.available<500Mi" of eviction thresholds.
+func parseAmounts(s, between string) (map[string]string, error) {
+	amounts := map[string]string{}
+	for pair := range strings.SplitSeq(s, ",") {
+		if pair == "" {
+			continue
+		}
+		name, amount, ok := strings.Cut(pair, between)
+		if !ok {
+			return nil, fmt.Errorf("%q is not NAME%sAMOUNT", pair, between)
+		}
+		amount = strings.TrimSpace(amount)
+		if _, err := resource.ParseQuantity(strings.TrimSuffix(amount, "%")); err != nil {
+			return nil, fmt.Errorf("%q: %w", pair, err)
+		}
+		amounts[strings.TrimSpace(name)] = amount
+	}
+	return amounts, nil
 }
 
 func parseLabels(s string) (map[string]string, error) {

@@ -15,12 +15,16 @@ const errImagePull = "ErrImagePull"
 
 // refuseImage returns why an image cannot be pulled or cannot run here, in the words of the
 // kubelet or of containerd; the reason is empty where it can.
-func (w *worker) refuseImage(image string) (reason, message string) {
+func (w *worker) refuseImage(c *corev1.Container) (reason, message string) {
+	image := c.Image
 	if w.static {
 		return "", "" // its program is part of the machine
 	}
 	if r := w.k.c.Images.Refuse(image); r != nil {
 		return r.Reason, r.Message
+	}
+	if c.ImagePullPolicy == corev1.PullNever && !w.k.runtime.has(image) {
+		return "ErrImageNeverPull", fmt.Sprintf("Container image %q is not present with pull policy of Never", image)
 	}
 	release, windowsImage := windows.ImageRelease(image)
 	switch os := w.k.c.OS; {
@@ -38,7 +42,11 @@ func (w *worker) failPull(ctx context.Context, c *container, reason, message str
 	c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
 	switch reason {
 	case errImagePull:
+		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", c.spec.Image), c.fieldPath())
 		w.event(ctx, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, message), c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
+	case "ErrImageNeverPull":
+		w.event(ctx, corev1.EventTypeWarning, reason, message, c.fieldPath())
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
 	case "InvalidImageName":
 		w.event(ctx, corev1.EventTypeWarning, "InspectFailed", message, c.fieldPath())

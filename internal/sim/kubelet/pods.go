@@ -33,13 +33,15 @@ type podManager struct {
 	mirrors map[string]*corev1.Pod // by namespace/name
 	static  map[string]*worker     // by namespace/name of the mirror
 	ips     map[netip.Addr]types.UID
-	ctx     context.Context // set by watch
-	running sync.WaitGroup
+	// admitted are the pods that use the node, by UID.
+	admitted map[types.UID]*corev1.Pod
+	ctx      context.Context // set by watch
+	running  sync.WaitGroup
 }
 
 func newPodManager(k *Kubelet) *podManager {
 	return &podManager{k: k, workers: map[types.UID]*worker{}, mirrors: map[string]*corev1.Pod{},
-		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}}
+		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}, admitted: map[types.UID]*corev1.Pod{}}
 }
 
 // watch follows the pods of this node with one list and watch.
@@ -100,6 +102,7 @@ func (m *podManager) start(w *worker) {
 		defer func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
+			delete(m.admitted, w.uid)
 			if m.workers[w.uid] == w {
 				delete(m.workers, w.uid)
 			}

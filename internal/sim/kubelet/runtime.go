@@ -16,8 +16,9 @@ type Runtime struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
-	mu   sync.Mutex
-	left map[types.UID]leftPod
+	mu     sync.Mutex
+	left   map[types.UID]leftPod
+	images map[string]bool // that were pulled
 }
 
 // leftPod is a pod whose kubelet is gone.
@@ -30,9 +31,25 @@ type leftPod struct {
 
 // NewRuntime returns a runtime without containers.
 func NewRuntime() *Runtime {
-	r := &Runtime{left: map[types.UID]leftPod{}}
+	r := &Runtime{left: map[types.UID]leftPod{}, images: map[string]bool{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
+}
+
+// has reports whether the machine has an image.
+func (r *Runtime) has(image string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.images[image]
+}
+
+// pulled notes that the machine has an image, and reports whether it had it before.
+func (r *Runtime) pulled(image string) (before bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before = r.images[image]
+	r.images[image] = true
+	return before
 }
 
 // Close ends all containers. No kubelet may use the runtime any more.

@@ -68,6 +68,13 @@ func (k *Kubelet) readSettings() (settings, error) {
 	if len(k.flags.RegisterWithTaints) > 0 {
 		s.RegisterWithTaints = k.flags.RegisterWithTaints
 	}
+	for _, amounts := range []struct{ flag, file *map[string]string }{
+		{&k.flags.EvictionHard, &s.EvictionHard}, {&k.flags.SystemReserved, &s.SystemReserved}, {&k.flags.KubeReserved, &s.KubeReserved},
+	} {
+		if *amounts.flag != nil {
+			*amounts.file = *amounts.flag
+		}
+	}
 	s.ProviderID = cmp.Or(k.flags.ProviderID, s.ProviderID)
 	return s, nil
 }

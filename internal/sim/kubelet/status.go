@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	requests "k8s.io/component-helpers/resource"
 )
 
 // publish computes the pod's status and writes it if it has changed.
@@ -109,12 +111,12 @@ func (w *worker) signalLater(ctx context.Context) {
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
-		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Status.ObservedGeneration}
+		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Generation}
 	if s.StartTime == nil {
 		s.StartTime = &now
 	}
-	if w.verdict.reason != "" && !w.static {
-		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+	if w.verdict.reason != "" && !w.admitted {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, "Pod was rejected: "+w.verdict.message
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
@@ -126,7 +128,17 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 			s.ContainerStatuses = append(s.ContainerStatuses, view)
 		}
 	}
+	if minorOf(w.k.c.Version) >= 36 {
+		// Source: kubernetes pkg/kubelet/kubelet_pods.go, convertToAPIPodLevelResourcesStatus.
+		if asked := requests.PodRequests(pod, requests.PodResourcesOptions{}); len(asked) > 0 {
+			s.AllocatedResources = asked
+			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(pod, requests.PodResourcesOptions{})}
+		}
+	}
 	terminating := pod.DeletionTimestamp != nil
+	if w.verdict.reason != "" {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+	}
 	if !terminal(s.Phase) {
 		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
 	}
@@ -197,7 +209,7 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {
-		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: observed(pod, kind)}
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: pod.Generation}
 		if !ok {
 			c.Status, c.Reason, c.Message = corev1.ConditionFalse, reason, message
 		}
@@ -234,12 +246,18 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 		reason, message = "PodFailed", ""
 	}
 	ready := len(unready) == 0 && !terminal(s.Phase)
-	gates := gatesOpen(pod)
+	gates := closedGates(pod)
 	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), "", "")
-	set(corev1.PodInitialized, len(uninitialized) == 0 || completed, "ContainersNotInitialized",
+	started := slices.ContainsFunc(s.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
+	})
+	set(corev1.PodInitialized, len(uninitialized) == 0 || completed || started, "ContainersNotInitialized",
 		fmt.Sprintf("containers with incomplete status: %v", uninitialized))
-	if ready && !gates {
-		set(corev1.PodReady, false, "ReadinessGatesNotReady", "a readiness gate of the pod is not true")
+	if completed {
+		list[len(list)-1].Reason = "PodCompleted"
+	}
+	if ready && gates != "" {
+		set(corev1.PodReady, false, "ReadinessGatesNotReady", gates)
 	} else {
 		set(corev1.PodReady, ready, reason, message)
 	}
@@ -253,19 +271,18 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	return list
 }
 
-func observed(pod *corev1.Pod, kind corev1.PodConditionType) int64 {
-	for _, o := range pod.Status.Conditions {
-		if o.Type == kind {
-			return o.ObservedGeneration
+// closedGates returns why readiness gates keep a pod from being ready, or nothing.
+func closedGates(pod *corev1.Pod) string {
+	var closed []string
+	for _, g := range pod.Spec.ReadinessGates {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == g.ConditionType })
+		switch {
+		case i < 0:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
+		case pod.Status.Conditions[i].Status != corev1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", g.ConditionType,
+				pod.Status.Conditions[i].Status))
 		}
 	}
-	return 0
-}
-
-func gatesOpen(pod *corev1.Pod) bool {
-	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
-		return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == g.ConditionType && c.Status == corev1.ConditionTrue
-		})
-	})
+	return strings.Join(closed, ", ")
 }

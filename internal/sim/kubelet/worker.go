@@ -35,7 +35,8 @@ type worker struct {
 	// Owned by run.
 	containers []*container
 	sandbox    sandbox
-	verdict    verdict
+	admitted   bool
+	verdict    verdict          // why the kubelet has ended the pod; empty while it has not
 	status     corev1.PodStatus // as last computed
 	written    *corev1.PodStatus
 	version    string // of the pod that the last write of its status returned
@@ -175,10 +176,23 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	if terminal(w.status.Phase) {
 		return 0
 	}
-	if w.verdict = w.k.admit(pod); w.verdict.reason != "" && !w.static {
-		w.event(ctx, corev1.EventTypeWarning, w.verdict.reason, w.verdict.message, "")
+	if !w.admitted && !w.static {
+		if w.verdict = w.k.pods.admit(ctx, pod); w.verdict.reason != "" {
+			w.event(ctx, corev1.EventTypeWarning, w.verdict.reason, w.verdict.message, "")
+			return 0
+		}
+		w.admitted = true
+	}
+	deadline, over := w.deadline(pod)
+	if over {
+		w.exceed(ctx, pod)
 		return 0
 	}
+	return sooner(w.advance(ctx, pod), deadline)
+}
+
+// advance does what can be done now for a pod that is to run.
+func (w *worker) advance(ctx context.Context, pod *corev1.Pod) time.Duration {
 	if !w.sandbox.ready {
 		if again := w.prepare(ctx, pod); again > 0 {
 			return again

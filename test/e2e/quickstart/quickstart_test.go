@@ -36,7 +36,7 @@ func TestQuickstart(t *testing.T) {
 	}{
 		{"logs", []string{"logs", pod}, "simulated container default/iis-"},
 		{"exec", []string{"exec", pod, "--", "cmd", "/c", "ver"}, "Version 10.0.20348."},
-		{"describe", []string{"describe", pod}, "Started container"},
+		{"describe", []string{"describe", pod}, "Container started"},
 	} {
 		if got := workload(c.args...); !strings.Contains(got, c.want) {
 			t.Errorf("%s does not show %q:\n%s", c.name, c.want, got)

@@ -1,0 +1,242 @@
+package kubelet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	requests "k8s.io/component-helpers/resource"
+	scheduling "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// Reasons and words are those of kubernetes pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl and
+// the scheduler's plugins, whose packages would link a kubelet and a scheduler.
+
+// admit decides once whether a pod may run beside the pods that were admitted before it.
+func (m *podManager) admit(ctx context.Context, pod *corev1.Pod) verdict {
+	if v := refuseSysctls(pod, m.k.c.OS); v.reason != "" {
+		return v
+	}
+	if want, ok := pod.Labels[corev1.LabelOSStable]; ok && want != m.k.c.OS {
+		return verdict{"PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
+	}
+	if o := pod.Spec.OS; o != nil && string(o.Name) != m.k.c.OS {
+		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
+	}
+	if s := pod.Spec.SecurityContext; s != nil && s.SupplementalGroupsPolicy != nil &&
+		*s.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict && !m.k.strictGroups() {
+		return verdict{"SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"}
+	}
+	node := m.k.node.get()
+	if node == nil {
+		return m.keep(pod, verdict{})
+	}
+	v := m.fits(pod, node)
+	if v.reason == affinityFailed {
+		// The labels may have changed since this kubelet saw its Node.
+		if fresh, err := m.k.api.Load().core.Nodes().Get(ctx, m.k.nodeName, metav1.GetOptions{}); err == nil {
+			m.k.node.set(fresh)
+			v = m.fits(pod, fresh)
+		}
+	}
+	return m.keep(pod, v)
+}
+
+// strictGroups reports whether the runtime sets supplemental groups as asked. Containerd does since 2.0, on Linux.
+func (k *Kubelet) strictGroups() bool {
+	node := k.node.get()
+	return node != nil && node.Status.Features != nil && node.Status.Features.SupplementalGroupsPolicy != nil &&
+		*node.Status.Features.SupplementalGroupsPolicy
+}
+
+const affinityFailed = "NodeAffinity"
+
+// keep counts an admitted pod among those that use the node.
+func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
+	if v.reason == "" {
+		m.mu.Lock()
+		m.admitted[pod.UID] = pod
+		m.mu.Unlock()
+	}
+	return v
+}
+
+// leaves takes a pod that has ended out of those that use the node.
+func (m *podManager) leaves(uid types.UID) {
+	m.mu.Lock()
+	delete(m.admitted, uid)
+	m.mu.Unlock()
+}
+
+// fits applies the scheduler's predicates that a kubelet repeats, in their order.
+func (m *podManager) fits(pod *corev1.Pod, node *corev1.Node) verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v := m.enough(pod, node.Status.Allocatable); v.reason != "" {
+		return v
+	}
+	failed := func(name, text string) verdict { return verdict{name, "Predicate " + name + " failed: " + text} }
+	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err == nil && !ok {
+		return failed(affinityFailed, "node(s) didn't match Pod's node affinity/selector")
+	}
+	if m.portTaken(pod) {
+		return failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+	}
+	executes := func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
+	if _, bad := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, executes, false); bad {
+		return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+	}
+	return verdict{}
+}
+
+// enough finds the first resource that the node has too little of. Extended resources that the node does not
+// have are not the kubelet's to count.
+func (m *podManager) enough(pod *corev1.Pod, allocatable corev1.ResourceList) verdict {
+	out := func(name corev1.ResourceName, requested, used, capacity int64) verdict {
+		return verdict{"OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+			name, requested, used, capacity)}
+	}
+	if pods, ok := allocatable[corev1.ResourcePods]; ok && int64(len(m.admitted))+1 > pods.Value() {
+		return out(corev1.ResourcePods, 1, int64(len(m.admitted)), pods.Value())
+	}
+	asked := requests.PodRequests(pod, requests.PodResourcesOptions{})
+	used := corev1.ResourceList{}
+	for uid, other := range m.admitted {
+		if uid == pod.UID {
+			continue
+		}
+		for name, amount := range requests.PodRequests(other, requests.PodResourcesOptions{}) {
+			total := used[name]
+			total.Add(amount)
+			used[name] = total
+		}
+	}
+	amount := func(list corev1.ResourceList, name corev1.ResourceName) int64 {
+		q := list[name]
+		if name == corev1.ResourceCPU {
+			return q.MilliValue()
+		}
+		return q.Value()
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		if want := amount(asked, name); want > 0 && want > amount(allocatable, name)-amount(used, name) {
+			return out(name, want, amount(used, name), amount(allocatable, name))
+		}
+	}
+	for name := range asked {
+		_, has := allocatable[name]
+		if want := amount(asked, name); (has || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)) && want > 0 &&
+			want > amount(allocatable, name)-amount(used, name) {
+			return out(name, want, amount(used, name), amount(allocatable, name))
+		}
+	}
+	return verdict{}
+}
+
+// hostPort is a port of the machine that a pod asks for.
+type hostPort struct {
+	port     int32
+	protocol corev1.Protocol
+	ip       string
+}
+
+func hostPorts(pod *corev1.Pod) []hostPort {
+	var ports []hostPort
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.HostPort > 0 && (len(pod.Spec.InitContainers) == 0 || &list[0] != &pod.Spec.InitContainers[0] || sidecar(&list[i])) {
+					ports = append(ports, hostPort{p.HostPort, cmp.Or(p.Protocol, corev1.ProtocolTCP), p.HostIP})
+				}
+			}
+		}
+	}
+	return ports
+}
+
+// portTaken reports whether another pod has a port of the machine that this one asks for.
+func (m *podManager) portTaken(pod *corev1.Pod) bool {
+	anywhere := func(ip string) bool { return ip == "" || ip == "0.0.0.0" }
+	for _, p := range hostPorts(pod) {
+		for uid, other := range m.admitted {
+			if uid == pod.UID {
+				continue
+			}
+			for _, q := range hostPorts(other) {
+				if p.port == q.port && p.protocol == q.protocol && (p.ip == q.ip || anywhere(p.ip) || anywhere(q.ip)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// safeSysctls are those that a kubelet of Linux allows without a flag, by the namespace that holds them.
+// Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
+func safeSysctls() map[string]string {
+	const ipc, net = "ipc", "net"
+	return map[string]string{
+		"kernel.shm_rmid_forced": ipc, "net.ipv4.ip_local_port_range": net, "net.ipv4.tcp_syncookies": net,
+		"net.ipv4.ping_group_range": net, "net.ipv4.ip_unprivileged_port_start": net, "net.ipv4.ip_local_reserved_ports": net,
+		"net.ipv4.tcp_keepalive_time": net, "net.ipv4.tcp_fin_timeout": net, "net.ipv4.tcp_keepalive_intvl": net,
+		"net.ipv4.tcp_keepalive_probes": net, "net.ipv4.tcp_rmem": net, "net.ipv4.tcp_wmem": net,
+	}
+}
+
+// refuseSysctls refuses sysctls that are not safe; on Windows there is none that is.
+func refuseSysctls(pod *corev1.Pod, os string) verdict {
+	if pod.Spec.SecurityContext == nil {
+		return verdict{}
+	}
+	for _, s := range pod.Spec.SecurityContext.Sysctls {
+		name := strings.ReplaceAll(s.Name, "/", ".")
+		space, safe := safeSysctls()[name]
+		switch {
+		case !safe || os == "windows":
+			return verdict{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", name)}
+		case space == "net" && pod.Spec.HostNetwork, space == "ipc" && pod.Spec.HostIPC:
+			return verdict{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowed with host %s enabled", name, space)}
+		}
+	}
+	return verdict{}
+}
+
+// breaksNonRoot returns why a container may not start as who it would run as. What user an image has is not known here.
+// Source: kubernetes pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
+func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {
+	nonRoot, user, name := false, (*int64)(nil), (*string)(nil)
+	if s := pod.Spec.SecurityContext; s != nil {
+		nonRoot, user = s.RunAsNonRoot != nil && *s.RunAsNonRoot, s.RunAsUser
+		if s.WindowsOptions != nil {
+			name = s.WindowsOptions.RunAsUserName
+		}
+	}
+	if s := c.SecurityContext; s != nil {
+		if s.RunAsNonRoot != nil {
+			nonRoot = *s.RunAsNonRoot
+		}
+		if s.RunAsUser != nil {
+			user = s.RunAsUser
+		}
+		if s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
+			name = s.WindowsOptions.RunAsUserName
+		}
+	}
+	where := fmt.Sprintf("(pod: %q, container: %s)", fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID), c.Name)
+	switch {
+	case !nonRoot:
+	case os == "windows" && name != nil && strings.EqualFold(*name, "ContainerAdministrator"):
+		return fmt.Errorf("container's runAsUserName (%s) which will be regarded as root identity and will break non-root policy %s",
+			*name, where)
+	case os != "windows" && user != nil && *user == 0:
+		return fmt.Errorf("container's runAsUser breaks non-root policy %s", where)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+//go:build hollow
+
+// Command hollow is the real kubelet without a machine: Kubernetes' hollow node of the version in
+// go.mod over a fake container runtime. The tests in the folder above run it beside a simulated
+// kubelet and compare what both say of the same pods. The build tag keeps the kubelet's packages
+// out of every other build.
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	critesting "k8s.io/cri-api/pkg/apis/testing"
+	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
+	"k8s.io/kubernetes/pkg/kubemark"
+
+	cadvisorapi "github.com/google/cadvisor/info/v1"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "hollow:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	kubeconfig := pflag.String("kubeconfig", "", "how to reach the API server")
+	name := pflag.String("name", "hollow", "the name of the node")
+	port := pflag.Int("port", 0, "the port of the kubelet's HTTPS API")
+	cores := pflag.Int("cores", 1, "cores of the machine")
+	memory := pflag.Uint64("memory", 0, "memory of the machine in bytes")
+	labels := pflag.StringToString("node-labels", nil, "labels of the node")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = -1, 0
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	flags, settings := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{
+		NodeName: *name, KubeletPort: *port, MaxPods: 250, NodeLabels: *labels,
+	})
+	defer os.RemoveAll(flags.RootDirectory)
+	settings.Address, settings.ClusterDNS, settings.ClusterDomain = "127.0.0.1", []string{"10.96.0.10"}, "cluster.local"
+	settings.SyncFrequency.Duration = 2 * time.Second
+	settings.SerializeImagePulls = false
+	settings.RegistryPullQPS = 0
+	settings.EventRecordQPS = 0
+	settings.KubeAPIQPS = -1
+	images := critesting.NewFakeImageService()
+	runtime := newRuntime()
+	hollow := kubemark.NewHollowKubelet(flags, settings, client, client,
+		&machine{Fake: cadvisortest.Fake{NodeName: *name}, cores: *cores, memory: *memory},
+		registry{images}, runtime, cm.NewStubContainerManager())
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	hollow.KubeletDeps.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: *name})
+	hollow.KubeletDeps.ProbeManager = nil // the real one
+	hollow.KubeletDeps.OSInterface = &containertest.FakeOS{HostName: *name, StatFn: os.Stat}
+	go hollow.Run(ctx)
+	<-ctx.Done()
+	return nil
+}
+
+// machine is the machine that cadvisor sees.
+type machine struct {
+	cadvisortest.Fake
+	cores  int
+	memory uint64
+}
+
+func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
+	info, err := m.Fake.MachineInfo()
+	info.NumCores, info.MemoryCapacity = m.cores, m.memory
+	return info, err
+}
+
+// registry is the image service: what is below absent.invalid does not exist.
+type registry struct{ *critesting.FakeImageService }
+
+// PullImage implements the image service.
+func (r registry) PullImage(ctx context.Context, image *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig,
+	sandbox *runtimeapi.PodSandboxConfig) (string, error) {
+	if strings.HasPrefix(image.Image, "absent.invalid/") {
+		return "", fmt.Errorf("rpc error: code = NotFound desc = %s: not found", image.Image)
+	}
+	return r.FakeImageService.PullImage(ctx, image, auth, sandbox)
+}
+
+// runtime is the fake runtime with what it lacks: addresses of pods of their own, on which nothing
+// listens, and containers of the images exit.example/NUMBER, which end with that code.
+type runtime struct {
+	*critesting.FakeRuntimeService
+	mu    sync.Mutex
+	next  netip.Addr
+	given map[string]netip.Addr // by sandbox
+}
+
+func newRuntime() *runtime {
+	r := &runtime{FakeRuntimeService: critesting.NewFakeRuntimeService(), next: netip.MustParseAddr("127.1.0.1"),
+		given: map[string]netip.Addr{}}
+	r.FakeStatus = &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+		{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
+	}}
+	return r
+}
+
+// PodSandboxStatus implements the runtime service.
+func (r *runtime) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	out, err := r.FakeRuntimeService.PodSandboxStatus(ctx, id, verbose)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.given[id].IsValid() {
+		r.given[id], r.next = r.next, r.next.Next()
+	}
+	out.Status.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: r.given[id].String()}
+	return out, nil
+}
+
+// StartContainer implements the runtime service.
+func (r *runtime) StartContainer(ctx context.Context, id string) error {
+	if err := r.FakeRuntimeService.StartContainer(ctx, id); err != nil {
+		return err
+	}
+	r.Lock()
+	defer r.Unlock()
+	c := r.Containers[id]
+	var code int32
+	if _, err := fmt.Sscanf(c.Image.Image, "exit.example/%d", &code); err == nil {
+		time.AfterFunc(100*time.Millisecond, func() { r.end(id, code) })
+	}
+	return nil
+}
+
+// end ends a container.
+func (r *runtime) end(id string, code int32) {
+	r.Lock()
+	defer r.Unlock()
+	if c, ok := r.Containers[id]; ok && c.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
+		c.State, c.ExitCode, c.FinishedAt = runtimeapi.ContainerState_CONTAINER_EXITED, code, time.Now().UnixNano()
+		c.Reason = "Completed"
+		if code != 0 {
+			c.Reason = "Error"
+		}
+	}
+}
+
+// StopContainer implements the runtime service: a container that is stopped has been killed.
+func (r *runtime) StopContainer(_ context.Context, id string, _ int64) error {
+	r.end(id, 137)
+	return nil
+}
+
+// ContainerStatus implements the runtime service. Annotations are those of the container, of which the kubelet reads its own.
+func (r *runtime) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
+	out, err := r.FakeRuntimeService.ContainerStatus(ctx, id, verbose)
+	if err == nil {
+		out.Status.Labels = maps.Clone(out.Status.Labels)
+	}
+	return out, err
+}

@@ -1,0 +1,473 @@
+// Package kubelet has the real kubelet judge the simulated one: Kubernetes' hollow node beside a
+// simulated node on one API server, the same pods on both, and what the API shows of each compared.
+// Only make e2e-kubelet runs it, since it links the kubelet into a program of its own.
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/contain"
+	"casement.dev/casement/internal/freeport"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/pull"
+	"casement.dev/casement/internal/sim/stub"
+	"casement.dev/casement/internal/testing/guesttree"
+)
+
+var (
+	full    = flag.Bool("full", false, "do it, which takes minutes; make e2e-kubelet does")
+	program = flag.String("hollow", "../../../bin/hollow", "the hollow node, as make e2e-kubelet builds it")
+	verbose = flag.Bool("differences", false, "print each difference")
+)
+
+// The two nodes, which are their namespaces too: pods of a pair have one name.
+const (
+	actual    = "actual"
+	simulated = "simulated"
+)
+
+// The machine of both.
+const (
+	cores     = 4
+	memoryMiB = 8192
+)
+
+// departures are the pairs that may differ, and why.
+var departures = map[string]string{
+	"init-runs":        "init containers whose program is not known end at once in the simulation",
+	"deadline-init":    "init containers whose program is not known end at once in the simulation",
+	"volume-sub-path":  "the fake subpather refuses every path",
+	"extended":         "the fake container manager gives no devices",
+	"pod-resources":    "the fake container manager has no cgroups",
+	"too-much-storage": "the fake cadvisor sees no disk",
+}
+
+// settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
+// for how long a difference may last.
+const (
+	settle   = 25 * time.Second
+	patience = 75 * time.Second
+)
+
+func TestPairs(t *testing.T) {
+	if !*full {
+		t.Skip("needs bin/hollow, the real kubelet: make e2e-kubelet")
+	}
+	client := start(t)
+	pods := readPods(t)
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		for _, node := range []string{actual, simulated} {
+			pod := pods[name].DeepCopy()
+			pod.Namespace, pod.Spec.NodeName = node, node
+			if _, err := client.CoreV1().Pods(node).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+				delete(pods, name)
+				break
+			}
+		}
+	}
+	began := time.Now()
+	open := maps.Clone(pods)
+	differences := map[string]string{}
+	for len(open) > 0 && time.Since(began) < patience {
+		if !wait(t.Context(), 2*time.Second) {
+			break
+		}
+		if time.Since(began) < settle {
+			continue
+		}
+		sides := map[string]map[string][]string{actual: observe(t, client, actual), simulated: observe(t, client, simulated)}
+		for name := range open {
+			if differences[name] = compare(sides[actual][name], sides[simulated][name]); differences[name] == "" {
+				delete(open, name)
+			}
+		}
+	}
+	var table strings.Builder
+	failed := 0
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if why := departures[name]; why != "" {
+			fmt.Fprintf(&table, "%-26s departs: %s\n", name, why)
+			continue
+		}
+		failed++
+		fmt.Fprintf(&table, "%-26s DIFFERS\n", name)
+		if *verbose {
+			fmt.Fprintln(&table, differences[name])
+		}
+	}
+	t.Logf("%d pairs, %d alike, %d differ\n%s", len(pods), len(pods)-len(open), len(open), table.String())
+	if failed > len(pods)/20 {
+		t.Errorf("%d of %d pairs differ without a reason", failed, len(pods))
+	}
+}
+
+// wait waits, and reports false where ctx has ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// readPods reads testdata/pods.yaml.
+func readPods(t *testing.T) map[string]*corev1.Pod {
+	data, err := os.ReadFile("testdata/pods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := map[string]corev1.PodSpec{}
+	if err := yaml.UnmarshalStrict(data, &specs); err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for name, spec := range specs {
+		for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range list {
+				c := &list[i]
+				if c.Name == "" {
+					c.Name = "app"
+				}
+				if c.Image == "" {
+					c.Image = "app.example/web"
+				}
+			}
+		}
+		if spec.AutomountServiceAccountToken == nil {
+			spec.AutomountServiceAccountToken = new(false)
+		}
+		spec.TerminationGracePeriodSeconds = new(int64(1))
+		pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	}
+	return pods
+}
+
+// start starts an API server and both nodes, and returns when they are ready.
+func start(t *testing.T) kubernetes.Interface {
+	ctx := t.Context()
+	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { plane.Stop(context.Background()) })
+	if err := plane.StartControllerManager(ctx); err != nil {
+		t.Fatal(err)
+	}
+	config := plane.Config()
+	config.QPS = -1
+	client := kubernetes.NewForConfigOrDie(config)
+	for _, node := range []string{actual, simulated} {
+		prepare(t, client, node)
+	}
+	startActual(t, plane)
+	startSimulated(t, plane)
+	for _, node := range []string{actual, simulated} {
+		for {
+			n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+			if err == nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}) {
+				break
+			}
+			if !wait(ctx, time.Second) {
+				t.Fatalf("node %s: not ready", node)
+			}
+		}
+	}
+	return client
+}
+
+// prepare makes a node's namespace with what its pods refer to.
+func prepare(t *testing.T, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	ctx, core := t.Context(), client.CoreV1()
+	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = core.ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"},
+			Data: map[string]string{"level": "1"}}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = core.ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"},
+			Data: map[string]string{"ca.crt": "ca"}}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = core.Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"},
+			Data: map[string][]byte{"word": []byte("w")}}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = core.PersistentVolumeClaims(namespace).Create(ctx, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "unbound"}, Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				StorageClassName: new("none"), Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, err := core.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		if err == nil {
+			return
+		}
+		if !apierrors.IsNotFound(err) || !wait(ctx, 100*time.Millisecond) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// startActual runs the hollow node until the test ends.
+func startActual(t *testing.T, plane *kubeproc.Plane) {
+	t.Helper()
+	ports, err := freeport.Choose("127.0.0.1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, plane.Kubeconfig(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Abs(*program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--kubeconfig", kubeconfig, "--name", actual, "--port", fmt.Sprint(ports[0]),
+		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--node-labels", "rack=r1")
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), "TMPDIR="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		log.Close()
+		if t.Failed() {
+			data, _ := os.ReadFile(log.Name())
+			t.Logf("the hollow node's log ends:\n%s", data[max(0, len(data)-4000):])
+		}
+	})
+}
+
+// startSimulated runs the simulated node until the test ends.
+func startSimulated(t *testing.T, plane *kubeproc.Plane) {
+	t.Helper()
+	files, root := guesttree.New(t)
+	for name, content := range map[string]string{
+		"/etc/kubernetes/kubelet.conf":   string(plane.Kubeconfig()),
+		"/var/lib/kubelet/config.yaml":   "maxPods: 250\n",
+		"/etc/cni/net.d/10-net.conflist": `{"name":"net","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}`,
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	images, err := pull.New(pull.Known, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dialer net.Dialer
+	k, err := kubelet.New(kubelet.Config{
+		Files: files, OS: "linux", Hostname: simulated, InternalIP: netip.MustParseAddr("127.0.0.1"),
+		Release: kubelet.Release{OSImage: "Debian GNU/Linux 7 (wheezy)", KernelVersion: "3.16.0-0.bpo.4-amd64"},
+		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		Version: "v1.36.3", RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
+		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: 30, Dial: dialer.DialContext,
+		Programs: programs, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
+		Wall: &contain.Wall{}, Log: io.Discard,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := k.Run(ctx); err != nil && ctx.Err() == nil {
+			t.Errorf("the simulated kubelet: %v", err)
+		}
+	})
+	t.Cleanup(func() { stop(); work.Wait() })
+}
+
+// programs runs the images that end.
+func programs(image string) (stub.Program, bool) {
+	var code int
+	if _, err := fmt.Sscanf(image, "exit.example/%d", &code); err != nil {
+		return nil, false
+	}
+	return ends(code), true
+}
+
+// ends is a program that ends with a code.
+type ends int
+
+func (ends) Ports() []int32 { return nil }
+
+func (e ends) Run(ctx context.Context, _ stub.Env) error {
+	wait(ctx, 100*time.Millisecond)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+func (e ends) Error() string { return fmt.Sprintf("it ends with code %d", int(e)) }
+
+// ExitCode is that of the container.
+func (e ends) ExitCode() int { return int(e) }
+
+// addresses gives pods loopback addresses, on which nothing listens.
+type addresses struct {
+	mu   sync.Mutex
+	next netip.Addr
+}
+
+func (a *addresses) Allocate(context.Context, string, string, string) (netip.Addr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() { a.next = a.next.Next() }()
+	return a.next, nil
+}
+
+func (*addresses) Release(string, netip.Addr) {}
+
+// nowhere is a network without connections.
+type nowhere struct{}
+
+func (nowhere) AddPod(string, string, netip.Addr, []int32, func(int32, net.Conn)) {}
+func (nowhere) RemovePod(string, string, netip.Addr)                              {}
+
+// observe returns what the API shows of the pods of a node, as lines by the pod's name.
+func observe(t *testing.T, client kubernetes.Interface, node string) map[string][]string {
+	t.Helper()
+	pods, err := client.CoreV1().Pods(node).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := client.CoreV1().Events(node).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string][]string{}
+	for _, pod := range pods.Items {
+		lines := map[string]bool{}
+		for _, line := range flatten("", plain(t, pod.Status)) {
+			lines[normal(line, &pod)] = true
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID == pod.UID {
+				line := fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, e.InvolvedObject.FieldPath, e.Message)
+				lines[normal(line, &pod)] = true
+			}
+		}
+		seen[pod.Name] = slices.Sorted(maps.Keys(lines))
+	}
+	return seen
+}
+
+// plain returns a status as JSON has it.
+func plain(t *testing.T, status corev1.PodStatus) any {
+	t.Helper()
+	slices.SortFunc(status.Conditions, func(a, b corev1.PodCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
+	data, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// flatten returns the fields of a JSON value as "path: value".
+func flatten(path string, v any) []string {
+	var lines []string
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			lines = append(lines, flatten(path+"."+key, value)...)
+		}
+	case []any:
+		for i, value := range v {
+			lines = append(lines, flatten(fmt.Sprintf("%s[%d]", path, i), value)...)
+		}
+	default:
+		lines = append(lines, fmt.Sprintf("%s: %v", path, v))
+	}
+	return lines
+}
+
+// What differs between any two runs of one kubelet.
+var variable = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z`), "TIME"},
+	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`), "IP"},
+	{regexp.MustCompile(` in [\d.]+[mµ]?s \([\d.]+[mµ]?s including waiting\). Image size: \d+ bytes`), " in DURATION"},
+	{regexp.MustCompile(`(containerID|imageID): \S+`), "$1: ID"},
+	{regexp.MustCompile(`rpc error: code = \w+ desc = .*?(not found|no such host \(NODE\))`), "PULL"},
+	{regexp.MustCompile(`used: \d+`), "used: SOME"},
+	{regexp.MustCompile(`kube-api-access-\w+`), "kube-api-access-ID"},
+	{regexp.MustCompile(`back-off \S+ restarting`), "back-off DURATION restarting"},
+}
+
+// normal takes out of a line what differs between any two pods.
+func normal(line string, pod *corev1.Pod) string {
+	line = strings.NewReplacer(string(pod.UID), "UID", pod.Namespace, "NODE").Replace(line)
+	for _, v := range variable {
+		line = v.pattern.ReplaceAllString(line, v.with)
+	}
+	return line
+}
+
+// compare returns the lines that only one of both has, as a difference.
+func compare(want, got []string) string {
+	var out []string
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			out = append(out, "  - "+line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			out = append(out, "  + "+line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
