@@ -6,8 +6,12 @@
 package kubeflags
 
 // Dropped returns the minor of Kubernetes 1 that is the first without a flag of a program, such
-// as kubelet or kube-apiserver; ok is false for one that no minor from 1.23 on dropped.
+// as kubelet or kube-apiserver; ok is false for one that
+// no minor from 1.23 on dropped, but for the kubelet's allow-privileged.
 func Dropped(program, flag string) (minor int, ok bool) {
+	if flag == "allow-privileged" && program == "kubelet" {
+		return 15, true // kubernetes CHANGELOG-1.15; old guides still have it
+	}
 	minor, ok = dropped[program][flag]
 	return minor, ok
 }

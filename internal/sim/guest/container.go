@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"k8s.io/utils/clock"
 
