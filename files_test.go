@@ -130,6 +130,7 @@ var readers = map[string]string{
 	"internal/capi/generate/main.go":          "a source file, for a generator",
 	"internal/cli/client.go":                  "kubeconfigs, after internal/input has seen them",
 	"internal/cli/memory_linux.go":            "a file of the kernel",
+	"internal/cli/ssh.go":                     "the plane's own kubeconfig",
 	"internal/cli/vm.go":                      "the certificate of the local Azure",
 	"internal/controlplane/boot.go":           "files that kubeadm made, in a confined process",
 	"internal/helm/main.go":                   "a kubeconfig of the plane, in a process of its own",

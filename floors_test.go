@@ -254,7 +254,7 @@ var (
 	packagePath   = regexp.MustCompile(`\b(?:api|azuresim|cmd|hack|internal|test)(?:/[a-z0-9-]+)+`)
 )
 
-// TestImporters holds what a package comment says about who may import the package: a path stands for
+// TestImporters checks what a package comment says about who may import the package: a path means
 // itself and what is below it. Tests, and what is only for them, may import all.
 func TestImporters(t *testing.T) {
 	packages, by := list(t), map[string][]string{}
@@ -263,12 +263,12 @@ func TestImporters(t *testing.T) {
 			by[i] = append(by[i], p.ImportPath)
 		}
 	}
-	held := 0
+	checked := 0
 	for _, p := range packages {
 		allowed, said := []string{"test", "internal/testing", strings.TrimPrefix(p.ImportPath, module)}, false
 		for _, sentence := range saysImporters.FindAllString(comment(t, p), -1) {
 			if strings.Contains(sentence, " not ") || strings.Contains(sentence, " never ") {
-				continue // held by a fence
+				continue // a fence checks it
 			}
 			said = true
 			known := packagePath.FindAllString(sentence, -1)
@@ -287,20 +287,20 @@ func TestImporters(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s: %q names no package by its path and nobody by a word of importers", p.ImportPath, strings.TrimSpace(sentence))
+				t.Errorf("%s: %q names no package, by its path or by a word of importers", p.ImportPath, strings.TrimSpace(sentence))
 			}
 		}
 		if !said || slices.Contains(allowed, "") {
 			continue
 		}
-		held++
+		checked++
 		for _, importer := range by[p.ImportPath] {
 			if !within(importer, allowed) {
 				t.Errorf("%s is imported by %s, which its comment does not name", p.ImportPath, strings.TrimPrefix(importer, module))
 			}
 		}
 	}
-	if held == 0 {
+	if checked == 0 {
 		t.Error("no package says who may import it")
 	}
 }

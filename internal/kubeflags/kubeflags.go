@@ -2,7 +2,7 @@
 // minor: a program that is given one does not start. dropped.go is generated from their
 // sources by hack/flags.
 //
-// It holds plain facts and judges no configuration. Lint, preflight and guests import it.
+// It holds plain facts and judges no configuration. Packages internal/lint, internal/preflight and internal/sim import it.
 package kubeflags
 
 // Dropped returns the minor of Kubernetes 1 that is the first without a flag of a program, such

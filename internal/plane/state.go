@@ -1,7 +1,7 @@
 // Package plane is the client side of a local plane: its state directory, whether it runs, its status on the control
 // socket, starting and ending it, and clients of its local Azure. It does not link package supervisor, which runs the
-// plane, so that a client builds for every system. Only internal/cli, internal/plane/supervisor and tests may import
-// it.
+// plane, so that a client builds for every system. Only internal/cli, internal/mcp, internal/plane/supervisor
+// and tests may import it.
 package plane
 
 import (

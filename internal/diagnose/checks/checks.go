@@ -1,7 +1,7 @@
 // Package checks runs the known failure patterns of Windows nodes over a cluster's facts: a row per check, with
 // its symptom, cause and fix. It is pure and changes nothing. A check whose evidence is inside a node, where no
-// API shows it, is reported as not examined and never as passed. The command line and internal/diagnose/support
-// import it.
+// API shows it, is reported as not examined and never as passed. The command line, internal/mcp and
+// internal/diagnose/support import it.
 package checks
 
 import (

@@ -1,6 +1,7 @@
 // Package timeline computes the durations of the stages of a machine's boot, from the request to its first
 // running pod, by the times in objects. It does no I/O. A stage whose time no object records is left out; times
-// have the precision of Kubernetes, whole seconds. The command line and internal/ui/model import it.
+// have the precision of Kubernetes, whole seconds. The command line, internal/mcp and
+// internal/ui/model import it.
 package timeline
 
 import (

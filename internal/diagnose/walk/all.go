@@ -6,7 +6,7 @@ import (
 )
 
 // all implements All.
-func (f walker) all() []Answer {
+func (w walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
 	add := func(a *finding) {
@@ -14,20 +14,20 @@ func (f walker) all() []Answer {
 			return
 		}
 		seen[a.At+"\x00"+a.Cause] = true
-		out = append(out, f.answer(a, a.At))
+		out = append(out, w.answer(a, a.At))
 	}
-	add(f.cluster())
-	every(f.Pools, f.pool, add)
-	every(f.Machines, f.machine, add)
-	every(f.Deployments, f.deployment, add)
-	every(f.Sets, f.set, add)
-	every(f.HealthChecks, f.healthCheck, add)
-	for _, node := range slices.Sorted(maps.Keys(f.Inside)) {
+	add(w.cluster())
+	every(w.Pools, w.pool, add)
+	every(w.Machines, w.machine, add)
+	every(w.Deployments, w.deployment, add)
+	every(w.Sets, w.set, add)
+	every(w.HealthChecks, w.healthCheck, add)
+	for _, node := range slices.Sorted(maps.Keys(w.Inside)) {
 		for _, p := range Probes() {
-			add(f.judge(p, node))
+			add(w.judge(p, node))
 		}
 	}
-	f.everyWorkload(add)
+	w.everyWorkload(add)
 	return out
 }
 
@@ -39,19 +39,19 @@ func every[T any](items []T, examine func(*T) *finding, add func(*finding)) {
 }
 
 // concerns implements Concerns for a machine.
-func (f walker) concerns(name string) func(at string) bool {
+func (w walker) concerns(name string) func(at string) bool {
 	own := map[string]bool{"Machine/" + name: true, "guest of Machine/" + name: true}
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for i := range w.Machines {
+		m := &w.Machines[i]
 		if m.Name != name {
 			continue
 		}
 		own[m.Spec.InfrastructureRef.Kind+"/"+m.Spec.InfrastructureRef.Name] = true
 		own["KubeadmConfig/"+m.Spec.Bootstrap.ConfigRef.Name] = true
 		own["Node/"+m.Status.NodeRef.Name] = true
-		for j := range f.Pods {
-			if f.Pods[j].Spec.NodeName == m.Status.NodeRef.Name && m.Status.NodeRef.Name != "" {
-				own["Pod/"+f.Pods[j].Name] = true
+		for j := range w.Pods {
+			if w.Pods[j].Spec.NodeName == m.Status.NodeRef.Name && m.Status.NodeRef.Name != "" {
+				own["Pod/"+w.Pods[j].Name] = true
 			}
 		}
 	}
@@ -59,19 +59,19 @@ func (f walker) concerns(name string) func(at string) bool {
 }
 
 // concernsPool implements Concerns for a machine pool.
-func (f walker) concernsPool(name string) func(at string) bool {
+func (w walker) concernsPool(name string) func(at string) bool {
 	own := map[string]bool{"MachinePool/" + name: true}
 	var of []func(string) bool
-	for i := range f.Pools {
-		p := &f.Pools[i]
+	for i := range w.Pools {
+		p := &w.Pools[i]
 		if p.Name != name {
 			continue
 		}
 		own["AzureMachinePool/"+p.Spec.Template.Spec.InfrastructureRef.Name] = true
 		own["KubeadmConfig/"+p.Spec.Template.Spec.Bootstrap.ConfigRef.Name] = true
-		for j := range f.Machines {
-			if f.poolOf(&f.Machines[j]) == p {
-				of = append(of, f.concerns(f.Machines[j].Name))
+		for j := range w.Machines {
+			if w.poolOf(&w.Machines[j]) == p {
+				of = append(of, w.concerns(w.Machines[j].Name))
 			}
 		}
 	}

@@ -2,8 +2,8 @@
 // from the owner over templates, bootstrap, infrastructure, guest and node to the pod, and stops at the first
 // fault. At each step it reads typed status first; text is matched only with the causes of that step. The walk
 // takes gathered objects and returns an answer; it does no I/O, draws no conclusion that no object or console
-// supports, and shows no secrets. The command line and the packages below internal/diagnose and internal/ui
-// import it.
+// supports, and shows no secrets. The command line, internal/mcp and the packages below
+// internal/diagnose and internal/ui import it.
 package walk
 
 import (
@@ -145,9 +145,9 @@ var sources = map[cause.Step]string{
 }
 
 // answer converts a finding about an object.
-func (f walker) answer(a *finding, object string) Answer {
+func (w walker) answer(a *finding, object string) Answer {
 	out := Answer{Object: object, Waiting: a.Waiting, Step: a.Step, At: a.At, Notes: a.Notes,
-		Means: Meaning{Known: !a.Unknown, Cause: a.Cause, Says: a.Says, Fix: f.runnable(a, a.Fix), Harm: a.Harm, Remedy: a.Remedy}}
+		Means: Meaning{Known: !a.Unknown, Cause: a.Cause, Says: a.Says, Fix: w.runnable(a, a.Fix), Harm: a.Harm, Remedy: a.Remedy}}
 	if a.Unknown {
 		out.Means.Cause = ""
 	}
@@ -158,7 +158,7 @@ func (f walker) answer(a *finding, object string) Answer {
 	for i, line := range lines {
 		seen := Seen{At: a.At, Step: a.Step, Line: line}
 		if i == 0 {
-			seen.Type, seen.Reason, seen.Show = a.Type, a.Reason, f.runnable(a, a.Next)
+			seen.Type, seen.Reason, seen.Show = a.Type, a.Reason, w.runnable(a, a.Next)
 			if seen.Reason == "" && a.Unknown {
 				seen.Reason = a.Cause
 			}
@@ -213,18 +213,18 @@ func (s said) condition(c *metav1.Condition) *finding {
 }
 
 // waits returns a Waiting answer: what is awaited, and since when, which may be zero.
-func (f walker) waits(s said, reason, what string, since time.Time) *finding {
+func (w walker) waits(s said, reason, what string, since time.Time) *finding {
 	a := &finding{Waiting: true, Step: s.step, At: s.at, Cause: reason, Says: "waiting for " + redact.Line(what, maxEvidence), Next: s.next}
 	if !since.IsZero() {
-		a.Says += " since " + age(f.Taken.Sub(since))
+		a.Says += " since " + age(w.Taken.Sub(since))
 	}
 	return a
 }
 
 // overdue turns a Waiting answer into a fault if the wait exceeds bound. It leaves the answer unchanged if since is
 // zero.
-func (f walker) overdue(a *finding, since time.Time, bound time.Duration) *finding {
-	if a.Waiting && !since.IsZero() && f.Taken.Sub(since) > bound {
+func (w walker) overdue(a *finding, since time.Time, bound time.Duration) *finding {
+	if a.Waiting && !since.IsZero() && w.Taken.Sub(since) > bound {
 		a.Waiting = false
 		a.Says += ", which takes longer than it should"
 		if len(a.Evidence) == 0 {
@@ -277,12 +277,12 @@ func each[T any](items []T, examine func(*T) *finding) func() *finding {
 }
 
 // done completes an answer for an object; if nothing was found the object is healthy.
-func (f walker) done(a *finding, object string) Answer {
+func (w walker) done(a *finding, object string) Answer {
 	out := Answer{Object: object, Healthy: true}
 	if a != nil {
-		out = f.answer(a, object)
+		out = w.answer(a, object)
 	}
-	out.NotExamined = f.gaps()
+	out.NotExamined = w.gaps()
 	return out
 }
 

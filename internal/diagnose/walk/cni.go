@@ -18,24 +18,24 @@ const justJoined = 10 * time.Second
 
 // noCNI finds a node that waits for a CNI although the cluster has no addon that installs one on its operating system,
 // so that it would never become Ready.
-func (f walker) noCNI(n *corev1.Node) *finding {
+func (w walker) noCNI(n *corev1.Node) *finding {
 	message := unconfigured(n)
 	os := n.Status.NodeInfo.OperatingSystem
 	born := n.CreationTimestamp.Time
 	patience := justJoined
-	if f.Cluster.Labels["cni"] != "" {
+	if w.Cluster.Labels["cni"] != "" {
 		patience = slowStatus // the cluster asks for one, which may be on its way
 	}
-	young := !born.IsZero() && f.Taken.Sub(born) < patience
-	unread := slices.ContainsFunc(f.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, "DaemonSets") })
-	if message == "" || young || unread || f.Unreachable != "" || f.installsCNI(os) {
+	young := !born.IsZero() && w.Taken.Sub(born) < patience
+	unread := slices.ContainsFunc(w.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, "DaemonSets") })
+	if message == "" || young || unread || w.Unreachable != "" || w.installsCNI(os) {
 		return nil
 	}
-	if a := f.failedChart(); a != nil {
+	if a := w.failedChart(); a != nil {
 		return a
 	}
-	command := "casement addons install " + strings.Join(f.network(os), " ") + " --cluster " + f.Cluster.Name
-	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
+	command := "casement addons install " + strings.Join(w.network(os), " ") + " --cluster " + w.Cluster.Name
+	if ns := w.Cluster.Namespace; ns != "" && ns != "default" {
 		command += " -n " + ns
 	}
 	return &finding{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing",
@@ -47,17 +47,17 @@ func (f walker) noCNI(n *corev1.Node) *finding {
 
 // failedChart finds a Helm chart that could not be installed in the cluster: where a template brings its addons as
 // HelmChartProxies, the missing component is in such a chart.
-func (f walker) failedChart() *finding {
-	if len(f.Charts) == 0 {
+func (w walker) failedChart() *finding {
+	if len(w.Charts) == 0 {
 		return nil
 	}
-	c := f.Charts[0]
+	c := w.Charts[0]
 	kind, name, _ := strings.Cut(c.Name, "/")
 	return &finding{Step: "addon", At: c.Name, Cause: "ChartNotInstalled",
 		Says:     "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
 		Evidence: []string{redact.Line(c.Reason+": "+c.Message, maxEvidence)},
 		Fix:      "set what the message names: the chart, its repository, its version or its values",
-		Next:     "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + f.Cluster.Namespace}
+		Next:     "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + w.Cluster.Namespace}
 }
 
 // unconfigured returns the message of a node that is not Ready because it has no CNI, or "".
@@ -73,8 +73,8 @@ func unconfigured(n *corev1.Node) string {
 
 // installsCNI reports whether the cluster has an installer of a CNI for nodes of an operating system: a DaemonSet that
 // mounts the CNI directory, or an operator that creates one.
-func (f walker) installsCNI(os string) bool {
-	return slices.ContainsFunc(f.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
+func (w walker) installsCNI(os string) bool {
+	return slices.ContainsFunc(w.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
 		pod := &d.Spec.Template.Spec
 		selected := pod.NodeSelector[corev1.LabelOSStable]
 		if selected == "" {
@@ -83,7 +83,7 @@ func (f walker) installsCNI(os string) bool {
 		return selected == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
 			return v.HostPath != nil && strings.Contains(strings.ReplaceAll(v.HostPath.Path, `\`, "/"), "/cni")
 		})
-	}) || slices.ContainsFunc(f.Workloads.Deployments, func(d appsv1.Deployment) bool {
+	}) || slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {
 		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
 			return strings.Contains(c.Image, "tigera/operator") || strings.Contains(c.Image, "cilium/operator")
 		})
@@ -91,12 +91,12 @@ func (f walker) installsCNI(os string) bool {
 }
 
 // network returns the addons that nodes of an operating system lack, by the names that casement addons list shows.
-func (f walker) network(os string) []string {
+func (w walker) network(os string) []string {
 	out := []string{"calico"}
 	if os == "windows" {
 		out = append(out, "calico-windows")
 	}
-	if !slices.ContainsFunc(f.Workloads.DaemonSets,
+	if !slices.ContainsFunc(w.Workloads.DaemonSets,
 		func(d appsv1.DaemonSet) bool { return strings.HasPrefix(d.Name, "cloud-node-manager") }) {
 		out = append(out, "cloud-provider-azure")
 	}

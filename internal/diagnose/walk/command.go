@@ -11,22 +11,22 @@ import (
 
 // runnable makes a command that can be run as it is: one about an object of the workload cluster names the kubeconfig,
 // as the management cluster would answer NotFound; and words of capitals become the names that they mean.
-func (f walker) runnable(a *finding, text string) string {
-	text = f.filled(a, text)
-	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || f.Cluster == nil || f.Cluster.Name == "" {
+func (w walker) runnable(a *finding, text string) string {
+	text = w.filled(a, text)
+	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || w.Cluster == nil || w.Cluster.Name == "" {
 		return text
 	}
-	return f.kubeconfig() + " && kubectl --kubeconfig " + f.Cluster.Name + ".kubeconfig " + strings.TrimPrefix(text, "kubectl ")
+	return w.kubeconfig() + " && kubectl --kubeconfig " + w.Cluster.Name + ".kubeconfig " + strings.TrimPrefix(text, "kubectl ")
 }
 
 // kubeconfig returns the command that writes the workload cluster's kubeconfig.
-func (f walker) kubeconfig() string {
-	return "casement get kubeconfig " + f.Cluster.Name + f.in() + " --file " + f.Cluster.Name + ".kubeconfig"
+func (w walker) kubeconfig() string {
+	return "casement get kubeconfig " + w.Cluster.Name + w.in() + " --file " + w.Cluster.Name + ".kubeconfig"
 }
 
 // in returns the flag of the cluster's namespace, with a space before it; "" for the default one.
-func (f walker) in() string {
-	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
+func (w walker) in() string {
+	if ns := w.Cluster.Namespace; ns != "" && ns != "default" {
 		return " -n " + ns
 	}
 	return ""
@@ -42,13 +42,13 @@ func managed(at string) bool {
 }
 
 // filled replaces the placeholders of a text by the names of the objects of a finding.
-func (f walker) filled(a *finding, text string) string {
-	if f.Cluster == nil {
+func (w walker) filled(a *finding, text string) string {
+	if w.Cluster == nil {
 		return text
 	}
 	of, name, _ := strings.Cut(strings.TrimPrefix(a.At, "guest of "), "/")
-	with := []string{"CLUSTER", f.Cluster.Name}
-	if ac := f.AzureCluster; ac != nil {
+	with := []string{"CLUSTER", w.Cluster.Name}
+	if ac := w.AzureCluster; ac != nil {
 		with = append(with, "REGION", ac.Spec.Location, "GROUP", ac.Spec.ResourceGroup)
 	}
 	switch of {
@@ -57,10 +57,10 @@ func (f walker) filled(a *finding, text string) string {
 	case "Machine":
 		with = append(with, "MACHINE", name)
 	case "AzureMachine", "KubeadmConfig":
-		with = append(with, "MACHINE", f.machineOf(of, name))
+		with = append(with, "MACHINE", w.machineOf(of, name))
 	case "Pod":
-		for i := range f.Pods {
-			if p := &f.Pods[i]; p.Name == name {
+		for i := range w.Pods {
+			if p := &w.Pods[i]; p.Name == name {
 				with = append(with, "NODE", p.Spec.NodeName, "NAMESPACE", p.Namespace)
 			}
 		}
@@ -72,14 +72,14 @@ func (f walker) filled(a *finding, text string) string {
 }
 
 // machineOf returns the name of the machine that has a VM or a bootstrap config, or "".
-func (f walker) machineOf(of, name string) string {
-	i := slices.IndexFunc(f.Machines, func(m clusterv1.Machine) bool {
+func (w walker) machineOf(of, name string) string {
+	i := slices.IndexFunc(w.Machines, func(m clusterv1.Machine) bool {
 		return of == m.Spec.InfrastructureRef.Kind && name == m.Spec.InfrastructureRef.Name || name == m.Spec.Bootstrap.ConfigRef.Name
 	})
 	if i < 0 {
 		return ""
 	}
-	return f.Machines[i].Name
+	return w.Machines[i].Name
 }
 
 // replaceWord replaces a word of capitals, unless it is a part of another word, such as a field or a variable.

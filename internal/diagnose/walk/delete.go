@@ -24,19 +24,19 @@ const slowDeletion = 30 * time.Minute
 
 // deleting returns the answer for a cluster that is being deleted: an obstacle, or else the objects that the deletion
 // waits for. Missing objects are then no fault.
-func (f walker) deleting() *finding {
-	if f.Cluster.DeletionTimestamp.IsZero() {
+func (w walker) deleting() *finding {
+	if w.Cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	key := f.Cluster.Name + " -n " + f.Cluster.Namespace
-	s := said{"owner", cause.Deletion, "Cluster/" + f.Cluster.Name, "casement wait " + key + " --for deleted"}
-	a := f.waits(s, deletionUnderWay, "the cluster to be deleted", f.Cluster.DeletionTimestamp.Time)
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	key := w.Cluster.Name + " -n " + w.Cluster.Namespace
+	s := said{"owner", cause.Deletion, "Cluster/" + w.Cluster.Name, "casement wait " + key + " --for deleted"}
+	a := w.waits(s, deletionUnderWay, "the cluster to be deleted", w.Cluster.DeletionTimestamp.Time)
+	for i := range w.Machines {
+		m := &w.Machines[i]
 		if m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		leaving := f.leaving(m)
+		leaving := w.leaving(m)
 		if !leaving.Waiting {
 			return leaving
 		}
@@ -44,7 +44,7 @@ func (f walker) deleting() *finding {
 			a.Evidence = append(a.Evidence, leaving.line())
 		}
 	}
-	if ac := f.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
+	if ac := w.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
 		s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name,
 			"kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
 		if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
@@ -53,18 +53,18 @@ func (f walker) deleting() *finding {
 			a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
 		}
 	}
-	if c := condition(f.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
+	if c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		if known := s.condition(c); known.Fix != "" {
 			return known
 		}
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
 	}
-	return f.kept(a, &f.Cluster.ObjectMeta)
+	return w.kept(a, &w.Cluster.ObjectMeta)
 }
 
 // kept adds foreign finalizers to the answer about an object that is being deleted, and makes it a fault when the
 // deletion takes long.
-func (f walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
+func (w walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
 	for _, finalizer := range o.Finalizers {
 		if !strings.Contains(finalizer, "cluster.x-k8s.io") {
 			a.Waiting, a.Cause = false, "FinalizerStays"
@@ -75,29 +75,29 @@ func (f walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
 			return a
 		}
 	}
-	return f.overdue(a, o.DeletionTimestamp.Time, slowDeletion)
+	return w.overdue(a, o.DeletionTimestamp.Time, slowDeletion)
 }
 
 // leaving returns the answer for a machine that is being deleted.
-func (f walker) leaving(m *clusterv1.Machine) *finding {
+func (w walker) leaving(m *clusterv1.Machine) *finding {
 	s := said{"owner", cause.Deletion, "Machine/" + m.Name, "kubectl describe machine " + m.Name + " -n " + m.Namespace}
-	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
+	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
 		if c := specific(am.GetConditions()); c != nil && !inProgress(c.Reason) {
 			return said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name, s.next}.condition(c)
 		}
 	}
-	if a := f.paused(s.at, m, s.next); a != nil {
+	if a := w.paused(s.at, m, s.next); a != nil {
 		return a
 	}
-	a := f.waits(s, deletionUnderWay, "the machine to be deleted", m.DeletionTimestamp.Time)
-	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
+	a := w.waits(s, deletionUnderWay, "the machine to be deleted", m.DeletionTimestamp.Time)
+	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
 		at, next := "AzureMachine/"+am.Name, "kubectl describe azuremachine "+am.Name+" -n "+am.Namespace
-		if p := f.paused(at, am, next); p != nil {
+		if p := w.paused(at, am, next); p != nil {
 			return p
 		}
-		own := f.waits(said{"infrastructure", cause.Azure, at, next}, deletionUnderWay, "the virtual machine to be deleted",
+		own := w.waits(said{"infrastructure", cause.Azure, at, next}, deletionUnderWay, "the virtual machine to be deleted",
 			am.DeletionTimestamp.Time)
-		if own = f.kept(own, &am.ObjectMeta); own.Cause == "FinalizerStays" {
+		if own = w.kept(own, &am.ObjectMeta); own.Cause == "FinalizerStays" {
 			return own
 		}
 	}
@@ -106,21 +106,21 @@ func (f walker) leaving(m *clusterv1.Machine) *finding {
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A (of the cluster); kubectl describe machine " + m.Name + " -n " + m.Namespace
 		}
-		if known.Fix != "" && !f.passing(m, known) {
+		if known.Fix != "" && !w.passing(m, known) {
 			return known
 		}
 		a.Evidence = known.Evidence
 	}
-	return f.kept(a, &m.ObjectMeta)
+	return w.kept(a, &m.ObjectMeta)
 }
 
 // passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
 // KubeadmControlPlane, which is removed when the machine's etcd member is gone, or a disruption budget that lets pods
 // go one by one as others become ready elsewhere.
-func (f walker) passing(m *clusterv1.Machine, a *finding) bool {
+func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
 	_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
-	since := f.Taken.Sub(m.DeletionTimestamp.Time)
-	return a.Cause == "HookWaits" && own && f.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
+	since := w.Taken.Sub(m.DeletionTimestamp.Time)
+	return a.Cause == "HookWaits" && own && w.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
 }
 
 // line formats an answer as one line of evidence for another answer.

@@ -44,9 +44,9 @@ func ParseInside(out string) facts.Inside {
 }
 
 // inside returns the first fault that the basic probes, or the other ones, found on a node.
-func (f walker) inside(node string, basic bool) *finding {
+func (w walker) inside(node string, basic bool) *finding {
 	for _, p := range Probes() {
-		if a := f.judge(p, node); p.basic == basic && a != nil {
+		if a := w.judge(p, node); p.basic == basic && a != nil {
 			return a
 		}
 	}
@@ -54,12 +54,12 @@ func (f walker) inside(node string, basic bool) *finding {
 }
 
 // judge returns a probe's answer for a node; nil if it found no fault or did not run.
-func (f walker) judge(p Probe, node string) *finding {
-	out, seen := f.Inside[node][cmp.Or(p.reads, p.Name)]
+func (w walker) judge(p Probe, node string) *finding {
+	out, seen := w.Inside[node][cmp.Or(p.reads, p.Name)]
 	if !seen {
 		return nil
 	}
-	evidence := p.judge(out, surroundings{pods: f.podsOn(node), node: f.Nodes[node], cluster: f.Cluster})
+	evidence := p.judge(out, surroundings{pods: w.podsOn(node), node: w.Nodes[node], cluster: w.Cluster})
 	if evidence == "" {
 		return nil
 	}
@@ -68,10 +68,10 @@ func (f walker) judge(p Probe, node string) *finding {
 		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }
 
-func (f walker) podsOn(node string) int {
+func (w walker) podsOn(node string) int {
 	n := 0
-	for i := range f.Pods {
-		if p := &f.Pods[i]; p.Spec.NodeName == node && p.Status.Phase == corev1.PodRunning {
+	for i := range w.Pods {
+		if p := &w.Pods[i]; p.Spec.NodeName == node && p.Status.Phase == corev1.PodRunning {
 			n++
 		}
 	}

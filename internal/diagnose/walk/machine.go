@@ -18,20 +18,20 @@ import (
 )
 
 // machine walks one machine from its bootstrap data to its node.
-func (f walker) machine(m *clusterv1.Machine) *finding {
+func (w walker) machine(m *clusterv1.Machine) *finding {
 	if !m.DeletionTimestamp.IsZero() {
-		return f.leaving(m)
+		return w.leaving(m)
 	}
-	return first(func() *finding { return f.comes(m) }, func() *finding { return f.stays(m) })
+	return first(func() *finding { return w.comes(m) }, func() *finding { return w.stays(m) })
 }
 
 // stays examines what is wrong with a machine whose way to its node has no fault.
-func (f walker) stays(m *clusterv1.Machine) *finding {
+func (w walker) stays(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
-	if a := f.paused("Machine/"+m.Name, m, describe); a != nil {
+	if a := w.paused("Machine/"+m.Name, m, describe); a != nil {
 		return a
 	}
-	if e := m.Status.CertificatesExpiryDate; !e.IsZero() && !f.Taken.IsZero() && e.Sub(f.Taken) < soonExpired {
+	if e := m.Status.CertificatesExpiryDate; !e.IsZero() && !w.Taken.IsZero() && e.Sub(w.Taken) < soonExpired {
 		a := &finding{Step: "controlplane", At: "Machine/" + m.Name, Type: "Field", Cause: "CertificatesExpire",
 			Says:     "the certificates of the control plane machine expire soon, or have expired",
 			Evidence: []string{"status.certificatesExpiryDate: " + e.UTC().Format(time.RFC3339)},
@@ -39,8 +39,8 @@ func (f walker) stays(m *clusterv1.Machine) *finding {
 				"or spec.rollout.after", Next: describe}
 		return a
 	}
-	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
-		return f.status(said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name,
+	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		return w.status(said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name,
 			"kubectl describe azuremachine " + am.Name + " -n " + m.Namespace}, later(am.GetConditions()))
 	}
 	return nil
@@ -50,7 +50,7 @@ func (f walker) stays(m *clusterv1.Machine) *finding {
 const soonExpired = 7 * 24 * time.Hour
 
 // paused finds the annotation that pauses an object.
-func (f walker) paused(at string, o metav1.Object, next string) *finding {
+func (w walker) paused(at string, o metav1.Object, next string) *finding {
 	if _, is := o.GetAnnotations()[clusterv1.PausedAnnotation]; !is {
 		return nil
 	}
@@ -62,17 +62,17 @@ func (f walker) paused(at string, o metav1.Object, next string) *finding {
 }
 
 // comes walks a machine from its bootstrap data to its node.
-func (f walker) comes(m *clusterv1.Machine) *finding {
+func (w walker) comes(m *clusterv1.Machine) *finding {
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
-		return first(func() *finding { return f.instance(m) }, func() *finding { return f.registered(m) })
+		return first(func() *finding { return w.instance(m) }, func() *finding { return w.registered(m) })
 	}
-	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
+	if a := w.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
 		return a
-	} else if vm := f.infrastructure(m); a != nil || vm != nil {
+	} else if vm := w.infrastructure(m); a != nil || vm != nil {
 		// The VM's own answer comes first, unless it only waits for the bootstrap data.
 		return first(func() *finding { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *finding { return a })
 	}
-	return f.registered(m)
+	return w.registered(m)
 }
 
 // notThe returns the answer unless it has the given cause.
@@ -83,35 +83,35 @@ func notThe(a *finding, cause string) *finding {
 	return a
 }
 
-func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *finding {
+func (w walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *finding {
 	if b.DataSecretName != nil {
 		return nil
 	}
 	s := said{"bootstrap", cause.Data, "KubeadmConfig/" + b.ConfigRef.Name,
 		"kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace}
-	config := f.Configs[b.ConfigRef.Name]
+	config := w.Configs[b.ConfigRef.Name]
 	if config == nil {
-		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", f.Cluster.CreationTimestamp.Time)
+		return w.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", w.Cluster.CreationTimestamp.Time)
 	}
 	c := bad(config.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition,
 		bootstrapv1.KubeadmConfigDataSecretAvailableCondition)
 	if c == nil {
-		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", config.CreationTimestamp.Time)
+		return w.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", config.CreationTimestamp.Time)
 	}
-	if f.initializing() && strings.Contains(strings.ToLower(c.Message), "waiting for") || c.Message == "" && f.initializing() {
-		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), c.LastTransitionTime.Time)
+	if w.initializing() && strings.Contains(strings.ToLower(c.Message), "waiting for") || c.Message == "" && w.initializing() {
+		return w.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), c.LastTransitionTime.Time)
 	}
-	if since := c.LastTransitionTime.Time; strings.HasPrefix(c.Message, "Waiting for") && f.Taken.Sub(since) < slowStatus {
-		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), since)
+	if since := c.LastTransitionTime.Time; strings.HasPrefix(c.Message, "Waiting for") && w.Taken.Sub(since) < slowStatus {
+		return w.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), since)
 	}
 	return s.condition(c)
 }
 
 // infrastructure examines the VM; for a guest that failed, the console shows more.
-func (f walker) infrastructure(m *clusterv1.Machine) *finding {
-	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+func (w walker) infrastructure(m *clusterv1.Machine) *finding {
+	a := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(m, &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing",
+		return w.applying(m, &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing",
 			Says:     "the AzureMachine of the machine does not exist",
 			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name},
 			Fix:      "delete the Machine, so that its set makes another",
@@ -121,14 +121,14 @@ func (f walker) infrastructure(m *clusterv1.Machine) *finding {
 	if c == nil {
 		return nil
 	}
-	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, f.shows(m)}
+	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, w.shows(m)}
 	if c.Type == infrav1.BootstrapSucceededCondition {
 		s.step, s.kind, s.at = "guest", cause.Guest, guestOf(m)
 	}
-	answer := f.status(s, c)
+	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
 		known, _, _ := cause.Classify(s.kind, c.Reason+": "+c.Message)
-		if g := f.guest(m); g != nil && (answer.Fix == "" || known.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (answer.Fix == "" || known.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}
@@ -149,10 +149,10 @@ const vmStopped = "VMStopped"
 
 // shows returns the command that shows more about a machine: its boot log if its VM has ever run, else the conditions
 // of its infrastructure.
-func (f walker) shows(m *clusterv1.Machine) string {
+func (w walker) shows(m *clusterv1.Machine) string {
 	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " +
 		m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
-	am := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+	am := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if am == nil {
 		return describe
 	}
@@ -168,12 +168,12 @@ func guestOf(m *clusterv1.Machine) string { return "guest of Machine/" + m.Name 
 
 // guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
 // root cause is not on the console.
-func (f walker) guest(m *clusterv1.Machine) *finding {
-	if f.Console == nil {
+func (w walker) guest(m *clusterv1.Machine) *finding {
+	if w.Console == nil {
 		return nil
 	}
 	s := said{"guest", cause.Guest, guestOf(m), "casement logs " + m.Name + " -n " + m.Namespace}
-	lines := slices.DeleteFunc(strings.Split(f.Console(m), "\n"), func(line string) bool {
+	lines := slices.DeleteFunc(strings.Split(w.Console(m), "\n"), func(line string) bool {
 		// The kubelet of a control plane starts before the API server that it asks.
 		return isControlPlane(m) && strings.Contains(line, "Unable to register node")
 	})
@@ -185,27 +185,27 @@ func (f walker) guest(m *clusterv1.Machine) *finding {
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
 	a.Notes = shown(boot.Notes())
-	if since := f.booted(m); strings.Contains(line, "JWS signature") && !since.IsZero() && (f.Taken.Sub(since) < slowToken || f.rolling()) {
+	if since := w.booted(m); strings.Contains(line, "JWS signature") && !since.IsZero() && (w.Taken.Sub(since) < slowToken || w.rolling()) {
 		// The controller manager signs a new token, and kubeadm asks until it has.
-		waiting := f.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
+		waiting := w.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
 	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
 	}
-	if since := m.CreationTimestamp.Time; !since.IsZero() && f.Taken.Sub(since) < slowStatus {
-		waiting := f.waits(s, a.Cause, "the machine to reach the API server", since)
+	if since := m.CreationTimestamp.Time; !since.IsZero() && w.Taken.Sub(since) < slowStatus {
+		waiting := w.waits(s, a.Cause, "the machine to reach the API server", since)
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
-	return f.barred(a)
+	return w.barred(a)
 }
 
 // booted returns when a machine's VM began to run, or else when the machine was created.
-func (f walker) booted(m *clusterv1.Machine) time.Time {
+func (w walker) booted(m *clusterv1.Machine) time.Time {
 	since := m.CreationTimestamp.Time
-	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
 		if c := condition(am.GetConditions(), infrav1.VMRunningCondition); c != nil && c.Status == metav1.ConditionTrue &&
 			c.LastTransitionTime.After(since) {
 			since = c.LastTransitionTime.Time
@@ -224,59 +224,59 @@ func shown(notes []string) []string {
 }
 
 // registered examines the steps from a running VM to its node.
-func (f walker) registered(m *clusterv1.Machine) *finding {
+func (w walker) registered(m *clusterv1.Machine) *finding {
 	name := m.Status.NodeRef.Name
 	if name == "" {
-		if a := f.unclaimed(m); a != nil {
+		if a := w.unclaimed(m); a != nil {
 			return a
 		}
-		if g := f.guest(m); g != nil {
+		if g := w.guest(m); g != nil {
 			return g
 		}
-		s := said{"node", cause.Node, "Machine/" + m.Name, f.shows(m)}
+		s := said{"node", cause.Node, "Machine/" + m.Name, w.shows(m)}
 		since := m.CreationTimestamp.Time
-		if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
 			if ready := condition(am.GetConditions(), clusterv1.ReadyCondition); ready != nil {
 				since = ready.LastTransitionTime.Time
 			}
 		}
-		if !since.IsZero() && f.Taken.Sub(since) < slowAzure {
-			return f.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
+			return w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 		}
 		return &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
 			Says:     "the VM runs, but its kubelet has not registered a node",
 			Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
 			Fix:      "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
 	}
-	n := f.Nodes[name]
+	n := w.Nodes[name]
 	if n != nil {
-		return f.node(n)
+		return w.node(n)
 	}
-	if f.Unreachable != "" {
+	if w.Unreachable != "" {
 		return nil
 	}
 	return &finding{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
 		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
-		Remedy: "Restart-Service kubelet", Next: f.shows(m)}
+		Remedy: "Restart-Service kubelet", Next: w.shows(m)}
 }
 
 // unclaimed finds the node of a machine that Cluster API has not matched to it: the cloud provider has not set the
 // node's provider ID, or the ID is that of another VM.
-func (f walker) unclaimed(m *clusterv1.Machine) *finding {
-	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+func (w walker) unclaimed(m *clusterv1.Machine) *finding {
+	a := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.ProviderID == nil {
 		return nil
 	}
-	n := f.nodeOf(*a.Spec.ProviderID, a.Status.Addresses)
+	n := w.nodeOf(*a.Spec.ProviderID, a.Status.Addresses)
 	if n == nil {
 		return nil
 	}
 	if n.Spec.ProviderID == "" {
-		return first(func() *finding { return f.noCNI(n) }, func() *finding { return f.uninitialized(n) })
+		return first(func() *finding { return w.noCNI(n) }, func() *finding { return w.uninitialized(n) })
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
-		return f.overdue(f.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name,
+		return w.overdue(w.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name,
 			n.CreationTimestamp.Time), n.CreationTimestamp.Time, slowStatus)
 	}
 	return &finding{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID " +
@@ -286,11 +286,11 @@ func (f walker) unclaimed(m *clusterv1.Machine) *finding {
 }
 
 // nodeOf returns the node of a VM by its provider ID, its name or its addresses, or nil.
-func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.Node {
-	if n := f.Nodes[strings.ToLower(path.Base(id))]; n != nil {
+func (w walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.Node {
+	if n := w.Nodes[strings.ToLower(path.Base(id))]; n != nil {
 		return n
 	}
-	for _, n := range f.Nodes {
+	for _, n := range w.Nodes {
 		if strings.EqualFold(n.Spec.ProviderID, id) {
 			return n
 		}
@@ -309,15 +309,15 @@ func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // uninitialized finds a node that the cloud provider has not initialized; for a new node the answer is Waiting.
-func (f walker) uninitialized(n *corev1.Node) *finding {
+func (w walker) uninitialized(n *corev1.Node) *finding {
 	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get pods -n kube-system -o wide"}
-	if born := n.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < slowStatus {
-		return f.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
+	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < slowStatus {
+		return w.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
 	}
-	if a := f.failedChart(); a != nil {
+	if a := w.failedChart(); a != nil {
 		return a
 	}
 	return &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",

@@ -17,8 +17,8 @@ const calicoWindows = "calico-windows"
 
 // calico finds a Calico operator that refuses to install Calico for Windows. It does so unless IPAM is strict, the
 // ConfigMap kubernetes-services-endpoint has the API server's endpoint, and the Installation names the service CIDRs.
-func (f walker) calico() *finding {
-	for _, d := range f.Calico {
+func (w walker) calico() *finding {
+	for _, d := range w.Calico {
 		if d.Name == calicoWindows {
 			return &finding{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows",
 				Says:     "Calico's operator does not install Calico for Windows",
@@ -58,20 +58,20 @@ func overlay(n *corev1.Node) *finding {
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 
 // cutOff finds a Windows node whose kubelet reaches none of the probed pods.
-func (f walker) cutOff(n *corev1.Node) *finding {
+func (w walker) cutOff(n *corev1.Node) *finding {
 	if n.Status.NodeInfo.OperatingSystem != "windows" {
 		return nil
 	}
 	evidence := ""
-	for i := range f.Pods {
-		p := &f.Pods[i]
+	for i := range w.Pods {
+		p := &w.Pods[i]
 		if p.Spec.NodeName != n.Name || p.Spec.HostNetwork || p.Status.Phase != corev1.PodRunning || !probed(p) {
 			continue
 		}
 		line := ""
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
-				line = f.unanswered(p)
+				line = w.unanswered(p)
 			}
 		}
 		if line == "" {
@@ -100,9 +100,9 @@ func probed(p *corev1.Pod) bool {
 }
 
 // unanswered returns the kubelet's warning that it cannot reach a pod, or "".
-func (f walker) unanswered(p *corev1.Pod) string {
-	for i := range f.Warnings {
-		e := &f.Warnings[i]
+func (w walker) unanswered(p *corev1.Pod) string {
+	for i := range w.Warnings {
+		e := &w.Warnings[i]
 		if e.InvolvedObject.UID == p.UID && strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {
 			return e.Message
 		}
@@ -112,12 +112,12 @@ func (f walker) unanswered(p *corev1.Pod) string {
 
 // barred replaces an answer about an unreachable API server by one about the security rule or route in Azure that
 // blocks the connection, if one is known.
-func (f walker) barred(a *finding) *finding {
-	if len(f.Closed) == 0 || a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
+func (w walker) barred(a *finding) *finding {
+	if len(w.Closed) == 0 || a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
 		return a
 	}
 	a.Cause, a.Says = "NetworkRuleDenies", "a rule or route of the virtual network keeps machines from the API server"
-	a.Evidence = append(slices.Clone(f.Closed), a.Evidence...)
+	a.Evidence = append(slices.Clone(w.Closed), a.Evidence...)
 	a.Fix = "ask the owner of the rule, route or pool that the evidence names; a rule of lower priority number may let " +
 		"the port pass before it"
 	a.Harm = "a change opens or reroutes a network that others may use too: the evidence says whose it is"

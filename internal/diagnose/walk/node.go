@@ -11,7 +11,7 @@ import (
 )
 
 // node examines the conditions of a machine's node, its network, and the results of the probes on it.
-func (f walker) node(n *corev1.Node) *finding {
+func (w walker) node(n *corev1.Node) *finding {
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	for _, c := range n.Status.Conditions {
 		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure ||
@@ -22,13 +22,13 @@ func (f walker) node(n *corev1.Node) *finding {
 	}
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return f.notReady(n, c)
+			return w.notReady(n, c)
 		}
 	}
 	for _, check := range []func() *finding{
-		func() *finding { return reportedBy(s, n) }, func() *finding { return f.uninitialized(n) },
-		func() *finding { return overlay(n) }, func() *finding { return f.cutOff(n) },
-		func() *finding { return f.inside(n.Name, true) }, func() *finding { return f.inside(n.Name, false) },
+		func() *finding { return reportedBy(s, n) }, func() *finding { return w.uninitialized(n) },
+		func() *finding { return overlay(n) }, func() *finding { return w.cutOff(n) },
+		func() *finding { return w.inside(n.Name, true) }, func() *finding { return w.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {
 			return a
@@ -57,12 +57,12 @@ func reportedBy(s said, n *corev1.Node) *finding {
 }
 
 // notReady explains a node that is not Ready by a fault that the probes found, else by the kubelet's message.
-func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
-	if a := f.inside(n.Name, true); a != nil {
+func (w walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
+	if a := w.inside(n.Name, true); a != nil {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
 		return a
 	}
-	if a := f.noCNI(n); a != nil {
+	if a := w.noCNI(n); a != nil {
 		return a
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
@@ -72,8 +72,8 @@ func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
 		a.Says = fmt.Sprintf("no CNI has configured this %s node", n.Status.NodeInfo.OperatingSystem)
 		a.Next = "kubectl get pods -A --field-selector spec.nodeName=" + n.Name
 	}
-	if born := n.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < slowStatus {
-		waiting := f.waits(s, a.Cause, "the new node to become Ready", born)
+	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < slowStatus {
+		waiting := w.waits(s, a.Cause, "the new node to become Ready", born)
 		waiting.Step, waiting.Evidence, waiting.Next = a.Step, a.Evidence, a.Next
 		return waiting
 	}

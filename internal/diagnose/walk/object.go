@@ -63,28 +63,28 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 }
 
 // note adds notes about the boot if the examined object is a machine.
-func (f walker) note(a *Answer, o facts.Object) {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; o.Kind == "Machine" && m.Name == o.Name && len(a.Notes) == 0 && a.Step != "guest" {
-			a.Notes = f.BootNotes(m)
+func (w walker) note(a *Answer, o facts.Object) {
+	for i := range w.Machines {
+		if m := &w.Machines[i]; o.Kind == "Machine" && m.Name == o.Name && len(a.Notes) == 0 && a.Step != "guest" {
+			a.Notes = w.BootNotes(m)
 		}
 	}
 }
 
 // managed returns the walk for an object of the management cluster, or nil if there is no such object.
-func (f walker) managed(o facts.Object) func() *finding {
+func (w walker) managed(o facts.Object) func() *finding {
 	switch o.Kind {
 	case "Machine":
-		return of(f.Machines, func(m *clusterv1.Machine) bool { return m.Name == o.Name }, f.forMachine)
+		return of(w.Machines, func(m *clusterv1.Machine) bool { return m.Name == o.Name }, w.forMachine)
 	case "MachinePool":
-		return of(f.Pools, func(p *clusterv1.MachinePool) bool { return p.Name == o.Name }, f.forPool)
+		return of(w.Pools, func(p *clusterv1.MachinePool) bool { return p.Name == o.Name }, w.forPool)
 	case "MachineDeployment":
-		return of(f.Deployments, func(d *clusterv1.MachineDeployment) bool { return d.Name == o.Name }, f.forDeployment)
+		return of(w.Deployments, func(d *clusterv1.MachineDeployment) bool { return d.Name == o.Name }, w.forDeployment)
 	case "MachineSet":
-		return of(f.Sets, func(s *clusterv1.MachineSet) bool { return s.Name == o.Name }, f.forSet)
+		return of(w.Sets, func(s *clusterv1.MachineSet) bool { return s.Name == o.Name }, w.forSet)
 	case "KubeadmControlPlane":
-		if f.ControlPlane != nil && f.ControlPlane.Name == o.Name {
-			return f.cluster
+		if w.ControlPlane != nil && w.ControlPlane.Name == o.Name {
+			return w.cluster
 		}
 	}
 	return nil
@@ -102,61 +102,61 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *f
 
 // forCluster examines the cluster, its network, its control plane, then its pools, sets, machines and workloads, and
 // last its Available condition.
-func (f walker) forCluster() Answer {
-	a := f.cluster()
+func (w walker) forCluster() Answer {
+	a := w.cluster()
 	if a == nil || a.Waiting {
 		rest := func() *finding {
-			return first(each(f.Pools, f.pool), each(f.Machines, f.machine), each(f.Deployments, f.deployment), each(f.Sets, f.set),
-				each(f.HealthChecks, f.healthCheck), f.workloads, f.others, f.available)
+			return first(each(w.Pools, w.pool), each(w.Machines, w.machine), each(w.Deployments, w.deployment), each(w.Sets, w.set),
+				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, w.available)
 		}
 		a = first(func() *finding { return a }, rest)
 	}
-	return f.done(a, "Cluster/"+f.Cluster.Name)
+	return w.done(a, "Cluster/"+w.Cluster.Name)
 }
 
 // forMachine examines the objects that the machine depends on, then the machine. A fault of its pool is reported only
 // if the machine has none.
-func (f walker) forMachine(m *clusterv1.Machine) *finding {
-	needs := f.cluster()
-	own := f.machine(m)
+func (w walker) forMachine(m *clusterv1.Machine) *finding {
+	needs := w.cluster()
+	own := w.machine(m)
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}
-	if pool := f.poolOf(m); needs == nil && pool != nil {
-		return f.pool(pool)
+	if pool := w.poolOf(m); needs == nil && pool != nil {
+		return w.pool(pool)
 	}
 	return needs
 }
 
 // forPool examines the cluster, the machine pool, and its machines.
-func (f walker) forPool(p *clusterv1.MachinePool) *finding {
-	return first(f.cluster, func() *finding { return f.pool(p) },
-		each(f.machinesWhere(func(m *clusterv1.Machine) bool { return f.poolOf(m) == p }), f.machine))
+func (w walker) forPool(p *clusterv1.MachinePool) *finding {
+	return first(w.cluster, func() *finding { return w.pool(p) },
+		each(w.machinesWhere(func(m *clusterv1.Machine) bool { return w.poolOf(m) == p }), w.machine))
 }
 
 // forDeployment examines the cluster, a MachineDeployment, its sets and its machines.
-func (f walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
-	sets := f.Sets[:0:0]
-	for i := range f.Sets {
-		if f.Sets[i].Labels[clusterv1.MachineDeploymentNameLabel] == d.Name {
-			sets = append(sets, f.Sets[i])
+func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
+	sets := w.Sets[:0:0]
+	for i := range w.Sets {
+		if w.Sets[i].Labels[clusterv1.MachineDeploymentNameLabel] == d.Name {
+			sets = append(sets, w.Sets[i])
 		}
 	}
-	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
-	return f.own(each(own, f.machine), func() *finding { return f.deployment(d) }, each(sets, f.set),
-		func() *finding { return f.short(d) })
+	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
+	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
+		func() *finding { return w.short(d) })
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
-func (f walker) forSet(s *clusterv1.MachineSet) *finding {
-	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
-	return f.own(each(own, f.machine), func() *finding { return f.set(s) })
+func (w walker) forSet(s *clusterv1.MachineSet) *finding {
+	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
+	return w.own(each(own, w.machine), func() *finding { return w.set(s) })
 }
 
 // own examines what a set of machines needs, and then the set. A fault of the control plane explains a set only if the set
 // itself is not well; otherwise it is the control plane's own.
-func (f walker) own(checks ...func() *finding) *finding {
-	a := f.cluster()
+func (w walker) own(checks ...func() *finding) *finding {
+	a := w.cluster()
 	if a == nil || a.Step != "controlplane" {
 		return first(append([]func() *finding{func() *finding { return a }}, checks...)...)
 	}
@@ -167,39 +167,39 @@ func (f walker) own(checks ...func() *finding) *finding {
 	return own
 }
 
-func (f walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []clusterv1.Machine) {
-	for i := range f.Machines {
-		if meant(&f.Machines[i]) {
-			out = append(out, f.Machines[i])
+func (w walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []clusterv1.Machine) {
+	for i := range w.Machines {
+		if meant(&w.Machines[i]) {
+			out = append(out, w.Machines[i])
 		}
 	}
 	return out
 }
 
 // gaps returns the parts that were not read, and those that would be needed to explain more.
-func (f walker) gaps() []string {
-	out := slices.Clone(f.NotExamined)
-	if f.Unreachable != "" {
+func (w walker) gaps() []string {
+	out := slices.Clone(w.NotExamined)
+	if w.Unreachable != "" {
 		out = append(out, "nodes, pods and workloads: the API server of the cluster is not reached")
 	}
-	unregistered := slices.ContainsFunc(f.Machines, func(m clusterv1.Machine) bool { return m.Status.NodeRef.Name == "" })
-	if f.Console == nil && unregistered {
+	unregistered := slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool { return m.Status.NodeRef.Name == "" })
+	if w.Console == nil && unregistered {
 		out = append(out, "boot logs of virtual machines: read from the local plane alone; casement logs MACHINE asks Azure")
 	}
-	if len(f.Cluster.Status.Conditions) == 0 && !f.Cluster.CreationTimestamp.IsZero() {
-		out = append(out, "Cluster/"+f.Cluster.Name+": Cluster API has reported no condition of it")
+	if len(w.Cluster.Status.Conditions) == 0 && !w.Cluster.CreationTimestamp.IsZero() {
+		out = append(out, "Cluster/"+w.Cluster.Name+": Cluster API has reported no condition of it")
 	}
 	return out
 }
 
 // forPod examines the node that a pod runs on, if it has a fault, and then the pod.
-func (f walker) forPod(p *corev1.Pod) *finding {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
-			if a := f.machine(m); a != nil && !a.Waiting {
+func (w walker) forPod(p *corev1.Pod) *finding {
+	for i := range w.Machines {
+		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
+			if a := w.machine(m); a != nil && !a.Waiting {
 				return a
 			}
 		}
 	}
-	return f.pod(p)
+	return w.pod(p)
 }

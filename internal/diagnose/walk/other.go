@@ -27,22 +27,22 @@ func readers() map[string]reader {
 }
 
 // other examines an object of any kind.
-func (f walker) other(o *unstructured.Unstructured, asked bool) *finding {
+func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 	return first(func() *finding {
 		if read := readers()[o.GetKind()]; read != nil {
-			return read(f, o, asked)
+			return read(w, o, asked)
 		}
 		return nil
-	}, func() *finding { return f.generic(o, asked) })
+	}, func() *finding { return w.generic(o, asked) })
 }
 
 // others examines the objects of all kinds that were read besides the usual ones.
-func (f walker) others() *finding {
+func (w walker) others() *finding {
 	var checks []func() *finding
 	for _, kind := range []string{"Namespace", "APIService", "PersistentVolume", "Ingress", "HorizontalPodAutoscaler", "CronJob"} {
-		all := f.Others[kind]
+		all := w.Others[kind]
 		for i := range all {
-			checks = append(checks, func() *finding { return f.other(&all[i], false) })
+			checks = append(checks, func() *finding { return w.other(&all[i], false) })
 		}
 	}
 	return first(checks...)
@@ -77,13 +77,13 @@ var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Re
 	"Complete", "ScalingLimited", "Local", "Resizing", "Updating"}
 
 // generic examines what objects of all kinds have: deletion and finalizers, pauses, generations, conditions and events.
-func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
+func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	s := saysOf(o)
 	if t := o.GetDeletionTimestamp(); t != nil {
-		return f.goes(s, o, t.Time)
+		return w.goes(s, o, t.Time)
 	}
 	if _, is := o.GetAnnotations()[clusterv1.PausedAnnotation]; is {
-		return f.paused(s.at, o, s.next)
+		return w.paused(s.at, o, s.next)
 	}
 	if p, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); p && asked {
 		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Paused", Says: s.at + " is paused, so nothing is done about it",
@@ -91,14 +91,16 @@ func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 				"reason", Next: s.next}
 	}
 	for _, c := range conditionsOf(o) {
-		bad := slices.ContainsFunc(badWords, func(w string) bool { return strings.HasSuffix(c.Type, w) || strings.Contains(c.Type, "Failure") })
+		bad := slices.ContainsFunc(badWords, func(workloads string) bool {
+			return strings.HasSuffix(c.Type, workloads) || strings.Contains(c.Type, "Failure")
+		})
 		switch {
 		case slices.Contains(neutral, c.Type), bad && c.Status != metav1.ConditionTrue, !bad && c.Status != metav1.ConditionFalse:
 			continue
 		case c.Type == clusterv1.PausedCondition, c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
 			continue
-		case inProgress(c.Reason) || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
-			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
+		case inProgress(c.Reason) || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
+			return w.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
 		}
 		return s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
 	}
@@ -110,7 +112,7 @@ func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if !asked {
 		return nil
 	}
-	warned := f.About(o)
+	warned := w.About(o)
 	slices.SortStableFunc(warned, func(a, b corev1.Event) int { return when(&b).Compare(when(&a)) })
 	if len(warned) > 0 {
 		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(&warned[0]))
@@ -119,8 +121,8 @@ func (f walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 }
 
 // goes examines an object that is being deleted.
-func (f walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
-	a := f.waits(s, deletionUnderWay, s.at+" to be deleted", since)
+func (w walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
+	a := w.waits(s, deletionUnderWay, s.at+" to be deleted", since)
 	a.Type, a.Since = "Field", since
 	for _, c := range conditionsOf(o) {
 		if c.Status == metav1.ConditionTrue && c.Message != "" {
@@ -130,10 +132,10 @@ func (f walker) goes(s said, o *unstructured.Unstructured, since time.Time) *fin
 	for _, finalizer := range o.GetFinalizers() {
 		a.Evidence = append(a.Evidence, "finalizer "+finalizer)
 	}
-	if f.Taken.Sub(since) < slowStatus {
+	if w.Taken.Sub(since) < slowStatus {
 		return a
 	}
-	a.Waiting, a.Cause, a.Says = false, "DeletionStays", s.at+" is being deleted since "+age(f.Taken.Sub(since))+", and something keeps it"
+	a.Waiting, a.Cause, a.Says = false, "DeletionStays", s.at+" is being deleted since "+age(w.Taken.Sub(since))+", and something keeps it"
 	a.Fix = "let what the evidence names finish: the owner of the finalizer, or the controller or API service that does not answer"
 	a.Harm = "without the finalizer, what its owner still has to clean up stays"
 	return a
@@ -153,9 +155,9 @@ func conditionsOf(o *unstructured.Unstructured) (out []metav1.Condition) {
 }
 
 // named returns the object of a kind, a namespace and a name, or nil.
-func (f walker) named(kind, namespace, name string) *unstructured.Unstructured {
-	for i := range f.Others[kind] {
-		if o := &f.Others[kind][i]; o.GetName() == name && o.GetNamespace() == namespace {
+func (w walker) named(kind, namespace, name string) *unstructured.Unstructured {
+	for i := range w.Others[kind] {
+		if o := &w.Others[kind][i]; o.GetName() == name && o.GetNamespace() == namespace {
 			return o
 		}
 	}

@@ -43,61 +43,61 @@ var stepOf = map[string]cause.Step{
 }
 
 // pod examines the state in which the pod waits, then its events.
-func (f walker) pod(p *corev1.Pod) *finding {
+func (w walker) pod(p *corev1.Pod) *finding {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}
 	s := said{"pod", cause.Container, "Pod/" + p.Name, fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)}
 	if !p.DeletionTimestamp.IsZero() {
-		return f.terminating(s, p)
+		return w.terminating(s, p)
 	}
-	if m := f.leavingWith(p); m != nil {
-		return f.waits(s, deletionUnderWay, "Machine/"+m.Name+", on which the pod is, to be deleted", m.DeletionTimestamp.Time)
+	if m := w.leavingWith(p); m != nil {
+		return w.waits(s, deletionUnderWay, "Machine/"+m.Name+", on which the pod is, to be deleted", m.DeletionTimestamp.Time)
 	}
-	if a := f.orphaned(s, p); a != nil {
+	if a := w.orphaned(s, p); a != nil {
 		return a
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		return f.ended(s, p)
+		return w.ended(s, p)
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			s.kind = cause.Schedule
 			if c.Reason == corev1.PodReasonSchedulingGated {
-				return f.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
+				return w.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
 			}
-			if since := c.LastTransitionTime.Time; f.growing() && f.Taken.Sub(since) < slowAzure {
-				return f.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
+			if since := c.LastTransitionTime.Time; w.growing() && w.Taken.Sub(since) < slowAzure {
+				return w.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
-			return f.misfit(s.because(c.Reason, c.Message), p, c.Message)
+			return w.misfit(s.because(c.Reason, c.Message), p, c.Message)
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
-	if a := f.unplaced(s, p); a != nil {
+	if a := w.unplaced(s, p); a != nil {
 		return a
 	}
-	if a := f.unstarted(s, p, statuses); a != nil {
+	if a := w.unstarted(s, p, statuses); a != nil {
 		return a
 	}
 	checks := make([]func() *finding, len(statuses))
 	for i := range statuses {
-		checks[i] = func() *finding { return f.container(s, p, &statuses[i]) }
+		checks[i] = func() *finding { return w.container(s, p, &statuses[i]) }
 	}
-	return first(append(checks, func() *finding { return f.gated(s, p) })...)
+	return first(append(checks, func() *finding { return w.gated(s, p) })...)
 }
 
 // unplaced examines a pod that is on no node although the scheduler does not say why: its claims, or its scheduler.
-func (f walker) unplaced(s said, p *corev1.Pod) *finding {
+func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 	since := p.CreationTimestamp.Time
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "" || since.IsZero() {
 		return nil
 	}
-	if a := f.unprovisioned(p); a != nil {
+	if a := w.unprovisioned(p); a != nil {
 		return a
 	}
 	scheduler := p.Spec.SchedulerName
-	a := f.waits(s, "NotScheduled", "a scheduler to look at the pod", since)
-	if f.Taken.Sub(since) < slowStatus {
+	a := w.waits(s, "NotScheduled", "a scheduler to look at the pod", since)
+	if w.Taken.Sub(since) < slowStatus {
 		return a
 	}
 	a.Waiting, a.Cause, a.Type = false, "SchedulerSilent", "Field"
@@ -108,21 +108,21 @@ func (f walker) unplaced(s said, p *corev1.Pod) *finding {
 }
 
 // unprovisioned finds a claim of a pod that waits for a driver which makes no volume.
-func (f walker) unprovisioned(p *corev1.Pod) *finding {
+func (w walker) unprovisioned(p *corev1.Pod) *finding {
 	for _, v := range p.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
 			continue
 		}
-		for i := range f.Workloads.Claims {
-			c := &f.Workloads.Claims[i]
+		for i := range w.Workloads.Claims {
+			c := &w.Workloads.Claims[i]
 			driver := c.Annotations["volume.kubernetes.io/storage-provisioner"]
 			if c.Namespace != p.Namespace || c.Name != v.PersistentVolumeClaim.ClaimName || c.Status.Phase != corev1.ClaimPending || driver == "" {
 				continue
 			}
 			s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, "kubectl describe pvc " + c.Name + " -n " + c.Namespace}
-			a := f.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
+			a := w.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
 			a.Evidence = []string{"phase Pending, volume.kubernetes.io/storage-provisioner: " + driver}
-			a = f.overdue(a, p.CreationTimestamp.Time, slowStatus)
+			a = w.overdue(a, p.CreationTimestamp.Time, slowStatus)
 			if !a.Waiting {
 				a.Says = "the driver " + driver + " makes no volume for the claim"
 				a.Fix = "see whether the driver's controller runs, and what it says: kubectl get csidrivers; kubectl get pods -A"
@@ -134,7 +134,7 @@ func (f walker) unprovisioned(p *corev1.Pod) *finding {
 }
 
 // gated finds a pod whose containers are ready and which is not, because of a readiness gate.
-func (f walker) gated(s said, p *corev1.Pod) *finding {
+func (w walker) gated(s said, p *corev1.Pod) *finding {
 	for _, gate := range p.Spec.ReadinessGates {
 		status, said := corev1.ConditionFalse, "no such condition has been set"
 		since := p.CreationTimestamp.Time
@@ -146,9 +146,9 @@ func (f walker) gated(s said, p *corev1.Pod) *finding {
 		if status == corev1.ConditionTrue || p.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		a := f.waits(s, "ReadinessGate", "its readiness gate "+string(gate.ConditionType), since)
+		a := w.waits(s, "ReadinessGate", "its readiness gate "+string(gate.ConditionType), since)
 		a.Type, a.Evidence = string(gate.ConditionType), []string{string(gate.ConditionType) + " is " + string(status) + ": " + said}
-		a = f.overdue(a, since, slowStatus)
+		a = w.overdue(a, since, slowStatus)
 		a.Fix = "look at the controller that sets this condition of pods; until then no service sends to the pod"
 		return a
 	}
@@ -157,9 +157,9 @@ func (f walker) gated(s said, p *corev1.Pod) *finding {
 
 // growing reports whether machines are being replaced or have no node yet, a scale set is being changed, or a node
 // accepts no pods yet.
-func (f walker) growing() bool {
-	for i := range f.Machines {
-		m := &f.Machines[i]
+func (w walker) growing() bool {
+	for i := range w.Machines {
+		m := &w.Machines[i]
 		since := m.CreationTimestamp.Time
 		if !m.DeletionTimestamp.IsZero() {
 			since = m.DeletionTimestamp.Time
@@ -167,16 +167,16 @@ func (f walker) growing() bool {
 			continue
 		}
 		// A machine that does not come up brings no node.
-		if a := f.machine(m); f.Taken.Sub(since) < slowAzure && (a == nil || a.Waiting) {
+		if a := w.machine(m); w.Taken.Sub(since) < slowAzure && (a == nil || a.Waiting) {
 			return true
 		}
 	}
-	for _, p := range f.AzurePools {
+	for _, p := range w.AzurePools {
 		if bad(p.GetConditions(), infrav1.ScaleSetModelUpdatedCondition, infrav1.ScaleSetDesiredReplicasCondition) != nil {
 			return true
 		}
 	}
-	for _, n := range f.Nodes {
+	for _, n := range w.Nodes {
 		if slices.ContainsFunc(n.Spec.Taints,
 			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
 			return true
@@ -187,9 +187,9 @@ func (f walker) growing() bool {
 
 // leavingWith returns the machine that a pod runs on if it is being deleted, or nil: failures of such a pod are no
 // fault.
-func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName && !m.DeletionTimestamp.IsZero() {
+func (w walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
+	for i := range w.Machines {
+		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName && !m.DeletionTimestamp.IsZero() {
 			return m
 		}
 	}
@@ -197,30 +197,30 @@ func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 }
 
 // orphaned returns the answer for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
-func (f walker) orphaned(s said, p *corev1.Pod) *finding {
-	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
+func (w walker) orphaned(s said, p *corev1.Pod) *finding {
+	gone := p.Spec.NodeName != "" && len(w.Nodes) > 0 && w.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
 		collected := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
 		if (collected || gone && c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse) &&
-			f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
-			return f.waits(s, "NodeLost", "the pod, whose node is gone, to be deleted", c.LastTransitionTime.Time)
+			w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+			return w.waits(s, "NodeLost", "the pod, whose node is gone, to be deleted", c.LastTransitionTime.Time)
 		}
 	}
 	return nil
 }
 
 // unstarted examines a pod of which no container has started: its sandbox, its volumes.
-func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *finding {
+func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *finding {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
 		return nil
 	}
 	for i := range statuses {
-		w := statuses[i].State.Waiting
-		if w == nil || w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+		workloads := statuses[i].State.Waiting
+		if workloads == nil || workloads.Reason != "ContainerCreating" && workloads.Reason != "PodInitializing" {
 			return nil
 		}
 	}
-	for _, e := range events(f.Warnings, p.UID) {
+	for _, e := range events(w.Warnings, p.UID) {
 		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
 			s.kind = step
 			return s.because(e.Reason, e.Message)
@@ -233,24 +233,24 @@ func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 	if since.IsZero() {
 		return nil
 	}
-	return f.overdue(f.waits(s, "ContainerCreating", "the pod's containers to be created", since), since, slowPod)
+	return w.overdue(w.waits(s, "ContainerCreating", "the pod's containers to be created", since), since, slowPod)
 }
 
 // container examines one container: its image, its start, its exit, its probes.
-func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
-	w := c.State.Waiting
+func (w walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+	workloads := c.State.Waiting
 	switch {
-	case w == nil:
-		return f.started(s, p, c)
-	case w.Reason == "PodInitializing", w.Reason == "ContainerCreating":
+	case workloads == nil:
+		return w.started(s, p, c)
+	case workloads.Reason == "PodInitializing", workloads.Reason == "ContainerCreating":
 		return nil
-	case w.Reason == "CrashLoopBackOff":
-		return f.crashes(s, p, c)
-	case pulls(w.Reason):
+	case workloads.Reason == "CrashLoopBackOff":
+		return w.crashes(s, p, c)
+	case pulls(workloads.Reason):
 		s.kind = cause.Pull
-		return f.richest(s, p, w.Reason, w.Message)
+		return w.richest(s, p, workloads.Reason, workloads.Message)
 	}
-	return f.richest(s, p, w.Reason, w.Message)
+	return w.richest(s, p, workloads.Reason, workloads.Message)
 }
 
 // pulls reports whether the reason of a waiting container is about its image.
@@ -260,11 +260,11 @@ func pulls(reason string) bool {
 
 // richest returns the answer for a container's message, or for the newest event of the same step if that says more:
 // "Back-off pulling image" hides the error.
-func (f walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
+func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
 	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
 		return s.because(reason, message)
 	}
-	for _, e := range events(f.Warnings, p.UID) {
+	for _, e := range events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if known && step != s.kind && step != cause.Sandbox {
 			continue
@@ -280,18 +280,18 @@ func (f walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 }
 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
-func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
-	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
+	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && w.rolling() {
 		// A component of the control plane exits when it loses the leader lease.
-		return f.waits(s, "CrashLoop",
+		return w.waits(s, "CrashLoop",
 			"container "+c.Name+" to be started again, while machines of the control plane are replaced",
 			time.Time{})
 	}
 	last, exit := c.LastTerminationState.Terminated, ""
-	if last != nil && c.RestartCount < 2 && !last.FinishedAt.IsZero() && f.Taken.Sub(last.FinishedAt.Time) < slowReady {
+	if last != nil && c.RestartCount < 2 && !last.FinishedAt.IsZero() && w.Taken.Sub(last.FinishedAt.Time) < slowReady {
 		// A program that ends once, as what it needs is not there yet, is started again.
-		a := f.waits(s, "CrashLoop", "container "+c.Name+" to be started again, which has ended", last.FinishedAt.Time)
+		a := w.waits(s, "CrashLoop", "container "+c.Name+" to be started again, which has ended", last.FinishedAt.Time)
 		a.Evidence = []string{fmt.Sprintf("container %s ended with exit code %d (%s)", c.Name, last.ExitCode, last.Reason)}
 		return a
 	}
@@ -302,12 +302,12 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 			return s.because(last.Reason, last.Message).with(exit)
 		}
 	}
-	if f.Logs != nil {
-		if a := f.lastWords(s, p, c, exit); a != nil {
+	if w.Logs != nil {
+		if a := w.lastWords(s, p, c, exit); a != nil {
 			return a
 		}
 	}
-	for _, e := range events(f.Warnings, p.UID) {
+	for _, e := range events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if !known {
 			step = cause.Container
@@ -326,9 +326,9 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 }
 
 // lastWords returns the answer for the last log lines of a container, if they contain a known cause.
-func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
+func (w walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
 	s.kind = cause.Log
-	for _, line := range slices.Backward(strings.Split(f.Logs(p, c.Name), "\n")) {
+	for _, line := range slices.Backward(strings.Split(w.Logs(p, c.Name), "\n")) {
 		if known, _, ok := cause.Classify(cause.Log, line); ok {
 			return s.because(known.Name, line).with(exit)
 		}
@@ -343,29 +343,29 @@ func (a *finding) with(line string) *finding {
 }
 
 // started examines a container that runs and is not ready, or has ended and is not restarted yet.
-func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	if t := c.State.Terminated; t != nil {
 		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
 			func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
 			return nil
 		}
 		s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, c.Name)
-		return f.richest(s, p, t.Reason, t.Message).with(fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
+		return w.richest(s, p, t.Reason, t.Message).with(fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
 	}
 	r := c.State.Running
-	if a := f.restarted(s, p, c); a != nil {
+	if a := w.restarted(s, p, c); a != nil {
 		return a
 	}
 	if c.Ready || r == nil || r.StartedAt.IsZero() || p.Status.Phase != corev1.PodRunning {
 		return nil
 	}
 	s.kind = cause.Probe
-	for _, e := range events(f.Warnings, p.UID) {
-		if stepOf[e.Reason] == cause.Probe && f.Taken.Sub(r.StartedAt.Time) > slowReady {
+	for _, e := range events(w.Warnings, p.UID) {
+		if stepOf[e.Reason] == cause.Probe && w.Taken.Sub(r.StartedAt.Time) > slowReady {
 			return s.because(e.Reason, e.Message)
 		}
 	}
-	return f.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
+	return w.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
 }
 
 // manyRestarts is the number of restarts from which a container that runs is one that ends again and again, if the last
@@ -376,9 +376,9 @@ const (
 )
 
 // restarted finds a container that runs now and has ended again and again until a moment ago.
-func (f walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
+func (w walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	last := c.LastTerminationState.Terminated
-	if c.State.Running == nil || last == nil || c.RestartCount < manyRestarts || f.Taken.Sub(last.FinishedAt.Time) > restartWindow {
+	if c.State.Running == nil || last == nil || c.RestartCount < manyRestarts || w.Taken.Sub(last.FinishedAt.Time) > restartWindow {
 		return nil
 	}
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
@@ -394,7 +394,7 @@ func (f walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *fin
 }
 
 // ended examines a pod that failed. The pods of a Job are left to the check of the Job.
-func (f walker) ended(s said, p *corev1.Pod) *finding {
+func (w walker) ended(s said, p *corev1.Pod) *finding {
 	for _, o := range p.OwnerReferences {
 		if o.Kind == "Job" && p.Status.Reason == "" {
 			return nil
@@ -415,13 +415,13 @@ func (f walker) ended(s said, p *corev1.Pod) *finding {
 }
 
 // terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
-func (f walker) terminating(s said, p *corev1.Pod) *finding {
+func (w walker) terminating(s said, p *corev1.Pod) *finding {
 	since := p.DeletionTimestamp.Time
-	if f.Taken.Sub(since) < slowStatus {
+	if w.Taken.Sub(since) < slowStatus {
 		return nil
 	}
 	a := &finding{Step: s.step, At: s.at, Cause: "StuckTerminating",
-		Says:     "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
+		Says:     "the pod is being deleted since " + age(w.Taken.Sub(since)) + ", and its node does not end it",
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
 		Next:     "casement why " + p.Spec.NodeName}

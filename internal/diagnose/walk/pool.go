@@ -10,48 +10,48 @@ import (
 )
 
 // poolOf returns the machine pool that a machine belongs to, or nil.
-func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
+func (w walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 	label := m.Labels[clusterv1.MachinePoolNameLabel]
-	for i := range f.Pools {
-		if label != "" && label == format.MustFormatValue(f.Pools[i].Name) {
-			return &f.Pools[i]
+	for i := range w.Pools {
+		if label != "" && label == format.MustFormatValue(w.Pools[i].Name) {
+			return &w.Pools[i]
 		}
 	}
 	return nil
 }
 
 // pool examines a machine pool's templates, its bootstrap data and its scale set.
-func (f walker) pool(p *clusterv1.MachinePool) *finding {
+func (w walker) pool(p *clusterv1.MachinePool) *finding {
 	spec, at := &p.Spec.Template.Spec, "MachinePool/"+p.Name
 	if !p.DeletionTimestamp.IsZero() {
-		return f.waits(said{
+		return w.waits(said{
 			"owner", cause.Deletion, at, "kubectl describe machinepool " + p.Name + " -n " + p.Namespace,
 		}, deletionUnderWay, "the machine pool to be deleted", p.DeletionTimestamp.Time)
 	}
-	a := f.AzurePools[spec.InfrastructureRef.Name]
+	a := w.AzurePools[spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(p, &finding{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing",
+		return w.applying(p, &finding{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing",
 			Says:     "the AzureMachinePool of the machine pool does not exist",
 			Evidence: []string{"spec.template.spec.infrastructureRef.name: " + spec.InfrastructureRef.Name},
 			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace})
 	}
-	if missing := f.dangles(at, "template"); missing != nil {
+	if missing := w.dangles(at, "template"); missing != nil {
 		return missing
 	}
-	if b := f.bootstrap(p.Namespace, &spec.Bootstrap); b != nil {
+	if b := w.bootstrap(p.Namespace, &spec.Bootstrap); b != nil {
 		return b
 	}
 	s := said{"infrastructure", cause.Azure, "AzureMachinePool/" + a.Name,
 		"kubectl describe azuremachinepool " + a.Name + " -n " + a.Namespace}
 	if c := specific(a.GetConditions()); c != nil {
-		answer := f.status(s, c)
+		answer := w.status(s, c)
 		if c.Reason == "InvalidBootstrapData" {
 			answer.Step = "bootstrap"
 		}
 		return answer
 	}
 	if c := later(a.GetConditions()); c != nil {
-		return f.status(s, c)
+		return w.status(s, c)
 	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
 		return &finding{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
@@ -63,9 +63,9 @@ func (f walker) pool(p *clusterv1.MachinePool) *finding {
 }
 
 // instance examines one instance of a scale set; for a guest that failed, the console shows more.
-func (f walker) instance(m *clusterv1.Machine) *finding {
+func (w walker) instance(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
-	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]
+	a := w.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
 		return &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone",
 			Says: "the instance of the scale set is gone",
@@ -75,8 +75,8 @@ func (f walker) instance(m *clusterv1.Machine) *finding {
 	if c == nil {
 		return nil
 	}
-	answer := f.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, f.shows(m)}, c)
-	if g := f.guest(m); g != nil && answer.Fix == "" {
+	answer := w.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, w.shows(m)}, c)
+	if g := w.guest(m); g != nil && answer.Fix == "" {
 		g.Evidence = append(g.Evidence, answer.Evidence...)
 		return g
 	}

@@ -25,7 +25,7 @@ var misfits = []struct{ says, fix string }{
 
 // misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
 // that no node has.
-func (f walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
+func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	if a.Cause != "Unschedulable" {
 		return a
 	}
@@ -41,12 +41,12 @@ func (f walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	}
 	for _, label := range slices.Sorted(maps.Keys(p.Spec.NodeSelector)) {
 		value, has := p.Spec.NodeSelector[label], false
-		for _, n := range f.Nodes {
+		for _, n := range w.Nodes {
 			has = has || n.Labels[label] == value
 		}
-		if !has && len(f.Nodes) > 0 {
+		if !has && len(w.Nodes) > 0 {
 			a.Evidence = append(a.Evidence, fmt.Sprintf("nodeSelector %s=%s: none of the %d nodes that were read has "+
-				"it", label, value, len(f.Nodes)))
+				"it", label, value, len(w.Nodes)))
 		}
 	}
 	return a

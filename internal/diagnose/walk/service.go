@@ -13,16 +13,16 @@ import (
 )
 
 // service examines whether a service's load balancer was created, and whether its ports are those of its pods.
-func (f walker) service(s *corev1.Service) *finding {
+func (w walker) service(s *corev1.Service) *finding {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if a := f.unnamedPort(at, s); a != nil {
+	if a := w.unnamedPort(at, s); a != nil {
 		return a
 	}
-	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(f.selected(s)) == 0 &&
-		f.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !f.growing() {
+	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(w.selected(s)) == 0 &&
+		w.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !w.growing() {
 		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the " +
 			"cluster's DNS, so no name resolves in pods",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String() + " matches no pod of kube-system"},
@@ -31,7 +31,7 @@ func (f walker) service(s *corev1.Service) *finding {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 {
 		return nil
 	}
-	for _, e := range events(f.Warnings, s.UID) {
+	for _, e := range events(w.Warnings, s.UID) {
 		if !strings.Contains(e.Reason, "LoadBalancer") {
 			continue // the API server warns of addresses that it repairs
 		}
@@ -43,11 +43,11 @@ func (f walker) service(s *corev1.Service) *finding {
 		return a
 	}
 	since := s.CreationTimestamp.Time
-	pending := f.waits(at, "LoadBalancerPending", "the cloud controller manager to make the load balancer", since)
-	if !since.IsZero() && f.Taken.Sub(since) < slowStatus {
+	pending := w.waits(at, "LoadBalancerPending", "the cloud controller manager to make the load balancer", since)
+	if !since.IsZero() && w.Taken.Sub(since) < slowStatus {
 		return pending
 	}
-	i := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
+	i := slices.IndexFunc(w.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
 	if i < 0 && (s.Spec.LoadBalancerClass == nil) {
 		return &finding{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
 			Says:     "no cloud controller manager runs, so nothing makes the service's load balancer",
@@ -55,21 +55,21 @@ func (f walker) service(s *corev1.Service) *finding {
 			Fix:      "casement addons install cloud-provider, or install cloud-provider-azure", Next: "kubectl get pods -A -o wide"}
 	}
 	pending.Waiting, pending.Fix = false, "read the log of the cloud controller manager"
-	pending.Says = "the service has no load balancer " + age(f.Taken.Sub(since)) + " after it was created"
+	pending.Says = "the service has no load balancer " + age(w.Taken.Sub(since)) + " after it was created"
 	if i >= 0 {
-		pending.Next = fmt.Sprintf("kubectl logs -n %s %s", f.Pods[i].Namespace, f.Pods[i].Name)
+		pending.Next = fmt.Sprintf("kubectl logs -n %s %s", w.Pods[i].Namespace, w.Pods[i].Name)
 	}
 	return pending
 }
 
 // selected returns the pods that a service selects.
-func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
+func (w walker) selected(s *corev1.Service) (out []*corev1.Pod) {
 	if len(s.Spec.Selector) == 0 {
 		return nil
 	}
 	matches := labels.SelectorFromSet(s.Spec.Selector)
-	for i := range f.Pods {
-		if p := &f.Pods[i]; p.Namespace == s.Namespace && matches.Matches(labels.Set(p.Labels)) && p.DeletionTimestamp.IsZero() {
+	for i := range w.Pods {
+		if p := &w.Pods[i]; p.Namespace == s.Namespace && matches.Matches(labels.Set(p.Labels)) && p.DeletionTimestamp.IsZero() {
 			out = append(out, p)
 		}
 	}
@@ -77,8 +77,8 @@ func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
 }
 
 // unnamedPort finds a named target port that no pod of the service has.
-func (f walker) unnamedPort(at said, s *corev1.Service) *finding {
-	pods := f.selected(s)
+func (w walker) unnamedPort(at said, s *corev1.Service) *finding {
+	pods := w.selected(s)
 	for _, port := range s.Spec.Ports {
 		if port.TargetPort.Type != intstr.String || port.TargetPort.StrVal == "" || len(pods) == 0 {
 			continue
@@ -129,23 +129,23 @@ func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
 }
 
 // forService examines a service, whether its selector matches pods, and those pods.
-func (f walker) forService(s *corev1.Service) *finding {
-	pods := f.selected(s)
+func (w walker) forService(s *corev1.Service) *finding {
+	pods := w.selected(s)
 	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
 		return &finding{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
 			Says:     "the service's selector matches no pod of its namespace",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
 			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
 	}
-	checks := []func() *finding{func() *finding { return f.service(s) }, func() *finding { return undeclared(s, pods) }}
+	checks := []func() *finding{func() *finding { return w.service(s) }, func() *finding { return undeclared(s, pods) }}
 	for _, p := range pods {
-		checks = append(checks, func() *finding { return f.forPod(p) })
+		checks = append(checks, func() *finding { return w.forPod(p) })
 	}
 	return first(checks...)
 }
 
 // claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.
-func (f walker) claim(c *corev1.PersistentVolumeClaim) *finding {
+func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
 	if c.Status.Phase == corev1.ClaimLost {
 		return &finding{Step: s.step, At: s.at, Cause: "VolumeLost",
@@ -156,7 +156,7 @@ func (f walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if warned := events(f.Warnings, c.UID); len(warned) > 0 {
+	if warned := events(w.Warnings, c.UID); len(warned) > 0 {
 		return s.because(warned[0].Reason, warned[0].Message)
 	}
 	return nil

@@ -19,46 +19,46 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 }
 
 // deployment examines whether a MachineDeployment's templates exist and whether it can create its MachineSets.
-func (f walker) deployment(d *clusterv1.MachineDeployment) *finding {
+func (w walker) deployment(d *clusterv1.MachineDeployment) *finding {
 	at := "MachineDeployment/" + d.Name
 	if !d.DeletionTimestamp.IsZero() {
 		s := said{"owner", cause.Deletion, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
-		return f.kept(f.waits(s, deletionUnderWay, "the machine deployment to be deleted", d.DeletionTimestamp.Time), &d.ObjectMeta)
+		return w.kept(w.waits(s, deletionUnderWay, "the machine deployment to be deleted", d.DeletionTimestamp.Time), &d.ObjectMeta)
 	}
-	if a := f.dangles(at, "template"); a != nil {
+	if a := w.dangles(at, "template"); a != nil {
 		return a
 	}
 	if p := condition(d.Status.Conditions, clusterv1.PausedCondition); p != nil && p.Status == metav1.ConditionTrue {
-		return f.status(said{"owner", cause.Admission, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}, p)
+		return w.status(said{"owner", cause.Admission, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}, p)
 	}
 	s := said{"admission", cause.Admission, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
-	return f.refusal(s, d.UID, d.Spec.Replicas, d.Status.Replicas)
+	return w.refusal(s, d.UID, d.Spec.Replicas, d.Status.Replicas)
 }
 
 // short finds a MachineDeployment with fewer machines than its spec asks for, although its machines have no fault.
-func (f walker) short(d *clusterv1.MachineDeployment) *finding {
+func (w walker) short(d *clusterv1.MachineDeployment) *finding {
 	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
 	if c == nil {
 		return nil
 	}
 	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name,
 		"kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
-	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
 // set examines why a MachineSet does not create its machines: a missing template, a preflight check, or an admission
 // refusal.
-func (f walker) set(set *clusterv1.MachineSet) *finding {
+func (w walker) set(set *clusterv1.MachineSet) *finding {
 	if !set.DeletionTimestamp.IsZero() || !fewer(set.Spec.Replicas, set.Status.Replicas) {
 		return nil
 	}
 	s := said{"admission", cause.Admission, "MachineSet/" + set.Name, "kubectl describe machineset " + set.Name + " -n " + set.Namespace}
-	if a := f.dangles("MachineSet/"+set.Name, "template"); a != nil {
+	if a := w.dangles("MachineSet/"+set.Name, "template"); a != nil {
 		return a
 	}
 	if c := created(set); c != nil && c.Status != corev1.ConditionTrue && c.Message != "" {
 		if strings.Contains(c.Reason, "PreflightCheck") {
-			return f.waits(s, c.Reason, "a preflight check of the MachineSet: "+c.Message, c.LastTransitionTime.Time)
+			return w.waits(s, c.Reason, "a preflight check of the MachineSet: "+c.Message, c.LastTransitionTime.Time)
 		}
 		a := s.because(c.Reason, c.Message)
 		if strings.HasSuffix(c.Reason, "CloningFailed") && a.Cause == c.Reason {
@@ -68,7 +68,7 @@ func (f walker) set(set *clusterv1.MachineSet) *finding {
 		a.Evidence = append(a.Evidence, counts(set.Spec.Replicas, set.Status.Replicas))
 		return a
 	}
-	if a := f.refusal(s, set.UID, set.Spec.Replicas, set.Status.Replicas); a != nil {
+	if a := w.refusal(s, set.UID, set.Spec.Replicas, set.Status.Replicas); a != nil {
 		return a
 	}
 	c := condition(set.Status.Conditions, clusterv1.MachineSetScalingUpCondition)
@@ -80,7 +80,7 @@ func (f walker) set(set *clusterv1.MachineSet) *finding {
 		a.Step, a.Evidence = "template", evidence(reported(c))
 		return a
 	}
-	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
 // created returns Cluster API's condition about a MachineSet that could not create a machine. The present API version
@@ -99,11 +99,11 @@ func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 }
 
 // refusal finds the newest warning that an object with fewer machines than its spec asks for could not create one.
-func (f walker) refusal(s said, uid types.UID, asked, have *int32) *finding {
+func (w walker) refusal(s said, uid types.UID, asked, have *int32) *finding {
 	if !fewer(asked, have) {
 		return nil
 	}
-	for _, e := range events(f.Notices, uid) {
+	for _, e := range events(w.Notices, uid) {
 		if strings.HasPrefix(e.Reason, "Failed") {
 			a := s.because(e.Reason, e.Message)
 			a.Evidence = append(a.Evidence, counts(asked, have))
@@ -138,7 +138,7 @@ func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
 }
 
 // healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy.
-func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
+func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
 		return nil

@@ -30,31 +30,31 @@ const (
 
 // cluster examines the objects that all machines depend on. A control plane fault that one of its machines causes is
 // left to that machine.
-func (f walker) cluster() *finding {
-	at := "Cluster/" + f.Cluster.Name
-	if p := f.Cluster.Spec.Paused; p != nil && *p {
+func (w walker) cluster() *finding {
+	at := "Cluster/" + w.Cluster.Name
+	if p := w.Cluster.Spec.Paused; p != nil && *p {
 		return &finding{Step: "owner", At: at, Cause: "Paused",
 			Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
-			Fix: "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace +
+			Fix: "kubectl patch cluster " + w.Cluster.Name + " -n " + w.Cluster.Namespace +
 				" --type merge -p '{\"spec\":{\"paused\":false}}'",
-			Next: "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+			Next: "casement tree " + w.Cluster.Name + " -n " + w.Cluster.Namespace}
 	}
-	if a := f.deleting(); a != nil {
+	if a := w.deleting(); a != nil {
 		return a
 	}
-	return first(f.owner, f.infra, f.topology, f.controlPlane, f.reached, f.calico)
+	return first(w.owner, w.infra, w.topology, w.controlPlane, w.reached, w.calico)
 }
 
 // owner finds references of the cluster, its infrastructure or its control plane to objects that do not exist.
-func (f walker) owner() *finding {
-	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
-		return f.applying(&f.Cluster.ObjectMeta, &finding{Step: "owner", At: "Cluster/" + f.Cluster.Name,
+func (w walker) owner() *finding {
+	if w.AzureCluster == nil && w.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
+		return w.applying(&w.Cluster.ObjectMeta, &finding{Step: "owner", At: "Cluster/" + w.Cluster.Name,
 			Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
-			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name},
-			Fix:      "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace})
+			Evidence: []string{"spec.infrastructureRef.name: " + w.Cluster.Spec.InfrastructureRef.Name},
+			Fix:      "apply it", Next: "kubectl get azureclusters -n " + w.Cluster.Namespace})
 	}
 	for _, kind := range []string{"Cluster/", "AzureCluster/", "KubeadmControlPlane/"} {
-		if a := f.dangles(kind, "owner"); a != nil {
+		if a := w.dangles(kind, "owner"); a != nil {
 			return a
 		}
 	}
@@ -63,16 +63,16 @@ func (f walker) owner() *finding {
 
 // applying turns an answer about a missing object into a Waiting one while the object that refers to it is new: the
 // objects of one manifest are created one after another.
-func (f walker) applying(from metav1.Object, a *finding) *finding {
-	if born := from.GetCreationTimestamp().Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
+func (w walker) applying(from metav1.Object, a *finding) *finding {
+	if born := from.GetCreationTimestamp().Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
 		a.Waiting = true
 	}
 	return a
 }
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
-func (f walker) dangles(from, step string) *finding {
-	for _, r := range f.Dangling {
+func (w walker) dangles(from, step string) *finding {
+	for _, r := range w.Dangling {
 		if !strings.HasPrefix(r.From, from) {
 			continue
 		}
@@ -89,7 +89,7 @@ func (f walker) dangles(from, step string) *finding {
 		if strings.HasSuffix(r.Kind, "Template") {
 			a.Cause, a.Step = "TemplateMissing", "template"
 		}
-		if born := f.Cluster.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
+		if born := w.Cluster.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
 			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
 		}
 		if r.Why != "" {
@@ -101,25 +101,25 @@ func (f walker) dangles(from, step string) *finding {
 }
 
 // infra examines the cluster's network and load balancers.
-func (f walker) infra() *finding {
-	ac := f.AzureCluster
+func (w walker) infra() *finding {
+	ac := w.AzureCluster
 	if ac == nil {
 		return nil
 	}
 	s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
 	c := specific(ac.GetConditions())
-	if c != nil && c.Reason == "IdentityNotFound" && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+	if c != nil && c.Reason == "IdentityNotFound" && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 		// owner has found it: it was applied after the AzureCluster.
-		return f.waits(s, c.Reason, s.at+" to be reconciled with its identity, which exists", c.LastTransitionTime.Time)
+		return w.waits(s, c.Reason, s.at+" to be reconciled with its identity, which exists", c.LastTransitionTime.Time)
 	}
 	if c == nil {
 		c = later(ac.GetConditions())
 	}
-	return f.status(s, c)
+	return w.status(s, c)
 }
 
 // status returns the answer for a condition that explains why an object is not Ready, or nil.
-func (f walker) status(s said, c *metav1.Condition) *finding {
+func (w walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
@@ -133,7 +133,7 @@ func (f walker) status(s said, c *metav1.Condition) *finding {
 		if what == "" {
 			what = s.at + ", which reports " + c.Reason
 		}
-		return f.overdue(f.waits(s, c.Reason, what, c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+		return w.overdue(w.waits(s, c.Reason, what, c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 	}
 	return s.condition(c)
 }
@@ -147,13 +147,13 @@ func evidence(text string) []string {
 }
 
 // topology examines the conditions of the cluster's topology, if it has a ClusterClass.
-func (f walker) topology() *finding {
-	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterTopologyReconciledCondition)
-	if c == nil || !f.Cluster.Spec.Topology.IsDefined() {
+func (w walker) topology() *finding {
+	c := bad(w.Cluster.Status.Conditions, clusterv1.ClusterTopologyReconciledCondition)
+	if c == nil || !w.Cluster.Spec.Topology.IsDefined() {
 		return nil
 	}
-	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name,
-		"kubectl describe cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+	s := said{"owner", cause.Admission, "Cluster/" + w.Cluster.Name,
+		"kubectl describe cluster " + w.Cluster.Name + " -n " + w.Cluster.Namespace}
 	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason ||
 		c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
 		a := s.condition(c)
@@ -163,27 +163,27 @@ func (f walker) topology() *finding {
 		}
 		return a
 	}
-	return f.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
+	return w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
 }
 
 // controlPlane examines the control plane's machines, and then its conditions.
-func (f walker) controlPlane() *finding {
-	kcp := f.ControlPlane
+func (w walker) controlPlane() *finding {
+	kcp := w.ControlPlane
 	if kcp == nil {
 		return nil
 	}
-	if a := each(f.machinesWhere(isControlPlane), f.machine)(); a != nil {
+	if a := each(w.machinesWhere(isControlPlane), w.machine)(); a != nil {
 		return a
 	}
 	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name,
 		"kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
-	if a := f.paused(s.at, kcp, s.next); a != nil {
+	if a := w.paused(s.at, kcp, s.next); a != nil {
 		return a
 	}
 	if c := condition(kcp.Status.Conditions, clusterv1.PausedCondition); c != nil && c.Status == metav1.ConditionTrue {
-		return f.status(s, c)
+		return w.status(s, c)
 	}
-	if a := f.refusal(s, kcp.UID, kcp.Spec.Replicas, kcp.Status.Replicas); a != nil {
+	if a := w.refusal(s, kcp.UID, kcp.Spec.Replicas, kcp.Status.Replicas); a != nil {
 		return a
 	}
 	c := bad(kcp.Status.Conditions, controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
@@ -193,10 +193,10 @@ func (f walker) controlPlane() *finding {
 	if c == nil {
 		return nil
 	}
-	young := !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
+	young := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
 	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition
-	if young && (starts || f.rolling()) {
-		return f.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
+	if young && (starts || w.rolling()) {
+		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
 	a := s.condition(c)
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
@@ -207,9 +207,9 @@ func (f walker) controlPlane() *finding {
 }
 
 // rolling reports whether machines of the control plane are being created or deleted.
-func (f walker) rolling() bool {
-	return slices.ContainsFunc(f.machinesWhere(isControlPlane), func(m clusterv1.Machine) bool {
-		return !m.DeletionTimestamp.IsZero() || f.Taken.Sub(m.CreationTimestamp.Time) < slowStatus
+func (w walker) rolling() bool {
+	return slices.ContainsFunc(w.machinesWhere(isControlPlane), func(m clusterv1.Machine) bool {
+		return !m.DeletionTimestamp.IsZero() || w.Taken.Sub(m.CreationTimestamp.Time) < slowStatus
 	})
 }
 
@@ -227,24 +227,24 @@ func isControlPlane(m *clusterv1.Machine) bool {
 }
 
 // reached examines whether the cluster's API server answers, unless its control plane is not initialized yet.
-func (f walker) reached() *finding {
-	if f.Unreachable == "" {
+func (w walker) reached() *finding {
+	if w.Unreachable == "" {
 		return nil
 	}
-	s := said{"workload", cause.Reach, "Cluster/" + f.Cluster.Name, "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
-	if f.initializing() {
-		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer",
-			f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
+	s := said{"workload", cause.Reach, "Cluster/" + w.Cluster.Name, "casement tree " + w.Cluster.Name + " -n " + w.Cluster.Namespace}
+	if w.initializing() {
+		return w.overdue(w.waits(s, "APIServerUnreachable", "the control plane to answer",
+			w.Cluster.CreationTimestamp.Time), w.Cluster.CreationTimestamp.Time, slowAzure)
 	}
-	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
+	a := w.barred(s.because("APIServerUnreachable", w.Unreachable))
 	if a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
 		return a
 	}
-	if f.rolling() {
+	if w.rolling() {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 		return a
 	}
-	return first(func() *finding { return f.dies(a) }, func() *finding { return a })
+	return first(func() *finding { return w.dies(a) }, func() *finding { return a })
 }
 
 // staticEnd is what a simulated machine's console says of a program of its control plane that
@@ -257,13 +257,13 @@ const again = 3
 
 // dies finds, for an API server that does not answer, a control plane machine whose etcd or API server
 // ends again and again, as over data that a loss of power has damaged.
-func (f walker) dies(unreached *finding) *finding {
-	if f.Console == nil {
+func (w walker) dies(unreached *finding) *finding {
+	if w.Console == nil {
 		return nil
 	}
 	for _, program := range []string{"etcd", "kube-apiserver"} {
-		for _, m := range f.machinesWhere(isControlPlane) {
-			console := f.Console(&m)
+		for _, m := range w.machinesWhere(isControlPlane) {
+			console := w.Console(&m)
 			if at := strings.LastIndex(console, " boots: "); at >= 0 {
 				console = console[at:]
 			}
@@ -284,20 +284,20 @@ func (f walker) dies(unreached *finding) *finding {
 }
 
 // initializing reports whether the control plane has never been initialized.
-func (f walker) initializing() bool {
-	done := f.Cluster.Status.Initialization.ControlPlaneInitialized
-	return !f.Cluster.CreationTimestamp.IsZero() && (done == nil || !*done)
+func (w walker) initializing() bool {
+	done := w.Cluster.Status.Initialization.ControlPlaneInitialized
+	return !w.Cluster.CreationTimestamp.IsZero() && (done == nil || !*done)
 }
 
 // available finds that the cluster's Available condition is not True, if no other check found a fault.
-func (f walker) available() *finding {
-	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
+func (w walker) available() *finding {
+	c := bad(w.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	if c == nil {
 		return nil
 	}
-	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name, "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
-	if f.initializing() || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
-		return f.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
+	s := said{"owner", cause.Admission, "Cluster/" + w.Cluster.Name, "casement tree " + w.Cluster.Name + " -n " + w.Cluster.Namespace}
+	if w.initializing() || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+		return w.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
 	}
 	return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 		Says:     "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),

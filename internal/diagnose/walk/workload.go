@@ -30,10 +30,10 @@ type controller struct {
 type refusal struct{ reason, message string }
 
 // controllers returns all objects that create pods. A Deployment is represented by its ReplicaSets.
-func (f walker) controllers() (out []controller) {
-	w := &f.Workloads
-	for i := range w.ReplicaSets {
-		r := &w.ReplicaSets[i]
+func (w walker) controllers() (out []controller) {
+	workloads := &w.Workloads
+	for i := range workloads.ReplicaSets {
+		r := &workloads.ReplicaSets[i]
 		c := controller{kind: "ReplicaSet", meta: &r.ObjectMeta, asked: deref(r.Spec.Replicas), have: r.Status.Replicas}
 		for _, cond := range r.Status.Conditions {
 			if cond.Type == appsv1.ReplicaSetReplicaFailure && cond.Status == corev1.ConditionTrue {
@@ -42,17 +42,17 @@ func (f walker) controllers() (out []controller) {
 		}
 		out = append(out, c)
 	}
-	for i := range w.StatefulSets {
-		s := &w.StatefulSets[i]
+	for i := range workloads.StatefulSets {
+		s := &workloads.StatefulSets[i]
 		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, asked: deref(s.Spec.Replicas), have: s.Status.Replicas})
 	}
-	for i := range w.DaemonSets {
-		d := &w.DaemonSets[i]
+	for i := range workloads.DaemonSets {
+		d := &workloads.DaemonSets[i]
 		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, asked: d.Status.DesiredNumberScheduled,
 			have: d.Status.CurrentNumberScheduled})
 	}
-	for i := range w.Jobs {
-		out = append(out, jobOf(&w.Jobs[i]))
+	for i := range workloads.Jobs {
+		out = append(out, jobOf(&workloads.Jobs[i]))
 	}
 	return out
 }
@@ -74,22 +74,22 @@ func jobOf(j *batchv1.Job) controller {
 }
 
 // workloads examines all workloads in the cluster: controllers without pods, the pods, the claims and the services.
-func (f walker) workloads() *finding {
-	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim),
-		each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
+func (w walker) workloads() *finding {
+	return first(each(w.controllers(), w.controller), each(w.Pods, w.pod), each(w.Workloads.Claims, w.claim),
+		each(w.Workloads.Services, w.service), each(w.Workloads.Deployments, w.rollout))
 }
 
 // everyWorkload adds the answers about all workloads in the cluster.
-func (f walker) everyWorkload(add func(*finding)) {
-	every(f.controllers(), f.controller, add)
-	every(f.Pods, f.pod, add)
-	every(f.Workloads.Claims, f.claim, add)
-	every(f.Workloads.Services, f.service, add)
-	every(f.Workloads.Deployments, f.rollout, add)
+func (w walker) everyWorkload(add func(*finding)) {
+	every(w.controllers(), w.controller, add)
+	every(w.Pods, w.pod, add)
+	every(w.Workloads.Claims, w.claim, add)
+	every(w.Workloads.Services, w.service, add)
+	every(w.Workloads.Deployments, w.rollout, add)
 }
 
 // controller examines why an object creates fewer pods than its spec asks for.
-func (f walker) controller(c *controller) *finding {
+func (w walker) controller(c *controller) *finding {
 	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -97,35 +97,35 @@ func (f walker) controller(c *controller) *finding {
 		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
 	many := fmt.Sprintf("%d of %d pods exist", c.have, c.asked)
 	if c.refused != nil && c.kind == "Job" {
-		return f.failedJob(s, c)
+		return w.failedJob(s, c)
 	}
 	if c.refused != nil {
 		return s.because(c.refused.reason, c.refused.message).with(many)
 	}
-	for _, e := range events(f.Warnings, c.meta.UID) {
-		if strings.HasPrefix(e.Reason, "Failed") && !f.madeSince(c, when(e)) {
+	for _, e := range events(w.Warnings, c.meta.UID) {
+		if strings.HasPrefix(e.Reason, "Failed") && !w.madeSince(c, when(e)) {
 			return s.because(e.Reason, e.Message).with(many)
 		}
 	}
 	if c.meta.CreationTimestamp.IsZero() {
 		return nil
 	}
-	return f.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
+	return w.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
 }
 
 // madeSince reports whether a controller has made a pod after a time: a refusal before it is over.
-func (f walker) madeSince(c *controller, t time.Time) bool {
-	return slices.ContainsFunc(f.Pods, func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && p.CreationTimestamp.After(t) })
+func (w walker) madeSince(c *controller, t time.Time) bool {
+	return slices.ContainsFunc(w.Pods, func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && p.CreationTimestamp.After(t) })
 }
 
 // failedJob examines a Job that gave up; the end of its last pod explains why.
-func (f walker) failedJob(s said, c *controller) *finding {
+func (w walker) failedJob(s said, c *controller) *finding {
 	a := &finding{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
 		c.refused.reason, Evidence: evidence(c.refused.message),
 		Fix:  "correct what its pods fail of, delete the Job and create it again",
 		Next: fmt.Sprintf("kubectl logs job/%s -n %s", c.meta.Name, c.meta.Namespace)}
-	for i := range f.Pods {
-		p := &f.Pods[i]
+	for i := range w.Pods {
+		p := &w.Pods[i]
 		if !ownedBy(p, c.meta.UID) || p.Status.Phase != corev1.PodFailed {
 			continue
 		}
@@ -146,7 +146,7 @@ func (f walker) failedJob(s said, c *controller) *finding {
 }
 
 // rollout finds a Deployment that makes no progress although its pods show no fault.
-func (f walker) rollout(d *appsv1.Deployment) *finding {
+func (w walker) rollout(d *appsv1.Deployment) *finding {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
@@ -157,63 +157,63 @@ func (f walker) rollout(d *appsv1.Deployment) *finding {
 		}
 	}
 	if d.Spec.Paused {
-		return f.waits(s, "DeploymentPaused", "its rollout to be resumed: spec.paused is true", d.CreationTimestamp.Time)
+		return w.waits(s, "DeploymentPaused", "its rollout to be resumed: spec.paused is true", d.CreationTimestamp.Time)
 	}
 	return nil
 }
 
 // running returns the walk for an object of the workload cluster, or nil if there is no such object.
-func (f walker) running(o facts.Object) func() *finding {
+func (w walker) running(o facts.Object) func() *finding {
 	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
-	w := &f.Workloads
+	workloads := &w.Workloads
 	switch o.Kind {
 	case "Pod":
-		return of(f.Pods, func(p *corev1.Pod) bool { return is(&p.ObjectMeta) }, f.forPod)
+		return of(w.Pods, func(p *corev1.Pod) bool { return is(&p.ObjectMeta) }, w.forPod)
 	case "Service":
-		return of(w.Services, func(s *corev1.Service) bool { return is(&s.ObjectMeta) }, f.forService)
+		return of(workloads.Services, func(s *corev1.Service) bool { return is(&s.ObjectMeta) }, w.forService)
 	case "PersistentVolumeClaim":
-		return of(w.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, f.claim)
+		return of(workloads.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, w.claim)
 	case "Deployment":
-		return of(w.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
-			return first(func() *finding { return f.below(d.UID) }, func() *finding { return f.rollout(d) })
+		return of(workloads.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
+			return first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) })
 		})
 	}
-	all := f.controllers()
+	all := w.controllers()
 	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *finding {
 		if c.kind == "DaemonSet" && c.asked == 0 {
-			return f.nowhere(c)
+			return w.nowhere(c)
 		}
-		return first(func() *finding { return f.controller(c) }, func() *finding { return f.below(c.meta.UID) })
+		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) })
 	})
 }
 
 // nowhere explains a DaemonSet that no node fits.
-func (f walker) nowhere(c *controller) *finding {
-	for i := range f.Workloads.DaemonSets {
-		d := &f.Workloads.DaemonSets[i]
+func (w walker) nowhere(c *controller) *finding {
+	for i := range w.Workloads.DaemonSets {
+		d := &w.Workloads.DaemonSets[i]
 		if d.UID != c.meta.UID || d.Name != c.meta.Name {
 			continue
 		}
 		return &finding{Step: "workload", At: "DaemonSet/" + d.Name, Type: "Field", Cause: "NoNodeFits", Says: "no node " +
 			"fits the DaemonSet, so it has no pods",
 			Evidence: []string{fmt.Sprintf("status.desiredNumberScheduled: 0; nodeSelector %v, %d "+
-				"nodes", d.Spec.Template.Spec.NodeSelector, len(f.Nodes))},
+				"nodes", d.Spec.Template.Spec.NodeSelector, len(w.Nodes))},
 			Fix: "correct its nodeSelector, affinity or tolerations, or label the nodes", Next: "kubectl get nodes --show-labels"}
 	}
 	return nil
 }
 
 // below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
-func (f walker) below(uid types.UID) *finding {
+func (w walker) below(uid types.UID) *finding {
 	var checks []func() *finding
-	for _, c := range f.controllers() {
+	for _, c := range w.controllers() {
 		if ownedBy(c.meta, uid) {
-			checks = append(checks, func() *finding { return f.controller(&c) }, func() *finding { return f.below(c.meta.UID) })
+			checks = append(checks, func() *finding { return w.controller(&c) }, func() *finding { return w.below(c.meta.UID) })
 		}
 	}
-	for i := range f.Pods {
-		if p := &f.Pods[i]; ownedBy(p, uid) {
-			checks = append(checks, func() *finding { return f.forPod(p) })
+	for i := range w.Pods {
+		if p := &w.Pods[i]; ownedBy(p, uid) {
+			checks = append(checks, func() *finding { return w.forPod(p) })
 		}
 	}
 	return first(checks...)

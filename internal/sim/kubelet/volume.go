@@ -68,7 +68,10 @@ func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) error {
 	defer v.mu.Unlock()
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		if volume.PersistentVolumeClaim != nil {
+		if !mounted(pod, volume.Name) {
+			continue // a kubelet mounts what a container uses
+		}
+		if claimOf(pod, volume) != "" {
 			folder, err := v.w.claim(ctx, pod, volume)
 			if err != nil {
 				return err
@@ -97,7 +100,7 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		}
 		var err error
 		switch _, kept := v.claims[volume.Name]; {
-		case volume.PersistentVolumeClaim != nil && !kept: // an earlier kubelet mounted it
+		case claimOf(pod, volume) != "" && !kept: // an earlier kubelet mounted it
 			var folder guestfs.Folder
 			if folder, err = v.w.claim(ctx, pod, volume); err == nil {
 				v.claims[volume.Name] = folder
@@ -198,7 +201,7 @@ func (p payload) choose(data map[string][]byte, items []corev1.KeyToPath, mode *
 func (v *volumes) secret(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
 	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
 	if err != nil {
-		return missing(err, optional)
+		return missing(err, "secret", name, optional)
 	}
 	return out.choose(o.Data, items, mode, optional)
 }
@@ -206,7 +209,7 @@ func (v *volumes) secret(ctx context.Context, out payload, name string, items []
 func (v *volumes) configMap(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
 	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
 	if err != nil {
-		return missing(err, optional)
+		return missing(err, "configmap", name, optional)
 	}
 	data := maps.Clone(o.BinaryData)
 	if data == nil {
@@ -217,17 +220,25 @@ func (v *volumes) configMap(ctx context.Context, out payload, name string, items
 	}
 	err = out.choose(data, items, mode, optional)
 	if err != nil {
-		return errors.New(strings.Replace(err.Error(), "secret key", "config key", 1))
+		return errors.New("configmap " + strings.Replace(err.Error(), "secret key", "config key", 1))
 	}
 	return nil
 }
 
 // missing is the error for an object of a volume, nil for one that is optional and does not exist.
-func missing(err error, optional *bool) error {
-	if apierrors.IsNotFound(err) && ptr.Deref(optional, false) {
-		return nil
+func missing(err error, kind, name string, optional *bool) error {
+	if apierrors.IsNotFound(err) {
+		return absent(err, kind, name, optional)
 	}
 	return err
+}
+
+// mounted reports whether a container of a pod uses a volume.
+func mounted(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name }) ||
+			slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == name })
+	})
 }
 
 func (v *volumes) downward(out payload, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) error {

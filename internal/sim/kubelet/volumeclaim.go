@@ -20,6 +20,17 @@ var drivers = map[string]bool{"disk.csi.azure.com": true, "file.csi.azure.com": 
 // errAttaching says that a volume is on its way to the machine. Who attaches it says why it does not come.
 var errAttaching = errors.New("the volume is not attached yet")
 
+// claimOf returns the claim of a volume, or nothing.
+func claimOf(pod *corev1.Pod, v *corev1.Volume) string {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		return pod.Name + "-" + v.Name
+	}
+	return ""
+}
+
 // claim returns the folder of the volume that a claim of a pod is bound to, once it is attached to this machine. Its
 // error is a kubelet's, which tries again.
 func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (guestfs.Folder, error) {
@@ -28,17 +39,23 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 		return none, fmt.Errorf("MountVolume.MountDevice failed for volume %q : "+format, append([]any{v.Name}, a...)...)
 	}
 	core := w.k.api.Load().core
-	name := v.PersistentVolumeClaim.ClaimName
-	pvc, err := permitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
-	if err != nil {
-		return none, fmt.Errorf("error processing PVC %s/%s: %w", w.namespace, name, err)
+	name := claimOf(pod, v)
+	unbound := func(err error) (guestfs.Folder, error) { // the words are of kubernetes pkg/kubelet/volumemanager
+		return none, fmt.Errorf("%s: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: "+
+			"error processing PVC %s/%s: %w", "Unable to attach or mount volumes", v.Name, v.Name, w.namespace, name, err)
 	}
-	if pvc.Spec.VolumeName == "" || pvc.Status.Phase != corev1.ClaimBound {
-		return none, fmt.Errorf("error processing PVC %s/%s: PVC is not bound", w.namespace, name)
+	pvc, err := permitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
+	switch {
+	case err != nil:
+		return unbound(fmt.Errorf("failed to fetch PVC from API server: %w", err))
+	case pvc.DeletionTimestamp != nil && pvc.Spec.VolumeName == "":
+		return unbound(errors.New("PVC is being deleted"))
+	case pvc.Spec.VolumeName == "" || pvc.Status.Phase != corev1.ClaimBound:
+		return unbound(errors.New("PVC is not bound"))
 	}
 	pv, err := permitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
 	if err != nil {
-		return none, fmt.Errorf("error processing PVC %s/%s: %w", w.namespace, name, err)
+		return unbound(fmt.Errorf("failed to fetch PV %s from API server: %w", pvc.Spec.VolumeName, err))
 	}
 	driver, handle := volumeOf(pv)
 	attached, known := drivers[driver]

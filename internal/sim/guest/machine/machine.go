@@ -1,8 +1,8 @@
 // Package machine is what a simulated guest is made of before anything runs in
 // it: the facts its host knows, a file tree of its own, a service table and a
 // console. It interprets nothing: the agents (cloudinit, cloudbase) and the
-// shell do. The packages below internal/sim/guest import it, and the host's
-// command callbacks see it as Process.Guest.
+// shell do. The packages below internal/sim/guest and internal/sim/host
+// import it, and the host's command callbacks see it as Process.Guest.
 package machine
 
 import (
