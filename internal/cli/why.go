@@ -26,9 +26,9 @@ OBJECT is the name of a cluster, machine, machine pool or node; KIND/NAME of a m
 deployment (md), machine set (ms), machine pool (mp) or control plane (kcp); or, of a
 workload cluster, KIND/NAME or KIND/NAMESPACE/NAME of a pod, deployment, replicaset,
 statefulset, daemonset, job, service, pvc, ingress, hpa, cronjob or any other kind that the
-cluster has; of the management cluster any kind of Cluster API too. NAMESPACE/NAME is a pod. Windows nodes are
-looked into over SSH where nothing outside of them says what is wrong, at most 10 of a
-cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
+cluster has; of the management cluster any kind of Cluster API too. NAMESPACE/NAME is a pod.
+Windows nodes are looked into over SSH where nothing outside of them says what is wrong, at
+most 10 of a cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
 conditions have to do. What was not or could not be examined is listed.
 
 The exit code is 1 when something is wrong. What is on its way, such as a machine that
@@ -146,7 +146,7 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	if !a.Healthy && !a.Waiting {
 		row("means", strings.TrimPrefix(a.Means.Cause+": "+a.Means.Says, ": "))
 	}
-	rows("fix", continued(a.Means.Fix, width)...)
+	rows("fix", fixLines(a.Means.Fix, width)...)
 	rows("beware", a.Means.Harm)
 	rows("next", continued(a.Next(), width)...)
 	for i := range a.Also {
@@ -154,4 +154,13 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	}
 	rows("in its boot", a.Notes...)
 	rows("not examined", a.NotExamined...)
+}
+
+// fixLines wraps a fix: a command so that it can be pasted, a sentence as text.
+func fixLines(fix string, width int) []string {
+	switch program, _, _ := strings.Cut(fix, " "); program {
+	case "az", "casement", "clusterctl", "kubectl":
+		return continued(fix, width)
+	}
+	return terminal.Wrap(fix, width)
 }

@@ -332,7 +332,7 @@ func TestChecks(t *testing.T) {
 			"1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
 		{name: "HostProcess", bad: []string{
 			"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022",
-			"windowsServerVersion: windows-2019",
+			"windowsServerVersion: windows-2019", "runtime: containerd", "runtime: dockershim",
 		}, badMore: hostProcess, want: []string{"PRE306 MachineDeployment/default/demo-md-win spec.template.spec.version"},
 			good: []string{"version: v1.36.3", "version: v1.23.1", "windowsServerVersion: windows-2022",
 				"windowsServerVersion: windows-2019"}, goodMore: hostProcess},

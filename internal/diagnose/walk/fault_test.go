@@ -300,9 +300,9 @@ func TestProgramDies(t *testing.T) {
 	for name, test := range map[string]struct{ console, cause, says string }{
 		"damaged data":             {boots + ends("kube-apiserver", 9) + ends("etcd", 5), "ControlPlaneProgramDies", "etcd of"},
 		"the API server alone":     {boots + ends("kube-apiserver", 3), "ControlPlaneProgramDies", "kube-apiserver of"},
-		"a start":                  {boots + ends("kube-apiserver", 2) + ends("etcd", 1), "NoRouteToAPI", ""},
-		"before the last boot":     {boots + ends("etcd", 9) + boots, "NoRouteToAPI", ""},
-		"a program beside the two": {boots + ends("kube-scheduler", 9), "NoRouteToAPI", ""},
+		"a start":                  {boots + ends("kube-apiserver", 2) + ends("etcd", 1), "APIRefused", ""},
+		"before the last boot":     {boots + ends("etcd", 9) + boots, "APIRefused", ""},
+		"a program beside the two": {boots + ends("kube-scheduler", 9), "APIRefused", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()

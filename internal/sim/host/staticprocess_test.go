@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"io"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func testNode(t *testing.T) *node {
 	}
 	t.Cleanup(func() { body.Close() })
 	n := &node{body: body, home: home, loopback: netip.MustParseAddr("127.0.0.4"), origin: fabric.Origin{IP: ip}, console: io.Discard,
-		runtime: kubelet.NewRuntime(), ctx: t.Context(), processes: map[processKey]*staticProcess{}}
+		runtime: kubelet.NewRuntime(), ctx: t.Context(), processes: map[processKey]*staticProcess{}, web: &http.Transport{}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/walk"
 )
@@ -25,11 +26,12 @@ type failure struct {
 func TestFailures(t *testing.T) {
 	c := connect(t)
 	for _, o := range []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: ns}}} {
-		if err := c.Create(t.Context(), o); err != nil {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil { // TestMCP uses it too
 			t.Fatal(err)
 		}
 	}
-	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), account)); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("nothing fails", func(t *testing.T) {

@@ -27,14 +27,6 @@ type Interactive struct {
 	run    *scriptRun
 }
 
-// program is the program that takes lines in each system's own sessions.
-func (s *Shell) program() string {
-	if s.guest.IsWindows() {
-		return "powershell"
-	}
-	return "bash"
-}
-
 // lineFlags are the flags with which a shell still takes lines, and how many words follow
 // each.
 var lineFlags = map[string]map[string]int{
