@@ -241,7 +241,8 @@ func TestLaunch(t *testing.T) {
 	}
 	for _, test := range []struct{ name, generation, features, asked, refusal string }{
 		{"only trusted launch, without", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "", "'TrustedLaunch' security type"},
-		{"only trusted launch, standard", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "Standard", "'TrustedLaunch' security type"},
+		{"only trusted launch, standard", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "Standard",
+			"'TrustedLaunch' security type"},
 		{"only trusted launch, with", "V2", `[{"name": "SecurityType", "value": "TrustedLaunch"}]`, "TrustedLaunch", ""},
 		{"supported, without", "V2", `[{"name": "SecurityType", "value": "TrustedLaunchSupported"}]`, "", ""},
 		{"supported, with", "V2", `[{"name": "SecurityType", "value": "TrustedLaunchSupported"}]`, "TrustedLaunch", ""},

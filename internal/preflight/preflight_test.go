@@ -371,7 +371,8 @@ func TestChecks(t *testing.T) {
 			good: []string{"    files:\n    - contentFrom:",
 				"    files:\n    - {path: /opt/a.sh, content: \"#!/bin/sh\\necho a\\n\"}\n    - contentFrom:"}},
 		{name: "image of generation 1", bad: []string{"        osType: Windows\n",
-			"        osType: Windows\n      securityProfile: {securityType: TrustedLaunch, uefiSettings: {secureBootEnabled: true, vTpmEnabled: true}}\n"},
+			"        osType: Windows\n      securityProfile: {securityType: TrustedLaunch, " +
+				"uefiSettings: {secureBootEnabled: true, vTpmEnabled: true}}\n"},
 			want: []string{"PRE116 " + win + "securityProfile"}},
 		{name: "wrong type", bad: []string{"\n  replicas: 1\n", "\n  replicas: \"1\"\n"},
 			want: []string{"PRE505 " + cp + "spec.replicas", "PRE505 MachineDeployment/default/demo-md-0 spec.replicas",

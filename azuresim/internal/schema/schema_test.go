@@ -57,7 +57,8 @@ func TestCheck(t *testing.T) {
 func TestSettable(t *testing.T) {
 	body := map[string]any{"id": "/x", "etag": "1", "location": "x", "properties": map[string]any{
 		"provisioningState": "Succeeded", "addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}},
-		"subnets": []any{map[string]any{"name": "a", "properties": map[string]any{"provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/16"}}}}}
+		"subnets": []any{map[string]any{"name": "a", "properties": map[string]any{
+			"provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/16"}}}}}
 	Of("Microsoft.Network/virtualNetworks", "2025-05-01").Settable(body)
 	got, _ := json.Marshal(body)
 	want := `{"location":"x","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},` +

@@ -122,7 +122,8 @@ func (c *checker) place() string {
 func (c *checker) security() {
 	const field = "spec.securityProfile.securityType"
 	firmware := c.vm.SecureBoot || c.vm.VTPM
-	c.refuse(firmware && (c.vm.SecurityType == "" || c.vm.SecurityType == Standard), field, "cannot have secure boot or vTPM without a security type",
+	c.refuse(firmware && (c.vm.SecurityType == "" || c.vm.SecurityType == Standard), field,
+		"cannot have secure boot or vTPM without a security type",
 		"set it to TrustedLaunch or ConfidentialVM")
 	c.refuse(c.vm.EncryptedOSDisk && c.vm.SecurityType != ConfidentialVM, field,
 		"cannot encrypt the OS disk as a confidential VM does",

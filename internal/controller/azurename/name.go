@@ -97,7 +97,8 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 
 // Bind chooses the name of an object and returns it with the session for the object's
 // resources; kind is that of the object. refused is as of Choose.
-func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *cloud.Session, azureCluster *infrav1.AzureCluster, clusterName, kind string,
+func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *cloud.Session, azureCluster *infrav1.AzureCluster,
+	clusterName, kind string,
 	obj T, all func() client.ObjectList) (name, refused string, bound *cloud.Session, err error) {
 	of := func(name string) *cloud.Session {
 		return s.For(kind, obj.GetName(), func(ctx context.Context) bool {

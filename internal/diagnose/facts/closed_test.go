@@ -38,7 +38,8 @@ func TestBlocked(t *testing.T) {
 		"the network's route wins": {cp: allow,
 			route: `{"name":"def","properties":{"addressPrefix":"0.0.0.0/0","nextHopType":"None"}}`, pool: `{}`},
 		"an appliance": {cp: allow,
-			route: `{"name":"fw","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.9.0.4"}}`, pool: `{}`, unknown: "10.9.0.4"},
+			route: `{"name":"fw","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.9.0.4"}}`,
+			pool: `{}`, unknown: "10.9.0.4"},
 		"a pool that was emptied": {cp: allow, blocked: "backend pool cp of load balancer lb, for port 6443, has no member"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,8 @@ func TestBlocked(t *testing.T) {
 				Groups: []json.RawMessage{group("cp", test.cp), group("node", test.node), group("foreign", test.foreign), json.RawMessage(`"x"`)},
 				Tables: []json.RawMessage{json.RawMessage(`{"id":"/rt","name":"rt","properties":{"routes":[` + test.route + `]}}`)},
 				Balancers: []json.RawMessage{json.RawMessage(`{"name":"lb","properties":{"backendAddressPools":[{"name":"cp","properties":{
-					"backendIPConfigurations":[` + test.pool + `]}}],"loadBalancingRules":[{"properties":{"backendPort":6443,"backendAddressPool":{"id":"/lb/cp"}}}]}}`)},
+					"backendIPConfigurations":[` + test.pool + `]}}],
+					"loadBalancingRules":[{"properties":{"backendPort":6443,"backendAddressPool":{"id":"/lb/cp"}}}]}}`)},
 			}
 			blocked, unknown := n.Blocked()
 			for what, pair := range map[string][2]string{"blocked": {strings.Join(blocked, "; "+

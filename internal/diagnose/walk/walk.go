@@ -277,7 +277,8 @@ func (w walker) dies(unreached *finding) *finding {
 					unreached.Evidence...),
 				Fix: "read its log; where most of the control plane machines are well, delete the Machine, and another one takes its place; " +
 					"else restore etcd from a backup, or make the cluster again",
-				Next: "casement ssh " + cmp.Or(m.Status.NodeRef.Name, m.Name) + " -- 'sudo tail /var/log/pods/kube-system_" + program + "*/" + program + "/0.log'"}
+				Next: "casement ssh " + cmp.Or(m.Status.NodeRef.Name, m.Name) +
+					" -- 'sudo tail /var/log/pods/kube-system_" + program + "*/" + program + "/0.log'"}
 		}
 	}
 	return nil

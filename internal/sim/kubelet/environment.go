@@ -96,7 +96,8 @@ func (s sources) source(ctx context.Context, from corev1.EnvFromSource) (map[str
 }
 
 // value returns the value of one variable; found is false for optional ones without a value.
-func (s sources) value(ctx context.Context, container string, e corev1.EnvVar, vars map[string]string) (value string, found bool, err error) {
+func (s sources) value(ctx context.Context, container string, e corev1.EnvVar,
+	vars map[string]string) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
 		return expandVars(e.Value, vars), true, nil
 	}

@@ -80,7 +80,8 @@ var guestScripts = []script{
 			"        REBOOT_MESSAGE               : \n        COMMAND_LINE                 : x.cmd\n" +
 			"        FAILURE_ACTIONS              : RESTART -- Delay = 1000 milliseconds.\n" +
 			"                                       RUN PROCESS -- Delay = 2000 milliseconds.\n", 0},
-	{"services that need another", "New-Service b -BinaryPathName C:\\Windows\\b.exe -DependsOn sshd | Out-Null; Stop-Service sshd; Start-Service b; " +
+	{"services that need another", "New-Service b -BinaryPathName C:\\Windows\\b.exe -DependsOn sshd | Out-Null; Stop-Service sshd; " +
+		"Start-Service b; " +
 		"(Get-Service sshd).Status; sc.exe stop sshd 2>&1 | Out-Null; $LASTEXITCODE; Stop-Service sshd -Force; (Get-Service b).Status",
 		"Running\n1051\nStopped\n", 0},
 	{"sc is an alias", "sc C:\\k\\sc.txt x; Get-Content C:\\k\\sc.txt; sc.exe qc kubelet | Out-Null; $LASTEXITCODE", "x\n0\n", 0},
