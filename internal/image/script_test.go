@@ -69,7 +69,7 @@ func TestScriptsInGuest(t *testing.T) {
 		{"kubelet's log rotates", "Test-Rotation -Mode 'sc' -LogFlags '--log-file-size=100Mi'", 0, "", nil, ""},
 		{"kubelet's log does not rotate", "Test-Rotation -Mode 'sc' -LogFlags '--log-file-size=1Gi'", 1,
 			"FAILED: the service kubelet does not rotate its log: it runs without --log-file-size=1Gi", nil, ""},
-		{"csi-proxy", "Set-Content -Path C:\\k\\csi-proxy.exe -Value x\n  Register-CsiProxy\n  "+
+		{"csi-proxy", "Set-Content -Path C:\\k\\csi-proxy.exe -Value x\n  Register-CsiProxy\n  " +
 			"Write-Output (Get-Service -Name csi-proxy).Status", 0, "Running", nil, ""},
 		{"a file without a signature", strings.Replace(install(sumOf(url), `C:\k\never.exe`), "-Signer ''", "-Signer 'CN=x'", 1), 1,
 			"FAILED: " + url + " has no valid signature: NotSigned", nil, `C:\k\never.exe`},

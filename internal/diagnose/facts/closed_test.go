@@ -39,7 +39,7 @@ func TestBlocked(t *testing.T) {
 			route: `{"name":"def","properties":{"addressPrefix":"0.0.0.0/0","nextHopType":"None"}}`, pool: `{}`},
 		"an appliance": {cp: allow,
 			route: `{"name":"fw","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.9.0.4"}}`,
-			pool: `{}`, unknown: "10.9.0.4"},
+			pool:  `{}`, unknown: "10.9.0.4"},
 		"a pool that was emptied": {cp: allow, blocked: "backend pool cp of load balancer lb, for port 6443, has no member"},
 	} {
 		t.Run(name, func(t *testing.T) {

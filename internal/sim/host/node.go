@@ -218,7 +218,7 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image,
 		Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
-		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		Env:      e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
 		DNS: e.DNS.Servers, Search: e.DNS.Search, Dots: e.DNS.Dots, Network: way, Web: n.webOf(way),
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
