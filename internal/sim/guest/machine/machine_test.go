@@ -130,3 +130,17 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestServicesOfABoot: what is automatic runs, and what containers wake; nothing else that is manual.
+func TestServicesOfABoot(t *testing.T) {
+	m := open(t, t.TempDir(), Windows, nil)
+	if err := m.Services.Create(Service{Name: "flanneld", Start: Manual}); err != nil {
+		t.Fatal(err)
+	}
+	m.Services.StartAutomatic()
+	for name, want := range map[string]bool{"hns": true, "vmcompute": true, "containerd": true, "flanneld": false} {
+		if row, ok := m.Services.Get(name); !ok || row.Running != want {
+			t.Errorf("%s: running %v, want %v", name, row.Running, want)
+		}
+	}
+}

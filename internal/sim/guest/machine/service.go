@@ -47,6 +47,9 @@ type Service struct {
 	Running bool   `json:"-"`
 	// Start is Automatic, Manual or Disabled.
 	Start string `json:"start"`
+	// Triggered services run from the boot on although their start is Manual: a runtime of containers
+	// wakes the networking and compute services of the host.
+	Triggered bool `json:"triggered,omitempty"`
 	// Path is the command line that the service runs, as the image has it.
 	Path string `json:"path,omitempty"`
 	// Settings are the parameters that nssm has set, by name.
@@ -307,7 +310,7 @@ func (s *Services) Delete(name string) error {
 // StartAutomatic starts what starts with the machine.
 func (s *Services) StartAutomatic() {
 	for _, row := range s.List() {
-		if row.Start == Automatic {
+		if row.Start == Automatic || row.Start == Manual && row.Triggered {
 			_ = s.Start(row.Name) // it exists and is not disabled
 		}
 	}
