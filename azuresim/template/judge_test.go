@@ -23,8 +23,8 @@ func recordedIn(scope string) Context {
 	return c
 }
 
-// recorded reads a file of testdata.
-func recorded(t testing.TB, name string) any {
+// unpacked returns the text of a file of testdata.
+func unpacked(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -38,7 +38,13 @@ func recorded(t testing.TB, name string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Decode(text)
+	return text
+}
+
+// recorded reads a file of testdata.
+func recorded(t testing.TB, name string) any {
+	t.Helper()
+	v, err := Decode(unpacked(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,8 @@
 package template
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,20 +24,8 @@ type prediction struct{ typ, name, hash string }
 
 func quickstarts(t *testing.T) []quickstart {
 	t.Helper()
-	data, err := os.ReadFile("testdata/quickstarts.tsv.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []quickstart
-	for line := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(string(unpacked(t, "quickstarts.tsv.gz"))), "\n") {
 		f := strings.Split(line, "\t")
 		if f[0] == "repo" {
 			continue

@@ -48,7 +48,7 @@ NAME.parameters.json beside it. Exit codes: 0 all expand, 1 some are refused.`,
 	f := c.Flags()
 	f.StringVar(&o.parameters, "parameters", "", "a file of parameters")
 	f.StringVar(&o.subscription, "subscription-id", "00000000-0000-0000-0000-0000000000a1", "the subscription")
-	f.StringVar(&o.tenant, "tenant-id", "00000000-0000-0000-0000-0000000000a0", "the tenant")
+	f.StringVar(&o.tenant, "tenant-id", localTenant, "the tenant")
 	f.StringVar(&o.group, "resource-group", "rg1", "the resource group that the template is deployed to")
 	f.StringVar(&o.location, "location", "westeurope", "the group's location, or that of a deployment to a subscription")
 	f.StringVar(&o.deploymentName, "deployment-name", "dep1", "the name of the deployment")

@@ -99,6 +99,14 @@ func physical(root *os.Root, rel string) (string, error) {
 	return at, nil
 }
 
+// places returns the place of each of two paths.
+func places(root *os.Root, from, to string) (folderA, realA, folderB, realB string, err error) {
+	if folderA, realA, err = place(root, from); err == nil {
+		folderB, realB, err = place(root, to)
+	}
+	return folderA, realA, folderB, realB, err
+}
+
 // Link gives a file a second name, on one drive. The second name of a link is a link of its own with
 // the same target: what is stored of it depends on its place.
 func (r *Root) Link(from, to string) error {
@@ -112,11 +120,7 @@ func (r *Root) Link(from, to string) error {
 func link(root *os.Root, from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	folderA, realA, err := place(root, from)
-	if err != nil {
-		return err
-	}
-	folderB, realB, err := place(root, to)
+	folderA, realA, folderB, realB, err := places(root, from, to)
 	if err != nil {
 		return err
 	}
@@ -152,11 +156,7 @@ func (r *Root) Rename(from, to string) error {
 func move(root *os.Root, from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	folderA, realA, err := place(root, from)
-	if err != nil {
-		return err
-	}
-	folderB, realB, err := place(root, to)
+	folderA, realA, folderB, realB, err := places(root, from, to)
 	if err != nil {
 		return err
 	}

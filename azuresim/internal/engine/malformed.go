@@ -9,34 +9,23 @@ import (
 )
 
 // malformed returns an error for a body that Azure's description of the type does not allow, and
-// removes what is read-only, which Azure ignores. What is missing is for missing.
-func malformed(c *Request, body value.Object) *Error {
+// removes what is read-only, which Azure ignores. What a PUT lacks is an error apart: the checks of
+// the type's provider come before it, because their words are better.
+func malformed(c *Request, body value.Object) (missing, e *Error) {
 	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil {
-		return nil
+		return nil, nil
 	}
 	for _, p := range t.Check(body) {
-		if p.Kind != schema.Missing {
-			return unreadable(c, p)
+		switch {
+		case p.Kind != schema.Missing:
+			return nil, unreadable(c, p)
+		case missing == nil && c.HTTP.Method == http.MethodPut:
+			missing = unreadable(c, p)
 		}
 	}
 	t.Settable(body)
-	return nil
-}
-
-// missing returns an error for a body of a PUT without a required member. The checks of the
-// type's provider come first, because their words are better.
-func missing(c *Request, body value.Object) *Error {
-	t := schema.Of(c.ID.FullType(), c.Version)
-	if t == nil || c.HTTP.Method != http.MethodPut {
-		return nil
-	}
-	for _, p := range t.Check(body) {
-		if p.Kind == schema.Missing {
-			return unreadable(c, p)
-		}
-	}
-	return nil
+	return missing, nil
 }
 
 // unreadable returns Azure's error for a problem: the envelope of a resource is read by ARM, the

@@ -20,7 +20,8 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
-	if e := malformed(c, body); e != nil {
+	missing, e := malformed(c, body)
+	if e != nil {
 		return e
 	}
 	data, _ := json.Marshal(body)
@@ -62,8 +63,8 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 				return e
 			}
 		}
-		if e := missing(c, body); e != nil {
-			return e
+		if missing != nil {
+			return missing
 		}
 		if e := t.danglingReference(k, d); e != nil {
 			return e

@@ -170,7 +170,8 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
-	if e := malformed(c, body); e != nil {
+	missing, e := malformed(c, body)
+	if e != nil {
 		return e
 	}
 	var op *Operation
@@ -205,8 +206,8 @@ func (c *Request) put(k *Type) *Error {
 				return e
 			}
 		}
-		if e := missing(c, body); e != nil {
-			return e
+		if missing != nil {
+			return missing
 		}
 		if e := t.danglingReference(k, d); e != nil {
 			return e

@@ -62,6 +62,21 @@ func dialSSH(address, user string, key ssh.Signer) (*ssh.Client, error) {
 	})
 }
 
+// session opens a session of the user capi, whose connection ends with the test.
+func session(t *testing.T, g *guest.Guest, key ssh.Signer) *ssh.Session {
+	t.Helper()
+	client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	s, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func withKey(c guest.Config, line string) guest.Config {
 	c.Machine.SSHPublicKeys = []string{line}
 	c.Machine.CustomData = []byte("#cloud-config\nusers:\n- default\n- name: capi\n  ssh_authorized_keys:\n  - " + line + "\n")
@@ -83,15 +98,7 @@ func TestSSHCommands(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, _ := boot(t, c.config)
-			client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			s, err := client.NewSession()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := session(t, g, key)
 			out, err := s.Output(c.command)
 			code := 0
 			if exit, ok := err.(*ssh.ExitError); ok {
@@ -174,15 +181,7 @@ func TestSSHShellKeepsState(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, _ := boot(t, c.config)
-			client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			s, err := client.NewSession()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := session(t, g, key)
 			var out bytes.Buffer
 			s.Stdin, s.Stdout = strings.NewReader(c.in), &out
 			if err := s.Shell(); err != nil {

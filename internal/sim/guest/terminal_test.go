@@ -35,15 +35,7 @@ func TestSSHTerminal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, _ := boot(t, c.config)
-			client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			s, err := client.NewSession()
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := session(t, g, key)
 			if err := s.RequestPty("xterm", 24, 80, ssh.TerminalModes{}); err != nil {
 				t.Fatal(err)
 			}

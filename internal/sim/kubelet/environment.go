@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"casement.dev/casement/internal/sim/expansion"
 )
 
 // read reads an object from the API server's cache, which is as late as the watches of a real kubelet and
@@ -99,7 +101,7 @@ func (s sources) source(ctx context.Context, from corev1.EnvFromSource) (map[str
 func (s sources) value(ctx context.Context, container string, e corev1.EnvVar,
 	vars map[string]string) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
-		return expandVars(e.Value, vars), true, nil
+		return expansion.Expand(e.Value, vars), true, nil
 	}
 	switch from := e.ValueFrom; {
 	case from.FieldRef != nil:

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"casement.dev/casement/internal/guestfs"
+	"casement.dev/casement/internal/sim/expansion"
 )
 
 // volumes are those of a pod. Its files lie where a kubelet has them, below /var/lib/kubelet/pods. They are made when
@@ -307,7 +308,7 @@ func (v *volumes) mounts(pod *corev1.Pod, c *corev1.Container, vars map[string]s
 		mount := guestfs.Mount{Path: m.MountPath, Folder: folder, ReadOnly: m.ReadOnly || filled}
 		sub := m.SubPath
 		if m.SubPathExpr != "" {
-			sub = expandVars(m.SubPathExpr, vars)
+			sub = expansion.Expand(m.SubPathExpr, vars)
 		}
 		if sub = path.Clean("/" + sub)[1:]; sub != "" && filled {
 			mount.Folder, mount.Sub = v.w.k.c.Files.Folder(v.subFolder(c, i)), path.Base(sub)
@@ -374,29 +375,4 @@ func copyFile(files *guestfs.Root, from, to string, mode fs.FileMode) error {
 		return err
 	}
 	return files.Replace(to, data, mode.Perm())
-}
-
-// expandVars replaces $(NAME) by a variable's value. $$ is $. Source: kubernetes third_party/forked/golang/expansion.
-func expandVars(text string, vars map[string]string) string {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "$")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
-		value, known := vars[name]
-		switch {
-		case strings.HasPrefix(rest, "$"):
-			out.WriteByte('$')
-			rest = rest[1:]
-		case strings.HasPrefix(rest, "(") && closed && known:
-			out.WriteString(value)
-			rest = after
-		default:
-			out.WriteByte('$')
-		}
-		text = rest
-	}
 }

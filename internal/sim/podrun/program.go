@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/sim/expansion"
 )
 
 // certMount is where controller-runtime's webhook servers look for their
@@ -131,7 +133,7 @@ func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env m
 	}
 	argv = append(argv, c.Args...)
 	for i := 1; i < len(argv); i++ {
-		argv[i] = moveMounts(expand(argv[i], env), mounts)
+		argv[i] = moveMounts(expansion.Expand(argv[i], env), mounts)
 	}
 	for _, port := range slices.Sorted(maps.Keys(ports)) {
 		if move := p.ports[port]; move != nil {
@@ -150,29 +152,4 @@ func moveMounts(s string, mounts map[string]string) string {
 		s = strings.ReplaceAll(s, path, mounts[path])
 	}
 	return s
-}
-
-// expand replaces $(NAME) as Kubernetes does: an unset name is kept, and $$ becomes $.
-func expand(s string, env map[string]string) string {
-	var out strings.Builder
-	for {
-		before, rest, ok := strings.Cut(s, "$")
-		out.WriteString(before)
-		if !ok {
-			return out.String()
-		}
-		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
-		value, set := env[name]
-		switch {
-		case strings.HasPrefix(rest, "$"):
-			out.WriteByte('$')
-			s = rest[1:]
-		case strings.HasPrefix(rest, "(") && closed && set:
-			out.WriteString(value)
-			s = after
-		default:
-			out.WriteByte('$')
-			s = rest
-		}
-	}
 }

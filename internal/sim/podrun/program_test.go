@@ -11,17 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestExpand(t *testing.T) {
-	env := map[string]string{"A": "1", "EMPTY": ""}
-	for in, want := range map[string]string{
-		"plain": "plain", "$(A)x$(A)": "1x1", "$(B)": "$(B)", "$$(A)": "$(A)", "$A": "$A", "$(A": "$(A", "$(EMPTY)": "", "end$": "end$",
-	} {
-		if got := expand(in, env); got != want {
-			t.Errorf("expand(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestSplitImage(t *testing.T) {
 	for image, want := range map[string][2]string{
 		"registry.k8s.io/cluster-api/cluster-api-controller:v1.14.2": {"cluster-api-controller", "v1.14.2"},

@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"casement.dev/casement/internal/sim/expansion"
 )
 
 // writeVolumes writes the pod's volumes below its directory, and later those that have
@@ -215,7 +217,7 @@ func (w *worker) environment(ctx context.Context, c corev1.Container) ([]string,
 	values := map[string]string{}
 	out := []string{}
 	for _, e := range c.Env {
-		value, set := expand(e.Value, values), true
+		value, set := expansion.Expand(e.Value, values), true
 		if e.ValueFrom != nil {
 			var err error
 			if value, set, err = w.valueFrom(ctx, e.ValueFrom); err != nil {

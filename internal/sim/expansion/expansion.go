@@ -1,0 +1,31 @@
+// Package expansion replaces the variables in commands, arguments, values and paths of pods as
+// Kubernetes does (k8s.io/kubernetes third_party/forked/golang/expansion). It knows no pod. It imports
+// nothing of the module; packages of the simulator may import it.
+package expansion
+
+import "strings"
+
+// Expand replaces $(NAME) by the value of env: a name that is not set is kept, and $$ becomes $.
+func Expand(s string, env map[string]string) string {
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(s, "$")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
+		value, set := env[name]
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			out.WriteByte('$')
+			s = rest[1:]
+		case strings.HasPrefix(rest, "(") && closed && set:
+			out.WriteString(value)
+			s = after
+		default:
+			out.WriteByte('$')
+			s = rest
+		}
+	}
+}
