@@ -1,6 +1,9 @@
 package azuresim
 
 import (
+	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 
 	"casement.dev/casement/azuresim/internal/value"
@@ -51,5 +54,34 @@ func TestMalformed(t *testing.T) {
 	made := a.carried("PUT", disk, empty(`, "timeCreated": "2001-01-01T00:00:00Z", "uniqueId": "mine"`))
 	if value.Str(made, "properties", "uniqueId") == "mine" || value.Str(made, "properties", "timeCreated") == "2001-01-01T00:00:00Z" {
 		t.Errorf("read-only members were taken: %v", made)
+	}
+}
+
+// TestReturned: what the local Azure answers, a client may send back.
+func TestReturned(t *testing.T) {
+	for _, version := range []string{"2024-01-01", "2025-11-01"} {
+		t.Run(version, func(t *testing.T) {
+			a := start(t, Config{})
+			defer a.Close()
+			var puts []string
+			for _, s := range samples() {
+				if s.method == http.MethodPut && !strings.Contains(s.path, "/locks/") && !strings.Contains(s.path, "/deployments/") {
+					puts = append(puts, s.path+"?api-version="+version)
+					a.carried(s.method, puts[len(puts)-1], strings.Replace(s.body, `"mode":"Rolling"`, `"mode":"Manual"`, 1))
+				}
+			}
+			for _, path := range puts {
+				_, doc, _ := a.speak("GET", path, "")
+				body, err := json.Marshal(doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, answer, _ := a.speak("PUT", path, string(body))
+				switch code := value.Str(answer, "error", "code"); code {
+				case "InvalidRequestFormat", "InvalidRequestContent", "InvalidParameter":
+					t.Errorf("%s: %v", path, answer)
+				}
+			}
+		})
 	}
 }

@@ -280,7 +280,7 @@ func (c *check) object(n *node, v any, path string) {
 		case known || member == nil:
 		case n.Additional != nil:
 			c.value(*n.Additional, member, at)
-		case !undescribed[strings.ToLower(name)]:
+		case !undescribed[strings.ToLower(name)] && !undescribed[strings.ToLower(n.Name+"."+name)]:
 			c.report(Unknown, at, n.Name, member)
 		}
 	}
@@ -292,8 +292,11 @@ func (c *check) object(n *node, v any, path string) {
 }
 
 // undescribed are members that real Azure takes and answers although its description does not have
-// them (recordings of azure-service-operator; answers of GET that clients send back).
-var undescribed = map[string]bool{"allowbackendportconflict": true, "enabledestinationserviceendpoint": true, "etag": true}
+// them (recordings of azure-service-operator; answers of GET that clients send back): a name, or the
+// type of its object and a name.
+var undescribed = map[string]bool{"allowbackendportconflict": true, "enabledestinationserviceendpoint": true, "etag": true,
+	"natgatewaypropertiesformat.type": true, "natgatewaysku.tier": true, "microsoft.network/networkinterfaces.kind": true,
+	"networkinterfacepropertiesformat.allowport25out": true, "virtualnetworkpeeringpropertiesformat.routeservicevips": true}
 
 // open are the members whose values Azure lists without their being all: sizes are added each month.
 var open = []string{"vmSize", "family"}

@@ -144,12 +144,14 @@ func (e *Error) describe(code string, body []byte) {
 		e.Message = oneLine(d.Message)
 	}
 	e.Target = d.Target
-	// The code of a wrapper has no meaning; the first detail is the cause.
-	if len(d.Details) > 0 && classOfCode(e.Code, e.Message) == "" && d.Details[0].Code != "" {
-		e.Message = oneLine(d.Message + " " + d.Details[0].Code + ": " + d.Details[0].Message)
-		if classOfCode(d.Details[0].Code, d.Details[0].Message) != "" {
-			e.Code = d.Details[0].Code
-		}
+	// A wrapper says little ("Cannot parse the request."); the first detail is the cause.
+	if len(d.Details) == 0 || d.Details[0].Code == "" || strings.Contains(d.Message, d.Details[0].Message) {
+		return
+	}
+	wrapper := classOfCode(e.Code, e.Message) == ""
+	e.Message = oneLine(d.Message + " " + d.Details[0].Code + ": " + d.Details[0].Message)
+	if wrapper && classOfCode(d.Details[0].Code, d.Details[0].Message) != "" {
+		e.Code = d.Details[0].Code
 	}
 }
 
