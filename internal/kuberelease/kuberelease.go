@@ -11,9 +11,9 @@ import "strings"
 
 const (
 	// Default is the release that go.mod names, and of a cluster that names none.
-	Default = "v1.36.3"
+	Default = "v1.37.2"
 	// Previous is a release of the minor before, from which examples and tests upgrade.
-	Previous = "v1.35.2"
+	Previous = "v1.36.3"
 )
 
 // Minor returns the Default without its patch: 1.36.

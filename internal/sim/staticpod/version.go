@@ -8,10 +8,10 @@ import (
 
 // Embedded is the Kubernetes release ("1.36") of the programs in casement-kube.
 // A test beside that program fails when a version bump forgets it.
-const Embedded = "1.36"
+const Embedded = "1.37"
 
 // emulatedReleases is how many releases back Kubernetes' programs can emulate
-// (KEP-4330; by running: 1.36 takes 1.33, and refuses 1.32).
+// (KEP-4330; by running: 1.37 takes 1.34, and refuses 1.33).
 const emulatedReleases = 3
 
 // Emulated returns the release that really runs for a Kubernetes version that
