@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Embedded is the Kubernetes release ("1.36") of the programs in casement-kube.
+// Embedded is the Kubernetes release ("1.37") of the programs in casement-kube.
 // A test beside that program fails when a version bump forgets it.
 const Embedded = "1.37"
 
@@ -31,7 +31,7 @@ func Emulated(version string) (release string, exact bool) {
 	return fmt.Sprintf("1.%d", runs), runs == asked
 }
 
-// minor reads the 36 of "v1.36.3".
+// minor reads the 37 of "v1.37.2".
 func minor(version string) (int, bool) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) < 2 || parts[0] != "1" {
