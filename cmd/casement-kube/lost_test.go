@@ -3,14 +3,13 @@ package main
 import (
 	"flag"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/embed"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeapiserver "k8s.io/kubernetes/pkg/kubeapiserver/options"
@@ -23,9 +22,6 @@ import (
 func TestEmbedded(t *testing.T) {
 	if staticpod.Embedded != kuberelease.Minor() {
 		t.Errorf("staticpod.Embedded is %s and go.mod has %s", staticpod.Embedded, kuberelease.Default)
-	}
-	if current := constants.CurrentKubernetesVersion.String(); !strings.HasPrefix(current, kuberelease.Minor()+".") {
-		t.Logf("linked without the flags of hack/kube-ldflags.sh: kubeadm calls itself %s", current)
 	}
 }
 
@@ -49,12 +45,10 @@ func TestLost(t *testing.T) {
 			t.Errorf("etcd has --%s: it is not lost", name)
 		}
 	}
-	gates := utilfeature.DefaultMutableFeatureGate.GetAll()
+	gates := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
 	for _, name := range staticpod.LostFeatureGates() {
-		for gate := range gates {
-			if string(gate) == name {
-				t.Errorf("the programs know the feature gate %s: it is not lost", name)
-			}
+		if _, known := gates[featuregate.Feature(name)]; known {
+			t.Errorf("the programs know the feature gate %s: it is not lost", name)
 		}
 	}
 	for _, name := range staticpod.LostAdmissionPlugins() {
