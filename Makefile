@@ -38,8 +38,8 @@ bin/casement-kube: FORCE
 programs: bin/casement-manager ## Build what clusterctl and its images stand for: bin/clusterctl and bin/programs/
 	hack/programs.sh
 
-demo: build ## From nothing to a Windows cluster that serves a page
-	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
+demo: build ## From nothing to a Windows cluster that serves a page; K8S=v1.36.3 for another Kubernetes
+	$(if $(K8S),KUBERNETES_VERSION="$(K8S)") PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
 recording: build ## Run the demo and write docs/demo.svg, the recording that the README shows
 	CASEMENT_DEMO_KUBECONFIG="$$HOME/demo.kubeconfig" PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
@@ -132,7 +132,7 @@ e2e-guests: ## Guests against the real dash, bash, jq, cloud-init, (CLOUDBASE_IN
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk
 
-e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.36.3 ONLY=part of a name
+e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.37.2 ONLY=part of a name
 	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
 
 e2e-reports: ## What lint and preflight say of public reports' manifests, against the .want beside each; DIR=FOLDER
@@ -201,7 +201,7 @@ generate: ## Make everything that is generated
 verify: generate ## Fail when something generated is stale
 	git diff --exit-code -- api config internal docs cmd go.mod go.sum
 
-bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1.36.4
+bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1.37.3
 	hack/bump-k8s.sh $(V)
 
 FORCE:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to a Windows cluster that serves a page; run again it changes
-# nothing. Expects casement on the PATH.
+# nothing. Expects casement on the PATH. KUBERNETES_VERSION is the cluster's, if not the default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${CLUSTER_NAME:-demo}
@@ -13,8 +13,12 @@ workload() { casement kubectl --kubeconfig "$kubeconfig" "$@"; }
 say "casement up: a management API server, Cluster API and a local Azure on this machine"
 casement up
 
-say "casement generate cluster $name --flavor windows: 1 control plane, 1 Linux and 2 Windows Server 2022 nodes"
-WORKER_MACHINE_COUNT=1 WINDOWS_WORKER_MACHINE_COUNT=2 casement generate cluster "$name" --flavor windows | casement kubectl apply -f -
+say "casement generate cluster $name --flavor windows: 1 control plane, 1 Linux, 1 Windows Server 2022 and 1 2025 node"
+export WORKER_MACHINE_COUNT=1 WINDOWS_WORKER_MACHINE_COUNT=1
+WINDOWS_SERVER_VERSION=windows-2022 casement generate cluster "$name" --flavor windows | casement kubectl apply -f -
+# The same template with the other release and another name of the group adds that group.
+WINDOWS_SERVER_VERSION=windows-2025 casement generate cluster "$name" --flavor windows |
+  sed "s/$name-md-win/$name-md-win25/" | casement kubectl apply -f -
 
 say "casement wait $name"
 casement wait "$name" --timeout 10m

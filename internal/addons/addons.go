@@ -137,7 +137,9 @@ func cloudProvider(kubernetes string) (registry, version string) {
 	text, _, _ := strings.Cut(rest, ".")
 	minor, err := strconv.Atoi(text)
 	switch {
-	case err != nil || minor >= 36:
+	case err != nil || minor >= 37:
+		return v2, "v1.37.5"
+	case minor == 36:
 		return v2, "v1.36.1"
 	case minor == 35:
 		return v2, "v1.35.5"

@@ -116,7 +116,8 @@ func TestRenderParams(t *testing.T) {
 		{"azure-cni", Params{PodCIDR: "172.16.0.0/12"}, `"172.16.0.0/12"`},
 		{"cloud-provider-azure", Params{ClusterName: "demo"}, "--cluster-name=demo"},
 		{"cloud-provider-azure", Params{KubernetesVersion: "v1.35.2"}, "azure-cloud-controller-manager:v1.35.5"},
-		{"cloud-provider-azure", Params{KubernetesVersion: "v1.37.0"}, "azure-cloud-node-manager:v1.36.1"},
+		{"cloud-provider-azure", Params{KubernetesVersion: "v1.36.3"}, "azure-cloud-node-manager:v1.36.1"},
+		{"cloud-provider-azure", Params{KubernetesVersion: "v1.38.0"}, "azure-cloud-node-manager:v1.37.5"},
 	} {
 		for _, a := range All() {
 			if a.Name != tt.addon {

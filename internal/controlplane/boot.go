@@ -6,6 +6,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -95,7 +96,7 @@ func (o options) init(ctx context.Context) error {
 		return fmt.Errorf("read --config: %w", err)
 	}
 	asked, data := replaceVersion(data, constants.CurrentKubernetesVersion.String())
-	cfg, err := o.load(data)
+	cfg, err := o.load(asked, data)
 	if err != nil {
 		return err
 	}
@@ -110,8 +111,15 @@ func (o options) init(ctx context.Context) error {
 	return o.upload(ctx, cfg, asked, client)
 }
 
-// load reads the configuration and fills in the values that only this machine knows.
-func (o options) load(data []byte) (*kubeadmapi.InitConfiguration, error) {
+// load reads the configuration, which is for the asked release, and fills in the values that only this machine knows.
+func (o options) load(asked string, data []byte) (*kubeadmapi.InitConfiguration, error) {
+	data, converted, err := convert(data, asked)
+	if err != nil {
+		return nil, err
+	}
+	if converted {
+		o.say("config", "The configuration of %s is read as %s, the oldest that the embedded kubeadm knows", v1beta3, v1beta4)
+	}
 	data, dropped, err := dropLostGates(data)
 	if err != nil {
 		return nil, err
@@ -180,7 +188,7 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 // those take two seconds of a processor to generate, and each connection to the API server costs
 // a signature. The configuration that is uploaded says what was asked for.
 func cheapKeys(cfg *kubeadmapi.InitConfiguration) *kubeadmapi.InitConfiguration {
-	if cfg.EncryptionAlgorithmType() != kubeadmapi.EncryptionAlgorithmRSA2048 {
+	if cmp.Or(cfg.EncryptionAlgorithm, kubeadmapi.EncryptionAlgorithmRSA2048) != kubeadmapi.EncryptionAlgorithmRSA2048 {
 		return cfg
 	}
 	cheap := cfg.DeepCopy()

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/util/version"
+	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
 	"sigs.k8s.io/yaml"
 )
 
@@ -26,12 +30,9 @@ func replaceVersion(data []byte, builtIn string) (asked string, out []byte) {
 	return asked, versionLine.ReplaceAll(data, []byte("kubernetesVersion: "+builtIn))
 }
 
-// setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
-// name in the InitConfiguration, where they are empty. kubeadm would look for
-// them on the host's interfaces, which are not the guest's.
-func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) {
+// edit rewrites each YAML document of a kubeadm configuration.
+func edit(data []byte, change func(object map[string]any)) ([]byte, error) {
 	var out [][]byte
-	found := false
 	for _, doc := range documentEnd.Split(string(data), -1) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
@@ -40,55 +41,129 @@ func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) 
 		if len(object) == 0 {
 			continue
 		}
-		if object["kind"] == "InitConfiguration" {
-			found = true
-			fill(object, "localAPIEndpoint", "advertiseAddress", address)
-			fill(object, "nodeRegistration", "name", nodeName)
-		}
+		change(object)
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, text)
 	}
-	if !found {
-		return nil, fmt.Errorf("read the kubeadm configuration: there is no InitConfiguration")
-	}
 	return bytes.Join(out, []byte("---\n")), nil
 }
 
+// setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
+// name in the InitConfiguration, where they are empty. kubeadm would look for
+// them on the host's interfaces, which are not the guest's.
+func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) {
+	found := false
+	out, err := edit(data, func(object map[string]any) {
+		if object["kind"] == "InitConfiguration" {
+			found = true
+			fill(object, "localAPIEndpoint", "advertiseAddress", address)
+			fill(object, "nodeRegistration", "name", nodeName)
+		}
+	})
+	if err == nil && !found {
+		err = errors.New("read the kubeadm configuration: there is no InitConfiguration")
+	}
+	return out, err
+}
+
 // lostGates are kubeadm's feature gates that were removed before the embedded release, each after
-// its behaviour had become unconditional.
-var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack",
+// its behaviour had become unconditional; but PublicKeysECDSA, in whose place v1beta4 has a field.
+var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack", "NodeLocalCRISocket", publicKeysECDSA,
 	"UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
+
+const publicKeysECDSA = "PublicKeysECDSA"
 
 // dropLostGates removes lostGates from a ClusterConfiguration of an older release and returns the
 // names that it removed. Any other unknown gate fails, as it would in a real cluster.
 func dropLostGates(data []byte) (out []byte, dropped []string, err error) {
-	var docs [][]byte
-	for _, doc := range documentEnd.Split(string(data), -1) {
-		var object map[string]any
-		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
-			return nil, nil, fmt.Errorf("read the kubeadm configuration: %w", err)
+	out, err = edit(data, func(object map[string]any) {
+		gates, ok := object["featureGates"].(map[string]any)
+		if !ok || object["kind"] != "ClusterConfiguration" {
+			return
 		}
-		if gates, ok := object["featureGates"].(map[string]any); ok && object["kind"] == "ClusterConfiguration" {
-			for _, gate := range lostGates {
-				if _, ok := gates[gate]; ok {
-					delete(gates, gate)
-					dropped = append(dropped, gate)
-				}
+		for _, gate := range lostGates {
+			on, ok := gates[gate]
+			if !ok {
+				continue
+			}
+			delete(gates, gate)
+			dropped = append(dropped, gate)
+			if gate == publicKeysECDSA && on == true {
+				object["encryptionAlgorithm"] = string(kubeadmapi.EncryptionAlgorithmECDSAP256)
 			}
 		}
-		text, err := yaml.Marshal(object)
-		if err != nil {
-			return nil, nil, err
-		}
-		docs = append(docs, text)
-	}
-	return bytes.Join(docs, []byte("---\n")), dropped, nil
+	})
+	return out, dropped, err
 }
 
-func fill(object map[string]any, part, key, value string) {
+const (
+	v1beta3 = "kubeadm.k8s.io/v1beta3"
+	v1beta4 = "kubeadm.k8s.io/v1beta4"
+)
+
+// withoutV1beta3 is the first minor whose kubeadm refuses v1beta3.
+// Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.
+const withoutV1beta3 = 37
+
+// convert rewrites v1beta3 as v1beta4 for a release whose own kubeadm reads it. Cluster API writes v1beta3 for releases
+// before 1.31. For a newer release it changes nothing: kubeadm refuses v1beta3 then.
+// Source: kubernetes v1.36 cmd/kubeadm/app/apis/kubeadm/v1beta3/conversion.go.
+func convert(data []byte, asked string) (out []byte, converted bool, err error) {
+	if v, err := version.ParseGeneric(asked); err != nil || v.AtLeast(version.MajorMinor(1, withoutV1beta3)) {
+		return data, false, nil
+	}
+	var limit any
+	out, err = edit(data, func(object map[string]any) {
+		if object["apiVersion"] != v1beta3 {
+			return
+		}
+		object["apiVersion"], converted = v1beta4, true
+		for _, at := range []struct{ parent, args string }{
+			{"apiServer", "extraArgs"}, {"controllerManager", "extraArgs"}, {"scheduler", "extraArgs"},
+			{"nodeRegistration", "kubeletExtraArgs"},
+		} {
+			listArgs(object, at.parent, at.args)
+		}
+		if etcd, ok := object["etcd"].(map[string]any); ok {
+			listArgs(etcd, "local", "extraArgs")
+		}
+		if server, ok := object["apiServer"].(map[string]any); ok {
+			limit = server["timeoutForControlPlane"]
+			delete(server, "timeoutForControlPlane")
+		}
+	})
+	if err != nil || limit == nil {
+		return out, converted, err
+	}
+	out, err = edit(out, func(object map[string]any) {
+		if object["kind"] == "InitConfiguration" {
+			fill(object, "timeouts", "controlPlaneComponentHealthCheck", limit)
+		}
+	})
+	return out, converted, err
+}
+
+// listArgs makes the map of arguments that v1beta3 has the list that v1beta4 has.
+func listArgs(object map[string]any, parent, key string) {
+	section, ok := object[parent].(map[string]any)
+	if !ok {
+		return
+	}
+	args, ok := section[key].(map[string]any)
+	if !ok {
+		return
+	}
+	list := make([]any, 0, len(args))
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		list = append(list, map[string]any{"name": name, "value": args[name]})
+	}
+	section[key] = list
+}
+
+func fill(object map[string]any, part, key string, value any) {
 	section, ok := object[part].(map[string]any)
 	if !ok {
 		section = map[string]any{}

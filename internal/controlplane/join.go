@@ -110,8 +110,8 @@ func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfi
 		return nil, fmt.Errorf("the ConfigMap %s has no key %s", constants.KubeadmConfigConfigMap,
 			constants.ClusterConfigurationConfigMapKey)
 	}
-	_, whole := replaceVersion([]byte(cluster+"\n---\n"+string(init)), constants.CurrentKubernetesVersion.String())
-	return o.load(whole)
+	asked, whole := replaceVersion([]byte(cluster+"\n---\n"+string(init)), constants.CurrentKubernetesVersion.String())
+	return o.load(asked, whole)
 }
 
 // client returns a client that connects from inside the machine, with the credentials of one of

@@ -53,7 +53,7 @@ func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, 
 		{"bootstrap-token", "Configured RBAC rules for bootstrap tokens", func() error { return o.bootstrapTokens(public, client) }},
 		{"addons", "Applied essential addon: CoreDNS", func() error { return dns.EnsureDNSAddon(addons, client, "", io.Discard, false) }},
 		{"addons", "Applied essential addon: kube-proxy", func() error {
-			return proxy.EnsureProxyAddon(addons, &cfg.LocalAPIEndpoint, client, io.Discard, false)
+			return proxy.EnsureProxyAddon(addons, &cfg.LocalAPIEndpoint, client, "", io.Discard, false)
 		}},
 		{"mark-control-plane", "Marking the node " + cfg.NodeRegistration.Name + " as control-plane",
 			func() error { return markNode(ctx, cfg, super) }},

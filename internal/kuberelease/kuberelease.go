@@ -11,16 +11,16 @@ import "strings"
 
 const (
 	// Default is the release that go.mod names, and of a cluster that names none.
-	Default = "v1.36.3"
+	Default = "v1.37.2"
 	// Previous is a release of the minor before, from which examples and tests upgrade.
-	Previous = "v1.35.2"
+	Previous = "v1.36.3"
 )
 
-// Minor returns the Default without its patch: 1.36.
+// Minor returns the Default without its patch: 1.37.
 func Minor() string {
 	version := strings.TrimPrefix(Default, "v")
 	return version[:strings.LastIndex(version, ".")]
 }
 
-// Choice returns the forms of a release in a flag or a file: "1.36 or 1.36.3".
+// Choice returns the forms of a release in a flag or a file: "1.37 or 1.37.2".
 func Choice() string { return Minor() + " or " + strings.TrimPrefix(Default, "v") }

@@ -77,7 +77,7 @@ type Rule struct {
 	Oracle       Oracle
 	// Bad is an example that the rule finds, Good one that it does not.
 	Bad, Good string
-	// For is the target that the examples need; the zero value is Kubernetes 1.36 with nothing else known.
+	// For is the target that the examples need; the zero value is the newest Kubernetes with nothing else known.
 	For Target
 	// Pod examines one pod for Windows, Check the whole set; a rule has either or both.
 	// There are many pods and most rules examine each: the rules for one pod run one after

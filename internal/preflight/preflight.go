@@ -32,7 +32,7 @@ func Rules(plan *Plan, facts *Facts) []lint.Rule {
 	if plan == nil {
 		checks.plan = &Plan{}
 	}
-	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.cni(), checks.versions(),
+	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.cni(), checks.versions(), checks.support(),
 		checks.names(), checks.domains(), checks.admission(), checks.bootstrap(), checks.disks(), checks.scriptLines(), checks.types())
 }
 

@@ -17,7 +17,7 @@ const CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
 
 // galleryPatches has the newest patch of each Kubernetes minor with images in the community
 // gallery.
-var galleryPatches = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3}
+var galleryPatches = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3, 37: 2}
 
 // server is a release of Windows Server.
 type server struct {

@@ -13,12 +13,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 )
 
 // JoinConfig is the part of kubeadm's JoinConfiguration (v1beta3 or v1beta4)
 // that a join acts on, with kubeadm's defaults filled in.
 type JoinConfig struct {
+	// APIVersion is the version of the configuration's format.
+	APIVersion string
 	// NodeName is the name to register, lower-cased as kubeadm does.
 	NodeName string
 	// CRISocket is "" when the configuration leaves it to detection.
@@ -127,6 +130,7 @@ func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
 		return JoinConfig{}, notes, err
 	}
 	c := JoinConfig{
+		APIVersion:      w.APIVersion,
 		NodeName:        w.NodeRegistration.Name,
 		CRISocket:       w.NodeRegistration.CRISocket,
 		Taints:          w.NodeRegistration.Taints,
@@ -204,6 +208,21 @@ func decode(data []byte) (wire, []string, error) {
 			"know: use kubeadm.k8s.io/v1beta3 or v1beta4", w.APIVersion)
 	}
 	return wire{}, notes, errors.New("no JoinConfiguration found in the configuration file")
+}
+
+// withoutV1beta3 is the first minor whose kubeadm refuses v1beta3 of its configuration and older versions.
+// Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go, whose words the error has.
+const withoutV1beta3 = 37
+
+// readableBy returns an error if kubeadm of a release no longer reads the configuration; an unknown release reads all.
+func (c JoinConfig) readableBy(release string) error {
+	v, err := version.ParseGeneric(release)
+	if err != nil || c.APIVersion == "kubeadm.k8s.io/v1beta4" || v.LessThan(version.MajorMinor(1, withoutV1beta3)) {
+		return nil
+	}
+	return fmt.Errorf("your configuration file uses an old API spec: %q (kind: %q). Please use kubeadm v1.36 instead and run "+
+		"'kubeadm config migrate --old-config old-config-file --new-config new-config-file', which will write the new, similar "+
+		"spec using a newer API version", c.APIVersion, "JoinConfiguration")
 }
 
 // parseArgs reads kubeletExtraArgs, a map in v1beta3 and a list in v1beta4.

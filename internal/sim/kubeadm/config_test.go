@@ -115,6 +115,23 @@ func TestParseJoinRefuses(t *testing.T) {
 	}
 }
 
+// TestReadableBy holds which formats of its configuration kubeadm of a release reads.
+func TestReadableBy(t *testing.T) {
+	for _, c := range []struct {
+		format, release string
+		refused         bool
+	}{
+		{"v1beta3", "v1.30.14", false}, {"v1beta3", "v1.36.3", false}, {"v1beta3", "", false},
+		{"v1beta3", "v1.37.2", true}, {"v1beta3", "v1.37.0-rc.1", true}, {"v1beta2", "v1.38.0", true},
+		{"v1beta4", "v1.37.2", false},
+	} {
+		err := JoinConfig{APIVersion: "kubeadm.k8s.io/" + c.format}.readableBy(c.release)
+		if (err != nil) != c.refused {
+			t.Errorf("%s by kubeadm %s: %v", c.format, c.release, err)
+		}
+	}
+}
+
 // FuzzParseJoin checks that no input panics, and that an accepted one names a node and a
 // way to the cluster.
 func FuzzParseJoin(f *testing.F) {

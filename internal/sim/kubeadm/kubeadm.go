@@ -11,6 +11,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (j *join) run(ctx context.Context) error {
 	for _, note := range notes {
 		j.say("[config] %s", note)
 	}
-	if err != nil {
+	if err := cmp.Or(err, cfg.readableBy(j.Version)); err != nil {
 		return err
 	}
 	j.cfg = cfg

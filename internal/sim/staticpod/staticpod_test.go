@@ -196,14 +196,15 @@ func TestEmulated(t *testing.T) {
 		release string
 		exact   bool
 	}{
-		"":         {"1.36", true},
-		"v1.36.3":  {"1.36", true},
-		"v1.34.0":  {"1.34", true},
-		"1.33.9":   {"1.33", true},
-		"v1.22.13": {"1.33", false},
-		"v1.40.0":  {"1.36", false},
-		"v2.0.0":   {"1.36", false},
-		"latest":   {"1.36", false},
+		"":         {"1.37", true},
+		"v1.37.2":  {"1.37", true},
+		"v1.35.0":  {"1.35", true},
+		"1.34.9":   {"1.34", true},
+		"v1.33.1":  {"1.34", false},
+		"v1.22.13": {"1.34", false},
+		"v1.40.0":  {"1.37", false},
+		"v2.0.0":   {"1.37", false},
+		"latest":   {"1.37", false},
 	} {
 		if release, exact := Emulated(version); release != want.release || exact != want.exact {
 			t.Errorf("Emulated(%q) = %s, %v, want %+v", version, release, exact, want)

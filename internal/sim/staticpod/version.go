@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Embedded is the Kubernetes release ("1.36") of the programs in casement-kube.
+// Embedded is the Kubernetes release ("1.37") of the programs in casement-kube.
 // A test beside that program fails when a version bump forgets it.
-const Embedded = "1.36"
+const Embedded = "1.37"
 
 // emulatedReleases is how many releases back Kubernetes' programs can emulate
-// (KEP-4330; by running: 1.36 takes 1.33, and refuses 1.32).
+// (KEP-4330; by running: 1.37 takes 1.34, and refuses 1.33).
 const emulatedReleases = 3
 
 // Emulated returns the release that really runs for a Kubernetes version that
@@ -31,7 +31,7 @@ func Emulated(version string) (release string, exact bool) {
 	return fmt.Sprintf("1.%d", runs), runs == asked
 }
 
-// minor reads the 36 of "v1.36.3".
+// minor reads the 37 of "v1.37.2".
 func minor(version string) (int, bool) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) < 2 || parts[0] != "1" {

@@ -83,7 +83,7 @@ func (b *bed) azureAsOfCAPZ(vm string) {
 				"allowExtensionOperations": true, "windowsConfiguration": {"enableAutomaticUpdates": false}},
 			"storageProfile": {"imageReference": {
 				"communityGalleryImageId":
-					"/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/1.36.3"},
+					"/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/" + strings.TrimPrefix(version, "v")},
 				"osDisk": {"name": "VM_OSDisk", "createOption": "FromImage", "osType": "Windows", "diskSizeGB": 128,
 					"caching": "None", "managedDisk": {"storageAccountType": "Premium_LRS"}}}}}`},
 	} {

@@ -21,6 +21,7 @@ import (
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/kuberelease"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	tenant       = "00000000-0000-0000-0000-0000000000ff"
 	location     = "westeurope"
 	vmSize       = "Standard_D2s_v3"
-	version      = "v1.36.3"
+	version      = kuberelease.Default
 
 	// patience bounds the wait on a slow machine; a passing test usually needs far less.
 	patience = 2 * time.Minute

@@ -44,7 +44,7 @@ func specs() []spec {
 		{name: "MachineDeployment remediation", describe: workerRemediation},
 		{name: "KCP adoption", describe: adoption},
 		{name: "KCP remediation", describe: controlPlaneRemediation},
-		{name: "Upgrade 1.35 to 1.36", describe: upgrade},
+		{name: "Upgrade of Kubernetes", describe: upgrade},
 		{name: "ClusterClass changes", describe: classChanges},
 		{name: "ClusterClass rollout", describe: classRollout},
 		{name: "Scale 10 clusters", describe: scale},

@@ -3,12 +3,14 @@
 package capi
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +27,11 @@ import (
 )
 
 var (
-	only      = flag.String("only", "", "those whose names contain this")
-	used      = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
-	logs      = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
-	unwrapped = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
+	only       = flag.String("only", "", "those whose names contain this")
+	kubernetes = flag.String("kubernetes-version", "", "Kubernetes version of the clusters; default casement's newest")
+	used       = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
+	logs       = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
+	unwrapped  = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
 )
 
 // TestSpecs runs the specs of the table one after the other.
@@ -37,7 +40,7 @@ func TestSpecs(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	p := newPlane(t)
 	s := suite{
-		config:     config(),
+		config:     config(t),
 		clusterctl: p.repository(t),
 		artifacts:  p.artifacts,
 		proxy:      framework.NewClusterProxy("plane", p.kubeconfig(t), scheme(), framework.WithMachineLogCollector(collector{p})),
@@ -108,7 +111,9 @@ func scheme() *runtime.Scheme {
 
 // config returns the configuration of the specs. Waits are long: they bound a spec that
 // goes wrong, on a machine that may do other things, and measure nothing.
-func config() *clusterctl.E2EConfig {
+func config(t *testing.T) *clusterctl.E2EConfig {
+	t.Helper()
+	newest := cmp.Or(*kubernetes, constant(t, "Default"))
 	long, brief := []string{"30m", "5s"}, []string{"2m", "5s"}
 	intervals := map[string][]string{
 		"default/wait-resource-versions-become-stable": {"10m", "15s"},
@@ -126,11 +131,25 @@ func config() *clusterctl.E2EConfig {
 		ManagementClusterName: "plane",
 		Intervals:             intervals,
 		Variables: map[string]string{
-			"KUBERNETES_VERSION":              "v1.36.3",
-			"KUBERNETES_VERSION_UPGRADE_FROM": "v1.35.0",
-			"KUBERNETES_VERSION_UPGRADE_TO":   "v1.36.3",
+			"KUBERNETES_VERSION":              newest,
+			"KUBERNETES_VERSION_UPGRADE_FROM": constant(t, "Previous"),
+			"KUBERNETES_VERSION_UPGRADE_TO":   newest,
 		},
 	}
+}
+
+// constant returns a release of package kuberelease, which this module cannot import.
+func constant(t *testing.T, name string) string {
+	t.Helper()
+	source, err := os.ReadFile("../../../internal/kuberelease/kuberelease.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\t` + name + ` = "(.*)"`).FindSubmatch(source)
+	if found == nil {
+		t.Fatalf("internal/kuberelease has no constant %s", name)
+	}
+	return string(found[1])
 }
 
 // plane is a local plane of this test.

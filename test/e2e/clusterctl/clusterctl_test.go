@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
 )
@@ -131,7 +132,7 @@ func TestOperator(t *testing.T) {
 	source.init("azure:" + first)
 
 	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
-		"v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+		kuberelease.Default, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	t.Log(source.plane.Run(nil, "wait", "demo", "--timeout", "4m"))
 	source.described()

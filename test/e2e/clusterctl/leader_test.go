@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -89,15 +90,15 @@ func (o operator) acts() []action {
 	return []action{
 		{0, "creating", func() {
 			manifest := o.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
-				"v1.36.2", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+				kuberelease.Previous, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 			o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 		}},
 		{14, "scaling up", patch("scale", "machinedeployment", "demo-md-win", "--replicas=3")},
 		{20, "upgrading", func() {
 			o.plane.Run(nil, "kubectl", "patch", "kubeadmcontrolplane", "demo-control-plane", "--type=merge", "-p",
-				`{"spec":{"version":"v1.36.3"}}`)
+				`{"spec":{"version":"`+kuberelease.Default+`"}}`)
 			o.plane.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type=merge", "-p",
-				`{"spec":{"template":{"spec":{"version":"v1.36.3"}}}}`)
+				`{"spec":{"template":{"spec":{"version":"`+kuberelease.Default+`"}}}}`)
 		}},
 		{40, "scaling down", patch("scale", "machinedeployment", "demo-md-win", "--replicas=1")},
 		{44, "deleting", patch("delete", "cluster", "demo", "--wait=false")},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
 )
@@ -35,7 +36,7 @@ func TestUpgrade(t *testing.T) {
 	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
-		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", "v1.36.3",
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", kuberelease.Default,
 			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
 		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	}

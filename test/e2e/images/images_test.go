@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -25,7 +26,7 @@ var (
 )
 
 // kubernetes is the version that images and clusters have.
-const kubernetes = "v1.36.3"
+const kubernetes = kuberelease.Default
 
 // older is a containerd other than the default one, which nodes of a version show.
 const older = "2.0.5"

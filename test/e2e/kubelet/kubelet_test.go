@@ -29,6 +29,7 @@ import (
 	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/freeport"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
@@ -302,7 +303,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 		Files: files, OS: "linux", Hostname: simulated, InternalIP: netip.MustParseAddr("127.0.0.1"),
 		Release: kubelet.Release{OSImage: "Debian GNU/Linux 7 (wheezy)", KernelVersion: "3.16.0-0.bpo.4-amd64"},
 		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
-		Version: "v1.36.3", RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
+		Version: kuberelease.Default, RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
 		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: 30, Dial: dialer.DialContext,
 		Programs: programs, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
 		Wall: &contain.Wall{}, Log: io.Discard,

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -24,8 +25,8 @@ var workload string
 
 // Versions that the Kubernetes upgrade goes between.
 const (
-	older = "v1.35.2"
-	newer = "v1.36.3"
+	older = kuberelease.Previous
+	newer = kuberelease.Default
 )
 
 // builds are the Windows releases in the order of their upgrades.
