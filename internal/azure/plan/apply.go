@@ -120,7 +120,7 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 			strings.Join(it.status.Diff, ", "))
 		return
 	}
-	verb, body := Put, any(merge(have, want))
+	verb, body := Put, any(it.rewrite(have, want))
 	if it.Policy == desired.CreateOnly || it.onlyTags() {
 		verb, body = Patch, map[string]any{"tags": mergedTags(have, want)}
 	}
@@ -167,7 +167,7 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	if p.blocked(it, Put, hashOf(it.Body)) {
 		return
 	}
-	body := any(merge(have, want))
+	body := any(it.rewrite(have, want))
 	if it.Policy == desired.CreateOnly {
 		body = it.Body
 	}

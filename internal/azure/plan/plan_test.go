@@ -733,3 +733,24 @@ func TestAStaleObjectLosesNoOperation(t *testing.T) {
 		}
 	})
 }
+
+// TestUpdateWritesWhatCanBeWritten: of what was read, members that are read-only or in no description
+// are not sent back; what others own is.
+func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
+	a := newAzure()
+	gateway := managed(nets+"natGateways/n", map[string]any{"idleTimeoutInMinutes": 10})
+	gateway.APIVersion = desired.NetworkAPIVersion
+	a.docs[arm.Key(gateway.ID)] = map[string]any{
+		"id": gateway.ID, "name": "n", "location": "westeurope", "tags": map[string]any{"cluster": "owned", "theirs": "1"},
+		"sku": map[string]any{"name": "Standard", "tier": "Regional"},
+		"properties": map[string]any{"provisioningState": "Succeeded", "type": "Public", "idleTimeoutInMinutes": 4,
+			"publicIpAddresses": []any{map[string]any{"id": "/theirs"}}},
+	}
+	out := newPlanner(t, a).Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{gateway}})
+	expect(t, "states", states(out), "n Done")
+	body := a.docs[arm.Key(gateway.ID)]
+	delete(body, "id")   // the test's Azure
+	delete(body, "name") // adds these
+	expect(t, "body", marshal(body), `{"location":"westeurope","properties":{"idleTimeoutInMinutes":10,"provisioningState":"Succeeded",`+
+		`"publicIpAddresses":[{"id":"/theirs"}]},"sku":{"name":"Standard"},"tags":{"cluster":"owned","theirs":"1"}}`)
+}
