@@ -42,6 +42,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 		body["resources"] = extensions
 	}
 	oldMachine(t, value.Props(body))
+	oldETag(t, body)
 	if d.MadeBy(t) {
 		viewBegun(d, body)
 	}
@@ -57,8 +58,17 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 const (
 	versionDeleteOption = "2021-03-01" // assessmentMode came with it
 	versionTimeCreated  = "2021-11-01"
+	versionETag         = "2024-03-01"
 	versionStandard     = "2025-11-01" // machines without a security type are said to be Standard
 )
+
+// oldETag removes the ETag, which older versions do not have.
+// Source: https://github.com/Azure/azure-rest-api-specs/issues/27527 (described for 2023-09-01, not answered yet).
+func oldETag(t *engine.Tx, body value.Object) {
+	if !t.Since(versionETag) {
+		delete(body, "etag")
+	}
+}
 
 // oldMachine removes from the properties of a machine or scale set those that the request's
 // API version does not have.

@@ -127,12 +127,11 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 	if p.blocked(it, verb, hash) {
 		return
 	}
-	options, ok := p.claim(ctx, it, have)
-	if !ok {
+	if !p.claim(ctx, it, have) {
 		return
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("Azure resource differs", "resource", it.ID, "differences", it.status.Diff)
-	p.begin(ctx, it, verb, body, options...)
+	p.begin(ctx, it, verb, body, unchanged(have)...)
 }
 
 // onlyTags reports whether nothing but tags differs, which most types change without a write of
@@ -171,7 +170,16 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	if it.Policy == desired.CreateOnly {
 		body = it.Body
 	}
-	p.begin(ctx, it, Put, body)
+	p.begin(ctx, it, Put, body, unchanged(have)...)
+}
+
+// unchanged lets a write succeed only while the resource is as it was read, which may have been
+// some time ago: another program may have changed what the write would put back.
+func unchanged(have map[string]any) []arm.Option {
+	if etag, _ := have["etag"].(string); etag != "" {
+		return []arm.Option{arm.IfMatch(etag)}
+	}
+	return nil
 }
 
 // repairMachine deletes a virtual machine that Azure could not create for a reason that
