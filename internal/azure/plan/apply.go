@@ -258,6 +258,11 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, opti
 		it.token = Token{}
 		it.set(Waiting, "ChangedElsewhere", fmt.Sprintf("%s was written by another program meanwhile: it is read again", describe(it.ID)))
 		it.status.RetryAfter = shortestPoll
+	case err != nil && arm.CodeOf(err) == arm.CodePortTaken:
+		p.reader.forget(arm.ParentOf(it.ID))
+		it.token = Token{}
+		it.set(Waiting, "ChangedElsewhere", fmt.Sprintf("%s wants a port that another rule has: another is chosen", describe(it.ID)))
+		it.status.RetryAfter = firstPause
 	case err != nil:
 		p.failed(it, verb, hash, err)
 	case result.Operation != nil:

@@ -32,7 +32,9 @@ func TestForeignChangeIsKept(t *testing.T) {
 		t.Helper()
 		for {
 			live, err := client.Get(t.Context(), id, version)
-			var got struct{ Properties struct{ ProvisioningState string } }
+			var got struct {
+				Properties struct{ ProvisioningState string }
+			}
 			if err != nil || json.Unmarshal(live, &got) != nil {
 				t.Fatal(err)
 			}
