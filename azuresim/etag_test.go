@@ -32,10 +32,11 @@ func TestETagsOfCompute(t *testing.T) {
 			t.Errorf("in an older version %s has the ETag %s", path, got)
 		}
 	}
-	if status, answer, _ := a.speak("PATCH", set+now, `{"tags":{"a":"b"}}`, "If-Match", `"1"`); status != 200 || value.Str(answer, "etag") != `"2"` {
+	status, answer, _ := a.speak("PATCH", set+now, `{"tags":{"a":"b"}}`, "If-Match", `"1"`)
+	if status != 200 || value.Str(answer, "etag") != `"2"` {
 		t.Errorf("a write with the right ETag: %d %v", status, answer)
 	}
-	status, answer, _ := a.speak("PATCH", set+now, `{"tags":{"a":"c"}}`, "If-Match", `"1"`)
+	status, answer, _ = a.speak("PATCH", set+now, `{"tags":{"a":"c"}}`, "If-Match", `"1"`)
 	if message := value.Str(answer, "error", "message"); status != 412 || value.Str(answer, "error", "code") != "PreconditionFailed" ||
 		!strings.Contains(message, `"1" does not match etag "2"`) {
 		t.Errorf("a write with an older ETag: %d %v", status, answer)

@@ -121,8 +121,10 @@ func generatedDisk(d *engine.Doc) string { return d.Parsed.Name() + "_OsDisk_1_"
 func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	state := value.Lower(d.State())
 	statuses := []any{provisioningStatus(d)}
+	generation, _ := traits(t, value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
+	generation = value.OrDefault(generation, "V1")
 	if why := broken(t, d.ID); why != "" {
-		return value.Object{"disks": viewDisks(d), "hyperVGeneration": "V1", "statuses": []any{
+		return value.Object{"disks": viewDisks(d), "hyperVGeneration": generation, "statuses": []any{
 			value.Object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error",
 				"displayStatus": "Provisioning failed", "message": why,
 				"time": d.Changed.Format("2006-01-02T15:04:05Z")},
@@ -133,7 +135,7 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 		power := value.Str(d.Hidden, "power")
 		statuses = append(statuses, value.Object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})
 	}
-	view := value.Object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": "V1"}
+	view := value.Object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": generation}
 	if m := hostOf(t.Server); m != nil && m.View(d.ID).AgentReady {
 		view["computerName"] = value.Str(d.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = systemOf(d)

@@ -123,7 +123,8 @@ func (c *checker) disks() {
 	c.refuse(c.vm.Premium != "" && c.sku.Lacks("PremiumIO"), c.vm.Premium, "has no premium storage",
 		"use Standard_LRS or StandardSSD_LRS, or choose another spec.vmSize, such as one with an s in its name")
 	most := int(c.sku.Number("MaxDataDiskCount"))
-	c.refuse(most > 0 && c.vm.DataDisks > most, "spec.dataDisks", fmt.Sprintf("takes %d data disks and the machine has %d", most, c.vm.DataDisks),
+	c.refuse(most > 0 && c.vm.DataDisks > most, "spec.dataDisks",
+		fmt.Sprintf("takes %d data disks and the machine has %d", most, c.vm.DataDisks),
 		"use fewer disks or choose a bigger spec.vmSize")
 	c.refuse(c.vm.UltraSSD && !c.sku.Has("UltraSSDAvailable", c.vm.Zone), "spec.dataDisks",
 		fmt.Sprintf("has no UltraSSD disks in %s", c.place()),
@@ -159,6 +160,6 @@ func (c *checker) security() {
 		"set it to ConfidentialVM or remove spec.osDisk.managedDisk.securityProfile")
 	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field,
 		"is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
-	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) &&
-		(c.sku.Has("TrustedLaunchDisabled", "") || strings.EqualFold(c.sku.Capability("HyperVGenerations"), "V1")), field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
+	trusted := !c.sku.Has("TrustedLaunchDisabled", "") && !strings.EqualFold(c.sku.Capability("HyperVGenerations"), "V1")
+	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) && !trusted, field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
 }
