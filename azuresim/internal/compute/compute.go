@@ -88,7 +88,7 @@ func machineTypes() []engine.Type {
 		{Path: "storageProfile.dataDisks.managedDisk", To: typeDisk, As: engine.AsVirtualMachine},
 	}
 	return []engine.Type{
-		{Name: typeVM, Style: engine.StyleCompute, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM,
+		{Name: typeVM, Style: engine.StyleCompute, ETag: engine.EtagCount, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM,
 			Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
 			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update", Silent: true}, Delete: vmDelete(),
 			Refs: append(disks, engine.Reference{

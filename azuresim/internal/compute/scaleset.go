@@ -42,7 +42,7 @@ const (
 func scaleSetTypes() []engine.Type {
 	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
 	return []engine.Type{
-		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true,
+		{Name: typeScale, Style: engine.StyleCompute, ETag: engine.EtagCount, Takes: 40 * time.Second, Supersedes: true, Preempts: true,
 			Prepare: prepareScaleSet, Rests: restsScaleSet, View: viewScaleSet, Actions: scaleSetActions(),
 			Put: scalePut(), Update: scalePut(),
 			Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
@@ -57,7 +57,7 @@ func scaleSetTypes() []engine.Type {
 				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: engine.AsScaleSet},
 			}},
 		scaleExtensionType(),
-		{Name: typeInstance, Style: engine.StyleCompute, Sync: true, Global: true, Untracked: true,
+		{Name: typeInstance, Style: engine.StyleCompute, ETag: engine.EtagCount, Sync: true, Global: true, Untracked: true,
 			Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf,
 			Serve: serveInstance, Actions: instanceActions()},
 		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(),
@@ -90,6 +90,7 @@ func capacityOf(set *engine.Doc) int {
 
 func setCapacity(set *engine.Doc, n int) {
 	value.Ensure(set.Body, "sku")["capacity"] = float64(max(0, n))
+	set.Count(set)
 }
 
 // prepareScaleSet checks a write of a scale set and makes or marks the instances

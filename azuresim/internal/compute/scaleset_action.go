@@ -117,7 +117,7 @@ func ofSet(view func(t *engine.Tx, c *engine.Request,
 	return func(c *engine.Request, id engine.ID) *engine.Error {
 		var body any
 		e := engine.ErrNotFound(id)
-		c.Server.Read(func(t *engine.Tx) {
+		c.Read(func(t *engine.Tx) {
 			if set := t.Find(id.Key()); set != nil {
 				body, e = view(t, c, set)
 			}
@@ -181,7 +181,7 @@ func named(serve func(c *engine.Request, set engine.ID, ids []string) *engine.Er
 func getInstance(c *engine.Request, id engine.ID, asView bool) *engine.Error {
 	var body value.Object
 	e := engine.ErrNotFound(id)
-	c.Server.Read(func(t *engine.Tx) {
+	c.Read(func(t *engine.Tx) {
 		if set := t.Find(setOfInstance(id).Key()); set != nil {
 			if d := memberOf(t, set, id.Name()); d != nil {
 				body, e = memberView(t, d, c.Query.Get("$expand")), nil
@@ -244,7 +244,7 @@ func chosen(t *engine.Tx, set *engine.Doc, ids []string) ([]*engine.Doc, *engine
 func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, takes time.Duration,
 	change func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error) *engine.Error {
 	var op *engine.Operation
-	err := c.Server.Update(func(t *engine.Tx) error {
+	err := c.Update(func(t *engine.Tx) error {
 		set := t.Find(setID.Key())
 		if set == nil {
 			return engine.ErrNotFound(setID)
@@ -350,7 +350,7 @@ func runInInstance(c *engine.Request, id engine.ID) *engine.Error {
 		return e
 	}
 	var op *engine.Operation
-	err := c.Server.Update(func(t *engine.Tx) error {
+	err := c.Update(func(t *engine.Tx) error {
 		set := t.Find(setOfInstance(id).Key())
 		if set == nil {
 			return engine.ErrNotFound(setOfInstance(id))

@@ -167,10 +167,7 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 	if e := checkImage(t, probe); e != nil {
 		return e
 	}
-	if e := checkEphemeral(value.Sub(probe.Body, "properties", "storageProfile", "osDisk"), sz); e != nil {
-		return e
-	}
-	if e := checkDataDisks(value.Items(profile, "storageProfile", "dataDisks"), sz); e != nil {
+	if e := checkFit(demandOfSet(t, set, probe), sz); e != nil {
 		return e
 	}
 	if e := checkSpot(profile, "virtualMachineProfile"); e != nil {

@@ -99,11 +99,12 @@ const versionPlatformUpdates = "2022-03-01"
 
 // restsScaleSet: newer API versions return a set in its stored form.
 func restsScaleSet(t *engine.Tx, _ *engine.Record, _ string) bool {
-	return t.Since(versionPlatformUpdates)
+	return t.Since(versionETag)
 }
 
 // viewScaleSet removes properties that the request's API version does not have.
 func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	oldETag(t, body)
 	if t.Since(versionPlatformUpdates) {
 		return
 	}

@@ -50,7 +50,7 @@ func scaleSetNamed(t *engine.Tx, id engine.ID) (*engine.Doc, *engine.Error) {
 
 func listScaleExtensions(c *engine.Request, id engine.ID) (e *engine.Error) {
 	out := []any{}
-	c.Server.Read(func(t *engine.Tx) {
+	c.Read(func(t *engine.Tx) {
 		var set *engine.Doc
 		if set, e = scaleSetNamed(t, id); e != nil {
 			return
@@ -67,7 +67,7 @@ func listScaleExtensions(c *engine.Request, id engine.ID) (e *engine.Error) {
 
 func getScaleExtension(c *engine.Request, id engine.ID) (e *engine.Error) {
 	var body value.Object
-	c.Server.Read(func(t *engine.Tx) {
+	c.Read(func(t *engine.Tx) {
 		set, missing := scaleSetNamed(t, id)
 		if e = missing; e != nil {
 			return
@@ -146,7 +146,7 @@ func deleteScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *engine.Error,
 	done func(*engine.Doc)) (*engine.Operation, *engine.Error) {
 	var op *engine.Operation
-	err := c.Server.Update(func(t *engine.Tx) error {
+	err := c.Update(func(t *engine.Tx) error {
 		old, e := scaleSetNamed(t, id)
 		if e != nil {
 			return e

@@ -21,6 +21,7 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"virtualMachines"}, []string{set.Parsed.Name() + "_" + suffix}
 	d := &engine.Doc{ID: id.String(), Type: typeVM, Parsed: id, Hidden: value.Object{"power": "running"},
 		Body: value.Object{"location": set.Body["location"]}}
+	d.Count(nil)
 	for _, field := range []string{"tags", "identity", "plan"} {
 		if v := set.Body[field]; v != nil {
 			d.Body[field] = value.Clone(v)

@@ -17,6 +17,7 @@ func makeInstance(t *engine.Tx, set *engine.Doc, number int, zone string, pool *
 		"location": set.Body["location"], "instanceId": id.Name(),
 		"properties": value.Object{"modelDefinitionApplied": "VirtualMachineScaleSet"},
 	}}
+	d.Count(nil)
 	if zone != "" {
 		d.Body["zones"] = []any{zone}
 	}

@@ -13,6 +13,7 @@ import (
 func viewInstance(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	parent, _ := d.Parsed.Parent()
 	body["name"] = instanceName(d)
+	oldETag(t, body)
 	if set := t.Find(parent.Key()); set != nil {
 		value.Props(body)["latestModelApplied"] = d.Hidden["model"] == set.Hidden["model"]
 	}

@@ -37,7 +37,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e := attachInterfaces(t, d); e != nil {
 		return e
 	}
-	if e := checkEphemeral(value.Sub(p, "storageProfile", "osDisk"), size); e != nil {
+	if e := checkFit(demandOf(t, d), size); e != nil {
 		return e
 	}
 	if e := checkSpot(p, "properties"); e != nil {

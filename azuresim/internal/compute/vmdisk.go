@@ -84,6 +84,9 @@ func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e != nil {
 		return e
 	}
+	if e := checkFit(demandOf(t, d), size); e != nil {
+		return e
+	}
 	return quota(t, d, size, 1, isSpot(value.Props(d.Body)))
 }
 

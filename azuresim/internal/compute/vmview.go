@@ -42,6 +42,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 		body["resources"] = extensions
 	}
 	oldMachine(t, value.Props(body))
+	oldETag(t, body)
 	if d.MadeBy(t) {
 		viewBegun(d, body)
 	}
@@ -57,8 +58,17 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 const (
 	versionDeleteOption = "2021-03-01" // assessmentMode came with it
 	versionTimeCreated  = "2021-11-01"
+	versionETag         = "2024-03-01"
 	versionStandard     = "2025-11-01" // machines without a security type are said to be Standard
 )
+
+// oldETag removes the ETag, which older versions do not have.
+// Source: https://github.com/Azure/azure-rest-api-specs/issues/27527 (described for 2023-09-01, not answered yet).
+func oldETag(t *engine.Tx, body value.Object) {
+	if !t.Since(versionETag) {
+		delete(body, "etag")
+	}
+}
 
 // oldMachine removes from the properties of a machine or scale set those that the request's
 // API version does not have.
@@ -111,8 +121,10 @@ func generatedDisk(d *engine.Doc) string { return d.Parsed.Name() + "_OsDisk_1_"
 func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	state := value.Lower(d.State())
 	statuses := []any{provisioningStatus(d)}
+	generation, _ := traits(t, value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
+	generation = value.OrDefault(generation, "V1")
 	if why := broken(t, d.ID); why != "" {
-		return value.Object{"disks": viewDisks(d), "hyperVGeneration": "V1", "statuses": []any{
+		return value.Object{"disks": viewDisks(d), "hyperVGeneration": generation, "statuses": []any{
 			value.Object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error",
 				"displayStatus": "Provisioning failed", "message": why,
 				"time": d.Changed.Format("2006-01-02T15:04:05Z")},
@@ -123,7 +135,7 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 		power := value.Str(d.Hidden, "power")
 		statuses = append(statuses, value.Object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})
 	}
-	view := value.Object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": "V1"}
+	view := value.Object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": generation}
 	if m := hostOf(t.Server); m != nil && m.View(d.ID).AgentReady {
 		view["computerName"] = value.Str(d.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = systemOf(d)

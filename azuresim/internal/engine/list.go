@@ -63,7 +63,7 @@ func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r 
 	}
 	out := value.Object{}
 	var e *Error
-	c.read(func(t *Tx) {
+	c.Read(func(t *Tx) {
 		var found []*Record
 		if found, e = find(t); e != nil {
 			return
@@ -109,7 +109,7 @@ func (c *Request) listParts() (e *Error) {
 	}
 	var out []any
 	known := false
-	c.read(func(t *Tx) {
+	c.Read(func(t *Tx) {
 		if e = t.groupThere(c.ID); e != nil {
 			return
 		}

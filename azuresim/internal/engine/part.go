@@ -30,7 +30,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	var op *Operation
 	var view value.Object
 	made := false
-	err := c.update(func(t *Tx) error {
+	err := c.Update(func(t *Tx) error {
 		if e := partWritable(t, k, c.ID, owner); e != nil {
 			return e
 		}

@@ -188,6 +188,7 @@ const (
 	etagNone  etagForm = iota
 	EtagWeak           // W/"x", in parts too
 	EtagPlain          // x
+	EtagCount          // "n", the number of writes; it is stored in the body
 )
 
 // Reference declares a field by which documents of a type refer to another resource.

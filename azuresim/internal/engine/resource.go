@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/value"
@@ -53,7 +55,7 @@ func (c *Request) unknown() (e *Error) {
 func (c *Request) get(owner ID, part string) (e *Error) {
 	var body any
 	etag := ""
-	c.read(func(t *Tx) {
+	c.Read(func(t *Tx) {
 		if e = t.groupThere(c.ID); e != nil {
 			return
 		}
@@ -88,13 +90,13 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 	return nil
 }
 
-// read and update run a transaction for a request. What the transaction reads has the form
+// Read and Update run a transaction for a request. What the transaction reads has the form
 // of the request's API version.
-func (c *Request) read(fn func(*Tx)) {
+func (c *Request) Read(fn func(*Tx)) {
 	c.Server.Read(func(t *Tx) { bind(c, t); fn(t) })
 }
 
-func (c *Request) update(fn func(*Tx) error) error {
+func (c *Request) Update(fn func(*Tx) error) error {
 	return c.Server.Update(func(t *Tx) error { bind(c, t); return fn(t) })
 }
 
@@ -177,7 +179,7 @@ func (c *Request) put(k *Type) *Error {
 	var op *Operation
 	var view value.Object
 	made := false
-	err := c.update(func(t *Tx) error {
+	err := c.Update(func(t *Tx) error {
 		if k.Preempts {
 			t.Supersede(c.ID.Key())
 		}
@@ -188,7 +190,7 @@ func (c *Request) put(k *Type) *Error {
 			return errParentNotFound(c.ID, parent)
 		}
 		old := t.Find(c.ID.Key())
-		if e := c.preconditions(old); e != nil {
+		if e := c.preconditions(k, old); e != nil {
 			return e
 		}
 		if old == nil {
@@ -201,6 +203,9 @@ func (c *Request) put(k *Type) *Error {
 			return e
 		}
 		made, d.Version = old == nil, c.Version
+		if k.ETag == EtagCount {
+			d.Count(old)
+		}
 		if k.Prepare != nil {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
@@ -268,16 +273,50 @@ func (c *Request) put(k *Type) *Error {
 	return nil
 }
 
-func (c *Request) preconditions(old *Doc) *Error {
+// preconditions returns an error unless the headers If-Match and If-None-Match hold.
+func (c *Request) preconditions(k *Type, old *Doc) *Error {
 	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
 		"The condition in the request's headers is not met by the resource %s.", c.ID)
-	if m := c.HTTP.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && !strings.Contains(m, old.ETag)) {
+	if m := c.HTTP.Header.Get("If-Match"); m != "" && old == nil {
 		return failed
+	} else if m != "" && m != "*" && !strings.Contains(m, old.etag(k)) {
+		return mismatch(k, m, old)
 	}
 	if c.HTTP.Header.Get("If-None-Match") == "*" && old != nil {
 		return failed
 	}
 	return nil
+}
+
+// mismatch words the refusal of a write of what was changed since it was read.
+// Source: https://github.com/kubernetes-sigs/cloud-provider-azure/issues/9728 for
+// Microsoft.Compute.
+func mismatch(k *Type, sent string, old *Doc) *Error {
+	if k.ETag == EtagCount {
+		return Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
+			"Etag provided in if-match header %s does not match etag %s of resource.", sent, old.etag(k))
+	}
+	e := Refuse(http.StatusPreconditionFailed, "PreconditionFailed", "Precondition failed.")
+	e.Details = []*Error{{Code: "PreconditionFailedEtagMismatch", Message: fmt.Sprintf(
+		"Etag provided in if-match header %s does not match etag W/\"%s\" of resource %s in NRP data store.", sent, old.ETag, old.ID)}}
+	return e
+}
+
+// etag returns the part of a document's ETag that is compared.
+func (d *Doc) etag(k *Type) string {
+	if k.ETag == EtagCount {
+		return value.Str(d.Body, "etag")
+	}
+	return d.ETag
+}
+
+// Count gives a document of a type with EtagCount the ETag after that of old, which may be nil.
+func (d *Doc) Count(old *Doc) {
+	n := 0
+	if old != nil {
+		n, _ = strconv.Atoi(strings.Trim(value.Str(old.Body, "etag"), `"`)) // 0 for a record of before it was counted
+	}
+	d.Body["etag"] = strconv.Quote(strconv.Itoa(n + 1))
 }
 
 // next returns the new document: the request's body for a PUT, the old document with the
@@ -362,7 +401,7 @@ func (c *Request) delete(k *Type) *Error {
 			return asError(above(t, c.ID))
 		}
 		there = true
-		if e := c.preconditions(d); e != nil {
+		if e := c.preconditions(k, d); e != nil {
 			return e
 		}
 		if cur := t.open[d.Key()]; cur != nil && cur.deletes() {

@@ -12,7 +12,7 @@ func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	switch {
 	case k == nil:
 		return true
-	case k.ETag != etagNone:
+	case k.ETag != etagNone && k.ETag != EtagCount:
 		return false
 	case k.View == nil:
 		return true

@@ -28,6 +28,9 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			}
 		}
 	}
+	if e := samePort(d, p); e != nil {
+		return e
+	}
 	for _, f := range value.Items(p, "frontendIPConfigurations") {
 		fp := value.Props(f)
 		subnet := value.Str(fp, "subnet", "id")
@@ -59,6 +62,41 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 					return engine.ErrReference(id, d.ID)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// samePort returns an error if two rules want one port of one frontend.
+// Source: "Port numbers for each rule must be unique within the load balancer"
+// (learn.microsoft.com/rest/api/load-balancer/load-balancers/create-or-update); the words are those of
+// RulesUseSameBackendPortProtocolAndIPConfig.
+func samePort(d *engine.Doc, p value.Object) *engine.Error {
+	type claim struct {
+		rule, frontend, protocol string
+		first, last              int
+	}
+	var claims []claim
+	for _, kind := range []string{"loadBalancingRules", "inboundNatRules", "inboundNatPools"} {
+		for _, r := range value.Items(p, kind) {
+			rp := value.Props(r)
+			c := claim{d.ID + "/" + kind + "/" + value.Str(r, "name"), value.Str(rp, "frontendIPConfiguration", "id"),
+				value.Str(rp, "protocol"), 0, 0}
+			if port, ok := value.Int(rp, "frontendPort"); ok {
+				c.first, c.last = port, port
+			} else {
+				c.first, _ = value.Int(rp, "frontendPortRangeStart")
+				c.last, _ = value.Int(rp, "frontendPortRangeEnd")
+			}
+			for _, o := range claims {
+				protocols := strings.EqualFold(c.protocol, o.protocol) || strings.EqualFold(c.protocol, "All") || strings.EqualFold(o.protocol, "All")
+				if strings.EqualFold(c.frontend, o.frontend) && protocols && c.first <= o.last && o.first <= c.last && c.last > 0 {
+					return engine.BadRequest("RulesUseSameFrontendPortProtocolAndIPConfig", "Load balancer rules %s and %s use the same "+
+						"frontend port %d and protocol %s, and must not be used with the same frontend IP configuration %s.",
+						o.rule, c.rule, max(c.first, o.first), c.protocol, c.frontend)
+				}
+			}
+			claims = append(claims, c)
 		}
 	}
 	return nil

@@ -15,6 +15,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
+// CodePortTaken is the code of the refusal of a rule of a load balancer for a port of a frontend that
+// another rule has.
+const CodePortTaken = "RulesUseSameFrontendPortProtocolAndIPConfig"
+
 // CodeBadToken is the code of the error for a resume token that cannot be used.
 const CodeBadToken = "ResumeTokenUnusable"
 

@@ -24,6 +24,15 @@ type VM struct {
 	Size, Location, Zone string
 	// EphemeralOSDisk is true for an OS disk on the host (osDisk.diffDiskSettings).
 	EphemeralOSDisk bool
+	// Placement is where it is to be, as Azure spells it; "" leaves it to Azure.
+	Placement string
+	// Premium is the path in the spec of a disk of premium storage, or "".
+	Premium string
+	// DataDisks and Interfaces are how many the VM has.
+	DataDisks, Interfaces int
+	// Accelerated is the path in the spec of an interface that asks for accelerated networking, or "".
+	Accelerated string
+	Spot        bool
 	// UltraSSD is true if a data disk is an ultra disk, or if they are enabled for later.
 	UltraSSD         bool
 	EncryptionAtHost bool
@@ -64,6 +73,7 @@ func CheckVM(sku SKU, vm VM) []Problem {
 	c.availability()
 	c.capacity()
 	c.disks()
+	c.interfaces()
 	c.security()
 	return c.problems
 }
@@ -96,6 +106,8 @@ func (c *checker) availability() {
 func (c *checker) capacity() {
 	c.refuse(c.sku.VCPUs() < leastVCPUs, "spec.vmSize",
 		fmt.Sprintf("has %d vCPUs and a node needs %d", c.sku.VCPUs(), leastVCPUs), "choose a bigger size")
+	c.refuse(c.vm.Spot && c.sku.Lacks("LowPriorityCapable"), "spec.spotVMOptions", "cannot be a spot VM",
+		"remove the field or choose another spec.vmSize")
 	c.refuse(c.sku.MemoryGiB() < leastMemoryGiB, "spec.vmSize",
 		fmt.Sprintf("has %g GiB of memory and a node needs %d", c.sku.MemoryGiB(), leastMemoryGiB),
 		"choose a bigger size")
@@ -104,12 +116,30 @@ func (c *checker) capacity() {
 func (c *checker) disks() {
 	c.refuse(c.vm.EphemeralOSDisk && !c.sku.Has("EphemeralOSDiskSupported", ""), "spec.osDisk.diffDiskSettings",
 		"has no ephemeral OS disks", "remove the field or choose another spec.vmSize")
+	placements := c.sku.Capability("SupportedEphemeralOSDiskPlacements")
+	c.refuse(c.vm.EphemeralOSDisk && c.vm.Placement != "" && placements != "" &&
+		!slices.Contains(strings.Split(placements, ","), c.vm.Placement), "spec.osDisk.diffDiskSettings.placement",
+		fmt.Sprintf("has no ephemeral OS disk on the %s; it has %s", c.vm.Placement, placements), "choose another placement or spec.vmSize")
+	c.refuse(c.vm.Premium != "" && c.sku.Lacks("PremiumIO"), c.vm.Premium, "has no premium storage",
+		"use Standard_LRS or StandardSSD_LRS, or choose another spec.vmSize, such as one with an s in its name")
+	most := int(c.sku.Number("MaxDataDiskCount"))
+	c.refuse(most > 0 && c.vm.DataDisks > most, "spec.dataDisks",
+		fmt.Sprintf("takes %d data disks and the machine has %d", most, c.vm.DataDisks),
+		"use fewer disks or choose a bigger spec.vmSize")
 	c.refuse(c.vm.UltraSSD && !c.sku.Has("UltraSSDAvailable", c.vm.Zone), "spec.dataDisks",
 		fmt.Sprintf("has no UltraSSD disks in %s", c.place()),
 		"use another storage account type, zone or spec.vmSize")
 	c.refuse(c.vm.EncryptionAtHost && !c.sku.Has("EncryptionAtHostSupported", ""),
 		"spec.securityProfile.encryptionAtHost", "has no encryption at host",
 		"remove the field or choose another spec.vmSize")
+}
+
+func (c *checker) interfaces() {
+	most := int(c.sku.Number("MaxNetworkInterfaces"))
+	c.refuse(most > 0 && c.vm.Interfaces > most, "spec.networkInterfaces",
+		fmt.Sprintf("takes %d network interfaces and the machine has %d", most, c.vm.Interfaces), "use fewer or choose a bigger spec.vmSize")
+	c.refuse(c.vm.Accelerated != "" && c.sku.Lacks("AcceleratedNetworkingEnabled"), c.vm.Accelerated, "has no accelerated networking",
+		"remove the field, which then follows the size, or choose another spec.vmSize")
 }
 
 func (c *checker) place() string {
@@ -130,6 +160,6 @@ func (c *checker) security() {
 		"set it to ConfidentialVM or remove spec.osDisk.managedDisk.securityProfile")
 	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field,
 		"is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
-	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) &&
-		c.sku.Has("TrustedLaunchDisabled", ""), field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
+	trusted := !c.sku.Has("TrustedLaunchDisabled", "") && !strings.EqualFold(c.sku.Capability("HyperVGenerations"), "V1")
+	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) && !trusted, field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
 }

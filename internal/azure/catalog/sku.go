@@ -31,6 +31,10 @@ func (s SKU) Has(name, zone string) bool {
 		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
 }
 
+// Lacks reports whether the list says that a size does not have a capability; what the list does
+// not say may be there.
+func (s SKU) Lacks(name string) bool { return strings.EqualFold(s.Capability(name), "False") }
+
 // Number returns the number of a capability, or 0 if it is missing.
 func (s SKU) Number(name string) float64 {
 	n, err := strconv.ParseFloat(s.Capability(name), 64)
@@ -53,6 +57,16 @@ func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingE
 // SetFaultDomains returns the largest number of fault domains of an availability set in the
 // location; s has to be the SKU named "Aligned". It is 0 if unknown.
 func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
+
+// Capabilities returns the names of the size's capabilities in lower case, those of its zones too.
+func (s SKU) Capabilities() []string {
+	names := slices.Collect(maps.Keys(s.capabilities))
+	for _, zone := range s.zoneCapabilities {
+		names = slices.AppendSeq(names, maps.Keys(zone))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 type capability struct {
 	Name  string `json:"name"`

@@ -120,19 +120,18 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 			strings.Join(it.status.Diff, ", "))
 		return
 	}
-	verb, body := Put, any(merge(have, want))
+	verb, body := Put, any(it.rewrite(have, want))
 	if it.Policy == desired.CreateOnly || it.onlyTags() {
 		verb, body = Patch, map[string]any{"tags": mergedTags(have, want)}
 	}
 	if p.blocked(it, verb, hash) {
 		return
 	}
-	options, ok := p.claim(ctx, it, have)
-	if !ok {
+	if !p.claim(ctx, it, have) {
 		return
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("Azure resource differs", "resource", it.ID, "differences", it.status.Diff)
-	p.begin(ctx, it, verb, body, options...)
+	p.begin(ctx, it, verb, body, unchanged(have)...)
 }
 
 // onlyTags reports whether nothing but tags differs, which most types change without a write of
@@ -167,11 +166,20 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	if p.blocked(it, Put, hashOf(it.Body)) {
 		return
 	}
-	body := any(merge(have, want))
+	body := any(it.rewrite(have, want))
 	if it.Policy == desired.CreateOnly {
 		body = it.Body
 	}
-	p.begin(ctx, it, Put, body)
+	p.begin(ctx, it, Put, body, unchanged(have)...)
+}
+
+// unchanged lets a write succeed only while the resource is as it was read, which may have been
+// some time ago: another program may have changed what the write would put back.
+func unchanged(have map[string]any) []arm.Option {
+	if etag, _ := have["etag"].(string); etag != "" {
+		return []arm.Option{arm.IfMatch(etag)}
+	}
+	return nil
 }
 
 // repairMachine deletes a virtual machine that Azure could not create for a reason that
@@ -250,6 +258,11 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, opti
 		it.token = Token{}
 		it.set(Waiting, "ChangedElsewhere", fmt.Sprintf("%s was written by another program meanwhile: it is read again", describe(it.ID)))
 		it.status.RetryAfter = shortestPoll
+	case err != nil && arm.CodeOf(err) == arm.CodePortTaken:
+		p.reader.forget(arm.ParentOf(it.ID))
+		it.token = Token{}
+		it.set(Waiting, "ChangedElsewhere", fmt.Sprintf("%s wants a port that another rule has: another is chosen", describe(it.ID)))
+		it.status.RetryAfter = firstPause
 	case err != nil:
 		p.failed(it, verb, hash, err)
 	case result.Operation != nil:

@@ -65,20 +65,20 @@ func FuzzMerge(f *testing.F) {
 			t.Errorf("merge(%s, %s) = %v lacks %v", live, desired, body, left)
 		}
 		for key := range have {
-			if _, ok := body[key]; !ok && !serverOnly(key) {
+			if _, ok := body[key]; !ok {
 				t.Errorf("merge(%s, %s) = %v drops %s", live, desired, body, key)
 			}
 		}
 	})
 }
 
-// plain leaves out what no model has: server fields, and lists with keys that are
+// plain leaves out what no model has: lists with keys that are
 // mixed, empty or doubled.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
-		for k, e := range v {
-			if serverOnly(k) || !plain(e) {
+		for _, e := range v {
+			if !plain(e) {
 				return false
 			}
 		}

@@ -1,24 +1,35 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/writable"
 )
 
 // merge returns the body of an update: live with want laid over it. A PUT drops what it
 // leaves out, and others (the cloud provider, people) own parts of what casement made:
 // rules of a load balancer or security group, subnets, tags.
 func merge(live, want map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range live {
-		if !serverOnly(k) {
-			out[k] = strip(v)
-		}
+	out := maps.Clone(live)
+	if out == nil {
+		out = map[string]any{}
 	}
 	for k, w := range want {
 		out[k] = overlay(out[k], w)
 	}
 	return out
+}
+
+// rewrite returns the body of an update of the item: what Azure lets one write of have, with want
+// laid over it.
+func (it *item) rewrite(have, want map[string]any) map[string]any {
+	if kept := writable.Of(arm.TypeOf(it.ID), it.APIVersion, have); kept != nil {
+		have = kept
+	}
+	return merge(have, want)
 }
 
 func overlay(live, want any) any {
@@ -49,29 +60,6 @@ func overlayList(live, want []any) []any {
 		}
 	}
 	return out
-}
-
-// serverOnly are fields that Azure writes and that would be stale in a PUT.
-func serverOnly(key string) bool {
-	switch key {
-	case "etag", "provisioningState", "resourceGuid", "systemData":
-		return true
-	}
-	return false
-}
-
-func strip(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return merge(v, nil)
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = strip(e)
-		}
-		return out
-	}
-	return v
 }
 
 // tagsOf returns a resource's tags.

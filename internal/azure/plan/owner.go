@@ -82,35 +82,28 @@ func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool 
 // OwnedByAnother is the reason of a resource that is another owner's.
 const OwnedByAnother = "OwnedByAnother"
 
-// claim prepares the write that marks what has no mark yet: Azure is asked once more, and
-// takes the write only if no other program has written since, so that of two that claim one wins.
-// It returns false where another was faster.
-func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) ([]arm.Option, bool) {
+// claim prepares the write that marks what has no mark yet: Azure is asked once more, because
+// not every type takes a write only if no other program has written since. It returns false where
+// another was faster.
+func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) bool {
 	if it.owner.Mark.Value == "" || tagsOf(have) == nil || tagsOf(have)[it.owner.Mark.Key] != nil {
-		return nil, true
+		return true
 	}
 	live, err := p.client.Get(ctx, it.ID, it.APIVersion)
 	if err != nil {
 		p.reader.forget(it.ID)
 		it.unread(err)
-		return nil, false
+		return false
 	}
 	p.reader.store(it.ID, live)
 	var head struct {
-		ETag string         `json:"etag"`
 		Tags map[string]any `json:"tags"`
 	}
 	if err := json.Unmarshal(live, &head); err != nil {
 		it.unread(fmt.Errorf("read %s: %w", describe(it.ID), err))
-		return nil, false
+		return false
 	}
-	if !p.mine(ctx, it, map[string]any{"tags": head.Tags}) {
-		return nil, false
-	}
-	if head.ETag == "" {
-		return nil, true
-	}
-	return []arm.Option{arm.IfMatch(head.ETag)}, true
+	return p.mine(ctx, it, map[string]any{"tags": head.Tags})
 }
 
 // texts returns the tags that are text, as Azure's are.

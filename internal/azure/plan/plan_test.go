@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -731,5 +733,71 @@ func TestAStaleObjectLosesNoOperation(t *testing.T) {
 		if len(out.Tokens) != 1 || out.Tokens[0].Message == "" {
 			t.Errorf("does not hear of the end: %+v", out)
 		}
+	})
+}
+
+// TestUpdateWritesWhatCanBeWritten: of what was read, members that are read-only or in no description
+// are not sent back; what others own is.
+func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
+	a := newAzure()
+	gateway := managed(nets+"natGateways/n", map[string]any{"idleTimeoutInMinutes": 10})
+	gateway.APIVersion = desired.NetworkAPIVersion
+	a.docs[arm.Key(gateway.ID)] = map[string]any{
+		"id": gateway.ID, "name": "n", "location": "westeurope", "tags": map[string]any{"cluster": "owned", "theirs": "1"},
+		"sku": map[string]any{"name": "Standard", "tier": "Regional"},
+		"properties": map[string]any{"provisioningState": "Succeeded", "type": "Public", "idleTimeoutInMinutes": 4,
+			"publicIpAddresses": []any{map[string]any{"id": "/theirs"}}},
+	}
+	out := newPlanner(t, a).Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{gateway}})
+	expect(t, "states", states(out), "n Done")
+	body := a.docs[arm.Key(gateway.ID)]
+	delete(body, "id")   // the test's Azure
+	delete(body, "name") // adds these
+	expect(t, "body", marshal(body), `{"location":"westeurope","properties":{"idleTimeoutInMinutes":10,"provisioningState":"Succeeded",`+
+		`"publicIpAddresses":[{"id":"/theirs"}]},"sku":{"name":"Standard"},"tags":{"cluster":"owned","theirs":"1"}}`)
+}
+
+// TestPartsWrittenShowInTheWhole: what one object has written into a resource, another sees in it without a
+// read, and a refusal because of what a third wrote makes the next read ask Azure.
+func TestPartsWrittenShowInTheWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		balancer := nets + "loadBalancers/lb"
+		a.keep(arm.Key(balancer), map[string]any{"id": balancer, "name": "lb", "properties": map[string]any{
+			"inboundnatrules": []any{map[string]any{"name": "first", "properties": map[string]any{"frontendPort": 22}}}}})
+		p := newPlanner(t, a)
+		ports := func() string {
+			live, err := p.Live(t.Context(), balancer, "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc, err := document(live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			rules, _ := lookup(doc, "properties", "inboundnatrules").([]any)
+			for _, r := range rules {
+				out = append(out, fmt.Sprintf("%s %v", keyOf(r), lookup(r.(map[string]any), "properties", "frontendPort")))
+			}
+			slices.Sort(out)
+			return strings.Join(out, ", ")
+		}
+		expect(t, "before", ports(), "first 22")
+		later(time.Second)
+		rule := func(name string, port int) Input {
+			r := createOnly(managed(balancer+"/inboundNatRules/"+name, map[string]any{"frontendPort": port}))
+			delete(r.Body.(map[string]any), "tags")
+			return Input{Owner: owner, Resources: []desired.Resource{r}}
+		}
+		expect(t, "second", states(p.Apply(t.Context(), rule("second", 2201))), "second Done")
+		a.took()
+		expect(t, "with the second", ports(), "first 22, second 2201")
+		expect(t, "reads", a.took(), "")
+		a.keep(arm.Key(balancer+"/inboundNatRules/theirs"), map[string]any{"name": "theirs", "properties": map[string]any{"frontendPort": 2202}})
+		a.refuse["PUT third"] = []answer{refusal(400, arm.CodePortTaken, "taken")}
+		expect(t, "third", states(p.Apply(t.Context(), rule("third", 2202))), "third Waiting ChangedElsewhere")
+		expect(t, "with theirs", ports(), "first 22, second 2201, theirs 2202")
+		expect(t, "third again", states(p.Apply(t.Context(), rule("third", 2203))), "third Done")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,48 @@ func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
 // read returns a resource, or nil when it does not exist.
 func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessage, error) {
 	e, err := r.find(ctx, id, apiVersion)
-	return e.body, err
+	if err != nil || e.body == nil {
+		return e.body, err
+	}
+	return r.withChildren(id, e), nil
+}
+
+// withChildren returns the body of a resource with the children in it that casement has written
+// since it was read: two machines of one minute must not choose one port.
+func (r *reader) withChildren(id string, e entry) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := arm.Key(id)
+	if !r.children[key].After(e.at) {
+		return e.body
+	}
+	doc, err := document(e.body)
+	properties, ok := doc["properties"].(map[string]any)
+	if err != nil || !ok {
+		return e.body
+	}
+	for child, own := range r.own {
+		if !own.at.After(e.at) || arm.ParentOf(child) != key || !inline(child) || own.stale && own.body == nil {
+			continue
+		}
+		member := kindOf(child)
+		for name := range properties {
+			if strings.EqualFold(name, member) {
+				member = name
+			}
+		}
+		children, _ := properties[member].([]any)
+		children = slices.DeleteFunc(children, func(c any) bool { return strings.EqualFold(keyOf(c), arm.NameOf(child)) })
+		if written, err := document(own.body); err == nil && own.body != nil {
+			children = append(children, written)
+		}
+		properties[member] = children
+	}
+	body, err := json.Marshal(doc)
+	if err != nil {
+		return e.body
+	}
+	return body
 }
 
 func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error) {

@@ -141,14 +141,16 @@ func (s *scope) sshPort(ctx context.Context) (int32, error) {
 	if err != nil || live == nil {
 		return 0, err
 	}
+	type rule struct {
+		Name       string `json:"name"`
+		Properties struct {
+			FrontendPort int32 `json:"frontendPort"`
+		} `json:"properties"`
+	}
 	var body struct {
 		Properties struct {
-			InboundNATRules []struct {
-				Name       string `json:"name"`
-				Properties struct {
-					FrontendPort int32 `json:"frontendPort"`
-				} `json:"properties"`
-			} `json:"inboundNatRules"`
+			InboundNATRules    []rule `json:"inboundNatRules"`
+			LoadBalancingRules []rule `json:"loadBalancingRules"`
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal(live, &body); err != nil {
@@ -159,6 +161,9 @@ func (s *scope) sshPort(ctx context.Context) (int32, error) {
 		if strings.EqualFold(rule.Name, s.vmName) {
 			return rule.Properties.FrontendPort, nil
 		}
+		taken[rule.Properties.FrontendPort] = true
+	}
+	for _, rule := range body.Properties.LoadBalancingRules {
 		taken[rule.Properties.FrontendPort] = true
 	}
 	return desired.FreeSSHPort(taken), nil

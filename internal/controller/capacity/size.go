@@ -77,10 +77,28 @@ func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM
 		EphemeralOSDisk: spec.OSDisk.DiffDiskSettings != nil,
 		EncryptedOSDisk: spec.OSDisk.ManagedDisk != nil && spec.OSDisk.ManagedDisk.SecurityProfile != nil,
 	}
+	if d := spec.OSDisk.DiffDiskSettings; d != nil {
+		vm.Placement = string(ptr.Deref(d.Placement, ""))
+	}
+	if d := spec.OSDisk.ManagedDisk; d != nil && strings.HasPrefix(d.StorageAccountType, "Premium") {
+		vm.Premium = "spec.osDisk.managedDisk.storageAccountType"
+	}
+	vm.DataDisks, vm.Interfaces, vm.Spot = len(spec.DataDisks), max(1, len(spec.NetworkInterfaces)), spec.SpotVMOptions != nil
+	if ptr.Deref(spec.AcceleratedNetworking, false) && len(spec.NetworkInterfaces) == 0 {
+		vm.Accelerated = "spec.acceleratedNetworking"
+	}
+	for i, n := range spec.NetworkInterfaces {
+		if ptr.Deref(n.AcceleratedNetworking, false) {
+			vm.Accelerated = fmt.Sprintf("spec.networkInterfaces[%d].acceleratedNetworking", i)
+		}
+	}
 	if a := spec.AdditionalCapabilities; a != nil {
 		vm.UltraSSD = ptr.Deref(a.UltraSSDEnabled, false)
 	}
-	for _, d := range spec.DataDisks {
+	for i, d := range spec.DataDisks {
+		if vm.Premium == "" && d.ManagedDisk != nil && strings.HasPrefix(d.ManagedDisk.StorageAccountType, "Premium") {
+			vm.Premium = fmt.Sprintf("spec.dataDisks[%d].managedDisk.storageAccountType", i)
+		}
 		vm.UltraSSD = vm.UltraSSD || d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS"
 	}
 	if p := spec.SecurityProfile; p != nil {

@@ -15,17 +15,18 @@ func (s Size) Capabilities() []Capability {
 		{"MaxResourceVolumeMB", strconv.Itoa(s.TempGiB << 10)},
 		{"OSVhdSizeMB", "1047552"},
 		{"vCPUs", strconv.Itoa(s.VCPUs)},
-		{"HyperVGenerations", s.generations()},
+		{"HyperVGenerations", s.Generations()},
 		{"MemoryGB", strconv.FormatFloat(float64(s.MemoryMiB)/1024, 'f', -1, 64)},
 		{"MaxDataDiskCount", strconv.Itoa(s.DataDisks)},
-		{"CpuArchitectureType", s.architecture()},
-		{"LowPriorityCapable", boolean(s.series != "B" && s.Name != "Standard_A0" && !s.promo)},
+		{"CpuArchitectureType", s.Architecture()},
+		{"LowPriorityCapable", boolean(s.LowPriority())},
 		{"PremiumIO", boolean(s.Premium())},
 		{"VMDeploymentTypes", "IaaS"},
 		{"vCPUsAvailable", strconv.Itoa(s.Available())},
 		{"EphemeralOSDiskSupported", boolean(s.Ephemeral())},
-		{"EncryptionAtHostSupported", boolean(s.Premium() || s.version >= 4)},
-		{"AcceleratedNetworkingEnabled", boolean(s.accelerated())},
+		{"EncryptionAtHostSupported", boolean(s.EncryptionAtHost())},
+		{"AcceleratedNetworkingEnabled", boolean(s.Accelerated())},
+		{"MaxNetworkInterfaces", strconv.Itoa(s.Interfaces())},
 		{"RdmaEnabled", boolean(s.has('r'))},
 	}
 	add := func(applies bool, name, value string) {
@@ -36,11 +37,11 @@ func (s Size) Capabilities() []Capability {
 	add(s.Ephemeral(), "SupportedEphemeralOSDiskPlacements", s.placements())
 	add(s.CacheGiB > 0, "CachedDiskBytes", strconv.Itoa(s.CacheGiB<<30))
 	add(s.NVMeMiB > 0, "NvmeDiskSizeInMiB", strconv.Itoa(s.NVMeMiB))
-	add(s.version >= 6, "DiskControllerTypes", "NVMe")
+	add(s.version >= 6, "DiskControllerTypes", strings.Join(s.Controllers(), ","))
 	add(s.GPUs > 0, "GPUs", strconv.Itoa(s.GPUs))
 	add(s.constrained > 0, "ParentSize", strings.Replace(s.Name, "-"+strconv.Itoa(s.constrained), "", 1))
 	add(s.untrusted(), "TrustedLaunchDisabled", "True")
-	add(s.confidential() != "", "ConfidentialComputingType", s.confidential())
+	add(s.Confidential() != "", "ConfidentialComputingType", s.Confidential())
 	return out
 }
 
@@ -87,16 +88,66 @@ func (s Size) Premium() bool {
 
 func (s Size) has(feature rune) bool { return strings.ContainsRune(s.features, feature) }
 
-func (s Size) architecture() string {
+// LowPriority reports whether a size can be a spot machine.
+func (s Size) LowPriority() bool { return s.series != "B" && s.Name != "Standard_A0" && !s.promo }
+
+// EncryptionAtHost reports whether disks and caches can be encrypted on the host.
+func (s Size) EncryptionAtHost() bool { return s.Premium() || s.version >= 4 }
+
+// TrustedLaunch reports whether a size can have the security type TrustedLaunch.
+func (s Size) TrustedLaunch() bool { return !s.untrusted() && strings.Contains(s.Generations(), "V2") }
+
+// Controllers returns the kinds of disk controllers that a size has.
+func (s Size) Controllers() []string {
+	if s.version >= 6 {
+		return []string{"NVMe"}
+	}
+	return []string{"SCSI"}
+}
+
+// Interfaces returns the largest number of network interfaces.
+// Source: https://learn.microsoft.com/azure/virtual-machines/sizes; the recorded sizes are checked by a test.
+func (s Size) Interfaces() int {
+	most := func(two, four int) int { // of vCPUs with that many interfaces
+		switch {
+		case s.VCPUs <= two:
+			return 2
+		case s.VCPUs <= four:
+			return 4
+		}
+		return 8
+	}
+	switch {
+	case s.series == "B" && s.version == 1 && s.VCPUs == 2:
+		return 3
+	case s.series == "B" && s.version == 1 && s.VCPUs == 4:
+		return 4
+	case s.series == "B" && s.version == 1 && s.VCPUs == 12:
+		return 6
+	case s.series == "F" && s.version == 2, s.Arm:
+		return most(4, 16)
+	case s.series == "M":
+		return most(8, 16)
+	case s.series == "NC" && strings.Contains(s.accelerator, "100"):
+		return most(24, 48)
+	case s.version <= 2 && (s.series == "D" || s.series == "DS" || s.series == "F" || s.series == "A" && s.version == 2),
+		s.series == "DC" && s.version == 3:
+		return min(8, max(2, s.VCPUs))
+	}
+	return most(4, 8)
+}
+
+// Architecture returns the processors' architecture, as Azure names it.
+func (s Size) Architecture() string {
 	if s.Arm {
 		return "Arm64"
 	}
 	return "x64"
 }
 
-// accelerated reports whether interfaces can have accelerated networking: on sizes with two
+// Accelerated reports whether interfaces can have accelerated networking: on sizes with two
 // vCPUs or more, except the oldest series and small burstable ones.
-func (s Size) accelerated() bool {
+func (s Size) Accelerated() bool {
 	switch {
 	case s.series == "A", s.series == "G", s.series == "GS", s.version == 1 && (s.series == "D" || s.series == "DS" || s.series == "L"):
 		return false
@@ -106,9 +157,9 @@ func (s Size) accelerated() bool {
 	return s.VCPUs >= 2 || s.version >= 3
 }
 
-// generations returns the Hyper-V generations of images that a size boots. Source:
+// Generations returns the Hyper-V generations of images that a size boots. Source:
 // https://learn.microsoft.com/azure/virtual-machines/generation-2.
-func (s Size) generations() string {
+func (s Size) Generations() string {
 	newest := s.version >= 6 || s.series == "L" && s.version >= 4 || s.series == "HB" && s.version >= 5
 	bigMemory := s.series == "M" && (s.version >= 3 || s.VCPUs >= 208)
 	accelerators := strings.Contains(s.accelerator, "100") || strings.Contains(s.accelerator, "200") ||
@@ -133,9 +184,9 @@ func (s Size) confidentialSeries() bool {
 	return s.series == "DC" || s.series == "EC" || s.series == "NCC"
 }
 
-// confidential returns the technology of confidential VMs, or ""; the series DCsv2 and
+// Confidential returns the technology of confidential VMs, or ""; the series DCsv2 and
 // DCsv3 have enclaves instead.
-func (s Size) confidential() string {
+func (s Size) Confidential() string {
 	switch {
 	case !s.confidentialSeries():
 		return ""

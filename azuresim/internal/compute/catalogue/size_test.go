@@ -14,7 +14,7 @@ var capabilitiesTSV string
 // unruled are capabilities that no rule yields, and UltraSSDAvailable, which UltraDisks
 // computes.
 var unruled = []string{
-	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported", "MaxNetworkInterfaces",
+	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported",
 	"MaxWriteAcceleratorDisksAllowed", "RetirementDateUtc",
 	"CombinedTempDiskAndCachedIOPS", "CombinedTempDiskAndCachedReadBytesPerSecond",
 	"CombinedTempDiskAndCachedWriteBytesPerSecond", "UncachedDiskIOPS",
