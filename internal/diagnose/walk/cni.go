@@ -63,7 +63,7 @@ func (w walker) failedChart() *finding {
 // unconfigured returns the message of a node that is not Ready because it has no CNI, or "".
 func unconfigured(n *corev1.Node) string {
 	for _, c := range n.Status.Conditions {
-		known, _, _ := cause.Classify(cause.Node, c.Reason+": "+c.Message)
+		known, _, _ := cause.Classify(cause.Node, c.Reason, c.Message)
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && known.Name == "CNIMissing" {
 			return c.Message
 		}

@@ -127,8 +127,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		known, _, _ := cause.Classify(s.kind, c.Reason+": "+c.Message)
-		if g := w.guest(m); g != nil && (answer.Fix == "" || known.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}

@@ -136,7 +136,7 @@ func (w walker) failedJob(s said, c *controller) *finding {
 			}
 			a.with(fmt.Sprintf("Pod/%s: container %s ended with exit code %d (%s) %s", p.Name, container.Name,
 				t.ExitCode, t.Reason, t.Message))
-			if known, _, ok := cause.Classify(cause.Container, t.Reason+": "+t.Message); ok {
+			if known, _, ok := cause.Classify(cause.Container, t.Reason, t.Message); ok {
 				a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
 			}
 			return a
