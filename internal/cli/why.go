@@ -77,8 +77,8 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	if answer.Means.Cause == "NoRouteToAPI" || answer.Means.Cause == "APIRefused" {
-		a.rulesOf(ctx, t, snapshot)
+	if walk.AsksAzure(answer.Means.Cause) {
+		a.azureSide(ctx, t, snapshot)
 		if answer, err = walk.Object(snapshot, object); err != nil {
 			return walk.Answer{}, err
 		}

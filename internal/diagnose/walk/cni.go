@@ -76,11 +76,7 @@ func unconfigured(n *corev1.Node) string {
 func (w walker) installsCNI(os string) bool {
 	return slices.ContainsFunc(w.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
 		pod := &d.Spec.Template.Spec
-		selected := pod.NodeSelector[corev1.LabelOSStable]
-		if selected == "" {
-			selected = "linux"
-		}
-		return selected == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+		return osOf(pod) == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
 			return v.HostPath != nil && strings.Contains(strings.ReplaceAll(v.HostPath.Path, `\`, "/"), "/cni")
 		})
 	}) || slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {

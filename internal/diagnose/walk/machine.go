@@ -190,6 +190,9 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
+	if c.Name == "APINameUnresolved" {
+		return w.barred(a)
+	}
 	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
 	}
@@ -229,6 +232,9 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 		if a := w.unclaimed(m); a != nil {
 			return a
 		}
+		if a := w.off(m); a != nil {
+			return a
+		}
 		if g := w.guest(m); g != nil {
 			return g
 		}
@@ -249,7 +255,12 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	}
 	n := w.Nodes[name]
 	if n != nil {
-		return w.node(n)
+		a := w.node(n)
+		if off := w.off(m); a != nil && off != nil {
+			off.Evidence = append(off.Evidence, a.Evidence...)
+			return off
+		}
+		return a
 	}
 	if w.Unreachable != "" {
 		return nil
@@ -318,6 +329,11 @@ func (w walker) uninitialized(n *corev1.Node) *finding {
 	}
 	if a := w.failedChart(); a != nil {
 		return a
+	}
+	if m := w.machineOn(n); m != nil {
+		if a := w.unidentified(m); a != nil {
+			return a
+		}
 	}
 	return &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
 		Says:     "the cloud provider has not initialised the node, so pods are kept off",

@@ -108,7 +108,7 @@ type scene struct {
 	// console is the worker's boot log, logs are the containers' logs.
 	console, logs string
 	// closed are the rules in Azure that deny a connection.
-	closed []string
+	closed []facts.Obstacle
 	// asked is the examined object; empty for the cluster.
 	asked string
 }
