@@ -237,7 +237,7 @@ var ours = []Cause{
 		"the bootstrap data is not a valid Jinja template",
 		"escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
 	row("InvalidConfiguration", "", "the spec asks for what Azure or the cluster cannot be given",
-		"change the spec as the message says; a template is immutable, so make another and name it").
+		"change the spec as the message says"+AnotherTemplate).
 		only("InvalidConfiguration InvalidSpec InvalidBody"),
 	row("ManagerRightsMissing", `is forbidden: User "system:serviceaccount:\S+" cannot`,
 		"casement's manager lacks a right in the management cluster",
@@ -253,11 +253,11 @@ var ours = []Cause{
 // vagueAzure are codes that cover many causes: their meaning by Microsoft, and where it is decided.
 var vagueAzure = []Cause{
 	row("RequestInvalid", "", "Azure refuses a field of the request; the message names it",
-		"correct the field of the spec that the message means; a template is immutable, so make another and name it").
+		"correct the field of the spec that the message means"+AnotherTemplate).
 		only("InvalidParameter InvalidRequestContent InvalidRequestFormat InvalidTemplate BadRequest Invalid InvalidRequest " +
 			"LinkedInvalidPropertyId MismatchingResourceSegments InvalidParameterConflict"),
 	row("NotSupported", `is not supported`, "Azure does not support the combination that the spec asks for; the message names it",
-		"change what the message names: VM size, disk, image, zone or feature; a template is immutable, so make another and name it").
+		"change what the message names: VM size, disk, image, zone or feature"+AnotherTemplate).
 		only("NotSupported FeatureNotSupported"),
 	row("OperationRefused", "", "Azure does not allow the operation in the present state of the resource or subscription",
 		"the message names the state or limit; change that first: az resource show, az vm list-usage --location REGION").

@@ -78,7 +78,8 @@ func Classify(step Step, reason, text string) (Cause, string, bool) {
 		text = reason + ": " + text
 	}
 	for _, c := range known[step] {
-		if slices.Contains(c.reasons, reason) {
+		// The conditions that casement's controllers write about a boot log have the cause's name as their reason.
+		if slices.Contains(c.reasons, reason) || step == Guest && reason == c.Name {
 			return c, Line(text, 0), true
 		}
 		if c.match == nil {
@@ -135,6 +136,9 @@ func row(name, pattern, says, fix string) Cause {
 	}
 	return c
 }
+
+// AnotherTemplate is the part of a fix for a template that nobody else makes.
+const AnotherTemplate = "; a template is immutable, so make another and name it"
 
 // codes adds codes that say the cause as a typed reason and, since an error may have another one inside, as a word of the
 // text.

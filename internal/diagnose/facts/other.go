@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -212,21 +211,4 @@ func served(cfg *rest.Config, word string) (Other, error) {
 		}
 	}
 	return Other{}, fmt.Errorf("the cluster has no kind %q, and it is none of %s", word, known)
-}
-
-// about returns the warnings of an object: those of its own cluster.
-func (s *Snapshot) about(uid string) (out []corev1.Event) {
-	for _, all := range [][]corev1.Event{s.Notices, s.Warnings} {
-		for i := range all {
-			if string(all[i].InvolvedObject.UID) == uid {
-				out = append(out, all[i])
-			}
-		}
-	}
-	return out
-}
-
-// About returns the warnings about an object.
-func (s *Snapshot) About(o *unstructured.Unstructured) []corev1.Event {
-	return s.about(string(o.GetUID()))
 }

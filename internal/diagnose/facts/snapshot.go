@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -117,6 +118,7 @@ type Workloads struct {
 	Jobs         []batchv1.Job
 	Services     []corev1.Service
 	Claims       []corev1.PersistentVolumeClaim
+	Classes      []storagev1.StorageClass
 }
 
 // Reference is a field of an object that names another.

@@ -220,7 +220,7 @@ func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 			return nil
 		}
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
 			s.kind = step
 			return s.because(e.Reason, e.Message)
@@ -264,7 +264,7 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 	if c, _, ok := cause.Classify(s.kind, reason, message); ok && !c.Follows {
 		return s.because(reason, message)
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if known && step != s.kind && step != cause.Sandbox {
 			continue
@@ -307,7 +307,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 			return a
 		}
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if !known {
 			step = cause.Container
@@ -360,7 +360,7 @@ func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 		return nil
 	}
 	s.kind = cause.Probe
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		if stepOf[e.Reason] == cause.Probe && w.Taken.Sub(r.StartedAt.Time) > slowReady {
 			return s.because(e.Reason, e.Message)
 		}

@@ -102,7 +102,7 @@ func (w walker) controller(c *controller) *finding {
 	if c.refused != nil {
 		return s.because(c.refused.reason, c.refused.message).with(many)
 	}
-	for _, e := range events(w.Warnings, c.meta.UID) {
+	for _, e := range w.events(w.Warnings, c.meta.UID) {
 		if strings.HasPrefix(e.Reason, "Failed") && !w.madeSince(c, when(e)) {
 			return s.because(e.Reason, e.Message).with(many)
 		}
