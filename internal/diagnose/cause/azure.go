@@ -30,7 +30,7 @@ var specificAzure = []Cause{
 		only("Capacity"),
 	row("MarketplaceTermsMissing", `legal terms`,
 		"the image's marketplace terms are not accepted in the subscription",
-		"az vm image terms accept --publisher P --offer O --plan SKU").
+		"accept them, with the names of the image: az vm image terms accept --publisher P --offer O --plan SKU").
 		codes("MarketplacePurchaseEligibilityFailed ResourcePurchaseValidationFailed"),
 	row("PlanInvalid", `requires Plan information`, "the plan that the image needs is missing or is another one",
 		"give spec.image.marketplace of the machine template thirdPartyImage: true, and the publisher, offer and SKU of the image").
@@ -53,12 +53,12 @@ var specificAzure = []Cause{
 	row("PolicyDenied", `disallowed by policy`, "an Azure policy forbids the resource",
 		"satisfy the policy that the message names, or get an exemption").codes("RequestDisallowedByPolicy RequestDisallowedByAzure"),
 	row("ResourceLocked", "", "a lock on the resource or its group forbids the change",
-		"az lock list --resource-group GROUP; remove the lock that the message names").codes("ScopeLocked"),
+		"ask who made the lock that the message names, and have it removed: az lock list --resource-group GROUP").codes("ScopeLocked"),
 	row("SubscriptionDisabled", "", "the subscription is disabled or does not exist",
 		"enable the subscription, or correct spec.subscriptionID of the AzureCluster").
 		codes("ReadOnlyDisabledSubscription SubscriptionNotFound DisabledSubscription InvalidSubscriptionId"),
 	row("ProviderNotRegistered", `not registered to use namespace`, "the subscription is not registered for the resource provider",
-		"az provider register --namespace NAMESPACE, with the one that the message names").
+		"register the namespace that the message names: az provider register --namespace NAMESPACE").
 		codes("MissingSubscriptionRegistration MissingRegistrationForResourceProvider SubscriptionNotRegistered " +
 			"InvalidSubscriptionRegistrationState"),
 	row("ExtensionFailed", `VMExtension\w*(Error|Timeout|Failed)|VMExtensionProvisioning|VMExtensionHandler`,
@@ -109,9 +109,9 @@ var specificAzure = []Cause{
 		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says").
 		codes("StorageAccountTypeNotSupported DiskSizeNotSupported MaximumDataDisksExceeded MaxDiskLUNExceeded InvalidDiskCapacity"),
 	row("EncryptionAtHostOff", `EncryptionAtHost`, "the subscription is not registered for encryption at host, or the size has none",
-		"az feature register --namespace Microsoft.Compute --name EncryptionAtHost, or leave securityProfile.encryptionAtHost out"),
+		"register it (az feature register --namespace Microsoft.Compute --name EncryptionAtHost), or leave securityProfile.encryptionAtHost out"),
 	row("FeatureNotRegistered", `not registered for the (preview )?feature`, "the subscription is not registered for a feature that the "+
-		"spec needs", "az feature register --namespace NAMESPACE --name FEATURE, with those that the message names").
+		"spec needs", "register the feature that the message names: az feature register --namespace NAMESPACE --name FEATURE").
 		codes("SubscriptionNotRegisteredForFeature"),
 	row("NetworkNotAccelerated", `accelerated ?networking.*(not|is) (supported|allowed)|not supported.*accelerated ?networking`,
 		"the VM size has no accelerated networking", "set acceleratedNetworking: false, or choose another size").
@@ -325,7 +325,7 @@ var deletion = []Cause{
 	row("HookWaits", `WaitingForPreDrainHook|WaitingForPreTerminateHook|WaitingForBeforeDeleteHook`,
 		"a deletion hook has not been lifted by whoever set it",
 		"remove the hook's annotation (…delete.hook.machine.cluster.x-k8s.io/…) when its owner is gone"),
-	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "kubectl get "+
-		"volumeattachments; restart the CSI driver's controller, or set "+
+	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "see kubectl get "+
+		"volumeattachments of the cluster; restart the CSI driver's controller, or set "+
 		"deletion.nodeVolumeDetachTimeoutSeconds of the Machine"),
 }

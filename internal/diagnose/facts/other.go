@@ -104,14 +104,21 @@ func otherOf(word string) (Other, bool) {
 	return Other{}, false
 }
 
-// declared returns the kind of Cluster API's providers, or of casement, that a word names.
-func declared(word string) (kind.Kind, bool) {
+// declared returns the kind of Cluster API, its providers and addons, or of casement, that a word names.
+func declared(c client.Client, word string) (kind.Kind, bool) {
 	for _, k := range kind.All {
 		if word != "" && (word == strings.ToLower(k.Name) || word == k.Resource || word == k.Short) {
 			return k, true
 		}
 	}
-	return kind.Kind{}, false
+	if _, is := otherOf(word); is || word == "" {
+		return kind.Kind{}, false
+	}
+	of, err := c.RESTMapper().KindFor(schema.GroupVersionResource{Resource: word})
+	if err != nil || !strings.HasSuffix(of.Group, "cluster.x-k8s.io") {
+		return kind.Kind{}, false // the cluster itself may have it
+	}
+	return kind.Kind{Name: of.Kind, Group: of.Group}, true
 }
 
 // findDeclared finds an object of the management cluster for which there is no walk of its own, and its cluster: that of

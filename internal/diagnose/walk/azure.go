@@ -21,16 +21,17 @@ func AsksAzure(cause string) bool {
 // obstacle is what to say and do about a facts.Obstacle, by its cause.
 type obstacle struct{ says, fix, next string }
 
+// zones shows the private DNS zones of a cluster.
+const zones = "az network private-dns zone list --resource-group GROUP -o table"
+
 // named are the obstacles by which a name does not resolve; the others keep connections from an address.
 var named = map[string]obstacle{
 	"DNSZoneMissing": {"the private DNS zone with the API server's name does not exist",
-		"let casement make it again: nothing may pause the AzureCluster", "az network private-dns zone list -o table"},
+		"let casement make it again: nothing may pause the AzureCluster", zones},
 	"DNSLinkMissing": {"the private DNS zone with the API server's name is not linked to the machines' network",
-		"let casement make the link again: nothing may pause the AzureCluster; or az network private-dns link vnet create",
-		"az network private-dns link vnet list --resource-group GROUP --zone-name ZONE -o table"},
+		"let casement make the link again: nothing may pause the AzureCluster; or az network private-dns link vnet create", zones},
 	"DNSRecordMissing": {"the private DNS zone lacks the API server's record",
-		"let casement make the record again: nothing may pause the AzureCluster",
-		"az network private-dns record-set a list --resource-group GROUP --zone-name ZONE -o table"},
+		"let casement make the record again: nothing may pause the AzureCluster", zones},
 }
 
 const ofRules = "az network nsg list --resource-group GROUP -o table"

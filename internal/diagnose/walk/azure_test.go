@@ -84,7 +84,7 @@ func TestAzureExplains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
-			f.Taken = time.Now()
+			f.Taken, f.AzureCluster.Spec.ResourceGroup = time.Now(), "demo"
 			f.Machines[0].Spec.InfrastructureRef.Kind = "AzureMachine"
 			f.Nodes["n"].CreationTimestamp = metav1.Time{}
 			test.inject(f)
@@ -95,6 +95,7 @@ func TestAzureExplains(t *testing.T) {
 			if a.Means.Fix == "" || a.Next() == "" || len(a.Lines()) == 0 {
 				t.Errorf("no fix, command or evidence: %+v", a)
 			}
+			runs(t, a)
 		})
 	}
 }

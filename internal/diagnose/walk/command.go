@@ -61,8 +61,8 @@ func (w walker) in() string {
 func managed(at string) bool {
 	at = strings.TrimPrefix(at, "guest of ")
 	name, _, _ := strings.Cut(at, "/")
-	return strings.HasPrefix(name, "Machine") || strings.HasPrefix(name, "Azure") || strings.HasPrefix(name, "Kubeadm") ||
-		strings.HasPrefix(name, "Helm") || strings.HasPrefix(name, "Cluster") ||
+	prefixes := []string{"Machine", "Azure", "Kubeadm", "Helm", "ClusterClass", "ClusterResourceSet"}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
 		slices.ContainsFunc(kind.All, func(k kind.Kind) bool { return k.Name == name })
 }
 
