@@ -13,6 +13,7 @@ import (
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/inside"
+	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/sshroute"
 	"casement.dev/casement/internal/terminal"
 )
@@ -92,6 +93,9 @@ func (a *app) examine(ctx context.Context, t target, c client.Client, object fac
 	snapshot, err := a.snapshot(ctx, c, object)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(walk.All(snapshot), func(known walk.Answer) bool { return walk.AsksAzure(known.Means.Cause) }) {
+		a.azureSide(ctx, t, snapshot)
 	}
 	a.lookInside(ctx, t, snapshot, object)
 	return checks.Object(snapshot, object), nil

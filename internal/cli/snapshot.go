@@ -2,10 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 
@@ -13,10 +10,10 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/rescue"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/inside"
+	"casement.dev/casement/internal/diagnose/reach"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sshroute"
 )
@@ -52,48 +49,17 @@ func (a *app) consoles(ctx context.Context, s *facts.Snapshot) {
 	})
 }
 
-// rulesOf reads the security rules and routes of a cluster's virtual network, and records in the snapshot those that
-// block machines from the API server.
-func (a *app) rulesOf(ctx context.Context, t target, s *facts.Snapshot) {
-	const what = "security rules and routes of the virtual network"
-	ac := s.AzureCluster
-	if ac == nil {
+// azureSide adds to a snapshot what Azure has on the way to the API server, and the state of machines there.
+func (a *app) azureSide(ctx context.Context, t target, s *facts.Snapshot) {
+	if s.AzureCluster == nil {
 		return
 	}
-	azure, err := a.azureOf(ctx, t, ac)
+	azure, err := a.azureOf(ctx, t, s.AzureCluster)
 	if err != nil {
-		s.Unexamined(what, err)
+		s.Unexamined("virtual machines, security rules and routes in Azure", err)
 		return
 	}
-	port := 6443
-	if p := ac.Spec.ControlPlaneEndpoint.Port; p != 0 {
-		port = int(p)
-	}
-	group := cmp.Or(ac.Spec.NetworkSpec.Vnet.ResourceGroup, ac.Spec.ResourceGroup, ac.Name)
-	network := "/subscriptions/" + azure.SubscriptionID() + "/resourceGroups/" + group + "/providers/Microsoft.Network/"
-	n := facts.Network{Vnet: ac.Spec.NetworkSpec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: port}
-	for _, subnet := range ac.Spec.NetworkSpec.Subnets {
-		if subnet.Role == infrav1.SubnetControlPlane {
-			n.ControlPlane = append(n.ControlPlane, subnet.Name)
-		}
-	}
-	for kind, into := range map[string]*[]json.RawMessage{
-		"virtualNetworks": &n.Vnets, "networkSecurityGroups": &n.Groups, "routeTables": &n.Tables,
-		"networkInterfaces": &n.Interfaces, "loadBalancers": &n.Balancers,
-	} {
-		for item, err := range azure.List(ctx, network+kind, desired.NetworkAPIVersion) {
-			if err != nil {
-				s.Unexamined(what, err)
-				return
-			}
-			*into = append(*into, item)
-		}
-	}
-	blocked, unknown := n.Blocked()
-	s.Closed = blocked
-	for _, hop := range unknown {
-		s.Unexamined(hop, errors.New("only its owner can say"))
-	}
+	reach.Read(ctx, azure, s)
 }
 
 // azureOf returns a client of the cluster's Azure: the local one, or the public one with the user's own login.

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/rollout"
-	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
 )
@@ -58,7 +57,7 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 			if a.asksPlane(t.kubeconfig) {
 				w.plane = plane.NewClient(a.dir)
 			}
-			return a.wait(ctx, c, w)
+			return a.wait(ctx, t, c, w)
 		},
 	}
 	t.addFlags(c)
@@ -114,7 +113,7 @@ const (
 	perCause = 50
 )
 
-func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
+func (a *app) wait(ctx context.Context, t target, c client.Client, w *waited) error {
 	key, deleted := w.key, w.deleted
 	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	for {
@@ -150,7 +149,7 @@ func (a *app) wait(ctx context.Context, c client.Client, w *waited) error {
 		case err == nil:
 			w.answered, w.heard = true, time.Now()
 			w.note(view, missing)
-			a.explain(ctx, c, w)
+			a.explain(ctx, t, c, w)
 			view.Title, view.Waits, view.Cause = w.title(), sentence(missing), w.cause
 			progress.Show(view)
 		}
@@ -194,24 +193,23 @@ func (w *waited) note(view terminal.View, missing string) {
 func (w *waited) kept() time.Duration { return time.Duration(len(w.machines)) * perMachine }
 
 // explain starts to determine the first cause if nothing has changed for stalled. It does not wait for the result.
-func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
+func (a *app) explain(ctx context.Context, t target, c client.Client, w *waited) {
 	if time.Since(w.changed) < stalled+w.kept() || time.Now().Before(w.again) {
 		return
 	}
 	began := time.Now()
 	w.again = began.Add(time.Hour) // until the answer arrives
 	go func() {
-		w.causes <- determined{a.cause(ctx, c, w), time.Since(began)}
+		w.causes <- determined{a.cause(ctx, t, c, w), time.Since(began)}
 	}()
 }
 
 // cause returns the first cause that why gives, empty if there is none or it cannot be read now.
-func (a *app) cause(ctx context.Context, c client.Client, w *waited) string {
-	snapshot, err := a.snapshot(ctx, c, clusterObject(w.key.Namespace, w.key.Name))
+func (a *app) cause(ctx context.Context, t target, c client.Client, w *waited) string {
+	_, answer, err := a.judged(ctx, t, c, clusterObject(w.key.Namespace, w.key.Name))
 	if err != nil {
 		return "" // the next look says it
 	}
-	answer := walk.Cluster(snapshot)
 	switch {
 	case answer.Healthy, answer.Waiting && w.deleted:
 		return ""

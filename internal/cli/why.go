@@ -69,18 +69,31 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 
 // answer finds the first fault of an object, and probes nodes where the objects alone do not explain it.
 func (a *app) answer(ctx context.Context, t target, c client.Client, object facts.Object) (walk.Answer, error) {
-	snapshot, err := a.snapshot(ctx, c, object)
+	snapshot, answer, err := a.judged(ctx, t, c, object)
 	if err != nil {
 		return walk.Answer{}, err
+	}
+	if answer.Healthy || answer.Waiting || answer.Step == "node" {
+		a.lookInside(ctx, t, snapshot, object)
+		return walk.Object(snapshot, object)
+	}
+	return answer, nil
+}
+
+// judged finds the first fault of an object by objects, boot logs and Azure.
+func (a *app) judged(ctx context.Context, t target, c client.Client, object facts.Object) (*facts.Snapshot, walk.Answer, error) {
+	snapshot, err := a.snapshot(ctx, c, object)
+	if err != nil {
+		return nil, walk.Answer{}, err
 	}
 	answer, err := walk.Object(snapshot, object)
 	if err != nil {
-		return walk.Answer{}, err
+		return nil, walk.Answer{}, err
 	}
-	if answer.Means.Cause == "NoRouteToAPI" || answer.Means.Cause == "APIRefused" {
-		a.rulesOf(ctx, t, snapshot)
+	if walk.AsksAzure(answer.Means.Cause) {
+		a.azureSide(ctx, t, snapshot)
 		if answer, err = walk.Object(snapshot, object); err != nil {
-			return walk.Answer{}, err
+			return nil, walk.Answer{}, err
 		}
 	}
 	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && object.Kind == "Cluster" {
@@ -88,14 +101,10 @@ func (a *app) answer(ctx context.Context, t target, c client.Client, object fact
 			snapshot.Unexamined("objects of other kinds", err)
 		}
 		if answer, err = walk.Object(snapshot, object); err != nil {
-			return walk.Answer{}, err
+			return nil, walk.Answer{}, err
 		}
 	}
-	if answer.Healthy || answer.Waiting || answer.Step == "node" {
-		a.lookInside(ctx, t, snapshot, object)
-		return walk.Object(snapshot, object)
-	}
-	return answer, nil
+	return snapshot, answer, nil
 }
 
 // answerWidth is the greatest width of an answer's texts, answerAt the column in which they begin.

@@ -30,9 +30,9 @@ const (
 	WaitingForNeeds = "WaitingForNeeds"
 )
 
-// maxMessage keeps a message below the API's limit for conditions (32 KiB) and readable on
-// a terminal.
-const maxMessage = 1000
+// maxMessage keeps a message below the API's limit for conditions (32 KiB). Azure's longest messages, which end with
+// what decides, fit in.
+const maxMessage = 4096
 
 // Object is an object with conditions.
 type Object interface {

@@ -1,101 +1,221 @@
 package cause
 
-// azure has the causes of errors of Azure, and of errors of the provider before it calls
-// Azure. Codes are those of Azure Resource Manager and of the compute and network
-// providers.
-var azure = []Cause{
-	row("QuotaExceeded", `QuotaExceeded|exceeding approved .* quota|PublicIPCountLimitReached|LimitReached`,
+import "slices"
+
+// azure has the causes of errors of Azure, and of errors of the provider before it calls Azure. Codes are those of Azure
+// Resource Manager and of the compute, network, storage and vault providers. Sources:
+// learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors,
+// learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-codes and
+// learn.microsoft.com/entra/identity-platform/reference-error-codes. The last rows are codes that say little: what
+// decides is in the message.
+var azure = slices.Concat(specificAzure, ours, entra, vagueAzure, provisioning)
+
+var specificAzure = []Cause{
+	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
-		"request more quota (az vm list-usage --location REGION), or choose another VM size"),
-	row("SKUNotAvailable", `SkuNotAvailable|requested (VM )?size .* not available|VMSizeNotSupported`,
+		"request more quota (az vm list-usage --location REGION), or choose another VM size").
+		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded"),
+	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
-		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all"),
-	row("AllocationFailed", `AllocationFailed|OverconstrainedAllocation|ZonalAllocationFailed`,
-		"Azure has no capacity for this size there now", "try again later, or choose another size or zone"),
-	row("MarketplaceTermsMissing",
-		`MarketplacePurchaseEligibilityFailed|ResourcePurchaseValidationFailed|legal terms`,
+		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").
+		codes("SkuNotAvailable SKUNotAvailable VMSizeNotSupported SkuNotSupported"),
+	row("SpotMarketRefused", `spot.*(not supported|max ?price)`, "Azure gives no spot VM of this size, or not at this price",
+		"raise spotVMOptions.maxPrice, choose another size, or use regular VMs").
+		codes("SpotPriceGreaterThanProvidedMaxPrice AzureSpotIsNotSupportedForThisVMSize AzureSpotFeatureNotEnabledForSubscription " +
+			"AzureSpotVMNotSupportedInAvailabilitySet MaxPriceValueInvalid"),
+	row("AllocationFailed", `do not have sufficient capacity`,
+		"Azure has no capacity for this size with these constraints (zone, size, accelerated network, proximity) there now",
+		"try again later, or choose another size or zone, or fewer constraints").
+		codes("AllocationFailed ZonalAllocationFailed OverconstrainedAllocationRequest OverconstrainedZonalAllocationRequest").
+		only("Capacity"),
+	row("MarketplaceTermsMissing", `legal terms`,
 		"the image's marketplace terms are not accepted in the subscription",
-		"az vm image terms accept --publisher P --offer O --plan SKU"),
-	row("ImageNotFound", `ImageNotFound|PlatformImageNotFound|GalleryImageNotFound|image .* (was )?not found`,
-		"the VM image does not exist there",
-		"name an image that exists: spec.image of the AzureMachineTemplate, or another Kubernetes version"),
-	row("DeniedByAssignment", `DenyAssignment|deny assignment`,
-		"a deny assignment forbids the call; no role overrules it",
-		"ask whoever made it, which the message names: a managed application, a deployment stack or Microsoft; a role does not help"),
-	row("WrongTenant", `InvalidAuthenticationTokenTenant|wrong `+
-		`issuer|AADSTS90002|LinkedAccessCheckFailed.*tenant|InvalidTenant|TenantNotFound`,
+		"accept them, with the names of the image: az vm image terms accept --publisher P --offer O --plan SKU").
+		codes("MarketplacePurchaseEligibilityFailed ResourcePurchaseValidationFailed"),
+	row("PlanInvalid", `requires Plan information`, "the plan that the image needs is missing or is another one",
+		"give spec.image.marketplace of the machine template thirdPartyImage: true, and the publisher, offer and SKU of the image").
+		codes("VMMarketplaceInvalidInput VMMarketplaceOrderFailed"),
+	row("ImageNotFound", `image .* (was )?not found`, "the VM image does not exist there",
+		"name an image that exists: spec.image of the AzureMachineTemplate, or another Kubernetes version").
+		codes("ImageNotFound PlatformImageNotFound GalleryImageNotFound ArtifactNotFound ArtifactVersionNotFound InaccessibleImage " +
+			"ImageBlobNotFound"),
+	row("DeniedByAssignment", `deny assignment`, "a deny assignment forbids the call; no role overrules it",
+		"ask whoever made it, which the message names: a managed application, a deployment stack or Microsoft; a role does not help").
+		codes("DenyAssignmentAuthorizationFailed"),
+	row("WrongTenant", `wrong issuer|LinkedAccessCheckFailed.*tenant`,
 		"the subscription belongs to another tenant than the identity signs in to, or the tenant does not exist",
-		"correct spec.tenantID of the AzureClusterIdentity, or spec.subscriptionID of the AzureCluster"),
-	row("IdentityUnknown", `AADSTS700016|AADSTS7000229|AADSTS7000112`,
-		"Entra ID does not know the identity's application in that tenant, or it is disabled there",
-		"correct spec.clientID and spec.tenantID of the AzureClusterIdentity, or enable its service principal"),
-	row("FederationMismatch", `AADSTS(70021|700211|700212|700213|700024|700027)\b`,
-		"Entra ID does not accept the token or certificate that the identity signs in with",
-		"compare issuer, subject and audience of the federated credential with the token; look at the certificate's age and the clock"),
-	row("SignInBlocked", `AADSTS(53003|50105|50076|50079|53000|53001)\b`,
-		"a policy of the tenant (Conditional Access) blocks the sign-in", "ask the tenant's administrator to exempt the identity"),
-	row("IdentityInvalid", `^IdentityInvalid: `, "the AzureClusterIdentity lacks a field or its secret, so casement cannot sign in",
-		"correct the AzureClusterIdentity as the message says: kubectl describe azureclusteridentities -A"),
-	row("NamespaceNotAllowed", `^NamespaceNotAllowedByIdentity: `, "the AzureClusterIdentity does not allow the cluster's namespace",
-		"add the namespace to spec.allowedNamespaces of the AzureClusterIdentity, if its owner agrees"),
-	row("UserAssignedIdentityMissing", `^UserAssignedIdentityMissing: `,
-		"a user-assigned identity that the machine asks for does not exist", "create it, or correct spec.userAssignedIdentities"),
-	row("OwnedByAnother", `^OwnedByAnother: `, "a resource of this name in Azure belongs to somebody else",
-		"choose another name, or another resource group"),
+		"correct spec.tenantID of the AzureClusterIdentity, or spec.subscriptionID of the AzureCluster").
+		codes("InvalidAuthenticationTokenTenant InvalidTenant TenantNotFound AADSTS90002"),
+	row("AuthorizationFailed", `does not have authorization to perform|does not have permission to perform`,
+		"casement's identity lacks rights on the subscription or resource group",
+		"give the identity of the AzureClusterIdentity the role Contributor there").
+		codes("AuthorizationFailed LinkedAuthorizationFailed"),
+	row("PolicyDenied", `disallowed by policy`, "an Azure policy forbids the resource",
+		"satisfy the policy that the message names, or get an exemption").codes("RequestDisallowedByPolicy RequestDisallowedByAzure"),
+	row("ResourceLocked", "", "a lock on the resource or its group forbids the change",
+		"ask who made the lock that the message names, and have it removed: az lock list --resource-group GROUP").codes("ScopeLocked"),
+	row("SubscriptionDisabled", "", "the subscription is disabled or does not exist",
+		"enable the subscription, or correct spec.subscriptionID of the AzureCluster").
+		codes("ReadOnlyDisabledSubscription SubscriptionNotFound DisabledSubscription InvalidSubscriptionId"),
+	row("ProviderNotRegistered", `not registered to use namespace`, "the subscription is not registered for the resource provider",
+		"register the namespace that the message names: az provider register --namespace NAMESPACE").
+		codes("MissingSubscriptionRegistration MissingRegistrationForResourceProvider SubscriptionNotRegistered " +
+			"InvalidSubscriptionRegistrationState"),
 	row("ExtensionFailed", `VMExtension\w*(Error|Timeout|Failed)|VMExtensionProvisioning|VMExtensionHandler`,
 		"an extension of the virtual machine failed",
 		"read the extension's message; az vm extension list --resource-group GROUP --vm-name VM -o table shows it"),
-	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use `+
-		`by|CannotDeleteResource|still allocated to resource`,
-		"another resource still uses this one", "delete or detach the resource that the message names; see whose it is first"),
-	row("ZoneNotSupported", `InvalidAvailabilityZone|AvailabilityZoneNotSupported|LocationNotSupportAvailabilityZones`,
-		"the region or size has no such zone", "correct failureDomain or zones: az vm list-skus --location REGION --zone -o table"),
-	row("DiskNotSupported", `EphemeralOSDisk|StorageAccountTypeNotSupported|DiskSizeNotSupported|OS disk of Ephemeral `+
-		`VM|Ultra.*not (supported|enabled)`,
-		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says"),
+	row("AgentSilent", "", "the VM agent does not report to Azure, so extensions do not run",
+		"look at the boot log: the agent (waagent, WindowsAzureGuestAgent) has to run and reach 168.63.129.16").
+		codes("VMAgentStatusCommunicationError"),
+	row("NicReserved", `reserved for (another|a) virtual machine`,
+		"the network interface is kept for three minutes for a VM that was to be made with it and failed",
+		"wait: casement tries again after 180 s").codes("NicReservedForAnotherVm"),
+	row("PrincipalUnknown", `principal .* does not exist in the directory`,
+		"Entra ID does not know the principal of the role assignment: a new identity is replicated for some minutes",
+		"wait; if it lasts, the identity was deleted: correct systemAssignedIdentityRole or userAssignedIdentities").
+		codes("PrincipalNotFound"),
+	row("RoleAssigned", "", "the same role is assigned to the same principal at the same scope under another name",
+		"nothing has to be done for the right itself; delete the other assignment, or set systemAssignedIdentityRole.name to its name").
+		codes("RoleAssignmentExists"),
+	row("AddressTaken", `private ip address .* is already|IP address .* (in use|is taken)`,
+		"the private address is not free in the subnet, or is none of its addresses",
+		"leave the address out, or give one of the subnet that nobody has: spec.networkSpec of the AzureCluster, or "+
+			"privateIPAddress of the machine's interface").
+		codes("PrivateIPAddressInUse PrivateIPAddressNotInSubnet PrivateIPAddressIsAllocated PrivateIPAddressInReservedRange " +
+			"PublicIPAddressInUse"),
+	row("SubnetDelegated", "", "the subnet is delegated to another service, which alone may use it",
+		"use another subnet, or take its delegation away").
+		codes("ResourceNotPermittedOnDelegatedSubnet"),
+	row("SecurityRuleConflict", "", "two rules of a security group have the same priority and direction",
+		"give each rule its own priority: securityRules of the subnet in spec.networkSpec").codes("SecurityRuleConflict"),
+	row("PublicIPMismatch", "", "a public IP and what uses it differ in SKU, zone or version",
+		"make both Standard, and of the same zones").
+		codes("PublicIPAndLBSkuDoNotMatch DifferentSkuLoadBalancersAndPublicIPAddressNotAllowedInAvailabilitySet"),
+	row("BasicSKURetired", "", "Azure makes no basic public IPs and load balancers any more",
+		"use the SKU Standard").codes("IPv4BasicSkuPublicIpCountLimitReached"),
+	row("PeeringRefused", "", "the peering of the virtual networks cannot be made as it is",
+		"correct vnet.peerings of spec.networkSpec; delete a peering that is Disconnected at both ends, so that it is made again").
+		codes("RemotePeeringIsDisconnected AnotherPeeringAlreadyReferencesRemoteVnet"),
+	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use by|still allocated to resource`,
+		"another resource still uses this one", "delete or detach the resource that the message names; see whose it is first").
+		codes("PublicIPAddressCannotBeDeleted PublicIPPrefixCannotBeDeleted LoadBalancerInUseByVirtualMachineScaleSet " +
+			"NetworkSecurityGroupInUseByVirtualMachineScaleSet CannotDeleteNatGatewayAssociatedToSubnet CannotDeleteResource " +
+			"ResourceGroupDeletionBlocked AttachDiskWhileBeingDetached").only("InUse"),
+	row("ZoneNotSupported", `zone.*not supported`, "the region or size has no such zone",
+		"correct failureDomain or zones: az vm list-skus --location REGION --zone -o table").
+		codes("InvalidAvailabilityZone AvailabilityZoneNotSupported LocationNotSupportAvailabilityZones"),
+	row("DiskNotSupported", `EphemeralOSDisk|OS disk of Ephemeral VM|ephemeral.*(not supported|not allowed|is greater)|`+
+		`Ultra.*not (supported|enabled)|storage ?account ?type .* not supported`,
+		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says").
+		codes("StorageAccountTypeNotSupported DiskSizeNotSupported MaximumDataDisksExceeded MaxDiskLUNExceeded InvalidDiskCapacity"),
+	row("EncryptionAtHostOff", `EncryptionAtHost`, "the subscription is not registered for encryption at host, or the size has none",
+		"register it (az feature register --namespace Microsoft.Compute --name EncryptionAtHost), or leave securityProfile.encryptionAtHost out"),
+	row("FeatureNotRegistered", `not registered for the (preview )?feature`, "the subscription is not registered for a feature that the "+
+		"spec needs", "register the feature that the message names: az feature register --namespace NAMESPACE --name FEATURE").
+		codes("SubscriptionNotRegisteredForFeature"),
+	row("NetworkNotAccelerated", `accelerated ?networking.*(not|is) (supported|allowed)|not supported.*accelerated ?networking`,
+		"the VM size has no accelerated networking", "set acceleratedNetworking: false, or choose another size").
+		codes("VMSizeIsNotPermittedToEnableAcceleratedNetworking"),
 	row("GenerationMismatch", `HypervisorGeneration|Trusted ?Launch|SecurityProfile\.SecurityType|cannot boot Hypervisor Generation`,
 		"image, VM size and security type do not fit each other (generation 1 or 2, Trusted launch)",
 		"choose a generation 2 image and size, or leave securityProfile out"),
-	row("VaultForbidden", `ForbiddenByFirewall|ForbiddenByRbac|ForbiddenByPolicy|KeyVaultAccessForbidden`,
-		"the key vault refuses the caller: its firewall, or a missing role", "the message says which; give the role, or open the firewall"),
-	row("PropertyFixed", `PropertyChangeNotAllowed`, "Azure does not change this property of a resource that exists",
-		"undo the change of the spec, or make the resource again (for machines: another template)"),
-	row("AzureResourceGone",
-		`ResourceGroupNotFound|ParentResourceNotFound|ResourceNotFound|InvalidResourceReference|ResourceGroupBeingDeleted`,
-		"a resource that this one needs is not there in Azure, or is being deleted",
-		"bring back the resource that the message names, or correct the reference to it"),
-	row("AuthorizationFailed",
-		`AuthorizationFailed|does not have authorization to perform|LinkedAuthorizationFailed`,
-		"casement's identity lacks rights on the subscription or resource group",
-		"give the identity of the AzureClusterIdentity the role Contributor there"),
-	row("CredentialsRefused",
-		`AADSTS70002(15|22)|invalid_client|InvalidAuthenticationToken|unauthorized_client|ExpiredAuthenticationToken`,
-		"Entra ID refuses the credentials", "renew the secret that the AzureClusterIdentity names"),
+	row("ArchitectureMismatch", `(architecture|Arm64|x64).*(not supported|does not match|cannot be used)`,
+		"image and VM size are of different processors (x64, Arm64)", "choose an image of the size's architecture"),
+	row("PasswordRefused", `supplied password must be`, "Azure does not accept the administrator's password",
+		"leave it to casement, or follow the rules that the message has").codes("PasswordTooLong"),
+	row("NameInvalid", `computer name .*(cannot be|is not valid|is invalid)|reserved word|trademark`,
+		"Azure does not take the name", "choose another name in the spec that the message names").
+		codes("InvalidResourceName ReservedResourceName InvalidResourceGroup DomainNameLabelReserved InvalidDomainNameLabel"),
+	row("VaultForbidden", `key ?vault.*forbidden`, "the key vault refuses the caller: its firewall, or a missing role",
+		"the message says which; give the role, or open the firewall").
+		codes("ForbiddenByFirewall ForbiddenByRbac ForbiddenByPolicy ForbiddenByConnection KeyVaultAccessForbidden"),
+	row("PropertyFixed", "", "Azure does not change this property of a resource that exists",
+		"undo the change of the spec, or make the resource again (for machines: another template)").
+		codes("PropertyChangeNotAllowed"),
+	row("ResourceElsewhere", `already exists in location`, "a resource of this name exists in another location",
+		"choose another name or resource group, or the location of the one that exists").
+		codes("InvalidResourceLocation InvalidResourceGroupLocation"),
+	row("LocationRefused", `not available for resource type`, "Azure does not offer this resource in the location",
+		"correct spec.location of the AzureCluster: az account list-locations -o table").
+		codes("LocationNotAvailableForResourceType LocationRequired RegionDoesNotAllowProvisioning"),
+	row("APINotOffered", "", "this Azure does not have the resource type or the api-version that casement asks for",
+		"check spec.azureEnvironment; clouds other than the public one get types later").
+		codes("NoRegisteredProviderFound InvalidResourceType InvalidApiVersionParameter MissingApiVersionParameter"),
+	row("AzureResourceGone", "", "a resource that this one needs is not there in Azure, or is being deleted",
+		"bring back the resource that the message names, or correct the reference to it").
+		codes("ResourceGroupNotFound ParentResourceNotFound ResourceNotFound InvalidResourceReference ResourceGroupBeingDeleted " +
+			"StorageAccountNotFound"),
+	row("SubnetFull", `does not have enough capacity for \d+ IP`, "the subnet has no free address",
+		"use a larger subnet or another one").codes("SubnetIsFull"),
+	row("BastionSubnetTooSmall", "", "Azure makes no bastion in a subnet smaller than /26",
+		"give AzureBastionSubnet a /26 or larger: spec.bastionSpec.azureBastion.subnet.cidrBlocks of the AzureCluster").
+		codes("BastionHostSubnetSizeTooSmall"),
+	row("AddressOverlap", `overlaps with`, "address ranges overlap, or a subnet is outside of its network",
+		"choose ranges that are apart in spec.networkSpec of the AzureCluster").
+		codes("NetcfgInvalidSubnet NetcfgSubnetRangesOverlap VnetAddressSpacesOverlap VnetAddressSpaceOverlapsWithAlreadyPeeredVnet " +
+			"InvalidCIDRNotation NetcfgInvalidIPAddressPrefix InvalidIPAddressFormat"),
+	row("NameTaken", `already taken`, "a name that has to be unique in Azure is taken",
+		"choose another name in the spec that the message names").
+		codes("DnsRecordInUse StorageAccountAlreadyTaken StorageAccountAlreadyExists VaultAlreadyExists"),
+	row("Throttled", `OperationNotAllowed.*rate|RESPONSE 429|status code 429`, "Azure throttles the subscription",
+		"wait; see casement calls for who calls most").codes("TooManyRequests SubscriptionRequestsThrottled Throttled"),
+	row("AzureBusy", `another operation .* in progress`, "another operation on the resource, or on one that it names, is not over",
+		"wait: casement tries again; if it lasts: az monitor activity-log list --resource-group GROUP -o table").
+		codes("AnotherOperationInProgress RetryableError RetryableErrorDueToAnotherOperation CanceledAndSupersededDueToAnotherOperation " +
+			"ReferencedResourceNotProvisioned OperationPreempted ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity").
+		only("Busy"),
+	row("AzureFails", "", "an operation failed inside Azure",
+		"wait: casement tries again; if it lasts, look at status.azure.com and give Microsoft the message's correlation ID").
+		codes("InternalServerError ServerTimeout InternalExecutionError NetworkingInternalOperationError GatewayTimeout " +
+			"InternalOperationError ServiceUnavailable VMExtensionManagementInternalError").only("Transient"),
+}
+
+// entra has the codes of Entra ID, which come after those of Resource Manager.
+var entra = []Cause{
+	row("IdentityUnknown", "", "Entra ID does not know the identity's application in that tenant, or it is disabled there",
+		"correct spec.clientID and spec.tenantID of the AzureClusterIdentity, or enable its service principal").
+		codes("AADSTS700016 AADSTS7000229 AADSTS7000112"),
+	row("FederationMismatch", "", "Entra ID does not accept the token or certificate that the identity signs in with",
+		"compare issuer, subject and audience of the federated credential with the token; look at the certificate's age and the clock").
+		codes("AADSTS70021 AADSTS700211 AADSTS700212 AADSTS700213 AADSTS700024 AADSTS700027"),
+	row("SignInBlocked", "", "a policy of the tenant (Conditional Access) blocks the sign-in",
+		"ask the tenant's administrator to exempt the identity").
+		codes("AADSTS53003 AADSTS50105 AADSTS50076 AADSTS50079 AADSTS53000 AADSTS53001"),
+	row("CredentialsRefused", "", "Entra ID refuses the credentials", "renew the secret that the AzureClusterIdentity names").
+		codes("AADSTS7000215 AADSTS7000222 invalid_client InvalidAuthenticationToken unauthorized_client ExpiredAuthenticationToken " +
+			"AuthenticationFailed"),
 	row("SignInRefused", `AADSTS\d+`, "Entra ID refuses the sign-in",
 		"the code's meaning is at https://login.microsoftonline.com/error; the message names what it misses"),
-	row("SubscriptionDisabled", `ReadOnlyDisabledSubscription|SubscriptionNotFound|DisabledSubscription`,
-		"the subscription is disabled or does not exist",
-		"enable the subscription, or correct spec.subscriptionID of the AzureCluster"),
-	row("PolicyDenied", `RequestDisallowedByPolicy`, "an Azure policy forbids the resource",
-		"satisfy the policy that the message names, or get an exemption"),
-	row("ResourceLocked", `ScopeLocked`, "a lock on the resource or its group forbids the change",
-		"az lock list --resource-group GROUP; remove the lock that the message names"),
-	row("SubnetFull", `SubnetIsFull|does not have enough capacity for \d+ IP`, "the subnet has no free address",
-		"use a larger subnet or another one"),
-	row("BastionSubnetTooSmall", `BastionHostSubnetSizeTooSmall`,
-		"Azure makes no bastion in a subnet smaller than /26",
-		"give AzureBastionSubnet a /26 or larger: spec.bastionSpec.azureBastion.subnet.cidrBlocks of the AzureCluster"),
-	row("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|NetcfgSubnetRangesOverlap|VnetAddressSpacesOverlap`,
-		"address ranges overlap, or a subnet is outside of its network",
-		"choose ranges that are apart in spec.networkSpec of the AzureCluster"),
-	row("NameTaken", `DnsRecordInUse|StorageAccountAlreadyTaken|VaultAlreadyExists|already taken`,
-		"a name that has to be unique in Azure is taken", "choose another name in the spec that the message names"),
-	row("ProviderNotRegistered", `MissingSubscriptionRegistration`,
-		"the subscription is not registered for the resource provider",
-		"az provider register --namespace NAMESPACE, with the one that the message names"),
-	row("Throttled",
-		`TooManyRequests|OperationNotAllowed.*rate|RESPONSE 429|status code 429|SubscriptionRequestsThrottled`,
-		"Azure throttles the subscription", "wait; see casement calls for who calls most"),
+}
+
+// ours are the reasons that casement's controllers give without a code of Azure, and messages of its own.
+var ours = []Cause{
+	row("IdentityNotSet", "", "the AzureCluster names no identity, so casement cannot sign in to Azure",
+		"set spec.identityRef of the AzureCluster to an AzureClusterIdentity: kubectl get azureclusteridentities -A").only("IdentityNotSet"),
+	row("IdentityMissing", "", "the AzureClusterIdentity that the AzureCluster names does not exist",
+		"apply it, or correct spec.identityRef of the AzureCluster: kubectl get azureclusteridentities -A").only("IdentityNotFound"),
+	row("IdentityBeingDeleted", "", "the AzureClusterIdentity is being deleted while the cluster still needs it",
+		"delete the cluster first, or name another identity in spec.identityRef; to leave the resources in Azure, annotate the "+
+			"AzureCluster with infrastructure.cluster.x-k8s.io/abandon-azure-resources=true").only("IdentityBeingDeleted"),
+	row("IdentitySecretMissing", "", "the secret that the AzureClusterIdentity names does not exist",
+		"create the secret with the key that the message names, or correct spec.clientSecret of the AzureClusterIdentity").
+		only("IdentitySecretNotFound"),
+	row("IdentitySecretNotAllowed", "", "the AzureClusterIdentity names a secret of another namespace, which whoever wrote it may not read",
+		"have the reference written by somebody who may read the secret, or put the secret in the identity's namespace").
+		only("IdentitySecretNotAllowed"),
+	row("ClientSecretNotReadable", "", "the identity's client secret may not be written to the machines of the cluster's namespace",
+		"give the machines an identity of their own, or have the secret's owner allow the namespace, as the message says").
+		only("ClientSecretNotReadable"),
+	row("IdentityInvalid", "", "the AzureClusterIdentity lacks a field or its secret, so casement cannot sign in",
+		"correct the AzureClusterIdentity as the message says: kubectl describe azureclusteridentities -A").only("IdentityInvalid"),
+	row("NamespaceNotAllowed", "", "the AzureClusterIdentity does not allow the cluster's namespace",
+		"add the namespace to spec.allowedNamespaces of the AzureClusterIdentity, if its owner agrees").only("NamespaceNotAllowedByIdentity"),
+	row("UserAssignedIdentityMissing", "", "a user-assigned identity that the machine asks for does not exist",
+		"create it, or correct spec.userAssignedIdentities").only("UserAssignedIdentityMissing"),
+	row("OwnedByAnother", "", "a resource of this name in Azure belongs to somebody else",
+		"choose another name, or another resource group").only("OwnedByAnother"),
+	row("EndpointMissing", "", "the control plane is run by somebody else, and the AzureCluster does not say where",
+		"set spec.controlPlaneEndpoint of the AzureCluster to its host and port").only("ExternallyManagedControlPlane"),
 	row("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes",
 		"delete the Machine, so that its set makes another"),
 	row("SpotEvicted", `\bspot\b.*evict|evict.*\bspot\b`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
@@ -111,22 +231,55 @@ var azure = []Cause{
 		"the machine could not fetch its bootstrap script from the cluster's key vault", "look "+
 			"at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or "+
 			"set the annotation bootstrap-secrets to CustomData"),
-	row("InvalidBootstrapData", `^InvalidBootstrapData: `,
-		"a guest could not use the bootstrap data, so no VM is created with it",
-		"correct the KubeadmConfigTemplate where the message says"),
+	row("InvalidBootstrapData", "", "a guest could not use the bootstrap data, so no VM is created with it",
+		"correct the KubeadmConfigTemplate where the message says").only("InvalidBootstrapData"),
 	row("JinjaSyntax", `TemplateSyntaxError|jinja2? syntax|jinja2?\b.*(error|invalid|unexpected)`,
 		"the bootstrap data is not a valid Jinja template",
 		"escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
-	row("InvalidConfiguration", `^InvalidConfiguration: `,
-		"the spec asks for what Azure or the cluster cannot be given",
-		"change the spec as the message says; a template is immutable, so make another and name it"),
-	// The guest's own messages, in the error's details or on the console, explain these.
-	follows("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look "+
+	row("InvalidConfiguration", "", "the spec asks for what Azure or the cluster cannot be given",
+		"change the spec as the message says"+AnotherTemplate).
+		only("InvalidConfiguration InvalidSpec InvalidBody"),
+	row("ManagerRightsMissing", `is forbidden: User "system:serviceaccount:\S+" cannot`,
+		"casement's manager lacks a right in the management cluster",
+		"apply the ClusterRole of the manager's release again; a ClusterRole changed by hand lacks what the message names"),
+	row("AzureUnreachable", "", "casement's manager gets no answer from Azure or from its login endpoint",
+		"look at the manager's way out (DNS, proxy, firewall) to the host that the message names, and at spec.azureEnvironment").
+		only("AzureUnreachable"),
+	row("VaultRefused", "", "the cluster's key vault does not take the bootstrap data",
+		"the message says why: a role (Key Vault Secrets Officer) of casement's identity, the vault's firewall, or its name").
+		only("VaultRefused"),
+}
+
+// vagueAzure are codes that cover many causes: their meaning by Microsoft, and where it is decided.
+var vagueAzure = []Cause{
+	row("RequestInvalid", "", "Azure refuses a field of the request; the message names it",
+		"correct the field of the spec that the message means"+AnotherTemplate).
+		only("InvalidParameter InvalidRequestContent InvalidRequestFormat InvalidTemplate BadRequest Invalid InvalidRequest " +
+			"LinkedInvalidPropertyId MismatchingResourceSegments InvalidParameterConflict"),
+	row("NotSupported", `is not supported`, "Azure does not support the combination that the spec asks for; the message names it",
+		"change what the message names: VM size, disk, image, zone or feature"+AnotherTemplate).
+		only("NotSupported FeatureNotSupported"),
+	row("OperationRefused", "", "Azure does not allow the operation in the present state of the resource or subscription",
+		"the message names the state or limit; change that first: az resource show, az vm list-usage --location REGION").
+		only("OperationNotAllowed OperationNotSupported Conflict PreconditionFailed ResourceInUse"),
+	row("AzureNotFound", "", "Azure does not find the resource that the message names",
+		"bring it back, or correct the reference to it").only("NotFound"),
+	row("AccessDenied", "", "Azure refuses the caller; the message names the right, policy or lock",
+		"satisfy what the message names").only("Denied Forbidden Unauthorized"),
+	row("QuotaExceeded", "", "a limit of the subscription is reached", "request more quota: az vm list-usage --location REGION").only("Quota"),
+}
+
+// provisioning are explained by the guest's own messages, in the error's details or on the console.
+var provisioning = []Cause{
+	follows("ProvisioningTimedOut", "", "the guest never reported to Azure that it is up", "look "+
 		"at the boot log: an image that is not generalized, a guest that restarts again and again, or no way "+
-		"to 168.63.129.16"),
-	follows("ProvisioningFailed", `OSProvisioning(Client|Internal)Error`,
-		"the guest reported to Azure that it could not set itself up",
-		"look at the boot log and at the error details: an image that is not generalized, or one that is no node image"),
+		"to 168.63.129.16").codes("OSProvisioningTimedOut VMStartTimedOut VMProvisioningTimedOut"),
+	follows("ProvisioningFailed", "", "the guest reported to Azure that it could not set itself up",
+		"look at the boot log and at the error details: an image that is not generalized, or one that is no node image").
+		codes("OSProvisioningClientError OSProvisioningInternalError").only("ProvisioningFailed"),
+	follows("VMProvisionFailed", "", "Azure did not get the virtual machine to run",
+		"see what the message says and what the boot log shows; delete the Machine, so that its set makes another").
+		only("VMProvisionFailed CreateError UpdateError"),
 }
 
 // data are the causes in messages of Cluster API's bootstrap provider.
@@ -172,7 +325,7 @@ var deletion = []Cause{
 	row("HookWaits", `WaitingForPreDrainHook|WaitingForPreTerminateHook|WaitingForBeforeDeleteHook`,
 		"a deletion hook has not been lifted by whoever set it",
 		"remove the hook's annotation (…delete.hook.machine.cluster.x-k8s.io/…) when its owner is gone"),
-	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "kubectl get "+
-		"volumeattachments; restart the CSI driver's controller, or set "+
+	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "see kubectl get "+
+		"volumeattachments of the cluster; restart the CSI driver's controller, or set "+
 		"deletion.nodeVolumeDetachTimeoutSeconds of the Machine"),
 }

@@ -7,6 +7,7 @@ package cause
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Step is the source of a text. It selects the patterns that the text is matched with.
@@ -62,15 +63,28 @@ type Cause struct {
 	// from the flag that it refuses.
 	Follows bool `json:"-"`
 
-	match *regexp.Regexp
+	// reasons are the typed reasons and codes that say the cause, whatever the text is.
+	reasons []string
+	pattern string
+	match   *regexp.Regexp // nil if no text says the cause
 	// by matches the lines of the programs whose text this is; nil for a text that only one program can have written.
 	by *regexp.Regexp
 }
 
-// Classify returns the first known cause of a step whose pattern matches text, which may be a condition's message, an
-// event or a console, and the line that matched.
-func Classify(step Step, text string) (Cause, string, bool) {
+// Classify returns the first known cause of a step that a typed reason or code, or else the text, says, and the line that
+// says it. reason is "" for a text without a type, such as a line of a console.
+func Classify(step Step, reason, text string) (Cause, string, bool) {
+	if reason != "" {
+		text = reason + ": " + text
+	}
 	for _, c := range known[step] {
+		// The conditions that casement's controllers write about a boot log have the cause's name as their reason.
+		if slices.Contains(c.reasons, reason) || step == Guest && reason == c.Name {
+			return c, Line(text, 0), true
+		}
+		if c.match == nil {
+			continue
+		}
 		at := c.match.FindStringIndex(text)
 		if at == nil {
 			continue
@@ -88,7 +102,7 @@ func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
 	at, rank := "", len(known[step])
 	for _, line := range slices.Backward(lines) {
-		c, l, ok := Classify(step, line)
+		c, l, ok := Classify(step, "", line)
 		if ok && !c.Follows {
 			return c, l, true
 		}
@@ -114,9 +128,34 @@ func Line(text string, i int) string {
 	return text[start:end]
 }
 
-// row returns a cause with its pattern, which ignores case.
+// row returns a cause with the pattern of its text, which ignores case; without a pattern no text says it.
 func row(name, pattern, says, fix string) Cause {
-	return Cause{Name: name, Says: says, Fix: fix, match: regexp.MustCompile(`(?i)` + pattern)}
+	c := Cause{Name: name, Says: says, Fix: fix, pattern: pattern}
+	if pattern != "" {
+		c.match = regexp.MustCompile(`(?i)` + pattern)
+	}
+	return c
+}
+
+// AnotherTemplate is the part of a fix for a template that nobody else makes.
+const AnotherTemplate = "; a template is immutable, so make another and name it"
+
+// codes adds codes that say the cause as a typed reason and, since an error may have another one inside, as a word of the
+// text.
+func (c Cause) codes(words string) Cause {
+	c = c.only(words)
+	code := `\b(?:` + strings.ReplaceAll(words, " ", "|") + `)\b`
+	if c.pattern != "" {
+		code += `|(?i:` + c.pattern + `)`
+	}
+	c.match = regexp.MustCompile(code)
+	return c
+}
+
+// only adds reasons that say the cause as a typed reason alone, as they are words that any text may have.
+func (c Cause) only(words string) Cause {
+	c.reasons = append(slices.Clone(c.reasons), strings.Fields(words)...)
+	return c
 }
 
 // from limits a cause to lines of the programs that by matches: a command of a user may print the same words.

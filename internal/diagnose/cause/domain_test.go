@@ -41,7 +41,7 @@ func TestDomain(t *testing.T) {
 		{Admission, `admission webhook "mutate.gmsa-webhook.windows.k8s.io" denied the request: cred spec ` +
 			`webapp1 does not exist`, "GMSASpecMissing"},
 	} {
-		if c, _, _ := Classify(tc.step, tc.text); c.Name != tc.want {
+		if c, _, _ := Classify(tc.step, "", tc.text); c.Name != tc.want {
 			t.Errorf("%q is %s, want %s", tc.text, c.Name, tc.want)
 		}
 	}

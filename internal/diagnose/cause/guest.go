@@ -132,7 +132,7 @@ var node = []Cause{
 	row("RuntimeDown", `container runtime is down|PLEG is not healthy|containerd.*(stopped|not running)`,
 		"the container runtime does not run", "start containerd; look into its config.toml"),
 	row("KubeletStopped", `Kubelet stopped posting node status|NodeStatusUnknown|never posted node status`,
-		"the kubelet has stopped reporting", "casement logs MACHINE; start the kubelet, or replace the machine"),
+		"the kubelet has stopped reporting", "see its log (casement logs MACHINE); start the kubelet, or replace the machine"),
 	row("CSIDriverMissing", `CSINode is not yet initialized|CSI plugin`,
 		"the node's CSI registration is not there yet", "look at the CSI driver's pod on the node"),
 }

@@ -29,7 +29,7 @@ var (
 		row("ClaimMissing", `persistentvolumeclaim "[^"]*" not found`, "a volume that the pod claims is not there",
 			"create the PersistentVolumeClaim, and a StorageClass whose driver runs on the node's operating system"),
 		row("ClaimUnbound", `unbound immediate PersistentVolumeClaims`, "a claim of the pod is bound to no volume",
-			"kubectl describe pvc in the pod's namespace; a StorageClass whose driver runs is needed"),
+			"see what kubectl describe pvc says in the pod's namespace; a StorageClass whose driver runs is needed"),
 	}
 )
 
@@ -39,7 +39,7 @@ var schedule = append(append([]Cause(nil), volumes...),
 	row("VolumeElsewhere", `volume node affinity conflict`,
 		"the pod's volume is in a zone or on a node that has no room for the pod",
 		"add a node in the volume's zone, or move the volume"),
-	row("ResourceClaimMissing", `resourceclaim`, "a device that the pod claims is not there", "kubectl get resourceclaims, resourceslices"),
+	row("ResourceClaimMissing", `resourceclaim`, "a device that the pod claims is not there", "see which there are: kubectl get resourceclaims,resourceslices -A"),
 	row("Unschedulable", `nodes are available|Unschedulable|no nodes available`, "no node fits the pod",
 		"compare nodeSelector, tolerations and requests with the nodes"),
 )
@@ -141,7 +141,7 @@ var volume = append(append([]Cause(nil), volumes...),
 		"install the CSI driver that the StorageClass names; see kubectl describe pvc"),
 	row("MountTimedOut", `timed out waiting for the condition|unmounted volumes|unattached volumes`,
 		"a volume of the pod is not attached or mounted",
-		"kubectl get volumeattachments; kubectl describe pvc in the pod's namespace"),
+		"see kubectl get volumeattachments, and kubectl describe pvc in the pod's namespace"),
 )
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.

@@ -1,6 +1,9 @@
 package cause
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestSilence: the words of one program are no evidence in the lines of another.
 func TestSilence(t *testing.T) {
@@ -68,6 +71,23 @@ func TestSilence(t *testing.T) {
 		"a resource group that is gone": {Azure, "ResourceGroupNotFound: Resource group 'demo' could not be " +
 			"found", "AzureResourceGone"},
 		"a vault's firewall": {Azure, "ForbiddenByFirewall: Client address is not authorized", "VaultForbidden"},
+		"no capacity in a zone": {Azure, "OverconstrainedZonalAllocationRequest: Allocation failed. VM(s) with the following constraints " +
+			"cannot be allocated, because the condition is too restrictive.", "AllocationFailed"},
+		"an ephemeral disk that the size has not": {Azure, "NotSupported: OS disk of Ephemeral VM is not supported for VM size " +
+			"Standard_D2s_v3", "DiskNotSupported"},
+		"a bare NotSupported": {Azure, "NotSupported: The requested operation is not supported.", "NotSupported"},
+		"no identity":         {Azure, "IdentityNotSet: spec.identityRef is not set", "IdentityNotSet"},
+		"an identity that is not there": {Azure, "IdentityNotFound: spec.identityRef: AzureClusterIdentity x/y does not exist",
+			"IdentityMissing"},
+		"an identity's secret that is not there": {Azure, "IdentitySecretNotFound: secret x/y does not exist", "IdentitySecretMissing"},
+		"a secret that may not be named":         {Azure, "IdentitySecretNotAllowed: x", "IdentitySecretNotAllowed"},
+		"an identity that goes":                  {Azure, "IdentityBeingDeleted: x", "IdentityBeingDeleted"},
+		"a code inside of another":               {Azure, "Failed: the operation failed: SubnetIsFull: Subnet node is full", "SubnetFull"},
+		"a code that is a part of a word":        {Azure, "Failed: the resource MySubnetIsFullOfThings is odd", ""},
+		"a deny assignment under another code": {Azure, "AuthorizationFailed: The client has permission to perform action; however, the " +
+			"access is denied because of the deny assignment with name x", "DeniedByAssignment"},
+		"an address and its neighbour": {Azure, "PrivateIPAddressInUse: Private IP address 10.0.0.4 is in use by another resource",
+			"AddressTaken"},
 		"the CNI's file": {Node, "KubeletNotReady: cni config load failed: failed to load CNI " +
 			"config list file: error parsing configuration list: unexpected end of JSON input", "CNIConfigInvalid"},
 		"the API server refuses": {Reach, "APIServerUnreachable: dial tcp 10.0.0.4:6443: connect: " +
@@ -76,7 +96,11 @@ func TestSilence(t *testing.T) {
 		"a refusal of Azure in the log of a pod": {Log, "QuotaExceeded", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c, _, _ := Classify(test.step, test.text); c.Name != test.want {
+			reason, text := "", test.text
+			if test.step == Azure || test.step == Node || test.step == Reach || test.step == Container {
+				reason, text, _ = strings.Cut(test.text, ": ")
+			}
+			if c, _, _ := Classify(test.step, reason, text); c.Name != test.want {
 				t.Errorf("got %q, want %q", c.Name, test.want)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -259,6 +260,9 @@ func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
 		},
 		"Services": func() error {
 			return listed(ctx, w, nil, func(all *corev1.ServiceList) { l.Services = all.Items })
+		},
+		"StorageClasses": func() error {
+			return listed(ctx, w, nil, func(all *storagev1.StorageClassList) { l.Classes = all.Items })
 		},
 		"PersistentVolumeClaims": func() error {
 			return listed(ctx, w, nil, func(all *corev1.PersistentVolumeClaimList) { l.Claims = all.Items })

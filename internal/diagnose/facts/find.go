@@ -78,7 +78,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	case "machinepool", "mp", "azuremachinepool":
 		return findPool(ctx, c, namespace, name)
 	}
-	if k, is := declared(word); is && name != "" {
+	if k, is := declared(c, word); is && name != "" {
 		return findDeclared(ctx, c, namespace, cluster, k, name)
 	}
 	if _, is := otherOf(word); is || name == "" || strings.Contains(name, "/") {

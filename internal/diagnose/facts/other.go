@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,14 +104,21 @@ func otherOf(word string) (Other, bool) {
 	return Other{}, false
 }
 
-// declared returns the kind of Cluster API's providers, or of casement, that a word names.
-func declared(word string) (kind.Kind, bool) {
+// declared returns the kind of Cluster API, its providers and addons, or of casement, that a word names.
+func declared(c client.Client, word string) (kind.Kind, bool) {
 	for _, k := range kind.All {
 		if word != "" && (word == strings.ToLower(k.Name) || word == k.Resource || word == k.Short) {
 			return k, true
 		}
 	}
-	return kind.Kind{}, false
+	if _, is := otherOf(word); is || word == "" {
+		return kind.Kind{}, false
+	}
+	of, err := c.RESTMapper().KindFor(schema.GroupVersionResource{Resource: word})
+	if err != nil || !strings.HasSuffix(of.Group, "cluster.x-k8s.io") {
+		return kind.Kind{}, false // the cluster itself may have it
+	}
+	return kind.Kind{Name: of.Kind, Group: of.Group}, true
 }
 
 // findDeclared finds an object of the management cluster for which there is no walk of its own, and its cluster: that of
@@ -212,21 +218,4 @@ func served(cfg *rest.Config, word string) (Other, error) {
 		}
 	}
 	return Other{}, fmt.Errorf("the cluster has no kind %q, and it is none of %s", word, known)
-}
-
-// about returns the warnings of an object: those of its own cluster.
-func (s *Snapshot) about(uid string) (out []corev1.Event) {
-	for _, all := range [][]corev1.Event{s.Notices, s.Warnings} {
-		for i := range all {
-			if string(all[i].InvolvedObject.UID) == uid {
-				out = append(out, all[i])
-			}
-		}
-	}
-	return out
-}
-
-// About returns the warnings about an object.
-func (s *Snapshot) About(o *unstructured.Unstructured) []corev1.Event {
-	return s.about(string(o.GetUID()))
 }

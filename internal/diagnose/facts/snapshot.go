@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -68,8 +69,10 @@ type Snapshot struct {
 	// Console returns a machine's boot log, or "" if none is available.
 	Console func(*clusterv1.Machine) string
 
-	// Closed are the rules and routes of Azure's networks that block machines from the cluster's API server.
-	Closed []string
+	// Closed is what keeps machines from the cluster's API server in Azure: rules, routes, pools, zones.
+	Closed []Obstacle
+	// VMs are virtual machines as Azure has them, by the name of the Machine; nil if they were not read.
+	VMs map[string]VM
 
 	// NotExamined are the parts that were not examined, with the reasons, sorted.
 	NotExamined []string
@@ -85,6 +88,27 @@ func (s *Snapshot) Unexamined(what string, why error) {
 	s.NotExamined = slices.Compact(s.NotExamined)
 }
 
+// Obstacle is something in Azure that is in the way.
+type Obstacle struct {
+	// Cause is the name of the cause that it is, Line what was seen, with whose it is.
+	Cause, Line string
+}
+
+// VM is a virtual machine as Azure has it.
+type VM struct {
+	// Gone is true if it does not exist.
+	Gone bool
+	// Power is Azure's power state, such as running or deallocated; Identities are the IDs of the user-assigned
+	// identities, in lower case and sorted.
+	Power      string
+	Identities []string
+}
+
+// Off reports whether the machine does not run, and does not start.
+func (v VM) Off() bool {
+	return v.Power == "stopped" || v.Power == "deallocated" || v.Power == "deallocating"
+}
+
 // Workloads are the objects that create pods in the workload cluster, and the objects that those need.
 type Workloads struct {
 	Deployments  []appsv1.Deployment
@@ -94,6 +118,7 @@ type Workloads struct {
 	Jobs         []batchv1.Job
 	Services     []corev1.Service
 	Claims       []corev1.PersistentVolumeClaim
+	Classes      []storagev1.StorageClass
 }
 
 // Reference is a field of an object that names another.

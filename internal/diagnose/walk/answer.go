@@ -130,7 +130,9 @@ type finding struct {
 	Since        time.Time
 	Evidence     []string
 	// Unknown is set if the evidence does not say a cause; Cause is then the reason that was seen.
-	Unknown                        bool
+	Unknown bool
+	// Follows is set if the cause follows from another one, which may be seen elsewhere.
+	Follows                        bool
 	Cause, Says, Fix, Harm, Remedy string
 	// Next is a command that shows more.
 	Next  string
@@ -187,10 +189,10 @@ type said struct {
 // the cause is not known here. The text of a console or log is one line; any other is shown whole.
 func (s said) because(reason, text string) *finding {
 	a := &finding{Step: s.step, At: s.at, Cause: reason, Reason: reason, Type: sources[s.kind], Next: s.next}
-	c, l, ok := cause.Classify(s.kind, reason+": "+text)
+	c, l, ok := cause.Classify(s.kind, reason, text)
 	line := strings.Join(strings.Fields(text), " ")
 	if ok {
-		a.Cause, a.Says, a.Fix = c.Name, c.Says, c.Fix
+		a.Cause, a.Says, a.Fix, a.Follows = c.Name, c.Says, c.Fix, c.Follows
 	}
 	if ok && (s.kind == cause.Guest || s.kind == cause.Log) {
 		line = cmp.Or(strings.TrimSpace(strings.TrimPrefix(l, reason+": ")), line)

@@ -57,6 +57,10 @@ func TestCalm(t *testing.T) {
 				LastTransitionTime: metav1.NewTime(f.Taken),
 			}}
 		}, "NodeLost", slowStatus},
+		"Azure fails for a moment": {func(f *facts.Snapshot) {
+			f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: "VMRunning", Status: metav1.ConditionFalse, Reason: "Transient",
+				Message: "cannot read the virtual machine: 503", LastTransitionTime: metav1.NewTime(f.Taken)}})
+		}, "AzureFails", patience},
 		"the API server, while its machine is replaced": {func(f *facts.Snapshot) {
 			f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout"
 			m := *f.Machines[0].DeepCopy()

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -28,11 +30,13 @@ func (w walker) noCNI(n *corev1.Node) *finding {
 	}
 	young := !born.IsZero() && w.Taken.Sub(born) < patience
 	unread := slices.ContainsFunc(w.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, "DaemonSets") })
+	if message != "" {
+		if a := w.failedChart(cniCharts); a != nil {
+			return a
+		}
+	}
 	if message == "" || young || unread || w.Unreachable != "" || w.installsCNI(os) {
 		return nil
-	}
-	if a := w.failedChart(); a != nil {
-		return a
 	}
 	command := "casement addons install " + strings.Join(w.network(os), " ") + " --cluster " + w.Cluster.Name
 	if ns := w.Cluster.Namespace; ns != "" && ns != "default" {
@@ -45,13 +49,20 @@ func (w walker) noCNI(n *corev1.Node) *finding {
 		}, Fix: command, Next: "kubectl get daemonsets -A"}
 }
 
-// failedChart finds a Helm chart that could not be installed in the cluster: where a template brings its addons as
-// HelmChartProxies, the missing component is in such a chart.
-func (w walker) failedChart() *finding {
-	if len(w.Charts) == 0 {
+// The charts that bring a CNI or a cloud provider, by their names.
+var (
+	cniCharts   = regexp.MustCompile(`(?i)calico|tigera|cni|flannel|cilium|antrea|weave|network`)
+	cloudCharts = regexp.MustCompile(`(?i)cloud-?provider|cloud-?(node|controller)|ccm`)
+)
+
+// failedChart finds a Helm chart with a missing component that could not be installed in the cluster: a template may bring
+// its addons as HelmChartProxies.
+func (w walker) failedChart(brings *regexp.Regexp) *finding {
+	i := slices.IndexFunc(w.Charts, func(c facts.Degraded) bool { return brings.MatchString(c.Name + " " + c.Message) })
+	if i < 0 {
 		return nil
 	}
-	c := w.Charts[0]
+	c := w.Charts[i]
 	kind, name, _ := strings.Cut(c.Name, "/")
 	return &finding{Step: "addon", At: c.Name, Cause: "ChartNotInstalled",
 		Says:     "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
@@ -63,7 +74,7 @@ func (w walker) failedChart() *finding {
 // unconfigured returns the message of a node that is not Ready because it has no CNI, or "".
 func unconfigured(n *corev1.Node) string {
 	for _, c := range n.Status.Conditions {
-		known, _, _ := cause.Classify(cause.Node, c.Reason+": "+c.Message)
+		known, _, _ := cause.Classify(cause.Node, c.Reason, c.Message)
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && known.Name == "CNIMissing" {
 			return c.Message
 		}
@@ -76,11 +87,7 @@ func unconfigured(n *corev1.Node) string {
 func (w walker) installsCNI(os string) bool {
 	return slices.ContainsFunc(w.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
 		pod := &d.Spec.Template.Spec
-		selected := pod.NodeSelector[corev1.LabelOSStable]
-		if selected == "" {
-			selected = "linux"
-		}
-		return selected == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+		return osOf(pod) == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
 			return v.HostPath != nil && strings.Contains(strings.ReplaceAll(v.HostPath.Path, `\`, "/"), "/cni")
 		})
 	}) || slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {

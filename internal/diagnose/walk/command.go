@@ -1,22 +1,47 @@
 package walk
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/kind"
 )
 
 // runnable makes a command that can be run as it is: one about an object of the workload cluster names the kubeconfig,
 // as the management cluster would answer NotFound; and words of capitals become the names that they mean.
 func (w walker) runnable(a *finding, text string) string {
-	text = w.filled(a, text)
+	text = w.filled(a, w.classed(text))
 	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || w.Cluster == nil || w.Cluster.Name == "" {
 		return text
 	}
 	return w.kubeconfig() + " && kubectl --kubeconfig " + w.Cluster.Name + ".kubeconfig " + strings.TrimPrefix(text, "kubectl ")
+}
+
+// ofTemplates matches a sentence that says to change a template. A command is none.
+var ofTemplates = regexp.MustCompile(`(?i)template`)
+
+// classed says of a fix that changes a template where it is changed if a ClusterClass makes it: Cluster API undoes any change
+// of the template itself.
+func (w walker) classed(text string) string {
+	if w.Cluster == nil || !w.Cluster.Spec.Topology.IsDefined() || !ofTemplates.MatchString(text) || strings.HasPrefix(text, "kubectl ") {
+		return text
+	}
+	t := &w.Cluster.Spec.Topology
+	var variables []string
+	for i := range t.Variables {
+		variables = append(variables, t.Variables[i].Name)
+	}
+	where := "; a ClusterClass makes the templates of this cluster, so change it there: ClusterClass " + cmp.Or(t.ClassRef.Namespace,
+		w.Cluster.Namespace) + "/" + t.ClassRef.Name + ", its templates and patches"
+	if len(variables) > 0 {
+		where += ", or spec.topology.variables of the Cluster (" + strings.Join(variables, ", ") + ")"
+	}
+	return strings.ReplaceAll(text, cause.AnotherTemplate, "") + where
 }
 
 // kubeconfig returns the command that writes the workload cluster's kubeconfig.
@@ -36,8 +61,8 @@ func (w walker) in() string {
 func managed(at string) bool {
 	at = strings.TrimPrefix(at, "guest of ")
 	name, _, _ := strings.Cut(at, "/")
-	return strings.HasPrefix(name, "Machine") || strings.HasPrefix(name, "Azure") || strings.HasPrefix(name, "Kubeadm") ||
-		strings.HasPrefix(name, "Helm") || strings.HasPrefix(name, "Cluster") ||
+	prefixes := []string{"Machine", "Azure", "Kubeadm", "Helm", "ClusterClass", "ClusterResourceSet"}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
 		slices.ContainsFunc(kind.All, func(k kind.Kind) bool { return k.Name == name })
 }
 

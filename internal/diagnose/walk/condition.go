@@ -2,6 +2,7 @@ package walk
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -67,6 +68,14 @@ func later(conditions []metav1.Condition) *metav1.Condition {
 // inProgress reports whether a reason means work in progress.
 func inProgress(reason string) bool {
 	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress",
-		"WaitingForBootstrapData", "WaitingForClusterInfrastructure", "WaitingForNeeds", "Scaling", "RollingUpdate",
-		"Unknown", "NotYetReported"}, reason)
+		"WaitingForBootstrapData", "WaitingForClusterInfrastructure", "WaitingForNeeds", "WaitingForControlPlaneEndpoint",
+		"WaitingForMachines", "ChangedElsewhere", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
+}
+
+// patience is for how long what Azure passes through by itself is no fault. The controllers wait as long.
+const patience = 10 * time.Minute
+
+// passes reports whether a cause is one that passes by itself.
+func passes(cause string) bool {
+	return slices.Contains([]string{"AzureBusy", "AzureFails", "NicReserved", "PrincipalUnknown"}, cause)
 }

@@ -104,7 +104,7 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		known := s.condition(c)
 		if known.Cause == "EvictionBlocked" {
-			known.Next = "kubectl get poddisruptionbudgets -A (of the cluster); kubectl describe machine " + m.Name + " -n " + m.Namespace
+			known.Next = "kubectl get poddisruptionbudgets -A"
 		}
 		if known.Fix != "" && !w.passing(m, known) {
 			return known

@@ -235,6 +235,7 @@ func TestFaults(t *testing.T) {
 			if a.Next() == "" || a.Means.Says == "" {
 				t.Errorf("no next command or no words: %+v", a)
 			}
+			runs(t, a)
 		})
 	}
 	t.Logf("\n%s", table.String())

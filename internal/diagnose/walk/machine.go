@@ -118,8 +118,8 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 			Next:     "kubectl describe machine " + m.Name + " -n " + m.Namespace})
 	}
 	c := specific(a.GetConditions())
-	if c == nil {
-		return nil
+	if c == nil || c.Type == infrav1.BootstrapSucceededCondition && w.joined(m) {
+		return nil // what the node waits for says more than a boot that is over
 	}
 	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, w.shows(m)}
 	if c.Type == infrav1.BootstrapSucceededCondition {
@@ -127,8 +127,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		known, _, _ := cause.Classify(s.kind, c.Reason+": "+c.Message)
-		if g := w.guest(m); g != nil && (answer.Fix == "" || known.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}
@@ -169,7 +168,7 @@ func guestOf(m *clusterv1.Machine) string { return "guest of Machine/" + m.Name 
 // guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
 // root cause is not on the console.
 func (w walker) guest(m *clusterv1.Machine) *finding {
-	if w.Console == nil {
+	if w.Console == nil || w.joined(m) {
 		return nil
 	}
 	s := said{"guest", cause.Guest, guestOf(m), "casement logs " + m.Name + " -n " + m.Namespace}
@@ -191,6 +190,9 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
+	if c.Name == "APINameUnresolved" {
+		return w.barred(a)
+	}
 	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
 	}
@@ -200,6 +202,20 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		return waiting
 	}
 	return w.barred(a)
+}
+
+// joined reports whether a machine has a node, be it one that Cluster API has not matched yet: what its boot log says of the
+// way there is over.
+func (w walker) joined(m *clusterv1.Machine) bool {
+	if w.Nodes[m.Status.NodeRef.Name] != nil {
+		return true
+	}
+	a := w.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if a == nil || a.Spec.ProviderID == nil {
+		return false
+	}
+	n := w.nodeOf(*a.Spec.ProviderID, a.Status.Addresses)
+	return n != nil && (n.Spec.ProviderID == "" || strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID))
 }
 
 // booted returns when a machine's VM began to run, or else when the machine was created.
@@ -230,6 +246,9 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 		if a := w.unclaimed(m); a != nil {
 			return a
 		}
+		if a := w.off(m); a != nil {
+			return a
+		}
 		if g := w.guest(m); g != nil {
 			return g
 		}
@@ -250,7 +269,12 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	}
 	n := w.Nodes[name]
 	if n != nil {
-		return w.node(n)
+		a := w.node(n)
+		if off := w.off(m); a != nil && off != nil {
+			off.Evidence = append(off.Evidence, a.Evidence...)
+			return off
+		}
+		return a
 	}
 	if w.Unreachable != "" {
 		return nil
@@ -317,8 +341,13 @@ func (w walker) uninitialized(n *corev1.Node) *finding {
 	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < slowStatus {
 		return w.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
 	}
-	if a := w.failedChart(); a != nil {
+	if a := w.failedChart(cloudCharts); a != nil {
 		return a
+	}
+	if m := w.machineOn(n); m != nil {
+		if a := w.unidentified(m); a != nil {
+			return a
+		}
 	}
 	return &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
 		Says:     "the cloud provider has not initialised the node, so pods are kept off",

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,19 +107,4 @@ func (w walker) unanswered(p *corev1.Pod) string {
 		}
 	}
 	return ""
-}
-
-// barred replaces an answer about an unreachable API server by one about the security rule or route in Azure that
-// blocks the connection, if one is known.
-func (w walker) barred(a *finding) *finding {
-	if len(w.Closed) == 0 || a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
-		return a
-	}
-	a.Cause, a.Says = "NetworkRuleDenies", "a rule or route of the virtual network keeps machines from the API server"
-	a.Evidence = append(slices.Clone(w.Closed), a.Evidence...)
-	a.Fix = "ask the owner of the rule, route or pool that the evidence names; a rule of lower priority number may let " +
-		"the port pass before it"
-	a.Harm = "a change opens or reroutes a network that others may use too: the evidence says whose it is"
-	a.Next = "az network nsg list -o table; az network route-table list -o table"
-	return a
 }

@@ -27,7 +27,7 @@ func (w walker) node(n *corev1.Node) *finding {
 	}
 	for _, check := range []func() *finding{
 		func() *finding { return reportedBy(s, n) }, func() *finding { return w.uninitialized(n) },
-		func() *finding { return overlay(n) }, func() *finding { return w.cutOff(n) },
+		func() *finding { return overlay(n) }, func() *finding { return w.cutOff(n) }, func() *finding { return w.unproxied(n) },
 		func() *finding { return w.inside(n.Name, true) }, func() *finding { return w.inside(n.Name, false) },
 	} {
 		if a := check(); a != nil {

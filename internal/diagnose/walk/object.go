@@ -45,7 +45,9 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	}
 	own := w.managed(o)
 	if own != nil {
-		a := w.done(own(), o.Kind+"/"+o.Name)
+		found := own()
+		a := w.done(found, o.Kind+"/"+o.Name)
+		a.Also = w.also(found, w.concerned(o.Kind, o.Name))
 		w.note(&a, o)
 		return a, nil
 	}
@@ -111,7 +113,9 @@ func (w walker) forCluster() Answer {
 		}
 		a = first(func() *finding { return a }, rest)
 	}
-	return w.done(a, "Cluster/"+w.Cluster.Name)
+	out := w.done(a, "Cluster/"+w.Cluster.Name)
+	out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))
+	return out
 }
 
 // forMachine examines the objects that the machine depends on, then the machine. A fault of its pool is reported only

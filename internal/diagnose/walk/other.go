@@ -112,10 +112,8 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if !asked {
 		return nil
 	}
-	warned := w.About(o)
-	slices.SortStableFunc(warned, func(a, b corev1.Event) int { return when(&b).Compare(when(&a)) })
-	if len(warned) > 0 {
-		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(&warned[0]))
+	if warned := w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()); len(warned) > 0 {
+		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(warned[0]))
 	}
 	return nil
 }

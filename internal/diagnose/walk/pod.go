@@ -220,7 +220,7 @@ func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 			return nil
 		}
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
 			s.kind = step
 			return s.because(e.Reason, e.Message)
@@ -261,10 +261,10 @@ func pulls(reason string) bool {
 // richest returns the answer for a container's message, or for the newest event of the same step if that says more:
 // "Back-off pulling image" hides the error.
 func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
-	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
+	if c, _, ok := cause.Classify(s.kind, reason, message); ok && !c.Follows {
 		return s.because(reason, message)
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if known && step != s.kind && step != cause.Sandbox {
 			continue
@@ -272,7 +272,7 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 		if known {
 			s.kind = step
 		}
-		if c, _, ok := cause.Classify(s.kind, e.Message); ok && !c.Follows {
+		if c, _, ok := cause.Classify(s.kind, "", e.Message); ok && !c.Follows {
 			return s.because(e.Reason, e.Message)
 		}
 	}
@@ -298,7 +298,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	if last != nil {
 		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode,
 			last.Reason, c.RestartCount)
-		if _, _, ok := cause.Classify(cause.Container, last.Reason+": "+last.Message); ok {
+		if _, _, ok := cause.Classify(cause.Container, last.Reason, last.Message); ok {
 			return s.because(last.Reason, last.Message).with(exit)
 		}
 	}
@@ -307,12 +307,12 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 			return a
 		}
 	}
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		step, known := stepOf[e.Reason]
 		if !known {
 			step = cause.Container
 		}
-		if cause, _, ok := cause.Classify(step, e.Message); ok && cause.Name != "ReadinessProbeFails" {
+		if cause, _, ok := cause.Classify(step, "", e.Message); ok && cause.Name != "ReadinessProbeFails" {
 			s.kind = step
 			return s.because(e.Reason, e.Message).with(exit)
 		}
@@ -329,7 +329,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 func (w walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
 	s.kind = cause.Log
 	for _, line := range slices.Backward(strings.Split(w.Logs(p, c.Name), "\n")) {
-		if known, _, ok := cause.Classify(cause.Log, line); ok {
+		if known, _, ok := cause.Classify(cause.Log, "", line); ok {
 			return s.because(known.Name, line).with(exit)
 		}
 	}
@@ -360,7 +360,7 @@ func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 		return nil
 	}
 	s.kind = cause.Probe
-	for _, e := range events(w.Warnings, p.UID) {
+	for _, e := range w.events(w.Warnings, p.UID) {
 		if stepOf[e.Reason] == cause.Probe && w.Taken.Sub(r.StartedAt.Time) > slowReady {
 			return s.because(e.Reason, e.Message)
 		}

@@ -76,7 +76,7 @@ func (w walker) instance(m *clusterv1.Machine) *finding {
 		return nil
 	}
 	answer := w.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, w.shows(m)}, c)
-	if g := w.guest(m); g != nil && answer.Fix == "" {
+	if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows) {
 		g.Evidence = append(g.Evidence, answer.Evidence...)
 		return g
 	}

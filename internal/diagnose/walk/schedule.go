@@ -16,7 +16,7 @@ var misfits = []struct{ says, fix string }{
 		"the management cluster)"},
 	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
 	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"},
-	{"were unschedulable", "kubectl uncordon the nodes, once whoever cordoned them is done"},
+	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
 	{"Too many pods", "add nodes, or raise maxPods of the kubelet"},
 	{"free ports", "take hostPort out, or run one such pod per node"},
 	{"anti-affinity", "add nodes, or relax the pod's anti-affinity"},

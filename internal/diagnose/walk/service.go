@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -31,7 +33,7 @@ func (w walker) service(s *corev1.Service) *finding {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 {
 		return nil
 	}
-	for _, e := range events(w.Warnings, s.UID) {
+	for _, e := range w.events(w.Warnings, s.UID) {
 		if !strings.Contains(e.Reason, "LoadBalancer") {
 			continue // the API server warns of addresses that it repairs
 		}
@@ -156,8 +158,19 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if warned := events(w.Warnings, c.UID); len(warned) > 0 {
-		return s.because(warned[0].Reason, warned[0].Message)
+	for _, e := range w.events(w.Warnings, c.UID) {
+		a := s.because(e.Reason, e.Message)
+		if a.Cause == "StorageClassMissing" && w.classMade(c, when(e)) {
+			continue
+		}
+		return a
 	}
 	return nil
+}
+
+// classMade reports whether the StorageClass of a claim was made after a time: a warning that it is missing is over.
+func (w walker) classMade(c *corev1.PersistentVolumeClaim, t time.Time) bool {
+	return c.Spec.StorageClassName != nil && slices.ContainsFunc(w.Workloads.Classes, func(class storagev1.StorageClass) bool {
+		return class.Name == *c.Spec.StorageClassName && class.CreationTimestamp.After(t)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,7 @@ func (w walker) refusal(s said, uid types.UID, asked, have *int32) *finding {
 	if !fewer(asked, have) {
 		return nil
 	}
-	for _, e := range events(w.Notices, uid) {
+	for _, e := range w.events(w.Notices, uid) {
 		if strings.HasPrefix(e.Reason, "Failed") {
 			a := s.because(e.Reason, e.Message)
 			a.Evidence = append(a.Evidence, counts(asked, have))
@@ -126,10 +127,16 @@ func counts(asked, have *int32) string {
 	return fmt.Sprintf("%d of %d exist", deref(have), deref(asked))
 }
 
-// events returns the events of an object, the newest first.
-func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
+// stale is the age from which an event is not the present: a controller that still fails has said so again before. Source:
+// the longest pause of client-go's work queues, 1000 s.
+const stale = 20 * time.Minute
+
+// events returns the events of an object that are not stale, the newest first.
+func (w walker) events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
 	for i := range all {
-		if all[i].InvolvedObject.UID == uid && uid != "" {
+		at := when(&all[i])
+		old := !at.IsZero() && !w.Taken.IsZero() && w.Taken.Sub(at) > stale
+		if all[i].InvolvedObject.UID == uid && uid != "" && !old {
 			out = append(out, &all[i])
 		}
 	}

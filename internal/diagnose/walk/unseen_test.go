@@ -232,6 +232,7 @@ func TestUnseen(t *testing.T) {
 			if a.Next() == "" || a.Means.Fix == "" {
 				t.Errorf("no next command or no fix: %+v", a)
 			}
+			runs(t, a)
 		})
 	}
 }

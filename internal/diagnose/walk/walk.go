@@ -135,7 +135,13 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 		}
 		return w.overdue(w.waits(s, c.Reason, what, c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 	}
-	return s.condition(c)
+	a := s.condition(c)
+	if since := c.LastTransitionTime.Time; passes(a.Cause) && !since.IsZero() && w.Taken.Sub(since) < patience {
+		waiting := w.waits(s, a.Cause, "Azure: "+reported(c), since)
+		waiting.Type, waiting.Reason, waiting.Evidence = a.Type, a.Reason, a.Evidence
+		return waiting
+	}
+	return a
 }
 
 // evidence returns a text as a list of evidence, empty for "".

@@ -102,7 +102,7 @@ func (w walker) controller(c *controller) *finding {
 	if c.refused != nil {
 		return s.because(c.refused.reason, c.refused.message).with(many)
 	}
-	for _, e := range events(w.Warnings, c.meta.UID) {
+	for _, e := range w.events(w.Warnings, c.meta.UID) {
 		if strings.HasPrefix(e.Reason, "Failed") && !w.madeSince(c, when(e)) {
 			return s.because(e.Reason, e.Message).with(many)
 		}
@@ -136,7 +136,7 @@ func (w walker) failedJob(s said, c *controller) *finding {
 			}
 			a.with(fmt.Sprintf("Pod/%s: container %s ended with exit code %d (%s) %s", p.Name, container.Name,
 				t.ExitCode, t.Reason, t.Message))
-			if known, _, ok := cause.Classify(cause.Container, t.Reason+": "+t.Message); ok {
+			if known, _, ok := cause.Classify(cause.Container, t.Reason, t.Message); ok {
 				a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
 			}
 			return a

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
 	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 )
 
@@ -265,7 +266,8 @@ func management() []failure {
 			`10.0.0.100:6443: i/o timeout`)},
 		{"foreign rule before the API server", "NetworkRuleDenies", "guest of Machine/md-0", "corp-deny", func(s *scene) {
 			boots(`dial tcp 10.0.0.100:6443: i/o timeout`)(s)
-			s.closed = []string{"security rule corp-deny of demo-controlplane-nsg (Inbound, priority 100) denies port 6443 from *"}
+			s.closed = []facts.Obstacle{{Cause: "NetworkRuleDenies",
+				Line: "security rule corp-deny of demo-controlplane-nsg (Inbound, priority 100) denies port 6443 from *"}}
 		}},
 		{"silent boot", "NotRegistered", "Machine/md-0", "", boots("nothing that is known")},
 		{"Cluster API does not know the node", "ProviderIDMismatch", "Node/md-0", "virtualMachines/other", func(s *scene) {

@@ -108,7 +108,7 @@ type scene struct {
 	// console is the worker's boot log, logs are the containers' logs.
 	console, logs string
 	// closed are the rules in Azure that deny a connection.
-	closed []string
+	closed []facts.Obstacle
 	// asked is the examined object; empty for the cluster.
 	asked string
 }
@@ -296,7 +296,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 	}
 	for _, e := range s.events {
 		stored := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"},
-			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.Now(),
+			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.NewTime(time.Now().Add(old)),
 			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: e.about.GetName(), UID: e.about.GetUID()}}
 		if err := c.Create(t.Context(), stored); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,198 @@
+// Package reach reads what Azure has on the way from a cluster's machines to its API server, and whether machines run
+// there: subnets with their security groups and route tables, interfaces, load balancers, the private DNS zone, and the
+// power state and identity of virtual machines. It only reads, reads what is attached to the way, and judges no
+// packet: what an appliance forwards it does not know. The command line imports it.
+package reach
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// Azure is the part of an ARM client that is needed.
+type Azure interface {
+	SubscriptionID() string
+	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
+	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
+}
+
+// defaultPort is that of an API server whose endpoint is not known yet.
+const defaultPort = 6443
+
+// maxMachines bounds how many virtual machines are read.
+const maxMachines = 10
+
+// Read adds to a snapshot what is in the way to the cluster's API server, and the state of its control plane's virtual
+// machines and of those that have no Ready node, at most maxMachines. What could not be read is not examined.
+func Read(ctx context.Context, azure Azure, s *facts.Snapshot) {
+	if s.AzureCluster == nil {
+		return
+	}
+	machines(ctx, azure, s)
+	n, err := network(ctx, azure, s)
+	if err != nil {
+		s.Unexamined("security rules and routes of the virtual network", err)
+		return
+	}
+	blocked, unknown := n.Blocked()
+	s.Closed = blocked
+	for _, part := range unknown {
+		s.Unexamined(part, errors.New("only its owner can say"))
+	}
+}
+
+// network reads the network of a snapshot's cluster.
+func network(ctx context.Context, azure Azure, s *facts.Snapshot) (Network, error) {
+	ac := s.AzureCluster
+	spec := &ac.Spec.NetworkSpec
+	n := Network{Vnet: spec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: cmp.Or(int(ac.Spec.ControlPlaneEndpoint.Port), defaultPort),
+		Off: map[string]string{}}
+	if lb := spec.APIServerLB; lb != nil {
+		n.Balancer, n.Public = lb.Name, lb.Type == infrav1.Public
+	}
+	for _, subnet := range spec.Subnets {
+		if subnet.Role == infrav1.SubnetControlPlane || subnet.Role == infrav1.SubnetCluster {
+			n.ControlPlane = append(n.ControlPlane, subnet.Name)
+		}
+	}
+	subscription := "/subscriptions/" + azure.SubscriptionID()
+	group := "/resourceGroups/" + cmp.Or(spec.Vnet.ResourceGroup, ac.Spec.ResourceGroup, ac.Name)
+	const provider = "/providers/Microsoft.Network/"
+	collections := []struct {
+		scope, kind string
+		into        *[]json.RawMessage
+	}{
+		{group, "virtualNetworks", &n.Vnets}, {group, "networkSecurityGroups", &n.Groups}, {group, "routeTables", &n.Tables},
+		{"", "networkInterfaces", &n.Interfaces}, {"", "loadBalancers", &n.Balancers},
+	}
+	errs := make([]error, len(collections)+1)
+	var work sync.WaitGroup
+	for i, c := range collections {
+		work.Go(func() {
+			*c.into, errs[i] = list(ctx, azure, subscription+c.scope+provider+c.kind, desired.NetworkAPIVersion)
+			if arm.ClassOf(errs[i]) == arm.Denied && c.scope == "" { // an identity may have rights in the group alone
+				*c.into, errs[i] = list(ctx, azure, subscription+group+provider+c.kind, desired.NetworkAPIVersion)
+			}
+		})
+	}
+	work.Go(func() { errs[len(collections)] = zone(ctx, azure, s, &n) })
+	work.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return n, err
+	}
+	for _, id := range n.NextHops() {
+		if vm, err := machine(ctx, azure, id); err == nil && vm.Off() {
+			n.Off[strings.ToLower(id)] = vm.Power
+		}
+	}
+	return n, nil
+}
+
+// zone reads the private DNS zone in which the API server's name is, if it is in casement's.
+func zone(ctx context.Context, azure Azure, s *facts.Snapshot, n *Network) error {
+	ac := s.AzureCluster
+	name := desired.PrivateZone(ac, s.Cluster.Name)
+	mode := ac.Spec.NetworkSpec.PrivateDNSZone
+	if !strings.HasSuffix(strings.ToLower(n.Host), "."+strings.ToLower(name)) || mode != nil && *mode == infrav1.PrivateDNSZoneModeNone {
+		return nil
+	}
+	n.Zone = name
+	id := "/subscriptions/" + azure.SubscriptionID() + "/resourceGroups/" +
+		cmp.Or(ac.Spec.NetworkSpec.PrivateDNSZoneResourceGroup, ac.Spec.ResourceGroup) + "/providers/Microsoft.Network/privateDnsZones/" + name
+	var err error
+	if n.Links, err = list(ctx, azure, id+"/virtualNetworkLinks", desired.PrivateDNSAPIVersion); err == nil {
+		n.Records, err = list(ctx, azure, id+"/A", desired.PrivateDNSAPIVersion)
+	}
+	if arm.ClassOf(err) == arm.NotFound {
+		n.Absent = true
+		return nil
+	}
+	return err
+}
+
+func list(ctx context.Context, azure Azure, collection, version string) (out []json.RawMessage, err error) {
+	for item, err := range azure.List(ctx, collection, version) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// machines reads the virtual machines that may explain why the API server or a node does not answer.
+func machines(ctx context.Context, azure Azure, s *facts.Snapshot) {
+	ids := map[string]string{}
+	for _, control := range []bool{true, false} {
+		for i := range s.Machines {
+			m := &s.Machines[i]
+			_, is := m.Labels[clusterv1.MachineControlPlaneLabel]
+			id := strings.TrimPrefix(s.ProviderID(m), "azure://")
+			if is == control && (is || !s.NodeReady(m)) && id != "" && len(ids) < maxMachines {
+				ids[m.Name] = id
+			}
+		}
+	}
+	var mu sync.Mutex
+	s.VMs = map[string]facts.VM{}
+	var work sync.WaitGroup
+	for name, id := range ids {
+		work.Go(func() {
+			vm, err := machine(ctx, azure, id)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case arm.ClassOf(err) == arm.NotFound:
+				s.VMs[name] = facts.VM{Gone: true}
+			case err != nil:
+				s.Unexamined("virtual machine of Machine/"+name, err)
+			default:
+				s.VMs[name] = vm
+			}
+		})
+	}
+	work.Wait()
+}
+
+// machine reads the power state and the identities of a virtual machine, or of an instance of a scale set.
+func machine(ctx context.Context, azure Azure, id string) (facts.VM, error) {
+	raw, err := azure.Get(ctx, id, desired.ComputeAPIVersion, arm.Query("$expand", "instanceView"))
+	if err != nil {
+		return facts.VM{}, err
+	}
+	var body struct {
+		Identity struct {
+			UserAssignedIdentities map[string]json.RawMessage
+		}
+		Properties struct {
+			InstanceView struct{ Statuses []struct{ Code string } }
+		}
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return facts.VM{}, err
+	}
+	var vm facts.VM
+	for _, status := range body.Properties.InstanceView.Statuses {
+		if kind, state, _ := strings.Cut(status.Code, "/"); strings.EqualFold(kind, "PowerState") {
+			vm.Power = strings.ToLower(state)
+		}
+	}
+	for identity := range body.Identity.UserAssignedIdentities {
+		vm.Identities = append(vm.Identities, strings.ToLower(identity))
+	}
+	slices.Sort(vm.Identities)
+	return vm, nil
+}

@@ -1,0 +1,94 @@
+package walk
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxAlso is the number of other causes that an answer names.
+const maxAlso = 5
+
+// also returns what else is wrong with the objects that keep accepts, each cause once, and which objects have a spec that
+// their controllers have not seen yet. It is empty for an object that is well.
+func (w walker) also(first *finding, keep func(at string) bool) []Seen {
+	if first == nil || keep == nil {
+		return nil
+	}
+	out, of, left := []Seen{}, map[string]int{}, 0
+	more := map[string]int{}
+	add := func(name string, s Seen) {
+		if i, is := of[name]; is {
+			more[out[i].At]++
+			return
+		}
+		if len(out) == maxAlso {
+			left++
+			return
+		}
+		of[name] = len(out)
+		out = append(out, s)
+	}
+	for _, a := range w.all() {
+		if a.At == first.At && a.Name() == first.Cause || a.Name() == first.Cause || len(a.Seen) == 0 || !keep(a.At) {
+			continue
+		}
+		s := a.Seen[0]
+		if s.Line == "" {
+			s.Line = a.Means.Says
+		}
+		if s.Reason == "" {
+			s.Reason = a.Name()
+		}
+		add(a.Name(), s)
+	}
+	for _, s := range w.unobserved() {
+		if keep(s.At) && s.At != first.At {
+			add(s.Reason, s)
+		}
+	}
+	for i := range out {
+		if n := more[out[i].At]; n > 0 {
+			out[i].Line += fmt.Sprintf(" (and so %d more)", n)
+		}
+	}
+	if left > 0 {
+		out = append(out, Seen{At: "Cluster/" + w.Cluster.Name, Line: fmt.Sprintf("%d more causes", left),
+			Show: "casement doctor " + w.Cluster.Name + w.in()})
+	}
+	return out
+}
+
+// unobserved returns the objects whose controllers have not seen their present spec.
+func (w walker) unobserved() (out []Seen) {
+	add := func(kind string, o metav1.Object, observed int64) {
+		if observed > 0 && observed < o.GetGeneration() {
+			out = append(out, Seen{At: kind + "/" + o.GetName(), Type: "Field", Reason: "OldGeneration",
+				Line: fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d", observed, o.GetGeneration())})
+		}
+	}
+	add("Cluster", w.Cluster, w.Cluster.Status.ObservedGeneration)
+	if w.ControlPlane != nil {
+		add("KubeadmControlPlane", w.ControlPlane, w.ControlPlane.Status.ObservedGeneration)
+	}
+	for i := range w.Deployments {
+		add("MachineDeployment", &w.Deployments[i], w.Deployments[i].Status.ObservedGeneration)
+	}
+	for i := range w.Sets {
+		add("MachineSet", &w.Sets[i], w.Sets[i].Status.ObservedGeneration)
+	}
+	return out
+}
+
+// concerned returns a function that reports whether an object belongs to the one that was asked for; nil if nothing else does.
+func (w walker) concerned(kind, name string) func(at string) bool {
+	switch kind {
+	case "Cluster", "KubeadmControlPlane":
+		return func(string) bool { return true }
+	case "Machine":
+		return w.concerns(name)
+	case "MachinePool":
+		return w.concernsPool(name)
+	}
+	return nil
+}
