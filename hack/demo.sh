@@ -31,15 +31,15 @@ workload get nodes -o wide
 say "IIS on Windows, behind a load balancer"
 workload apply -f examples/iis.yaml
 workload rollout status deployment/iis --timeout 3m
-casement fetch service/iis --kubeconfig "$kubeconfig" --timeout 2m
+casement fetch service/iis --cluster "$name" --timeout 2m
 
 cat <<END
 
 == Next
-  export KUBECONFIG=$kubeconfig
-  casement kubectl get pods -A -o wide        the workload cluster
-  casement tree $name                          its Cluster API objects
-  casement logs WINDOWS-NODE                   how a Windows machine booted
-  casement kubectl --kubeconfig \$(casement status -o kubeconfig) scale machinedeployment $name-md-win --replicas 3
-  make down                                    end it and delete its state
+  export KUBECONFIG=\$(casement status -o kubeconfig)    the management cluster
+  casement tree $name                                    its Cluster API objects
+  casement logs WINDOWS-NODE                             how a Windows machine booted
+  casement kubectl scale machinedeployment $name-md-win --replicas 3
+  casement kubectl --kubeconfig $kubeconfig get pods -A
+  make down                                              end it and delete its state
 END

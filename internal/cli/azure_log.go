@@ -86,8 +86,9 @@ func (a *app) azureLog(ctx context.Context, client *plane.Client, f callFilter, 
 	if !follow {
 		return a.print(output, calls, func(w io.Writer) {
 			fmt.Fprintln(w, "TIME\tVERB\tSTATUS\tMS\tWHAT\tNOTE")
+			room := a.callRoom(calls...)
 			for _, c := range calls {
-				fmt.Fprintln(w, callLine(c, "\t", output == "wide"))
+				fmt.Fprintln(w, callLine(c, "\t", output == "wide", room))
 			}
 		})
 	}
@@ -116,12 +117,26 @@ func (a *app) printCall(c plane.AzureCall, output string) {
 		_ = json.NewEncoder(a.data()).Encode(c) // the reader has gone; the next status says so
 		return
 	}
-	fmt.Fprintln(a.Out, callLine(c, "  ", output == "wide"))
+	fmt.Fprintln(a.Out, callLine(c, "  ", output == "wide", a.callRoom(c)))
 }
 
-// callLine formats a call as one line of less than 100 columns, or with all fields if wide is set.
-func callLine(c plane.AzureCall, sep string, wide bool) string {
-	what, note := shortPath(c.Path, 56), strings.TrimSpace(c.Code+" "+c.Fault)
+// callAt is the column in which a call's path begins, most and least are the widths that it may have.
+const callAt, mostPath, leastPath = 36, 56, 24
+
+// callRoom returns the width for the paths of calls beside their notes.
+func (a *app) callRoom(calls ...plane.AzureCall) int {
+	notes := len("NOTE")
+	for _, c := range calls {
+		notes = max(notes, len(noteOf(c)))
+	}
+	return max(leastPath, min(mostPath, a.width(callAt+mostPath+2+notes)-callAt-2-notes))
+}
+
+func noteOf(c plane.AzureCall) string { return strings.TrimSpace(c.Code + " " + c.Fault) }
+
+// callLine formats a call as one line with the end of its path, or with all fields if wide is set.
+func callLine(c plane.AzureCall, sep string, wide bool, room int) string {
+	what, note := shortPath(c.Path, room), noteOf(c)
 	if wide {
 		what, note = c.Path+"?api-version="+c.APIVersion, strings.TrimSpace(note+" "+c.Caller)
 	}

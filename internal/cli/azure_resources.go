@@ -33,7 +33,8 @@ func newAzureResources(a *app) *cobra.Command {
 	return c
 }
 
-// resourceTree prints resources as a tree, indented below their groups and parents.
+// resourceTree prints resources as a tree, indented below their groups and parents. A location is said where it is another
+// than the group's, and of what runs or does not run that alone.
 func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "There is nothing in the local Azure.")
@@ -43,18 +44,22 @@ func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 		return cmp.Or(cmp.Compare(strings.ToLower(a.Group), strings.ToLower(b.Group)),
 			cmp.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)))
 	})
-	fmt.Fprintln(w, "RESOURCE\tTYPE\tSTATE\tLOCATION")
+	fmt.Fprintln(w, "RESOURCE\tTYPE\tSTATE")
+	place := ""
 	for _, r := range list {
-		name, typ := "  "+r.Name, strings.TrimPrefix(r.Type, "Microsoft.")
+		name, typ := "  "+r.Name, r.Type[strings.LastIndex(r.Type, "/")+1:]
 		switch {
-		case strings.HasSuffix(r.Type, "/resourceGroups"):
-			name, typ = r.Name, "resource group"
-		case strings.Count(r.Type, "/") > 1:
-			name = "    " + r.Name
+		case typ == "resourceGroups":
+			name, typ, place = r.Name, "resource group, "+r.Location, r.Location
+		case r.Location != "" && r.Location != place:
+			typ += ", " + r.Location
+		}
+		if strings.Count(r.Type, "/") > 1 {
+			name = "  " + name
 		}
 		if wide {
 			typ = r.ID
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, typ, r.State, r.Location)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", name, typ, strings.TrimPrefix(r.State, "Succeeded, "))
 	}
 }

@@ -31,15 +31,9 @@ type target struct {
 
 // addFlags adds the flags of a command that reads the management cluster.
 func (t *target) addFlags(c *cobra.Command) {
-	t.addFlagsOf(c, "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)",
-		"namespace of the Cluster API objects")
-}
-
-// addFlagsOf adds the flags of a command that reads another cluster; kubeconfig and namespace are their help texts.
-func (t *target) addFlagsOf(c *cobra.Command, kubeconfig, namespace string) {
-	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", kubeconfig)
+	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)")
 	c.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig")
-	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", namespace)
+	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", "namespace of the Cluster API objects")
 }
 
 // managementKubeconfig returns the kubeconfig file that the user named, or that of the local plane.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // pluginComplete is the name by which kubectl asks a plugin for completions.
@@ -137,13 +138,42 @@ func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
 	return names
 }
 
+// services returns the LoadBalancer services of the workload cluster that the flags select.
+func (a *app) services(c *cobra.Command) (names []string) {
+	t := a.completing(c)
+	k, err := a.client(t)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+	defer cancel()
+	within, err := facts.Find(ctx, k, t.namespace, c.Flag("cluster").Value.String(), "service/any")
+	if err != nil {
+		return nil
+	}
+	w, _, err := facts.Workload(ctx, k, within.Cluster)
+	if err != nil {
+		return nil
+	}
+	var list corev1.ServiceList
+	if err := w.List(ctx, &list); err != nil {
+		return nil
+	}
+	for _, s := range list.Items {
+		if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			names = append(names, "service/"+s.Namespace+"/"+s.Name)
+		}
+	}
+	return names
+}
+
 // prefixes are the prefixes of names that commands take as KIND/NAME, by kind.
-var prefixes = map[string]string{"MachineDeployment": "md/", "MachinePool": "mp/", "Service": "service/"}
+var prefixes = map[string]string{"MachineDeployment": "md/", "MachinePool": "mp/"}
 
 // groupOf returns the API group and version of a kind whose names are completed.
 func groupOf(kind string) schema.GroupVersion {
 	switch kind {
-	case "Namespace", "Service":
+	case "Namespace":
 		return corev1.SchemeGroupVersion
 	case "AzureClusterIdentity":
 		return infrav1.GroupVersion

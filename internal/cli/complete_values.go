@@ -56,7 +56,7 @@ var argumentValues = map[string]valuesOf{
 		}
 		return a.namesOf(c, []string{"Machine"})
 	},
-	"fetch":          objects("Service"),
+	"fetch":          (*app).services,
 	"addons install": addonNames, "generate addons": addonNames,
 	"azure faults add": func(*app, *cobra.Command) []string {
 		return names(fault.Kinds(), func(k [2]string) string { return k[0] })

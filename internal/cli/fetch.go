@@ -6,49 +6,54 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/plane"
 )
 
 func newFetch(a *app) *cobra.Command {
 	var t target
+	var cluster string
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "fetch service/NAME",
 		Short: "GET the page behind a LoadBalancer service, through its external address",
 		Long: `Wait until a service of type LoadBalancer has an external address, and GET its
-first port over HTTP. The service is in a workload cluster, whose kubeconfig
-'casement get kubeconfig NAME' prints. Where this machine could not bind the port
-(below 1024 without privileges), the address that the local plane bound instead is
-used, and said.`,
-		Example: "  casement fetch service/iis --kubeconfig demo.kubeconfig",
+first port over HTTP. The service is in a workload cluster: service/NAME is in its
+namespace default, service/NAMESPACE/NAME in another. Where this machine could not bind
+the port (below 1024 without privileges), the address that the local plane bound instead
+is used, and said.`,
+		Example: "  casement fetch service/iis\n  casement fetch service/shop/iis --cluster demo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, ok := strings.CutPrefix(args[0], "service/")
-			if !ok {
-				return usagef("name a service: service/NAME, not %q", args[0])
-			}
-			if t.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
-				return usagef("give --kubeconfig of the workload cluster of service %s: casement get kubeconfig NAME", name)
-			}
 			c, err := a.client(t)
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.fetchService(ctx, c, client.ObjectKey{Namespace: t.namespace, Name: name})
+			service, err := facts.Find(ctx, c, t.namespace, cluster, args[0])
+			if err != nil {
+				return err
+			}
+			if service.Kind != "Service" {
+				return usagef("name a service: service/NAME, not %q", args[0])
+			}
+			w, _, err := facts.Workload(ctx, c, service.Cluster)
+			if err != nil {
+				return err
+			}
+			return a.fetchService(ctx, w, client.ObjectKey{Namespace: service.Namespace, Name: service.Name})
 		},
 	}
-	t.addFlagsOf(c, "kubeconfig of the workload cluster (default $KUBECONFIG)", "namespace of the service")
+	t.addFlags(c)
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the service, where there are several")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
 	return c
 }

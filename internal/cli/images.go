@@ -59,7 +59,13 @@ The catalogue of the local Azure is simulated.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", from.name, err)
 			}
-			return a.print(o.output, list, func(w io.Writer) { imageTable(w, list, o.output == "wide") })
+			return a.print(o.output, list, func(w io.Writer) {
+				if o.output != "wide" && a.width(urnsWidth) < urnsWidth {
+					urns(w, list)
+					return
+				}
+				imageTable(w, list, o.output == "wide")
+			})
 		},
 	}
 	o.addFlags(c)
@@ -93,6 +99,19 @@ func (a *app) listGallery(ctx context.Context, from asked, o imagesListOptions) 
 		}
 		dashed(w, rows)
 	})
+}
+
+// urnsWidth is the width from which the table of images can be read: its cells repeat the URN, which is what other commands
+// take.
+const urnsWidth = 140
+
+// urns prints the URNs alone, for a terminal that the table does not fit.
+func urns(w io.Writer, list []catalog.Listed) {
+	rows := [][]string{{"Urn"}}
+	for _, i := range list {
+		rows = append(rows, []string{i.URN})
+	}
+	dashed(w, rows)
 }
 
 // imageTable prints the columns that az prints; wide adds casement's own columns.

@@ -121,7 +121,7 @@ func newImagesPins(a *app) *cobra.Command {
 		Short: "List the downloads of an image build with their published checksums",
 		Long: `Read, for each download of an ImageBuild, the checksum that its publisher has beside it
 (URL.sha256, URL.sha256sum or a list of its release), and write the list that
-'casement images build --pins' takes.
+'casement images build FILE --pins' takes.
 A download without a published checksum is a comment: pin it by hand. Keep the list with
 the file; a build itself takes no checksum from the network.
 

@@ -181,6 +181,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		strictArgs(c)
 		strictOutput(c)
 	}
+	a.suit = commandsOf(root)
 	completeOutput(root)
 	a.completeNames(root)
 	return root
@@ -194,6 +195,9 @@ func (a *app) settle(named string) (err error) {
 	} else {
 		named, err = filepath.Abs(named)
 		a.dir = plane.Dir(named)
+		if usual, _ := plane.DefaultDir(); usual != a.dir {
+			a.named = named
+		}
 	}
 	if err != nil {
 		return err

@@ -23,10 +23,10 @@ func TestWrongCommandLines(t *testing.T) {
 		"none of a group": {[]string{"images", "shw"}, `did you mean show?`},
 		"behind a flag": {[]string{"--state", "/x", "images", "--state", "/y", "nosuch"},
 			`unknown command "nosuch" for "casement images"`},
-		"no argument":          {[]string{"why"}, "casement why OBJECT"},
-		"its own help":         {[]string{"why"}, "see 'casement why --help'"},
-		"flag":                 {[]string{"tree", "--nosuch", "x"}, "see 'casement tree --help'"},
-		"fetch has no cluster": {[]string{"fetch", "service/x"}, "--kubeconfig of the workload cluster"},
+		"no argument":  {[]string{"why"}, "casement why OBJECT"},
+		"its own help": {[]string{"why"}, "see 'casement why --help'"},
+		"flag":         {[]string{"tree", "--nosuch", "x"}, "see 'casement tree --help'"},
+		"no service":   {[]string{"fetch"}, "casement fetch service/NAME"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"casement.dev/casement/internal/plane"
@@ -27,10 +30,32 @@ type app struct {
 	// own control sequences.
 	raw Streams
 	dir plane.Dir
+	// named is the state directory that --state named, or "" where it is the user's default one.
+	named string
+	// suit is suited's pattern.
+	suit *regexp.Regexp
 }
 
 func newApp(raw Streams) *app {
 	return &app{Streams: Streams{In: raw.In, Out: escaped(raw.Out), Err: escaped(raw.Err)}, raw: raw}
+}
+
+// suited adds --state to each command of casement's in a text that a user reads, where this command had it: what is
+// suggested has to run in the shell in which it is read.
+func (a *app) suited(text string) string {
+	if a.named == "" || a.suit == nil {
+		return text
+	}
+	return a.suit.ReplaceAllString(text, "casement --state "+strings.ReplaceAll(a.named, "$", "$$")+" $1")
+}
+
+// commandsOf returns the pattern of a text's commands: the program's name and a command after it.
+func commandsOf(root *cobra.Command) *regexp.Regexp {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, regexp.QuoteMeta(c.Name()))
+	}
+	return regexp.MustCompile(`\bcasement (` + strings.Join(names, "|") + `)\b`)
 }
 
 func escaped(w io.Writer) io.Writer {
@@ -49,7 +74,7 @@ func (a *app) Terminal() bool {
 // complain writes why a command failed, in lines of the terminal's width.
 func (a *app) complain(text string) {
 	screen := terminal.NewScreen(a.raw.Err)
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(a.suited(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		if screen.Size != nil {
 			width, _ := screen.Size()
@@ -59,10 +84,14 @@ func (a *app) complain(text string) {
 	}
 }
 
-// width returns the number of characters in a line: the terminal's width, or otherwise where there is no terminal.
+// width returns the number of characters in a line: the terminal's width; where there is no terminal that of $COLUMNS, which
+// no shell exports by itself, or otherwise.
 func (a *app) width(otherwise int) int {
 	screen := terminal.NewScreen(a.raw.Out)
 	if screen.Size == nil {
+		if asked, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && asked > 0 {
+			return asked
+		}
 		return otherwise
 	}
 	width, _ := screen.Size()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/terminal"
 )
 
 func newTree(a *app) *cobra.Command {
@@ -45,13 +47,16 @@ func newTree(a *app) *cobra.Command {
 			}
 			root.markFirst(walk.Cluster(snapshot))
 			return a.print(output, root, func(w io.Writer) {
-				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
-				width := 0
-				if output != "wide" {
-					root.fold()
-					width = max(a.width(lineWidth)-root.width(0)-len("  Unknown  ")-1, leastDetail)
+				if output == "wide" {
+					fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
+					root.write(w, "", "", nil)
+					return
 				}
-				root.write(w, "", "", width)
+				root.fold()
+				line := a.width(lineWidth)
+				l := &layout{line, line - root.width(0) - len("  Unknown  ")}
+				l.write(w, "OBJECT", "READY", "DETAIL")
+				root.write(w, "", "", l)
 			})
 		},
 	}
@@ -275,23 +280,75 @@ func sentence(message string) string {
 	return out
 }
 
-// write prints the branch with tree lines; head is the prefix of its own line, tail
-// that of its children. Details are cut at a width, unless it is 0.
-func (b branch) write(w io.Writer, head, tail string, width int) {
-	detail := b.Detail
-	if b.Message != "" {
-		detail = b.Reason + ": " + sentence(b.Message)
+// layout is the width of a tree's lines, and of the last column in them. Without one everything is in its row.
+type layout struct {
+	line, detail int
+}
+
+// write prints a row: cells of a table where there is no layout.
+func (l *layout) write(w io.Writer, name, ready, detail string) {
+	if l == nil {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", name, ready, detail)
+		return
 	}
-	if b.FirstWrong != "" {
-		detail = "◀ first wrong: " + b.FirstWrong + "  " + detail
+	if l.detail < leastDetail {
+		detail = ""
 	}
-	detail = cut(detail, width)
-	fmt.Fprintf(w, "%s%s/%s\t%s\t%s\n", head, b.Kind, b.Name, b.Ready, detail)
-	for i, child := range b.Children {
+	row := fmt.Sprintf("%-*s  %-7s  %s", l.line-l.detail-len("  Unknown  "), name, ready, cut(detail, l.detail))
+	fmt.Fprintln(w, strings.TrimRight(row, " "))
+}
+
+// contextLines is how many lines a message may have that is not of the first fault: those above it repeat what it says.
+const contextLines = 2
+
+// told returns what the last column says of a branch, and what the lines below its row say because the column has no room
+// for it.
+func (b *branch) told(l *layout) (row, below string) {
+	switch {
+	case b.Message == "" && b.FirstWrong == "":
+		return b.Detail, ""
+	case b.FirstWrong == "":
+		row, below = b.Reason, sentence(b.Message)
+	default:
+		row, below = "◀ first wrong: "+b.FirstWrong, cmp.Or(sentence(b.Message), b.Detail)
+		if b.Reason != "" && b.Reason != b.FirstWrong {
+			below = b.Reason + ": " + below
+		}
+	}
+	whole := strings.TrimSuffix(row+": "+below, ": ")
+	switch {
+	case l == nil || l.detail >= leastDetail && utf8.RuneCountInString(whole) <= l.detail:
+		return whole, ""
+	case utf8.RuneCountInString(row) > l.detail || l.detail < leastDetail:
+		return "", whole
+	}
+	return row, below
+}
+
+// write prints the branch with tree lines; head is the prefix of its own line, tail that of its children. A message that
+// does not fit its row is in lines below it.
+func (b *branch) write(w io.Writer, head, tail string, l *layout) {
+	row, below := b.told(l)
+	l.write(w, head+b.Kind+"/"+b.Name, b.Ready, row)
+	if below != "" {
+		bar := tail + "  "
+		if len(b.Children) > 0 {
+			bar = tail + "│ "
+		}
+		lines := terminal.Wrap(below, max(leastDetail, l.line-utf8.RuneCountInString(bar)-2))
+		if b.FirstWrong == "" && len(lines) > contextLines {
+			lines = append(lines[:contextLines-1], lines[contextLines-1]+" …")
+		}
+		for _, line := range lines {
+			fmt.Fprintf(w, "%s%s\n", bar, line)
+		}
+	}
+	for i := range b.Children {
+		child := &b.Children[i]
 		if i == len(b.Children)-1 {
-			child.write(w, tail+"└─", tail+"  ", width)
+			child.write(w, tail+"└─", tail+"  ", l)
 		} else {
-			child.write(w, tail+"├─", tail+"│ ", width)
+			child.write(w, tail+"├─", tail+"│ ", l)
 		}
 	}
 }

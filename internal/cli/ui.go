@@ -61,7 +61,10 @@ it.`,
 // even if the plane is not running now.
 func (a *app) uiSource(ctx context.Context, t target) *ui.Reader {
 	r := &ui.Reader{Namespace: t.namespace, Client: func() (client.Client, error) { return a.client(t) },
-		Meta: model.Meta{Source: "management cluster"}}
+		Meta: model.Meta{Source: "management cluster", Command: "casement"}}
+	if a.named != "" {
+		r.Meta.Command += " --state " + a.named
+	}
 	if t.context != "" {
 		r.Meta.Source = "context " + t.context
 	}

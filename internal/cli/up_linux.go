@@ -291,8 +291,16 @@ Management API server  %s
 %-22s %s
 
 Use it:
-  export KUBECONFIG=%s
-%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), s.Kubernetes.Kubeconfig, use(s))
+%s  export KUBECONFIG=%s
+%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), a.home(), s.Kubernetes.Kubeconfig, use(s))
+}
+
+// home returns the line that makes a plane of --state the one of the commands that follow; "" where it is already.
+func (a *app) home() string {
+	if a.named == "" {
+		return ""
+	}
+	return fmt.Sprintf("  export CASEMENT_HOME=%s\n", a.dir)
 }
 
 // use returns the next commands to run on a plane.
@@ -346,7 +354,7 @@ func (a *app) down(ctx context.Context, purge bool) error {
 	case r.Ran:
 		fmt.Fprintln(a.Out, "The local plane has ended.")
 		if !purge {
-			fmt.Fprintln(a.Out, "Its clusters are kept; start it again: casement up")
+			fmt.Fprintln(a.Out, "Its clusters are kept; start it again: "+a.suited("casement up"))
 		}
 	default:
 		fmt.Fprintln(a.Out, "The local plane is not running.")

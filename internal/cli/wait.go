@@ -144,7 +144,7 @@ func (a *app) wait(ctx context.Context, t target, c client.Client, w *waited) er
 		case err == nil && missing == "" && !deleted:
 			progress.End(view,
 				fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title),
-				"Next: casement get kubeconfig "+named(key)+" --file "+key.Name+".kubeconfig")
+				a.suited("Next: casement get kubeconfig "+named(key)+" --file "+key.Name+".kubeconfig"))
 			return nil
 		case err == nil:
 			w.answered, w.heard = true, time.Now()

@@ -51,7 +51,7 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 				return err
 			}
 			if err := a.print(output, answer, func(w io.Writer) {
-				writeAnswer(w, answer, a.room(answerWidth, answerAt))
+				writeAnswer(w, answer.Redacted(a.suited), a.room(answerWidth, answerAt))
 			}); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@
 package ui
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -29,6 +30,9 @@ type Source interface {
 	Why(ctx context.Context, s Selection) (walk.Answer, error)
 	// Console writes the boot log of a machine to w, redacted; with follow until ctx ends.
 	Console(ctx context.Context, s Selection, follow bool, w io.Writer) error
+	// Show writes what the API server or the kubelet says of the object of a row, redacted: its yaml, its events, or
+	// a pod's logs.
+	Show(ctx context.Context, s Selection, what string, w io.Writer) error
 }
 
 // Bounds of the server. A page has one stream, and one console while it shows one.
@@ -66,6 +70,7 @@ func New(source Source, address net.Addr) *Server {
 	s.mux.HandleFunc("GET /events", s.events)
 	s.mux.HandleFunc("GET /why", s.why)
 	s.mux.HandleFunc("GET /console", s.console)
+	s.mux.HandleFunc("GET /show", s.show)
 	return s
 }
 
@@ -190,6 +195,23 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	if err := s.source.Console(r.Context(), selection(r), true, out); err != nil && !out.began && r.Context().Err() == nil {
 		http.Error(w, redacted(err), http.StatusNotFound)
 	}
+}
+
+// show answers with the YAML, the events or the logs of the object of a row.
+func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	if !take(ctx, s.answers) {
+		return
+	}
+	defer func() { <-s.answers }()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	var text bytes.Buffer
+	if err := s.source.Show(ctx, selection(r), r.URL.Query().Get("what"), &text); err != nil {
+		http.Error(w, redacted(err), http.StatusNotFound)
+		return
+	}
+	_, _ = w.Write(text.Bytes()) // the page has gone
 }
 
 // take waits for a free place in places.

@@ -43,6 +43,34 @@ func (s *scripted) Console(_ context.Context, at Selection, _ bool, w io.Writer)
 	return err
 }
 
+func (s *scripted) Show(_ context.Context, at Selection, what string, w io.Writer) error {
+	if what != "yaml" {
+		return errors.New("not shown; --password hunter2hunter2")
+	}
+	_, err := io.WriteString(w, what+" of "+at.Key+"\n")
+	return err
+}
+
+// TestShow: the text of an object comes as text, and an error without secrets.
+func TestShow(t *testing.T) {
+	_, address := serve(t, &scripted{models: []model.Model{{}}})
+	for what, want := range map[string]struct {
+		status int
+		text   string
+	}{"yaml": {http.StatusOK, "yaml of pod/ns/c/n/p\n"}, "secrets": {http.StatusNotFound, "not shown"}} {
+		resp, err := http.Get(address + "show?object=pod/ns/c/n/p&what=" + what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != want.status || !strings.HasPrefix(string(text), want.text) ||
+			strings.Contains(string(text), "hunter2") {
+			t.Errorf("%s: %d %q, %v", what, resp.StatusCode, text, err)
+		}
+	}
+}
+
 func row(text string) json.RawMessage { return json.RawMessage(text) }
 
 // serve starts a server and returns its address with the token.

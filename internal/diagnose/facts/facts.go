@@ -272,7 +272,7 @@ func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
 
 // workload lists the nodes, pods, workloads and warnings behind the cluster's kubeconfig.
 func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
-	w, cfg, err := connect(ctx, c, key)
+	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
 		return err
 	}
@@ -301,12 +301,15 @@ func warnings(ctx context.Context, w client.Client, f *Snapshot) error {
 		func(events *corev1.EventList) { f.Warnings = events.Items })
 }
 
-// connect returns a client of the workload cluster by the admin kubeconfig that
+// Workload returns a client of the workload cluster by the admin kubeconfig that
 // Cluster API keeps.
-func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
+func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
 	if apierrors.IsNotFound(err) {
+		if _, err := GetCluster(ctx, c, key); err != nil {
+			return nil, nil, err
+		}
 		return nil, nil, fmt.Errorf("cluster %s has no kubeconfig yet", key)
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 
 // nodes reads the nodes of the machines, the pods on the requested machine's node, and the warnings.
 func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
-	w, cfg, err := connect(ctx, c, key)
+	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
 		return err
 	}

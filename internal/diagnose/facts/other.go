@@ -159,7 +159,7 @@ func findDeclared(ctx context.Context, c client.Client, namespace, cluster strin
 // findForeign finds an object of any other kind that the workload cluster's API server has.
 func findForeign(ctx context.Context, c client.Client, o Object, word, name string) (Object, error) {
 	other, is := otherOf(word)
-	_, cfg, err := connect(ctx, c, o.Cluster)
+	_, cfg, err := Workload(ctx, c, o.Cluster)
 	if err != nil && !is {
 		return Object{}, fmt.Errorf("%s is none of %s; and its cluster cannot be asked: %w", word, known, err)
 	}

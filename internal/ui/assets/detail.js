@@ -2,6 +2,9 @@ import { command, h, mark, plural, stateNames } from "./dom.js";
 import { meta, row, rows, view } from "./store.js";
 import { keyOfVM } from "./picture.js";
 
+// run is a command that can be copied, as casement is called where the page was opened.
+const run = (text) => command(text.replace(/\bcasement (?=[a-z])/g, ((meta() || {}).command || "casement") + " "));
+
 const maxLines = 3000;
 
 // titleOf is what a row is called, by what it is.
@@ -38,7 +41,7 @@ function facts(key, r) {
 
 function ruleTable(r) {
   const rules = [...(r.rules || [])].sort((a, b) => Number(b.inbound) - Number(a.inbound) || a.priority - b.priority);
-  if (!rules.length) return h("p", { class: "note" }, "It has no rule beside Azure's own.");
+  if (!rules.length) return h("p", { class: "note" }, "It has no rule.");
   return h("table", { class: "rules" }, h("caption", {}, "Rules, in the order in which they apply"), h("thead", {}, h("tr", {}, ...["", "Rule", "Traffic", "From"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, ...rules.map((x) => h("tr", { class: x.allow ? "" : "bad" }, h("td", { class: "number" }, String(x.priority)), h("th", { scope: "row" }, x.name),
       h("td", {}, `${x.allow ? "allow" : "deny"} ${x.inbound ? "in" : "out"} ${x.protocol} ${x.ports || "*"}`), h("td", {}, x.source || "*")))));
@@ -54,10 +57,10 @@ function answerOf(answer, cluster, ns) {
   out.push(h("p", { class: "note" }, `${answer.at || answer.object}${answer.step ? " · " + answer.step : ""}`));
   const seen = (answer.seen || []).filter((s) => s.line), fix = answer.means.fix, also = answer.also || [];
   if (seen.length) out.push(h("h4", {}, "Seen"), ...seen.map((s) => h("pre", { class: "evidence" }, s.line)));
-  if (fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) [^;]*$/.test(fix) ? command(fix) : h("p", {}, fix));
+  if (fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) [^;]*$/.test(fix) ? run(fix) : h("p", {}, fix));
   if (answer.means.harm) out.push(h("p", { class: "note" }, answer.means.harm));
   if (also.length) out.push(h("h4", {}, "Also"), ...also.map((s) => h("pre", { class: "evidence" }, `${s.at}: ${s.line}`)));
-  out.push(h("h4", {}, "Next"), command((answer.seen && answer.seen[0] && answer.seen[0].show) || `casement why ${cluster} -n ${ns}`), ...unseen);
+  out.push(h("h4", {}, "Next"), run((answer.seen && answer.seen[0] && answer.seen[0].show) || `casement why ${cluster} -n ${ns}`), ...unseen);
   return out;
 }
 
@@ -100,6 +103,24 @@ class Console {
   }
 }
 
+// shows are what is read of an object when it is asked for: buttons, and the text below them.
+function shows(key, cluster, logs) {
+  const pre = h("pre", { class: "console", role: "region", tabindex: 0, hidden: true });
+  const get = async (what, title) => {
+    pre.hidden = false;
+    pre.setAttribute("aria-label", title);
+    pre.textContent = "Reading…";
+    try {
+      pre.textContent = await (await fetch("show?" + new URLSearchParams({ object: key, cluster, what }))).text() || "It is empty.";
+    } catch (e) {
+      pre.textContent = "It could not be read: " + e.message;
+    }
+    if (what === "logs") pre.scrollTop = pre.scrollHeight;
+  };
+  const all = [...(logs ? [["logs", "Logs"]] : []), ["events", "Events"], ["yaml", "YAML"]];
+  return h("div", { class: "shows" }, ...all.map(([what, title]) => h("button", { type: "button", onclick: () => get(what, title) }, title)), pre);
+}
+
 async function ask(key, cluster) {
   if (view.saved) return view.saved.answers[key] || { error: (row(key) || {}).state === "ok" ? "It was ready when this report was saved." : "This report has no answer about it." };
   try {
@@ -117,15 +138,15 @@ function welcome() {
   if (!meta()) return [h("p", { class: "empty" }, "Reading…")];
   if (!clusters.length) {
     out[0].textContent = "Begin";
-    if (meta().errors && meta().local) out.push(h("p", {}, "The local plane does not answer. This starts it, and the page goes on by itself:"), command("casement up"));
+    if (meta().errors && meta().local) out.push(h("p", {}, "The local plane does not answer. This starts it, and the page goes on by itself:"), run("casement up"));
     else if (meta().errors) out.push(h("p", {}, "The management cluster could not be read. The reason is above; the page tries again by itself."));
-    else if (meta().local) out.push(h("p", {}, "There is no cluster yet. This makes one with a Windows node:"), command("casement generate cluster demo --flavor windows | casement kubectl apply -f -"), h("p", { class: "note" }, "It appears here as it comes up."));
+    else if (meta().local) out.push(h("p", {}, "There is no cluster yet. This makes one with a Windows node:"), run("casement generate cluster demo --flavor windows | casement kubectl apply -f -"), h("p", { class: "note" }, "It appears here as it comes up."));
     else out.push(h("p", {}, "This management cluster has no cluster in the namespaces that are shown."));
     return out;
   }
   for (const [, c] of clusters) {
     if (c.answer.healthy && c.state === "bad") {
-      out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", {}, "Something is not ready, and no cause is found from outside. The tree marks it; this looks further:"), command(`casement doctor ${c.name} -n ${c.ns}`)));
+      out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", {}, "Something is not ready, and no cause is found from outside. The tree marks it; this looks further:"), run(`casement doctor ${c.name} -n ${c.ns}`)));
       continue;
     }
     const settled = !c.answer.healthy && c.state !== "gone";
@@ -138,7 +159,8 @@ function welcome() {
 // makeDetail shows what is selected: what is wrong with it, what is known, its log.
 export function makeDetail(root) {
   const head = h("div"), why = h("div", { class: "answer" }), known = h("div"), log = h("div");
-  root.append(head, why, known, log);
+  const more = h("div");
+  root.append(head, why, known, more, log);
   let key = null, console = null, signs = {}, asked = 0, timer = 0, busy = false;
   const put = (place, sign, make) => {
     if (signs[place.n] === sign) return;
@@ -167,6 +189,9 @@ export function makeDetail(root) {
       clearTimeout(timer);
       timer = 0;
       for (const place of Object.values(places)) place.el.replaceChildren();
+      more.replaceChildren();
+      const what = r && key.split("/")[0];
+      if (!view.saved && (what === "object" || what === "pod" || what === "node")) more.append(shows(key, r.kind === "Cluster" ? r.name : r.cluster, what === "pod"));
     } else if (changed.size === 1 && changed.has("calls")) return;
     if (!r) {
       const clusters = [...rows("cluster").values()].map((c) => [c.name, c.ns, c.state, c.nodes, c.answer]);

@@ -64,13 +64,15 @@ function drawTop() {
   };
   set("source", m ? m.source + (m.server ? " · " + m.server : "") : "");
   const machines = { ok: 0, bad: 0, wait: 0, gone: 0 };
+  let problems = 0;
+  for (const c of rows("cluster").values()) problems += c.problems || 0;
   for (const c of rows("cluster").values()) for (const [state, n] of Object.entries(c.machines || {})) machines[state] += n;
   const all = machines.ok + machines.bad + machines.wait + machines.gone;
   const parts = [plural(rows("cluster").size, "cluster"), machines.ok + " of " + plural(all, "machine") + " ready"];
   if (machines.wait) parts.push(machines.wait + " in progress");
   if (machines.gone) parts.push(machines.gone + " being deleted");
-  if (machines.bad) parts.push(plural(machines.bad, "problem"));
-  set("counts", m ? parts.join(" · ") : "", machines.bad ? "bad" : "");
+  if (problems) parts.push(plural(problems, "problem"));
+  set("counts", m ? parts.join(" · ") : "", problems ? "bad" : "");
   const links = { wait: "Connecting…", live: "Live, read-only", lost: "Connection lost" };
   set("link", saved ? "Saved " + new Date(saved.at).toLocaleString() : links[view.link], saved ? "saved" : view.link);
   const banner = byId("banner"), errors = (m && m.errors) || [];
@@ -81,7 +83,7 @@ function drawTop() {
     banner.replaceChildren(...text.map((t) => h("p", {}, t)));
     banner.hidden = text.length === 0;
   }
-  document.title = (machines.bad ? "(" + machines.bad + ") " : "") + "casement";
+  document.title = (problems ? "(" + problems + ") " : "") + "casement";
 }
 
 // listen follows the server's events. A stream that ends is opened again, later each time.

@@ -17,7 +17,7 @@ function podText(pods) {
   return parts.join(", ") || "no pods";
 }
 
-// lines are nodes below their builds, then the pods that do not run.
+// lines are nodes below their builds, then the pods, those that do not run first.
 function lines() {
   const builds = new Map();
   for (const [key, n] of rows("node")) {
@@ -33,8 +33,10 @@ function lines() {
     for (const { key, n } of nodes) out.push({ key, n, sign: JSON.stringify(n) });
   }
   const pods = [...rows("pod")].sort(([ka, a], [kb, b]) => stateRank[a.state] - stateRank[b.state] || (ka < kb ? -1 : 1));
-  if (pods.length) out.push({ key: "pods", head: true, name: "Pods that are not running", count: pods.length, sign: String(pods.length) });
-  for (const [key, p] of pods) out.push({ key, p, sign: JSON.stringify(p) });
+  for (const [name, of] of [["Pods that are not running", pods.filter(([, p]) => p.state !== "ok")], ["Pods that run", pods.filter(([, p]) => p.state === "ok")]]) {
+    if (of.length) out.push({ key: name, head: true, name, count: of.length, sign: String(of.length) });
+    for (const [key, p] of of) out.push({ key, p, sign: JSON.stringify(p) });
+  }
   return out;
 }
 
@@ -47,7 +49,7 @@ function draw(item) {
   const r = item.n || item.p;
   const cells = item.n
     ? [r.name, r.cluster, r.kubelet, (r.runtime || "").replace("://", " "), r.state === "ok" ? podText(r.pods) : r.reason || stateNames[r.state]]
-    : [r.ns + "/" + r.name, r.cluster, r.node || "no node", r.reason, r.message || ""];
+    : [r.ns + "/" + r.name, r.cluster, r.node || "no node", r.reason || "Running", r.message || ""];
   return h("div", { role: "option", class: "cells " + r.state, title: r.message || r.reason || undefined, "aria-label": [cells[0], stateNames[r.state], ...cells.slice(1)].filter(Boolean).join(", ") },
     mark(r.state), ...cells.map((c, i) => h("span", { class: i === 0 ? "name" : i === 4 ? "why" : "cell" }, c)));
 }
@@ -57,7 +59,7 @@ export function makeNodes(root) {
   const head = h("div", { class: "cells columns", "aria-hidden": "true" }, h("span"), ...["Node or pod", "Cluster", "Kubelet", "Runtime", "Pods"].map((t) => h("span", {}, t)));
   const box = h("div", { id: "node-list" }), empty = h("p", { class: "empty" });
   root.append(head, box, empty);
-  const list = new VirtualList(box, { height: 30, draw, role: "listbox", label: "Nodes by system and build, and pods that are not running",
+  const list = new VirtualList(box, { height: 30, draw, role: "listbox", label: "Nodes by system and build, and pods",
     pick: (item) => { if (!item.head) select(item.n ? machineOf(item.key) : item.key); } });
   return (changed) => {
     if (!["node", "pod", "view", "all", "meta"].some((name) => changed.has(name))) return;

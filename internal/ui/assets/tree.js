@@ -49,7 +49,7 @@ function flatten() {
 
 function draw(item) {
   const { r, level } = item;
-  const why = r.state === "ok" ? r.detail : r.reason || r.detail || stateNames[r.state];
+  const why = r.state === "ok" ? r.detail : r.reason || (r.state === "bad" ? stateNames.bad : r.detail) || stateNames[r.state];
   const el = h("div", {
     role: "treeitem", class: "node " + r.state, "aria-level": level, "aria-posinset": item.at, "aria-setsize": item.of,
     "aria-expanded": item.open === undefined ? undefined : String(item.open), vars: { "--level": level },

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -107,6 +108,37 @@ func (b *builder) documents(a *Azure) {
 		}
 	}
 	b.interfaces(a, byID)
+	b.addressed(a)
+}
+
+// addressed adds load balancers whose pools name addresses, as the cloud provider's do, to the VMs that have them.
+func (b *builder) addressed(a *Azure) {
+	type properties struct {
+		Pools []struct {
+			Properties struct {
+				Addresses []struct {
+					Properties struct {
+						Address string `json:"ipAddress"`
+						VNet    ref    `json:"virtualNetwork"`
+					} `json:"properties"`
+				} `json:"loadBalancerBackendAddresses"`
+			} `json:"properties"`
+		} `json:"backendAddressPools"`
+	}
+	each(a, typeLB, func(d document, p properties) {
+		lb := keyOf("lb", d.ID)
+		for _, pool := range p.Pools {
+			for _, at := range pool.Properties.Addresses {
+				group, names := resourceNames(at.Properties.VNet.ID)
+				for _, v := range b.vms {
+					if v.Address == at.Properties.Address && strings.HasPrefix(v.Subnet, azureKey("subnet", group, append(names, "")...)) &&
+						!slices.Contains(v.Balancers, lb) {
+						v.Balancers = append(v.Balancers, lb)
+					}
+				}
+			}
+		}
+	})
 }
 
 func (b *builder) networks(a *Azure) {
@@ -170,7 +202,8 @@ func (b *builder) securityGroups(a *Azure) {
 		} `json:"properties"`
 	}
 	type properties struct {
-		Rules []ruleDocument `json:"securityRules"`
+		Rules    []ruleDocument `json:"securityRules"`
+		Defaults []ruleDocument `json:"defaultSecurityRules"`
 	}
 	list := func(one string, many []string) string {
 		if one == "" {
@@ -181,7 +214,7 @@ func (b *builder) securityGroups(a *Azure) {
 	each(a, typeNSG, func(d document, p properties) {
 		group, names := resourceNames(d.ID)
 		row := nsg{Group: group, Name: d.Name, Rules: []rule{}}
-		for _, r := range p.Rules {
+		for _, r := range append(p.Rules, p.Defaults...) {
 			q := r.Properties
 			row.Rules = append(row.Rules, rule{Priority: q.Priority, Name: r.Name,
 				Inbound: !strings.EqualFold(q.Direction, "Outbound"), Allow: !strings.EqualFold(q.Access, "Deny"),

@@ -69,6 +69,8 @@ type Meta struct {
 	Server string `json:"server,omitempty"`
 	// Local is true for the local plane, which has consoles, guests and ARM calls.
 	Local bool `json:"local"`
+	// Command is how casement is called here: with --state where the page's command had it.
+	Command string `json:"command"`
 	// Errors are what could not be read at this time.
 	Errors []string `json:"errors,omitempty"`
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,35 @@ func TestFirstIsInTrouble(t *testing.T) {
 	}
 }
 
+// TestPodIsAProblem: a cluster with ready machines counts a pod in trouble, and is called by it.
+func TestPodIsAProblem(t *testing.T) {
+	c := testCluster()
+	c.Snapshot.Machines = c.Snapshot.Machines[:1]
+	c.Snapshot.Cluster.Status.Phase = string(clusterv1.ClusterPhaseProvisioned)
+	c.Snapshot.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterAvailableCondition, Status: metav1.ConditionTrue}}
+	c.Deployments = nil
+	c.Snapshot.AzureCluster = nil
+	broken := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "broken", CreationTimestamp: metav1.NewTime(now)}}
+	broken.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	runs := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "runs"}}
+	runs.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	c.Snapshot.Pods = []corev1.Pod{broken, runs}
+	c.Answer = walk.Answer{Step: "pod", At: "Pod/broken", Means: walk.Meaning{Cause: "ImageMissing", Says: "no such image"}}
+	m := Build(Input{Now: now, Clusters: []Cluster{c}})
+	if got := rowOf[cluster](t, m, "cluster/ns/one"); got.Problems != 1 || got.Machines[Bad] != 0 {
+		t.Errorf("%d problems, machines %v", got.Problems, got.Machines)
+	}
+	if got := rowOf[object](t, m, "object/Cluster/ns/one"); got.State != Bad || got.Reason != "ImageMissing" {
+		t.Errorf("the cluster is %+v", got)
+	}
+	for name, want := range map[string]State{"broken": Bad, "runs": Good} {
+		if got := rowOf[pod](t, m, "pod/ns/one/default/"+name); got.State != want {
+			t.Errorf("pod %s is %s", name, got.State)
+		}
+	}
+}
+
 func TestDeletingIsNoProblem(t *testing.T) {
 	c := testCluster()
 	c.Snapshot.Cluster.DeletionTimestamp = new(metav1.NewTime(now))
@@ -160,8 +190,14 @@ func TestDocuments(t *testing.T) {
 			arm+"Microsoft.Network/networkSecurityGroups/g"),
 		typeNSG: raw(`{"id":%q,"name":"g","properties":{"securityRules":[{"name":"no",`+
 			`"properties":{"priority":100,"direction":"Inbound","access":"Deny","protocol":"*",`+
-			`"destinationPortRange":"6443","sourceAddressPrefix":"*"}}]}}`,
+			`"destinationPortRange":"6443","sourceAddressPrefix":"*"}}],"defaultSecurityRules":[{"name":"AllowInternetOutBound",`+
+			`"properties":{"priority":65001,"direction":"Outbound","access":"Allow","protocol":"*"}}]}}`,
 			arm+"Microsoft.Network/networkSecurityGroups/g"),
+		typeLB: raw(`{"id":%q,"name":"services","properties":{"backendAddressPools":[{"properties":{`+
+			`"loadBalancerBackendAddresses":[{"properties":{"ipAddress":"10.1.0.4","virtualNetwork":{"id":%q}}},`+
+			`{"properties":{"ipAddress":"10.1.0.4","virtualNetwork":{"id":%q}}}]}}]}}`,
+			arm+"Microsoft.Network/loadBalancers/services", arm+"Microsoft.Network/virtualNetworks/net",
+			arm+"Microsoft.Network/virtualNetworks/other"),
 		typeVM: {vmDoc("late"), vmDoc("foreign"), json.RawMessage(`{"id":7}`)},
 		typeNIC: raw(`{"id":"x","properties":{"virtualMachine":{"id":%q},`+
 			`"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4","subnet":{"id":%q},`+
@@ -172,7 +208,7 @@ func TestDocuments(t *testing.T) {
 	m := Build(Input{Now: now, Clusters: []Cluster{testCluster()}, Azure: azure})
 	late := rowOf[vm](t, m, "vm/group/late")
 	if late.Machine != "object/Machine/ns/late" || late.Address != "10.1.0.4" ||
-		late.Subnet != "subnet/group/net/a" || len(late.Balancers) != 1 || late.Balancers[0] != "lb/group/lb" ||
+		late.Subnet != "subnet/group/net/a" || !slices.Equal(late.Balancers, []string{"lb/group/lb", "lb/group/services"}) ||
 		late.State != Bad {
 		t.Errorf("the machine's VM is %+v", late)
 	}
@@ -180,8 +216,8 @@ func TestDocuments(t *testing.T) {
 	if foreign.State != Bad || foreign.Phase != "Failed" || strings.Contains(foreign.Message, "hunter2") {
 		t.Errorf("the other VM is %+v", foreign)
 	}
-	if group := rowOf[nsg](t, m, "nsg/group/g"); len(group.Rules) != 1 || group.Rules[0].Allow ||
-		!group.Rules[0].Inbound || group.Rules[0].Ports != "6443" {
+	if group := rowOf[nsg](t, m, "nsg/group/g"); len(group.Rules) != 2 || group.Rules[0].Allow ||
+		!group.Rules[0].Inbound || group.Rules[0].Ports != "6443" || group.Rules[1].Inbound || group.Rules[1].Priority != 65001 {
 		t.Errorf("the rules are %+v", group.Rules)
 	}
 	if sub := rowOf[subnet](t, m, "subnet/group/net/a"); sub.NSG != "nsg/group/g" || sub.VNet != "vnet/group/net" {

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +30,7 @@ type node struct {
 	Pods    tally  `json:"pods"`
 }
 
-// pod is a row of a pod that does not run.
+// pod is a row of a pod.
 type pod struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"ns"`
@@ -41,7 +43,7 @@ type pod struct {
 	Message string `json:"message,omitempty"`
 }
 
-// maxPods bounds the pods of a cluster that have their own rows.
+// maxPods bounds the pods of a cluster that have their own rows; those that do not run come first.
 const maxPods = 200
 
 func (b *builder) nodes(c *Cluster) {
@@ -52,7 +54,8 @@ func (b *builder) nodes(c *Cluster) {
 		machines[m.Status.NodeRef.Name] = objectKey("Machine", m.Namespace, m.Name)
 	}
 	prefix := s.Cluster.Namespace + "/" + s.Cluster.Name + "/"
-	pods, shown := map[string]tally{}, 0
+	pods, shown := map[string]tally{}, map[string]pod{}
+	well := map[string]pod{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		state, reason, message := podState(p, b.in.Now)
@@ -60,13 +63,26 @@ func (b *builder) nodes(c *Cluster) {
 			pods[p.Spec.NodeName] = tally{}
 		}
 		pods[p.Spec.NodeName][state]++
-		if state == Good || shown == maxPods {
+		rows := shown
+		if state == Good {
+			rows = well
+		}
+		if len(rows) == maxPods {
 			continue
 		}
-		shown++
-		b.put("pod/"+prefix+p.Namespace+"/"+p.Name, pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace,
+		rows["pod/"+prefix+p.Namespace+"/"+p.Name] = pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace,
 			Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
-			State: state, Reason: redact.Text(reason), Message: redact.Line(message, 300)})
+			State: state, Reason: redact.Text(reason), Message: redact.Line(message, 300)}
+	}
+	for key, row := range shown {
+		b.put(key, row)
+	}
+	for _, key := range slices.Sorted(maps.Keys(well)) {
+		if len(shown) == maxPods {
+			break
+		}
+		shown[key] = well[key]
+		b.put(key, well[key])
 	}
 	for name, n := range s.Nodes {
 		info := n.Status.NodeInfo

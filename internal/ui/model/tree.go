@@ -42,6 +42,8 @@ type cluster struct {
 	Unreachable string      `json:"unreachable,omitempty"`
 	Machines    tally       `json:"machines"`
 	Nodes       int         `json:"nodes"`
+	// Problems is how many machines, nodes of other machines and pods are in trouble; at least 1 where the cluster is.
+	Problems int `json:"problems"`
 }
 
 // tally counts objects by state.
@@ -108,11 +110,38 @@ func (b *builder) cluster(c *Cluster) {
 	root.settle(below)
 	if !c.Answer.Healthy && !c.Answer.Waiting && root.State == Good && c.Answer.Name() != "" {
 		root.State = Bad
+		root.Reason, root.Message = redact.Text(c.Answer.Name()), redact.Text(c.Answer.Means.Says)
 	}
 	b.put(at, root)
 	b.put("cluster/"+s.Cluster.Namespace+"/"+s.Cluster.Name, cluster{Name: s.Cluster.Name,
 		Namespace: s.Cluster.Namespace, State: root.State,
-		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes)})
+		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes),
+		Problems: b.problems(c, root.State)})
+}
+
+// problems counts what is in trouble in a cluster, a machine and its node once.
+func (b *builder) problems(c *Cluster, state State) (n int) {
+	nodes := map[string]bool{}
+	for i := range c.Snapshot.Machines {
+		if m := &c.Snapshot.Machines[i]; b.state(c, m) == Bad {
+			nodes[m.Status.NodeRef.Name] = true
+			n++
+		}
+	}
+	for name, node := range c.Snapshot.Nodes {
+		if is, _ := nodeState(node, b.in.Now); is == Bad && !nodes[name] {
+			n++
+		}
+	}
+	for i := range c.Snapshot.Pods {
+		if is, _, _ := podState(&c.Snapshot.Pods[i], b.in.Now); is == Bad {
+			n++
+		}
+	}
+	if n == 0 && state == Bad {
+		n = 1
+	}
+	return n
 }
 
 // settle adjusts an owner's state to its children's: a bad child makes it bad; without one,

@@ -103,7 +103,7 @@ func TestScreens(t *testing.T) {
 	config, home := kubeconfig(t), t.TempDir()
 	for name, args := range map[string]string{"tree": "tree demo", "why": "why demo",
 		"why-machine": "why demo-md-win-x7k2p-9fq4c", "wait": "wait demo --timeout 4s", "get": "get clusters"} {
-		command := fmt.Sprintf("%s %s -n screens --kubeconfig %s --state %s", casement, args, config, home)
+		command := fmt.Sprintf("CASEMENT_HOME=%s %s %s -n screens --kubeconfig %s", home, casement, args, config)
 		hold := func(as, shown string) {
 			golden.Compare(t, filepath.Join("testdata", name+"-"+as+".txt"), []byte(shown))
 		}

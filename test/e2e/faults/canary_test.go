@@ -101,7 +101,7 @@ var invocations = [][]string{
 		"jsonpath={.items[*].status}"},
 	{"ssh", "MACHINE", "--", "hostname"}, {"ssh", "FAILED", "--", "powershell", "Get-Service"},
 	{"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
-	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--kubeconfig", "DIR/kubeconfig", "--timeout", "1s"},
+	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--timeout", "1s"},
 	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"},
 	{"generate", "lint-webhook", "--image", "x"}, {"generate", "gmsa", "W", "--domain", "none.example"},
 	{"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"},

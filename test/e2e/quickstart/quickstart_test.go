@@ -23,7 +23,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	workload("apply", "-f", "../../../examples/iis.yaml")
 	workload("rollout", "status", "deployment/iis", "--timeout", "3m")
-	page := p.Run(nil, "fetch", "service/iis", "--kubeconfig", p.Kubeconfig("demo"))
+	page := p.Run(nil, "fetch", "service/iis")
 	if !strings.Contains(page, "simulated container default/iis-") {
 		t.Errorf("the page does not name its container:\n%s", page)
 	}

@@ -84,6 +84,17 @@ func TestLife(t *testing.T) {
 	b.text("#detail .console", "kubeadm", time.Minute)
 	b.text("#detail .answer", "nothing is wrong", time.Minute)
 
+	b.tab("nodes")
+	b.text("#view", "Pods that run", time.Minute)
+	b.js(`[...document.querySelectorAll("#node-list .cells")].find((e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+	for button, want := range map[string]string{"YAML": "kind: Pod", "Events": "Started", "Logs": "simulated container"} {
+		b.js(`[...document.querySelectorAll("#detail .shows button")].find((e) => e.textContent === "` + button + `").click(); 0`)
+		b.text("#detail .shows .console", want, time.Minute)
+	}
+	b.tab("azure")
+	b.js(`[...document.querySelectorAll("svg .vm")].find((e) => e.getAttribute("aria-label").includes("` + node +
+		`")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+
 	p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "kubelet-stopped", "--name", node)
 	b.text("#detail .answer", "Evidence", 4*time.Minute)
 	b.text("#counts", "problem", 4*time.Minute)

@@ -1,0 +1,60 @@
+//go:build !client
+
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOwnState: casement's --state does not reach kubectl, and a container's program keeps its own.
+func TestOwnState(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		dir  string
+		rest []string
+	}{
+		"none":       {[]string{"get", "pods"}, "", []string{"get", "pods"}},
+		"a word":     {[]string{"--state", "/x", "get", "pods"}, "/x", []string{"get", "pods"}},
+		"joined":     {[]string{"--state=/x", "get", "pods"}, "/x", []string{"get", "pods"}},
+		"of another": {[]string{"exec", "p", "--", "tool", "--state", "on"}, "", []string{"exec", "p", "--", "tool", "--state", "on"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if dir, rest := ownState(c.args); dir != c.dir || !slices.Equal(rest, c.rest) {
+				t.Errorf("state %q, arguments %q", dir, rest)
+			}
+		})
+	}
+}
+
+// TestHintsNameTheState: a command that had --state suggests commands that have it, and one that had not suggests none.
+func TestHintsNameTheState(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"flag":         {[]string{"--state", "DIR", "status"}, "casement --state DIR up"},
+		"behind":       {[]string{"status", "--state", "DIR"}, "casement --state DIR up"},
+		"in a cluster": {[]string{"tree", "demo", "--state", "DIR"}, "casement --state DIR up"},
+		"none":         {[]string{"status"}, "start it with: casement up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("CASEMENT_HOME", t.TempDir())
+			t.Setenv("KUBECONFIG", "")
+			args := []string{"casement"}
+			for _, a := range c.args {
+				args = append(args, strings.ReplaceAll(a, "DIR", dir))
+			}
+			var out, err bytes.Buffer
+			if code := Main(args, Streams{In: strings.NewReader(""), Out: &out, Err: &err}); code != ExitFailed {
+				t.Errorf("exit code %d", code)
+			}
+			if want := strings.ReplaceAll(c.want, "DIR", dir); !strings.Contains(err.String(), want) {
+				t.Errorf("it says %q, not %q", err.String(), want)
+			}
+		})
+	}
+}
