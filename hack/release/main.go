@@ -1,6 +1,6 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, and as directories a Helm chart and the overlay for single
+// dashboard, alerts, the release notes, and as directories a Helm chart and the overlay for single
 // namespaces), with --sbom the bill of materials of a program, with --krew the manifest of
 // the kubectl plugin, with --seal the checksums and provenance of a directory, signed if
 // there is a key, or with --verify checks all that. hack/release.sh runs it.
@@ -106,6 +106,9 @@ func write(dir, image, version string) error {
 		return err
 	}
 	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": []byte(metadata)}
+	if files["release-notes.md"], err = notes(version); err != nil {
+		return err
+	}
 	if files["casement-components-selfsigned.yaml"], err = config.SelfSignedComponents(image); err != nil {
 		return err
 	}

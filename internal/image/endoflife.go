@@ -1,6 +1,7 @@
 package image
 
 import (
+	"maps"
 	"strings"
 	"time"
 )
@@ -11,6 +12,9 @@ var kubernetesEnds = map[string]string{
 	"1.28": "2024-10-28", "1.29": "2025-02-28", "1.30": "2025-06-28", "1.31": "2025-10-28", "1.32": "2026-02-28",
 	"1.33": "2026-06-28", "1.34": "2026-10-27", "1.35": "2027-02-28", "1.36": "2027-06-28",
 }
+
+// KubernetesEnds returns the last days of support of Kubernetes minors ("1.36"), as 2006-01-02.
+func KubernetesEnds() map[string]string { return maps.Clone(kubernetesEnds) }
 
 // oldestKnown is the oldest minor in the table; older ones have ended.
 const oldestKnown = "1.28"
