@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/kuberelease"
 )
 
 // TestProjectFiles: what a reader of a repository looks for is there and true as far as a test can see.
@@ -183,10 +185,43 @@ func TestGitHubFiles(t *testing.T) {
 		}
 		ids := map[string]bool{"": true}
 		for _, field := range form.Body {
-			if field.Type != "markdown" && (ids[field.ID] || field.Attributes.Label == "") || field.Type == "markdown" && field.Attributes.Value == "" {
+			if field.Type == "markdown" {
+				continue
+			}
+			if ids[field.ID] || field.Attributes.Label == "" {
 				t.Errorf("%s: field %q has no label, or no identifier of its own", file, field.ID)
 			}
 			ids[field.ID] = true
+		}
+	}
+}
+
+// TestE2EConfig: the configuration of Cluster API's e2e framework names the releases that go.mod names.
+func TestE2EConfig(t *testing.T) {
+	var c struct {
+		Providers []struct {
+			Name, Type string
+			Versions   []struct{ Name, Value, Contract string }
+		}
+		Variables map[string]string
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "test/e2e/capi/azure.yaml")), &c); err != nil {
+		t.Fatal(err)
+	}
+	release := required(t, "sigs.k8s.io/cluster-api")
+	for _, p := range c.Providers {
+		for _, v := range p.Versions {
+			if p.Name != "azure" && (v.Name != release || !strings.Contains(v.Value, "/"+release+"/")) {
+				t.Errorf("%s of %s is %s at %s, and go.mod has %s", p.Type, p.Name, v.Name, v.Value, release)
+			}
+			if v.Contract != "v1beta2" {
+				t.Errorf("%s of %s is of contract %s", p.Type, p.Name, v.Contract)
+			}
+		}
+	}
+	for _, name := range []string{"KUBERNETES_VERSION", "KUBERNETES_VERSION_UPGRADE_TO"} {
+		if c.Variables[name] != kuberelease.Default {
+			t.Errorf("%s is %s; make bump-k8s moves it", name, c.Variables[name])
 		}
 	}
 }

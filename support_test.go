@@ -31,7 +31,8 @@ func TestSupport(t *testing.T) {
 		"against what, is in the [README](../README.md#why-trust-it).\n\n" +
 		"The newest release is supported. A row is dropped in a minor release after its publisher's support has ended.\n")
 
-	say("\n## Kubernetes\n\n| minor | upstream support ends | cloud provider for Azure | control plane of the local plane |\n|---|---|---|---|\n")
+	say("\n## Kubernetes\n\n| minor | upstream support ends | cloud provider for Azure | control plane of the local plane |\n" +
+		"|---|---|---|---|\n")
 	ends := image.KubernetesEnds()
 	minors := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Compare(number(b), number(a)) })
 	for _, minor := range minors {

@@ -13,5 +13,5 @@ go mod tidy
 constants=internal/kuberelease/kuberelease.go
 before=$(sed -n 's/^\tDefault = "\(.*\)"$/\1/p' $constants)
 [ "${before%.*}" = "v${version%.*}" ] || sed -i "s/^\tPrevious = .*/\tPrevious = \"$before\"/" $constants
-sed -i "s/$before/v$version/g" README.md docs/*.md
+sed -i "s/$before/v$version/g" README.md docs/*.md test/e2e/capi/azure.yaml
 sed -i "s/^\tDefault = .*/\tDefault = \"v$version\"/" $constants

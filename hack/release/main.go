@@ -20,16 +20,6 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// metadata lists the Cluster API contract of each release series; a new minor release adds
-// a line.
-const metadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
-kind: Metadata
-releaseSeries:
-- major: 0
-  minor: 1
-  contract: v1beta2
-`
-
 func main() {
 	dir := flag.String("dir", "", "directory to write to")
 	image := flag.String("image", "", "image of casement-manager")
@@ -105,7 +95,11 @@ func write(dir, image, version string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": []byte(metadata)}
+	metadata, err := os.ReadFile("metadata.yaml")
+	if err != nil {
+		return fmt.Errorf("run it where metadata.yaml is: %w", err)
+	}
+	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": metadata}
 	if files["release-notes.md"], err = notes(version); err != nil {
 		return err
 	}

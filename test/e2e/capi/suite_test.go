@@ -37,7 +37,7 @@ func TestSpecs(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	p := newPlane(t)
 	s := suite{
-		config:     config(),
+		config:     clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"}),
 		clusterctl: p.repository(t),
 		artifacts:  p.artifacts,
 		proxy:      framework.NewClusterProxy("plane", p.kubeconfig(t), scheme(), framework.WithMachineLogCollector(collector{p})),
@@ -104,33 +104,6 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(s)
 	return s
-}
-
-// config returns the configuration of the specs. Waits are long: they bound a spec that
-// goes wrong, on a machine that may do other things, and measure nothing.
-func config() *clusterctl.E2EConfig {
-	long, brief := []string{"30m", "5s"}, []string{"2m", "5s"}
-	intervals := map[string][]string{
-		"default/wait-resource-versions-become-stable": {"10m", "15s"},
-		"default/wait-resource-versions-remain-stable": brief,
-		"kcp-remediation/check-machines-stable":        {"30s", "5s"},
-	}
-	for _, what := range []string{
-		"controllers", "cluster", "control-plane", "worker-nodes", "machine-pool-nodes", "delete-cluster", "machine-upgrade",
-		"control-plane-upgrade", "machine-deployment-upgrade", "machine-pool-upgrade", "nodes-ready", "machine-remediation",
-		"deployment-available", "machine-deleted", "machines", "machine-provisioned",
-	} {
-		intervals["default/wait-"+what] = long
-	}
-	return &clusterctl.E2EConfig{
-		ManagementClusterName: "plane",
-		Intervals:             intervals,
-		Variables: map[string]string{
-			"KUBERNETES_VERSION":              "v1.36.3",
-			"KUBERNETES_VERSION_UPGRADE_FROM": "v1.35.0",
-			"KUBERNETES_VERSION_UPGRADE_TO":   "v1.36.3",
-		},
-	}
 }
 
 // plane is a local plane of this test.
