@@ -120,7 +120,7 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
+e2e-capi: build provider ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
 	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi $(if $(UPSTREAM),-upstream)
 
 e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=
@@ -177,6 +177,9 @@ bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost
 bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes
 	go run ./test/bench -fleet $(or $(CLUSTERS),50) $(if $(LOAD),-load $(LOAD))
 
+provider: ## Write the files of the clusterctl provider to bin/provider/, for Tilt and e2e frameworks: docs/developers.md
+	go run ./hack/release --dir bin/provider --image ghcr.io/casement-dev/casement-manager:dev --version v0.1.0-dev && echo 'resources: [infrastructure-components.yaml]' > bin/provider/kustomization.yaml
+
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)
 
@@ -205,4 +208,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider release release-check lint generate verify bump-k8s FORCE

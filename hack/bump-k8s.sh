@@ -10,7 +10,7 @@ constant() { sed -n "s/^\t$1 = \"\(.*\)\"$/\1/p" $constants; }
 default=$(constant Default) previous=$(constant Previous)
 minor=${version%.*} before=${default#v}
 before=${before%.*}
-pages=(README.md docs/*.md)
+pages=(README.md docs/*.md test/e2e/capi/azure.yaml)
 
 old=$(sed -n 's#^\tk8s.io/kubernetes v1\.#v0.#p' go.mod)
 modules=$(awk -v v="$old" '$1 ~ /^k8s\.io\// && $2 == v { print $1 }' go.mod)
@@ -36,6 +36,6 @@ Kubernetes $minor is a new minor. These tables want a row; docs/design/adding.md
   internal/sim/staticpod/lost.go            what it has dropped: go test ./cmd/casement-kube names it
   azuresim/internal/compute/image.go        galleryPatches
   internal/preflight/support.go             clusterAPI, if Cluster API was raised
-  docs/support.md                           all tables
+  internal/sim/staticpod, support_test.go   go test . -update writes docs/support.md
 END
 fi

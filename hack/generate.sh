@@ -17,6 +17,8 @@ go test ./internal/windows -run TestNetworkPage -update
 go test ./azuresim/template -run TestDocumentedFunctions -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \
   --config=hack/crd-ref-docs.yaml --renderer=markdown --output-path=docs/reference/api.md
+go test ./internal/cli -run TestFace -update
+go test . -run TestSupport -update
 go run ./hack/packages > docs/reference/packages.md
 # Built first: a tree that does not build keeps its pages.
 go build -o bin/casement ./cmd/casement

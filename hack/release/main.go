@@ -1,6 +1,6 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, and as directories a Helm chart and the overlay for single
+// dashboard, alerts, the release notes, and as directories a Helm chart and the overlay for single
 // namespaces), with --sbom the bill of materials of a program, with --krew the manifest of
 // the kubectl plugin, with --seal the checksums and provenance of a directory, signed if
 // there is a key, or with --verify checks all that. hack/release.sh runs it.
@@ -19,16 +19,6 @@ import (
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/kuberelease"
 )
-
-// metadata lists the Cluster API contract of each release series; a new minor release adds
-// a line.
-const metadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
-kind: Metadata
-releaseSeries:
-- major: 0
-  minor: 1
-  contract: v1beta2
-`
 
 func main() {
 	dir := flag.String("dir", "", "directory to write to")
@@ -105,7 +95,14 @@ func write(dir, image, version string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": []byte(metadata)}
+	metadata, err := os.ReadFile("metadata.yaml")
+	if err != nil {
+		return fmt.Errorf("run it where metadata.yaml is: %w", err)
+	}
+	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": metadata}
+	if files["release-notes.md"], err = notes(version); err != nil {
+		return err
+	}
 	if files["casement-components-selfsigned.yaml"], err = config.SelfSignedComponents(image); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 // TestWrite: a release has what clusterctl reads, and made twice it is the same. (That
 // the image is, TestWrite of hack/image says.)
 func TestWrite(t *testing.T) {
+	t.Chdir(filepath.Join("..", "..")) // of the changelog
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	for _, dir := range dirs {
 		if err := write(dir, "example.com/casement-manager:v0.1.0", "v0.1.0"); err != nil {

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"maps"
 	"strings"
 	"time"
 )
@@ -12,6 +13,9 @@ var kubernetesEnds = map[string]string{
 	"1.33": "2026-06-28", "1.34": "2026-10-27", "1.35": "2027-02-28", "1.36": "2027-06-28",
 	"1.37": "2027-10-28",
 }
+
+// KubernetesEnds returns the last days of support of Kubernetes minors ("1.36"), as 2006-01-02.
+func KubernetesEnds() map[string]string { return maps.Clone(kubernetesEnds) }
 
 // oldestKnown is the oldest minor in the table; older ones have ended.
 const oldestKnown = "1.28"

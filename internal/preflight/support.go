@@ -9,12 +9,15 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// clusterAPI is the minor of Cluster API that go.mod requires, and the minors of Kubernetes that it supports in workload
-// clusters. Source: docs/book/src/reference/versions.md of the module, with which a test compares it.
-var clusterAPI = struct {
-	release        string
-	oldest, newest uint
-}{"v1.14", 31, 37}
+// Supported is a minor of Cluster API with the minors of Kubernetes, 1.Oldest to 1.Newest, that it supports in workload clusters.
+type Supported struct {
+	Release        string
+	Oldest, Newest uint
+}
+
+// ClusterAPI returns what the Cluster API that go.mod requires supports. Source: docs/book/src/reference/versions.md of the
+// module, with which a test compares it.
+func ClusterAPI() Supported { return Supported{"v1.14", 31, 37} }
 
 // kubeadmFormats are the versions of kubeadm's configuration with the first and the last minor whose kubeadm reads each; zero
 // is the newest. Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.
@@ -24,12 +27,13 @@ var kubeadmFormats = map[string]struct{ first, last uint }{
 
 // support returns the checks of what Cluster API and kubeadm of a version take.
 func (c checker) support() []lint.Rule {
+	capi := ClusterAPI()
 	return []lint.Rule{
 		{
 			ID: "PRE308", Severity: lint.Warning, Title: "A Kubernetes version that Cluster API does not support", Oracle: lint.Unit,
 			Doc: fmt.Sprintf("Cluster API %s is tested with workload clusters of Kubernetes 1.%d to 1.%d. Another version may work, "+
 				"and nobody promises it. Source: docs/book/src/reference/versions.md of kubernetes-sigs/cluster-api.",
-				clusterAPI.release, clusterAPI.oldest, clusterAPI.newest),
+				capi.Release, capi.Oldest, capi.Newest),
 			Check: c.eachCluster(checkPRE308),
 		},
 		{
@@ -48,13 +52,13 @@ func checkPRE308(p *lint.Pass, c *Cluster) {
 	if plane == nil {
 		return
 	}
-	v := parsed(plane.Version)
-	if v == nil || !v.LessThan(version.MajorMinor(1, clusterAPI.oldest)) && v.LessThan(version.MajorMinor(1, clusterAPI.newest+1)) {
+	v, capi := parsed(plane.Version), ClusterAPI()
+	if v == nil || !v.LessThan(version.MajorMinor(1, capi.Oldest)) && v.LessThan(version.MajorMinor(1, capi.Newest+1)) {
 		return
 	}
 	p.Report(plane.Owner, plane.Version, fmt.Sprintf("Cluster API %s does not support clusters of Kubernetes %s",
-		clusterAPI.release, plane.Version.Str()),
-		say(fmt.Sprintf("a version from 1.%d to 1.%d, or the knowledge that nobody tests this one", clusterAPI.oldest, clusterAPI.newest)))
+		capi.Release, plane.Version.Str()),
+		say(fmt.Sprintf("a version from 1.%d to 1.%d, or the knowledge that nobody tests this one", capi.Oldest, capi.Newest)))
 }
 
 // kubeadmFormat matches the version of a configuration of kubeadm.

@@ -17,9 +17,10 @@ func TestClusterAPISupport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	capi := ClusterAPI()
 	version, root, _ := strings.Cut(strings.TrimSpace(string(dir)), " ")
-	if !strings.HasPrefix(version, clusterAPI.release+".") {
-		t.Errorf("go.mod has %s, and the table is of %s", version, clusterAPI.release)
+	if !strings.HasPrefix(version, capi.Release+".") {
+		t.Errorf("go.mod has %s, and the table is of %s", version, capi.Release)
 	}
 	page, err := os.ReadFile(filepath.Join(root, "docs/book/src/reference/versions.md"))
 	if err != nil {
@@ -32,7 +33,7 @@ func TestClusterAPISupport(t *testing.T) {
 		cells := strings.Split(line, "|")
 		switch {
 		case column < 0:
-			column = slices.IndexFunc(cells, func(c string) bool { return strings.TrimSpace(c) == clusterAPI.release })
+			column = slices.IndexFunc(cells, func(c string) bool { return strings.TrimSpace(c) == capi.Release })
 			continue
 		case !strings.HasPrefix(line, "|"):
 		default:
@@ -49,7 +50,7 @@ func TestClusterAPISupport(t *testing.T) {
 		}
 		break
 	}
-	if len(minors) == 0 || slices.Min(minors) != clusterAPI.oldest || slices.Max(minors) != clusterAPI.newest {
-		t.Errorf("Cluster API supports 1.%v, and PRE308 has 1.%d to 1.%d", minors, clusterAPI.oldest, clusterAPI.newest)
+	if len(minors) == 0 || slices.Min(minors) != capi.Oldest || slices.Max(minors) != capi.Newest {
+		t.Errorf("Cluster API supports 1.%v, and PRE308 has 1.%d to 1.%d", minors, capi.Oldest, capi.Newest)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -109,47 +108,14 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// config returns the configuration of the specs. Waits are long: they bound a spec that
-// goes wrong, on a machine that may do other things, and measure nothing.
+// config returns the configuration of the specs, with the Kubernetes version of the flag.
 func config(t *testing.T) *clusterctl.E2EConfig {
 	t.Helper()
-	newest := cmp.Or(*kubernetes, constant(t, "Default"))
-	long, brief := []string{"30m", "5s"}, []string{"2m", "5s"}
-	intervals := map[string][]string{
-		"default/wait-resource-versions-become-stable": {"10m", "15s"},
-		"default/wait-resource-versions-remain-stable": brief,
-		"kcp-remediation/check-machines-stable":        {"30s", "5s"},
+	c := clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})
+	for _, name := range []string{"KUBERNETES_VERSION", "KUBERNETES_VERSION_UPGRADE_TO"} {
+		c.Variables[name] = cmp.Or(*kubernetes, c.Variables[name])
 	}
-	for _, what := range []string{
-		"controllers", "cluster", "control-plane", "worker-nodes", "machine-pool-nodes", "delete-cluster", "machine-upgrade",
-		"control-plane-upgrade", "machine-deployment-upgrade", "machine-pool-upgrade", "nodes-ready", "machine-remediation",
-		"deployment-available", "machine-deleted", "machines", "machine-provisioned",
-	} {
-		intervals["default/wait-"+what] = long
-	}
-	return &clusterctl.E2EConfig{
-		ManagementClusterName: "plane",
-		Intervals:             intervals,
-		Variables: map[string]string{
-			"KUBERNETES_VERSION":              newest,
-			"KUBERNETES_VERSION_UPGRADE_FROM": constant(t, "Previous"),
-			"KUBERNETES_VERSION_UPGRADE_TO":   newest,
-		},
-	}
-}
-
-// constant returns a release of package kuberelease, which this module cannot import.
-func constant(t *testing.T, name string) string {
-	t.Helper()
-	source, err := os.ReadFile("../../../internal/kuberelease/kuberelease.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`\t` + name + ` = "(.*)"`).FindSubmatch(source)
-	if found == nil {
-		t.Fatalf("internal/kuberelease has no constant %s", name)
-	}
-	return string(found[1])
+	return c
 }
 
 // plane is a local plane of this test.
