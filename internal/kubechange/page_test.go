@@ -21,7 +21,7 @@ func page() string {
 	put("<!-- made by make generate -->\n# What each release of Kubernetes changes for Windows nodes\n\n"+
 		"What lint says about a release comes from this table, made for 1.%d to 1.%d. #123 is a pull request of kubernetes/kubernetes, "+
 		"a path a file of it. Tests hold the settings, gates and versions to the sources of each minor.\n\n", First, Newest)
-	put("## Settings of the kubelet\n\nRules: [WIN828](../rules/WIN828.md). The kubelet on Windows ...\n\n"+
+	put("## Settings of the kubelet\n\nRules: [WIN828](../rules/WIN828.md). The kubelet on Windows ...\n\n" +
 		"| setting | flag | value | Kubernetes | effect | ... | source |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range settings {
 		flag, value := "", s.Value

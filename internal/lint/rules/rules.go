@@ -25,7 +25,7 @@ func All() []lint.Rule {
 		win501, win502, win503, win504, win505, win506, win507, win508, win509, win510, win511, win512,
 		win513, win514, win515, win516, win517, win601, win602, win603, win604, win605, win606, win607,
 		win608, win609, win610, win611, win612, win613, win701, win702, win703, win704, win705, win706,
-		win707, win708, win709, win710, win801, win802, win803, win804, win805, win806, win807, win808,
+		win707, win708, win709, win710, win711, win801, win802, win803, win804, win805, win806, win807, win808,
 		win809, win810, win811, win812, win813, win814, win815, win816, win817, win818, win819, win820,
 		win821, win822, win823, win824, win825, win826, win827, win828, win829,
 	}...)
