@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,19 +132,45 @@ func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 	dashed(w, rows)
 }
 
-func onImageHeads() []string { return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds"} }
+func onImageHeads() []string {
+	return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds", "Regressions"}
+}
 
 // onImage returns the properties of an image that its name states.
 func onImage(reference string) []string {
+	version := reference[strings.LastIndexAny(reference, ":/")+1:]
+	if build, ok := windows.MarketplaceBuild(version); ok {
+		r, _ := windows.ReleaseByBuild(build)
+		return []string{"-", "-", build, r.EndOfSupport.Format(time.DateOnly), regressions(windows.Judge(build, windows.HitsHost))}
+	}
 	on, ok := windows.ParseImage(reference)
 	if !ok {
-		return []string{"-", "-", "-", "-"}
+		return []string{"-", "-", "-", "-", "-"}
+	}
+	known := "-"
+	if on.OS == windows.OSWindows {
+		known = "not known" // a reference image's name has no build
 	}
 	ends := "-"
 	if on.OS == windows.OSWindows {
 		ends = on.Release.EndOfSupport.Format(time.DateOnly)
 	}
-	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends}
+	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends, known}
+}
+
+// regressions names the updates that a build has regressions of, in a cell.
+func regressions(v windows.Verdict) string {
+	var out []string
+	for _, r := range v.Found {
+		out = append(out, cmp.Or(r.KB, "before "+r.FixedBy))
+	}
+	switch {
+	case len(out) > 0:
+		return strings.Join(slices.Compact(out), ", ")
+	case !v.Known:
+		return "not known"
+	}
+	return "none known"
 }
 
 // dashed prints rows as az does, with a line of dashes below the headings.
@@ -185,6 +213,8 @@ type shownImage struct {
 	AgeDays      int    `json:"ageDays,omitempty"`
 	EndOfSupport string `json:"endOfSupport,omitempty"`
 	Supported    *bool  `json:"supported,omitempty"`
+	// Regressions is what is known of KernelVersion, which is a build that such images have: their names do not say it.
+	Regressions string `json:"regressions,omitempty"`
 }
 
 func newImagesShow(a *app) *cobra.Command {
@@ -283,6 +313,7 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 			on.OSImage, on.KernelVersion
 		if on.OS == windows.OSWindows {
 			shown.date(on.Release, now)
+			shown.Regressions = windows.Judge(on.KernelVersion, windows.HitsHost).String()
 		}
 	}
 	return shown, image, nil
@@ -331,4 +362,5 @@ func shownTable(w io.Writer, s shownImage) {
 		support = "support ended " + s.EndOfSupport + ": choose a newer --release"
 	}
 	row("Support", support)
+	row("Regressions", s.Regressions+", of a machine with this kernel: casement doctor reads that of each node")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -546,5 +547,25 @@ func TestPrinted(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in what is printed", want)
 		}
+	}
+}
+
+// TestJudge: a build warns of the regressions of the Windows that it starts from, and says where nothing is known.
+func TestJudge(t *testing.T) {
+	for version, want := range map[string]string{
+		"20348.2700.240905": "KB5040437", "20348.99999.280905": "not known", "20348.4294.251014": "", "1.36.3": "",
+	} {
+		b := &builder{Config: Config{Out: io.Discard}}
+		b.judge(version)
+		if got := strings.Join(b.warnings, "; "); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", version, got, want)
+		}
+	}
+}
+
+// TestOlder compares versions of the marketplace by their numbers.
+func TestOlder(t *testing.T) {
+	if !older("20348.887.220806", "20348.2700.240905") || older("20348.2700.240905", "20348.887.220806") || older("1.2.3", "1.2.3") {
+		t.Error("versions are compared as texts")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/windows"
 )
 
 // resolve determines the source image and refuses builds that cannot succeed, before any resource costs money.
@@ -73,17 +74,48 @@ func (b *builder) findSource(ctx context.Context) error {
 		if err == nil && !ok {
 			return missing
 		}
+		if err == nil {
+			b.judge(b.spec.Source.Version)
+		}
 		return err
 	}
-	for _, err := range b.Client.List(ctx, at, computeVersion, arm.Query("$top", "1")) {
+	newest := ""
+	for body, err := range b.Client.List(ctx, at, computeVersion) {
 		if err != nil && arm.ClassOf(err) != arm.NotFound {
 			return err
 		}
-		if err == nil {
-			return nil
+		var one struct{ Name string }
+		if err == nil && json.Unmarshal(body, &one) == nil && (newest == "" || older(newest, one.Name)) {
+			newest = one.Name
 		}
 	}
-	return missing
+	if newest == "" {
+		return missing
+	}
+	b.judge(newest)
+	return nil
+}
+
+// older reports whether a version of the marketplace, whose parts are numbers, is before another.
+func older(a, b string) bool {
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+	}) < 0
+}
+
+// judge warns of what is known of the Windows build of a version, and where nothing is known.
+func (b *builder) judge(version string) {
+	build, ok := windows.MarketplaceBuild(version)
+	if !ok {
+		return
+	}
+	v := windows.Judge(build, windows.HitsHost)
+	for _, r := range v.Found {
+		b.warnf("Windows %s has a known regression: %s; %s; %s", build, r.Name(), r.Remedy(), r.Source)
+	}
+	if !v.Known {
+		b.warnf("whether Windows %s has regressions is %s", build, windows.Verdict{Newest: v.Newest})
+	}
 }
 
 // provision creates the resource group, a network if none is given, and the machine.

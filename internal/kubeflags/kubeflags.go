@@ -1,6 +1,6 @@
 // Package kubeflags knows which flags the programs of Kubernetes have lost, and with which
-// minor: a program that is given one does not start. dropped.go is generated from their
-// sources by hack/flags.
+// minor, and which they have on one system alone: a program that is given one that it lacks does
+// not start. dropped.go is generated from their sources by hack/flags.
 //
 // It holds plain facts and judges no configuration. Packages internal/lint, internal/preflight and internal/sim import it.
 package kubeflags
@@ -14,4 +14,11 @@ func Dropped(program, flag string) (minor int, ok bool) {
 	}
 	minor, ok = dropped[program][flag]
 	return minor, ok
+}
+
+// Lacks reports whether no release since 1.22 of a program has a flag on a system, linux or
+// windows, which it has on another: the kubelet on Windows has no flags of cAdvisor.
+func Lacks(program, system, flag string) bool {
+	of := only[program][flag]
+	return of != "" && of != system
 }

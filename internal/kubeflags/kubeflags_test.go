@@ -17,6 +17,11 @@ func TestDropped(t *testing.T) {
 		{"kube-apiserver", "cloud-provider", 33, "CHANGELOG-1.33"},
 		{"kube-controller-manager", "pod-eviction-timeout", 27, "CHANGELOG-1.27"},
 		{"kube-scheduler", "policy-config-file", 23, "CHANGELOG-1.23"},
+		{"kubelet", "boot-id-file", 37, "kubernetes 139870"},
+		{"kubelet", "storage-driver-db", 37, "kubernetes 139870"},
+		{"kubelet", "containerd-namespace", 37, "kubernetes 139870"},
+		{"kubelet", "docker-root", 24, "CHANGELOG-1.24"},
+		{"kubelet", "housekeeping-interval", 0, "kept, kubernetes 139870"},
 		{"kubelet", "node-ip", 0, "there still"},
 		{"kube-controller-manager", "cloud-config", 0, "there still"},
 		{"kube-apiserver", "oidc-issuer-url", 0, "there still"},
@@ -24,5 +29,35 @@ func TestDropped(t *testing.T) {
 		if minor, ok := Dropped(test.program, test.flag); minor != test.minor || ok != (test.minor > 0) {
 			t.Errorf("%s --%s: gone with 1.%d (%t), want 1.%d: %s", test.program, test.flag, minor, ok, test.minor, test.source)
 		}
+	}
+}
+
+// TestLacks: flags of one system.
+func TestLacks(t *testing.T) {
+	for _, test := range []struct {
+		program, system, flag string
+		want                  bool
+	}{
+		{"kubelet", "windows", "housekeeping-interval", true}, {"kubelet", "linux", "housekeeping-interval", false},
+		{"kubelet", "windows", "global-housekeeping-interval", true}, {"kubelet", "linux", "windows-priorityclass", true},
+		{"kubelet", "windows", "windows-service", false}, {"kube-proxy", "linux", "enable-dsr", true},
+		{"kubelet", "windows", "node-ip", false}, {"kubelet", "windows", "max-pods", false},
+	} {
+		if got := Lacks(test.program, test.system, test.flag); got != test.want {
+			t.Errorf("%s on %s lacks --%s: %t", test.program, test.system, test.flag, got)
+		}
+	}
+}
+
+// TestCadvisor: the 18 flags that a note of 1.37 lists. Source: CHANGELOG-1.37, kubernetes 139870.
+func TestCadvisor(t *testing.T) {
+	n := 0
+	for flag, minor := range dropped["kubelet"] {
+		if minor == 37 && Lacks("kubelet", "windows", flag) {
+			n++
+		}
+	}
+	if n != 18 {
+		t.Errorf("the kubelet of 1.37 lost %d flags of cAdvisor, not 18", n)
 	}
 }

@@ -353,6 +353,9 @@ func TestChecks(t *testing.T) {
 		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n    " +
 			"  image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: " +
 			"1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
+		{name: "a build that an update broke", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {marketplace: {publisher: MicrosoftWindowsServer, offer: WindowsServer, " +
+			"sku: 2022-datacenter-core-smalldisk, version: 20348.2700.240905}}\n"},
+			want: []string{"PRE307 " + win + "image"}},
 		{name: "HostProcess", bad: []string{
 			"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022",
 			"windowsServerVersion: windows-2019", "runtime: containerd", "runtime: dockershim",

@@ -100,6 +100,14 @@ func (c checker) versions() []lint.Rule {
 				"kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.",
 			Check: eachGroup(checkPRE306),
 		},
+		{
+			ID: "PRE307", Severity: lint.Warning, Title: "A Windows build with a known regression", Oracle: lint.Unit,
+			Doc: "The version of a Windows Server image of the marketplace has the build in it, such as 20348.2582.240709. An " +
+				"update that broke networks, HNS, storage or the start of containers is a warning with the build that " +
+				"repairs it. A build newer than what is known is an info: not known is not fine. " +
+				"docs/reference/windows-builds.md has them.",
+			Check: eachGroup(checkPRE307),
+		},
 	}
 }
 
@@ -170,6 +178,25 @@ func checkPRE306(p *lint.Pass, c *Cluster, m *Machines) {
 				on.RuntimeVersion), say("Kubernetes v1.23 or newer, whose images have containerd 1.6"))
 			return
 		}
+	}
+}
+
+func checkPRE307(p *lint.Pass, c *Cluster, m *Machines) {
+	image, ok := imageOf(m, c)
+	if !ok || !m.Windows() {
+		return
+	}
+	build, ok := windows.MarketplaceBuild(image.Version)
+	if !ok {
+		return
+	}
+	v, at := windows.Judge(build, windows.HitsHost), m.At.At("image")
+	for _, r := range v.Found {
+		p.Report(m.Infra, at, fmt.Sprintf("Windows %s has a known regression: %s (%s)", build, r.Name(), r.Source), say(r.Remedy()))
+	}
+	if !v.Known {
+		p.ReportAs(lint.Info, m.Infra, at, fmt.Sprintf("whether Windows %s has regressions is %s", build,
+			windows.Verdict{Newest: v.Newest}), say("look at the known issues of its update"))
 	}
 }
 

@@ -57,6 +57,9 @@ func buildNumber(build string) int {
 // buildForm is the form of a Windows build in a tag.
 var buildForm = regexp.MustCompile(`\b10\.0\.\d{5}\b`)
 
+// wholeBuild is the form with its revision.
+var wholeBuild = regexp.MustCompile(`\b10\.0\.\d{5}\.\d+\b`)
+
 // ImageRelease returns the Windows release of a container image, from its reference alone.
 // ok is false for images that do not name one: Linux images, and manifest lists for several
 // releases.

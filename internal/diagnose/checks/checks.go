@@ -57,6 +57,8 @@ type check struct {
 	// of limits a check of stopped services to these services.
 	of      []string
 	observe func(*facts.Snapshot) []Finding
+	// unsure reports whether there is something of which the check knows nothing: that it finds nothing is no pass then.
+	unsure func(*facts.Snapshot) bool
 	// inside marks a check whose evidence is only visible on the node.
 	inside bool
 }
@@ -79,7 +81,7 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	var out []Result
 	for _, c := range slices.Concat(checks, areas) {
 		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
-		if !c.read(f) {
+		if !c.read(f) || c.unsure != nil && c.unsure(f) {
 			r.Verdict = NotExamined
 		}
 		for i, a := range answers {

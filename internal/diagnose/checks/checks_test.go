@@ -73,8 +73,8 @@ func TestFaults(t *testing.T) {
 			pod(f, "a", "Unhealthy", timeout)
 			f.Nodes["n"].Status.NodeInfo.OperatingSystem = "linux"
 		}, nil},
-		"sandbox image, Server 2022": {sandbox("10.0.20348.2700"), []string{"D12"}},
-		"sandbox image, Server 2025": {sandbox("10.0.26100.1742"), []string{"D12", "D15"}},
+		"sandbox image, Server 2022": {sandbox("10.0.20348.4294"), []string{"D12"}},
+		"sandbox image, Server 2025": {sandbox("10.0.26100.7019"), []string{"D12", "D15"}},
 		"Calico refuses Windows": {func(f *facts.Snapshot) {
 			f.Calico = []facts.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
 		}, []string{"D28"}},
@@ -128,13 +128,27 @@ func TestLooks(t *testing.T) {
 		"VNI is no JSON": {func(n *corev1.Node) {
 			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": "x"}
 		}, nil},
-		"long name": {func(n *corev1.Node) { n.Name = "sixteen-letters-" }, []string{"D30"}},
+		"an update that broke networks": {func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion = "10.0.20348.2582" }, []string{"D38"}},
+		"an update that repaired them":  {func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion = "10.0.20348.2762" }, nil},
+		"long name":                     {func(n *corev1.Node) { n.Name = "sixteen-letters-" }, []string{"D30"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := failed(Examine(snapshot(test.edit), nil)); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestNewBuild: a node whose Windows is newer than the table of regressions passes no check of it.
+func TestNewBuild(t *testing.T) {
+	for build, want := range map[string]Verdict{"10.0.20348.99999": NotExamined, "10.0.20348.2762": Passed, "10.0.20348.2582": Failed} {
+		f := snapshot(func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion = build })
+		for _, r := range Examine(f, nil) {
+			if r.ID == "D38" && r.Verdict != want {
+				t.Errorf("%s: %s, want %s", build, r.Verdict, want)
+			}
+		}
 	}
 }
 

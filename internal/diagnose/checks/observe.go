@@ -139,3 +139,26 @@ func newBuildSandboxes(f *facts.Snapshot) []Finding {
 	}
 	return out
 }
+
+// badBuilds finds nodes whose Windows build has known regressions.
+func badBuilds(f *facts.Snapshot) []Finding {
+	var out []Finding
+	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
+		kernel := f.Nodes[name].Status.NodeInfo.KernelVersion
+		for _, r := range server.Judge(kernel, server.HitsHost).Found {
+			out = append(out, Finding{At: "Node/" + name, Cause: r.Name(), Fix: r.Remedy(), Next: "kubectl describe node " + name,
+				Evidence: []string{"status.nodeInfo.kernelVersion: " + kernel, r.Source}})
+		}
+	}
+	return out
+}
+
+// newBuilds reports whether a node has a Windows build of which nothing is known.
+func newBuilds(f *facts.Snapshot) bool {
+	for _, n := range f.Nodes {
+		if kernel := n.Status.NodeInfo.KernelVersion; windows(n) && kernel != "" && !server.Judge(kernel, server.HitsHost).Known {
+			return true
+		}
+	}
+	return false
+}

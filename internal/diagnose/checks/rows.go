@@ -123,4 +123,8 @@ var checks = []check{
 			"GMSARefused", "GMSAPasswordExpired", "GMSADomainNotFound", "GMSADenied", "GMSATrustBroken", "GMSAUnknown",
 			"GMSAPluginMissing", "GMSACredentialUnread", "GMSANotAuthorized", "GMSASpecMissing",
 		}},
+	{id: "D38", symptom: "what an update of Windows broke: networks of pods, HNS, containers that do not start",
+		cause:  "the node's build has a known regression; docs/reference/windows-builds.md",
+		fix:    "an image with the update that repairs it; see the finding",
+		onNode: "(Get-ItemProperty 'HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion').UBR", observe: badBuilds, unsure: newBuilds},
 }

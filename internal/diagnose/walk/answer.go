@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/redact"
+	"casement.dev/casement/internal/windows"
 )
 
 // Answer is what was found about an object, in three parts that are never mixed: Seen is what objects, consoles and Azure
@@ -285,6 +287,31 @@ func (w walker) done(a *finding, object string) Answer {
 		out = w.answer(a, object)
 	}
 	out.NotExamined = w.gaps()
+	out.Also = append(out.Also, w.builds(cmp.Or(out.At, object))...)
+	return out
+}
+
+// builds returns what is known to be wrong with the Windows build of a node, or of the node of a pod. It is seen beside
+// the fault, and not judged: the build alone does not say that the fault is due to it.
+func (w walker) builds(at string) []Seen {
+	kind, name, _ := strings.Cut(at, "/")
+	if kind == "Pod" {
+		i := slices.IndexFunc(w.Pods, func(p corev1.Pod) bool { return p.Name == name })
+		if i < 0 {
+			return nil
+		}
+		kind, name = "Node", w.Pods[i].Spec.NodeName
+	}
+	n := w.Nodes[name]
+	if kind != "Node" || n == nil {
+		return nil
+	}
+	var out []Seen
+	kernel := n.Status.NodeInfo.KernelVersion
+	for _, r := range windows.Judge(kernel, windows.HitsHost).Found {
+		out = append(out, Seen{At: "Node/" + name, Step: "node", Type: "Field", Show: "kubectl describe node " + name,
+			Line: fmt.Sprintf("status.nodeInfo.kernelVersion: %s has %s; %s (%s)", kernel, r.Name(), r.Remedy(), r.Source)})
+	}
 	return out
 }
 

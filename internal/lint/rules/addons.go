@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/kubeflags"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 )
@@ -216,6 +217,52 @@ func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 		func(s *lint.Object) bool { return s.Root.At("spec", "externalTrafficPolicy").Str() == "Local" }) {
 		p.Report(pod.Object, c.At("args"), "externalTrafficPolicy: Local needs direct server return, which is off",
 			say("--enable-dsr=true"))
+	}
+	for _, v := range append(c.At("command").Items(), c.At("args").Items()...) {
+		for word := range strings.FieldsSeq(v.Str()) {
+			flag, ok := strings.CutPrefix(word, "--")
+			flag, _, _ = strings.Cut(flag, "=")
+			if gone, known := kubeflags.Dropped("kube-proxy", flag); ok && known && p.Target.AtLeast(gone) {
+				p.ReportAs(lint.Error, pod.Object, v, fmt.Sprintf("kube-proxy has no --%s since 1.%d and does not start with it", flag, gone),
+					say("take it out"))
+			}
+		}
+	}
+	if strings.Contains(line, "--config") && !strings.Contains(line, "kernelspace") {
+		sharedProxyMode(p, pod, c)
+	}
+}
+
+// sharedMode is the first minor whose kubeadm writes a mode into the ConfigMap kube-proxy.
+// Source: kubernetes 139777.
+const sharedMode = 37
+
+// sharedProxyMode checks the mode in ConfigMaps that a kube-proxy on Windows reads.
+func sharedProxyMode(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+	for _, m := range c.At("volumeMounts").Items() {
+		name := pod.Volume(m.At("name").Str()).At("configMap", "name")
+		if !name.Exists() {
+			continue
+		}
+		mode, found := "", false
+		for _, o := range p.Set.Named("ConfigMap", pod.Object.Namespace, name.Str()) {
+			for _, f := range o.Root.At("data").Fields() {
+				if strings.Contains(f.Value.Str(), "kernelspace") {
+					return
+				}
+				if conf := embedded(f.Value.Str()); conf.At("kind").Str() == "KubeProxyConfiguration" {
+					mode, found = conf.At("mode").Str(), true
+				}
+			}
+		}
+		switch {
+		case mode != "":
+			p.ReportAs(lint.Error, pod.Object, name, fmt.Sprintf("kube-proxy on Windows has no mode %s, which this ConfigMap sets", mode),
+				say("a ConfigMap of its own with mode: kernelspace"))
+		case !found && name.Str() == "kube-proxy" && p.Target.AtLeast(sharedMode):
+			p.Report(pod.Object, name, "kubeadm writes mode: iptables into this ConfigMap from 1.37 on, with which kube-proxy on Windows exits",
+				say("a ConfigMap of its own with mode: kernelspace, or a script that sets it"))
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"casement.dev/casement/internal/kubechange"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -78,6 +79,7 @@ func gates(p *lint.Pass) {
 		var all []arg
 		for _, at := range [][]string{
 			{"clusterConfiguration", "apiServer", "extraArgs"}, {"clusterConfiguration", "controllerManager", "extraArgs"},
+			{"clusterConfiguration", "scheduler", "extraArgs"},
 			{"initConfiguration", "nodeRegistration", "kubeletExtraArgs"}, {"joinConfiguration", "nodeRegistration", "kubeletExtraArgs"},
 		} {
 			args := flags(k.At(at...))
@@ -95,29 +97,36 @@ func gates(p *lint.Pass) {
 		for _, f := range all {
 			for part := range strings.SplitSeq(f.value, ",") {
 				name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-				if severity, problem := gate(m.target(p.Target), name, value); problem != "" {
-					fix := say("take it out of feature-gates")
-					if !strings.Contains(f.value, ",") {
-						fix = f.drop("take it out")
-					}
-					p.ReportAs(severity, m.config, f.at, problem, fix)
+				fix := say("take it out of feature-gates")
+				if !strings.Contains(f.value, ",") {
+					fix = f.drop("take it out")
 				}
+				reportGate(p, m.config, f.at, m.target(p.Target), m.windows(), name, value, fix)
 			}
+		}
+	}
+	for _, c := range configurations(p, "kubelet.config.k8s.io", "kubeletconfiguration") {
+		for _, g := range c.conf.At("featureGates").Fields() {
+			reportGate(p, c.object, c.at(g.Value), c.target, c.own, g.Key, g.Value.Str(), say("take it out of featureGates"))
 		}
 	}
 }
 
-// gate returns the problem with one feature gate.
-func gate(t lint.Target, name, value string) (lint.Severity, string) {
-	switch {
-	case name == "WindowsHostProcessContainers" && t.AtLeast(28):
-		return lint.Error, name + " is unknown since 1.28: the component exits at its start"
-	case name == "HyperVContainer" && t.AtLeast(21):
-		return lint.Error, name + " is unknown since 1.21: the component exits at its start"
-	case (name == "WinDSR" || name == "WinOverlay") && strings.EqualFold(value, "false") && t.AtLeast(34):
-		return lint.Error, name + " is locked on since 1.34: the component exits at its start"
-	case name == "WindowsHostNetwork" && strings.EqualFold(value, "true") && t.AtLeast(33):
-		return lint.Warning, name + " does nothing and is deprecated since 1.33"
+// reportGate reports the problem with one feature gate, if there is one. own is set for what Windows machines alone get:
+// that a gate is of Linux matters nowhere else.
+func reportGate(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, own bool, name, value string, fix lint.Fix) {
+	g, ok := kubechange.GateByName(name)
+	if !ok {
+		return
 	}
-	return 0, ""
+	g.Linux = g.Linux && own
+	problem, refused := g.Problem(t.Minor, value)
+	switch {
+	case refused:
+		p.ReportAs(lint.Error, o, at, problem, fix)
+	case problem != "" && g.Linux:
+		p.ReportAs(lint.Info, o, at, problem, fix)
+	case problem != "":
+		p.ReportAs(lint.Warning, o, at, problem, fix)
+	}
 }

@@ -9,22 +9,6 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// kubeletFixes are the vulnerabilities of the kubelet on Windows, newest first, with the first fixed release of each
-// minor.
-var kubeletFixes = []struct {
-	cve   string
-	fixed []lint.Release
-}{
-	{"CVE-2024-9042", []lint.Release{{Minor: 32, Patch: 1}, {Minor: 31, Patch: 5}, {Minor: 30, Patch: 9}, {Minor: 29, Patch: 13}}},
-	{"CVE-2023-5528", []lint.Release{{Minor: 28, Patch: 4}, {Minor: 27, Patch: 8}, {Minor: 26, Patch: 11}, {Minor: 25, Patch: 16}}},
-	{"CVE-2023-3676 and CVE-2023-3955", subPathFixes},
-}
-
-// subPathFixes are the first releases whose kubelet does not execute a subPath as a command. Source: kubernetes issues
-// 119339 and 119595.
-var subPathFixes = []lint.Release{{Minor: 28, Patch: 1}, {Minor: 27, Patch: 5}, {Minor: 26, Patch: 8}, {Minor: 25, Patch: 13},
-	{Minor: 24, Patch: 17}}
-
 // csiProxyImage matches an image of csi-proxy and its version.
 var csiProxyImage = regexp.MustCompile(`(?:^|/)csi-proxy:v?(\d+)\.(\d+)\.(\d+)`)
 

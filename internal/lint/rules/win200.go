@@ -102,7 +102,10 @@ var win204 = lint.Rule{
 	Title:    "No memory limit",
 	Oracle:   lint.Unit,
 	Doc: "Windows has no out-of-memory killer: a container without a limit makes the whole node page to disk. " +
-		"Requests are not enforced. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
+		"Since 1.31 the kubelet evicts pods when less committed memory is left than its threshold, 500Mi by default; before, " +
+		"it never did. Committed memory has the page file in it, so a node may page long before it evicts. " +
+		"Requests are not enforced. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management; " +
+		"kubernetes 122922.",
 	Bad:  windowsPod + container,
 	Good: withLimits("memory: 800Mi"),
 	Pod:  eachContainer(checkWIN204),

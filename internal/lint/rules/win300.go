@@ -74,7 +74,7 @@ var win303 = lint.Rule{
 }
 
 func checkWIN303(p *lint.Pass, pod *lint.Pod, v, _ lint.Value) {
-	if p.Target.Lacks(subPathFixes...) {
+	if hasDefect("CVE-2023-3676", p.Target) {
 		p.Report(pod.Object, v, "this kubelet lets a subPath run commands as SYSTEM", say("upgrade the "+
 			"Windows nodes"))
 	}

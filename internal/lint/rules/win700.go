@@ -301,3 +301,36 @@ func checkWIN710(p *lint.Pass, pod *lint.Pod) {
 		}
 	}
 }
+
+// win711: A base image with a known regression.
+var win711 = lint.Rule{
+	ID:       "WIN711",
+	Severity: lint.Warning,
+	Title:    "A base image with a known regression",
+	Oracle:   lint.Unit,
+	Doc: "A tag with a whole Windows build, such as 10.0.20348.2402, has what that month's update broke, and is not repaired by the " +
+		"node's updates. docs/reference/windows-builds.md has the builds. HostProcess containers take most from the node and " +
+		"are left out, as are tags without a build, which move. Source: the link in the finding.",
+	Bad:  imageOnBuild("10.0.17763.1012", ""),
+	Good: imageOnBuild("10.0.20348.4294", ""),
+	Pod:  checkWIN711,
+}
+
+func checkWIN711(p *lint.Pass, pod *lint.Pod) {
+	if pod.HostProcess() {
+		return
+	}
+	for _, c := range pod.Containers() {
+		v := c.At("image")
+		build, ok := windows.ImageBuild(v.Str())
+		if !ok {
+			continue
+		}
+		for _, r := range windows.Judge(build, windows.HitsImage).Found {
+			nano := strings.Contains(r.What, "Nano Server") && !strings.Contains(v.Str(), "nanoserver")
+			if !nano {
+				p.Report(pod.Object, v, fmt.Sprintf("an image of Windows %s: %s (%s)", build, r.Name(), r.Source), say(r.Remedy()))
+			}
+		}
+	}
+}

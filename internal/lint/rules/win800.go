@@ -285,9 +285,11 @@ var win811 = lint.Rule{
 	Title:    "Feature gates of Windows",
 	Oracle:   lint.Unit,
 	Doc: "A component exits at its start when it does not know a gate or may not change it: " +
-		"WindowsHostProcessContainers is unknown from 1.28 on (and has to be set on 1.22), HyperVContainer from 1.21; " +
-		"WinDSR and WinOverlay are locked on from 1.34. WindowsHostNetwork does nothing and is deprecated since 1.33 " +
-		"(a warning). Source: kubernetes pkg/features/kube_features.go; kubernetes issue 95505.",
+		"WindowsHostProcessContainers is unknown from 1.28 on (and has to be set on 1.22), HyperVContainer from 1.21, " +
+		"WindowsGracefulNodeShutdown and WindowsCPUAndMemoryAffinity before 1.32; WinDSR and WinOverlay are locked on from " +
+		"1.34, NodeLogQuery from 1.36. WindowsHostNetwork does nothing and is deprecated since 1.33 (a warning). A gate of " +
+		"Linux in what Windows machines alone get is an info. docs/reference/kubernetes.md has all of them. Source: " +
+		"kubernetes pkg/features/kube_features.go; kubernetes issue 95505.",
 	Bad:   workers(kuberelease.Default, kubelet("feature-gates: WindowsHostProcessContainers=true")),
 	Good:  workers(kuberelease.Default, kubelet("feature-gates: WindowsGracefulNodeShutdown=true")),
 	Check: gates,
@@ -302,8 +304,9 @@ var win812 = lint.Rule{
 	Doc: "kubelet, kube-apiserver, kube-controller-manager and kube-scheduler do not start with a flag they do not know: " +
 		"the node never joins, or there is no control plane. The flags of dockershim and CNI went with 1.24, klog's with " +
 		"1.26, container-runtime with 1.27, the API server's cloud-config with 1.33, kubelet's with 1.34, " +
-		"pod-infra-container-image with 1.35; cloud-provider takes external or nothing. Linux machines and control " +
-		"planes are checked too. Where the version is a variable that is not filled in, this is a warning. Source: the " +
+		"pod-infra-container-image with 1.35, 18 of cAdvisor with 1.37; cloud-provider takes external or nothing. Linux machines " +
+		"and control planes are checked too. No kubelet on Windows has a flag of cAdvisor, housekeeping-interval neither, and " +
+		"none on Linux has windows-priorityclass. Where the version is a variable that is not filled in, this is a warning. Source: the " +
 		"registrations of flags in the sources of Kubernetes 1.22 to 1.37, kubernetes/kubeadm issue 2742.",
 	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
 	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
@@ -332,7 +335,14 @@ func checkFlag(p *lint.Pass, m machines, program string, f arg) {
 	if unfilled(m.version.Str()) {
 		severity = lint.Warning // of the newest release: the machines may get an older one
 	}
+	system := strings.ToLower(m.vm().At("osDisk", "osType").Str())
+	if program != "kubelet" || m.infra == nil {
+		system = ""
+	}
 	switch gone, known := kubeflags.Dropped(program, f.name); {
+	case system != "" && kubeflags.Lacks(program, system, f.name):
+		p.Report(m.config, f.at, fmt.Sprintf("%s on %s has no --%s and does not start with it", program,
+			m.vm().At("osDisk", "osType").Str(), f.name), f.drop("take it out"))
 	case known && t.AtLeast(gone):
 		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("%s has no --%s since 1.%d and does not "+
 			"start with it", program, f.name, gone), f.drop("take it out"))

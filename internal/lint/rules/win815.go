@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/internal/kubechange"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
@@ -101,7 +102,9 @@ var win818 = lint.Rule{
 	Oracle:   lint.Unit,
 	Doc: "Busy pods starve the kubelet of processor time unless it has a higher priority class, and Windows pages to " +
 		"disk unless memory is reserved for the system: 2Gi or more. Either may be set by flags or in the kubelet's " +
-		"configuration. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
+		"configuration. From 1.31 on the kubelet evicts by committed memory, with the page file in it; before, a Windows node " +
+		"evicted nothing for its memory. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management; " +
+		"kubernetes 122922.",
 	Bad:   workers(kuberelease.Default, kubelet("v: '2'")),
 	Good:  workers(kuberelease.Default, kubelet("windows-priorityclass: ABOVE_NORMAL_PRIORITY_CLASS", "system-reserved: memory=2Gi")),
 	Check: eachBootstrap(checkWIN818),
@@ -114,8 +117,11 @@ func checkWIN818(p *lint.Pass, m machines, k lint.Value) {
 			"it", say("windows-priorityclass: ABOVE_NORMAL_PRIORITY_CLASS"))
 	}
 	if !reserves(all) && !mentions(k, "systemReserved") && !mentions(k, "kubeReserved") {
-		p.Report(m.config, at, "less than 2Gi of memory is reserved for Windows itself: the node pages "+
-			"before it evicts", say("system-reserved: memory=2Gi"))
+		then := "before it evicts, as it counts committed memory"
+		if !m.target(p.Target).AtLeast(31) {
+			then = "and evicts nothing before 1.31"
+		}
+		p.Report(m.config, at, "less than 2Gi of memory is reserved for Windows itself: the node pages "+then, say("system-reserved: memory=2Gi"))
 	}
 }
 
@@ -275,9 +281,11 @@ var win825 = lint.Rule{
 	Title:    "kube-proxy on Windows",
 	Oracle:   lint.Unit,
 	Doc: "kube-proxy has the cluster's version, the mode kernelspace, which alone exists on Windows, and the node's " +
-		"name by `NODE_NAME` or --hostname-override. `externalTrafficPolicy: Local` needs --enable-dsr. Source: " +
+		"name by `NODE_NAME` or --hostname-override. `externalTrafficPolicy: Local` needs --enable-dsr. From 1.37 kubeadm " +
+		"writes `mode: iptables` into the ConfigMap kube-proxy where nothing else is asked for: a kube-proxy on Windows that " +
+		"reads it with --config exits, unless its script sets kernelspace. Source: " +
 		"templates/addons/windows/calico/kube-proxy-windows.yaml of kubernetes-sigs/cluster-api-provider-azure; " +
-		"kubernetes pkg/proxy/apis/config/validation.",
+		"kubernetes pkg/proxy/apis/config/validation, #139777.",
 	Bad:   kubeProxy("v1.34.0", ""),
 	Good:  kubeProxy(kuberelease.Default, "    env:\n    - name: NODE_NAME\n      value: x\n"),
 	Pod:   eachContainer(kubeProxyContainer),
@@ -300,7 +308,7 @@ func checkWIN825(p *lint.Pass) {
 	}
 }
 
-// win826: A release with known holes on Windows.
+// win826: A release with known holes and defects on Windows.
 var win826 = lint.Rule{
 	ID:       "WIN826",
 	Severity: lint.Warning,
@@ -309,37 +317,103 @@ var win826 = lint.Rule{
 	Doc: "Kubelets before these releases let a user who may create pods become administrator of a Windows node: " +
 		"1.28.1, 1.27.5, 1.26.8, 1.25.13, 1.24.17 (CVE-2023-3676, CVE-2023-3955); 1.28.4, 1.27.8, 1.26.11, 1.25.16 " +
 		"(CVE-2023-5528); 1.32.1, 1.31.5, 1.30.9, 1.29.13 (CVE-2024-9042). So does csi-proxy up to 1.1.2 " +
-		"(CVE-2023-3893). Source: kubernetes issues 119339, 119595, 121879, 129654, 119594.",
+		"(CVE-2023-3893). Defects of kubelet and kube-proxy that a release of the same minor has fixed are a warning too, " +
+		"those without one an info; they are reported for what they hit: Services with two IP families, L2Bridge networks, " +
+		"containers with several subPaths, and the machines where all are hit. docs/reference/kubernetes.md lists them. " +
+		"Source: kubernetes issues 119339, 119595, 121879, 129654, 119594, and the CHANGELOG of each minor.",
 	Bad:   workers("v1.28.0", "users: []\n"),
-	Good:  workers(kuberelease.Default, "users: []\n"),
-	Pod:   eachContainer(checkWIN826),
-	Check: eachWindows(checkWIN826b),
+	Good:  workers("v1.37.2", "users: []\n"),
+	Pod:   checkWIN826Pod,
+	Check: checkWIN826,
 }
 
-func checkWIN826(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-	v := c.At("image")
-	var major, minor, patch int
-	parts := csiProxyImage.FindStringSubmatch(v.Str())
-	if parts == nil {
-		return
-	}
-	if _, err := fmt.Sscan(strings.Join(parts[1:], " "+
-		""), &major, &minor, &patch); err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 1, 3}) < 0 {
-		p.Report(pod.Object, v, "csi-proxy up to 1.1.2 has CVE-2023-3893", say("1.1.3 or newer"))
-	}
-}
-
-func checkWIN826b(p *lint.Pass, m machines) {
-	if !m.version.Exists() {
-		return
-	}
-	for _, fix := range kubeletFixes {
-		if m.target(p.Target).Lacks(fix.fixed...) && m.target(lint.Target{}).Minor > 0 {
-			p.Report(m.owner, m.version, fmt.Sprintf("kubelet %s on Windows has "+
-				"%s", m.version.Str(), fix.cve), say("a newer release"))
-			return
+func checkWIN826Pod(p *lint.Pass, pod *lint.Pod) {
+	for _, c := range pod.Containers() {
+		v := c.At("image")
+		var major, minor, patch int
+		parts := csiProxyImage.FindStringSubmatch(v.Str())
+		if parts != nil {
+			if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &major, &minor, &patch); err == nil &&
+				slices.Compare([]int{major, minor, patch}, []int{1, 1, 3}) < 0 {
+				p.Report(pod.Object, v, "csi-proxy up to 1.1.2 has CVE-2023-3893", say("1.1.3 or newer"))
+			}
+		}
+		if severalSubPaths(c) {
+			reportDefects(p, pod.Object, c.At("volumeMounts"), p.Target, kubechange.SubPaths)
 		}
 	}
+	if user := pod.Spec.At("securityContext", "runAsUser"); user.Exists() {
+		reportDefects(p, pod.Object, user, p.Target, kubechange.RunAsUser)
+	}
+}
+
+func checkWIN826(p *lint.Pass) {
+	eachWindows(func(p *lint.Pass, m machines) {
+		if t := m.target(p.Target); m.version.Exists() && m.target(lint.Target{}).Minor > 0 {
+			scopes := []kubechange.Scope{kubechange.Everywhere}
+			if m.cluster != nil && strings.Contains(m.cluster.Root.At("metadata", "labels", "cni").Str(), "azure") {
+				scopes = append(scopes, kubechange.Bridge)
+			}
+			if m.cluster != nil && len(m.cluster.Root.At("spec", "clusterNetwork", "services", "cidrBlocks").Items()) > 1 {
+				scopes = append(scopes, kubechange.DualStack)
+			}
+			reportDefects(p, m.owner, m.version, t, scopes...)
+		}
+	})(p)
+	if !windowsMachines(p.Set) {
+		return
+	}
+	for _, s := range p.Set.Kind("Service") {
+		if policy := s.Root.At("spec", "ipFamilyPolicy"); strings.HasSuffix(policy.Str(), "DualStack") {
+			reportDefects(p, s, policy, p.Target, kubechange.DualStack)
+		}
+		if policy := s.Root.At("spec", "internalTrafficPolicy"); policy.Str() == "Local" {
+			reportDefects(p, s, policy, p.Target, kubechange.LocalTraffic)
+		}
+	}
+}
+
+// reportDefects reports the holes and defects of a release in two findings at most: what a release of the same minor has
+// fixed, and the rest.
+func reportDefects(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, scopes ...kubechange.Scope) {
+	var fixed, open []string
+	newest := kubechange.Release{}
+	for _, d := range kubechange.Defects() {
+		if !slices.Contains(scopes, d.Scope) || !d.Has(t.Minor, t.Patch) {
+			continue
+		}
+		text := fmt.Sprintf("%s (%s: %s)", d.Name, d.Program, d.Why)
+		fix := d.Fix(t.Minor)
+		if d.CVE || fix.Minor == t.Minor {
+			fixed = append(fixed, text)
+			if fix.Minor > newest.Minor || fix.Minor == newest.Minor && fix.Patch > newest.Patch {
+				newest = fix
+			}
+			continue
+		}
+		open = append(open, fmt.Sprintf("%s, until %s", text, fix))
+	}
+	if len(fixed) > 0 {
+		p.Report(o, at, fmt.Sprintf("Kubernetes %s on Windows has %s", name(t), strings.Join(fixed, "; ")), say(newest.String()+" or newer"))
+	}
+	if len(open) > 0 {
+		p.ReportAs(lint.Info, o, at, fmt.Sprintf("no release of %s is without %s", release(t), strings.Join(open, "; ")), say("a newer minor"))
+	}
+}
+
+// hasDefect reports whether a target has the defect whose name begins so.
+func hasDefect(prefix string, t lint.Target) bool {
+	return slices.ContainsFunc(kubechange.Defects(), func(d kubechange.Defect) bool {
+		return strings.HasPrefix(d.Name, prefix) && d.Has(t.Minor, t.Patch)
+	})
+}
+
+// name returns a target's Kubernetes with its patch, if that is known.
+func name(t lint.Target) string {
+	if t.Patch == nil {
+		return release(t)
+	}
+	return fmt.Sprintf("%s.%d", release(t), *t.Patch)
 }
 
 // win827: Too little patience with Windows machines.

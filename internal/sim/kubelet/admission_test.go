@@ -68,7 +68,7 @@ func TestAdmission(t *testing.T) {
 // TestReservations: what flags reserve is not allocatable, and flags win over the file.
 func TestReservations(t *testing.T) {
 	flags, err := parseFlags([]string{"--system-reserved=memory=2Gi,cpu=500m", "--kube-reserved=memory=1Gi",
-		"--eviction-hard=memory.available<1Gi"}, "v1.36.3")
+		"--eviction-hard=memory.available<1Gi"}, "v1.36.3", "windows")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestReservations(t *testing.T) {
 	if got.Memory().String() != "4Gi" || got.Cpu().String() != "1500m" {
 		t.Errorf("allocatable: memory %s, cpu %s", got.Memory(), got.Cpu())
 	}
-	if _, err := parseFlags([]string{"--eviction-hard=memory.available=1Gi"}, "v1.36.3"); err == nil {
+	if _, err := parseFlags([]string{"--eviction-hard=memory.available=1Gi"}, "v1.36.3", "windows"); err == nil {
 		t.Error("a threshold without < is taken")
 	}
 }

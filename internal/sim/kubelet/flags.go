@@ -55,9 +55,9 @@ var boolFlags = map[string]bool{
 	"rotate-server-certificates": true, "seccomp-default": true, "enable-controller-attach-detach": true,
 }
 
-// parseFlags reads a kubelet's arguments. The version decides which flags exist;
+// parseFlags reads a kubelet's arguments. The version and the system decide which flags exist;
 // an unknown version has all of them.
-func parseFlags(args []string, kubeletVersion string) (Flags, error) {
+func parseFlags(args []string, kubeletVersion, system string) (Flags, error) {
 	f := Flags{RegisterNode: true, Labels: map[string]string{}}
 	minor := minorOf(kubeletVersion)
 	for i := 0; i < len(args); i++ {
@@ -74,6 +74,10 @@ func parseFlags(args []string, kubeletVersion string) (Flags, error) {
 		if lost, ok := kubeflags.Dropped("kubelet", name); ok && minor >= uint(lost) { //nolint:gosec // a minor
 			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out "+
 				"of nodeRegistration.kubeletExtraArgs", name, lost)
+		}
+		if kubeflags.Lacks("kubelet", system, name) {
+			return f, fmt.Errorf("kubelet: unknown flag: --%s (no kubelet on %s has it): take it out of "+
+				"nodeRegistration.kubeletExtraArgs", name, system)
 		}
 		if err := f.set(name, value); err != nil {
 			return f, fmt.Errorf("kubelet: failed to parse kubelet flag: invalid argument %q for %q flag: %w", value, "--"+name, err)

@@ -22,7 +22,7 @@ func TestTaintFlag(t *testing.T) {
 		"no key":                   {"=windows:NoSchedule", 0, "no key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := parseFlags([]string{"--register-with-taints=" + c.value}, "v1.36.3")
+			f, err := parseFlags([]string{"--register-with-taints=" + c.value}, "v1.36.3", "windows")
 			if c.err == "" && (err != nil || len(f.RegisterWithTaints) != c.want) {
 				t.Errorf("%v, %v", f.RegisterWithTaints, err)
 			}
@@ -31,5 +31,41 @@ func TestTaintFlag(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestFlagsOfOneSystem: the kubelet on Windows has no flag of cAdvisor, and that on Linux no
+// priority class. Source: kubernetes cmd/kubelet/app/options/globalflags_other.go, osflags_windows.go.
+func TestFlagsOfOneSystem(t *testing.T) {
+	for _, c := range []struct {
+		flag, system string
+		refused      bool
+	}{
+		{"--housekeeping-interval=30s", "windows", true}, {"--housekeeping-interval=30s", "linux", false},
+		{"--windows-priorityclass=HIGH_PRIORITY_CLASS", "linux", true}, {"--windows-priorityclass=HIGH_PRIORITY_CLASS", "windows", false},
+	} {
+		if _, err := parseFlags([]string{c.flag}, "v1.36.3", c.system); (err != nil) != c.refused {
+			t.Errorf("%s on %s: %v", c.flag, c.system, err)
+		}
+	}
+}
+
+// TestSettingsOfLinux: a kubelet on Windows does not start with a setting of Linux, in the releases
+// that have the setting. Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
+func TestSettingsOfLinux(t *testing.T) {
+	for _, c := range []struct {
+		line, version, system string
+		refused               bool
+	}{
+		{"singleProcessOOMKill: false", "v1.36.3", "windows", true}, {"singleProcessOOMKill: false", "v1.31.9", "windows", false},
+		{"singleProcessOOMKill: false", "v1.36.3", "linux", false}, {"singleProcessOOMKill: null", "v1.36.3", "windows", false},
+		{"userNamespaces: {}", "v1.33.0", "windows", true}, {"userNamespaces: {}", "v1.32.0", "windows", false},
+		{"defaultPodSysctls: {a: b}", "v1.37.2", "windows", true}, {"defaultPodSysctls: {}", "v1.37.2", "windows", false},
+		{"defaultPodSysctls: {a: b}", "v1.36.3", "windows", false},
+	} {
+		k := Kubelet{c: Config{OS: c.system, Version: c.version}}
+		if err := k.refuses([]byte(c.line)); (err != nil) != c.refused {
+			t.Errorf("%s of %s on %s: %v", c.line, c.version, c.system, err)
+		}
 	}
 }

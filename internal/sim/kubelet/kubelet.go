@@ -229,7 +229,7 @@ func New(c Config) (*Kubelet, error) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("network is unreachable")}
 		}
 	}
-	flags, err := parseFlags(c.Args, c.Version)
+	flags, err := parseFlags(c.Args, c.Version, c.OS)
 	if err != nil {
 		return nil, err
 	}

@@ -59,6 +59,9 @@ func (k *Kubelet) readSettings() (settings, error) {
 		if err := yaml.Unmarshal(data, &s); err != nil {
 			return s, fmt.Errorf("kubelet: failed to decode kubelet config file %s: %w", configFile, err)
 		}
+		if err := k.refuses(data); err != nil {
+			return s, fmt.Errorf("kubelet: failed to validate kubelet configuration, error: %w, path: %s", err, configFile)
+		}
 	}
 	s.StaticPodPath = noDrive(cmp.Or(k.flags.PodManifestPath, s.StaticPodPath, "/etc/kubernetes/manifests"))
 	s.Authentication.X509.ClientCAFile = noDrive(cmp.Or(s.Authentication.X509.ClientCAFile, "/etc/kubernetes/pki/ca.crt"))
@@ -87,4 +90,27 @@ func noDrive(p string) string {
 		p = p[2:]
 	}
 	return p
+}
+
+// linuxSettings are the fields with which no kubelet on Windows starts, each with the first minor that has it.
+// Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
+var linuxSettings = []struct {
+	name  string
+	since uint
+}{{"singleProcessOOMKill", 32}, {"userNamespaces", 33}, {"defaultPodSysctls", 37}}
+
+// refuses returns the error of a kubelet on Windows whose configuration has a field of Linux.
+func (k *Kubelet) refuses(data []byte) error {
+	var fields map[string]any
+	if k.c.OS != "windows" || yaml.Unmarshal(data, &fields) != nil {
+		return nil
+	}
+	for _, s := range linuxSettings {
+		v, ok := fields[s.name]
+		if sysctls, list := v.(map[string]any); ok && v != nil && (!list || s.name == "userNamespaces" || len(sysctls) > 0) &&
+			minorOf(k.c.Version) >= s.since {
+			return fmt.Errorf("invalid configuration: %s is not supported on Windows", s.name)
+		}
+	}
+	return nil
 }

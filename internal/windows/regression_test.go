@@ -1,0 +1,151 @@
+package windows
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/testing/golden"
+)
+
+// TestRegressions holds the rows to their form, and each to its builds: it has the first and the
+// last before its fix, and neither the one before, the fix itself, nor any build of another
+// release.
+func TestRegressions(t *testing.T) {
+	lines := strings.Count(regressionRows, "\n") - 1 // the heading
+	all := Regressions()
+	if len(all) != lines || len(all) < 25 {
+		t.Fatalf("read %d rows of %d", len(all), lines)
+	}
+	for i, r := range all {
+		name := fmt.Sprintf("row %d, %s %s", i+2, r.From, r.Source)
+		number, first, ok := fourParts(r.From)
+		until, fixed, bounded := fourParts(r.Until)
+		release, known := ReleaseByBuild(r.From)
+		link, err := url.Parse(r.Source)
+		switch {
+		case !ok || r.Until != "" && (!bounded || until != number || fixed <= first):
+			t.Errorf("%s: until %q", name, r.Until)
+		case !known:
+			t.Errorf("%s: of no release", name)
+		case err != nil || link.Scheme != "https" || link.Host == "":
+			t.Errorf("%s: no link", name)
+		case r.Date.IsZero() || r.What == "" || r.Workaround == "" || len(r.Hits) == 0:
+			t.Errorf("%s: something is missing", name)
+		case !slices.Contains([]string{"containers", "HNS", "network", "storage", "gMSA"}, r.Area):
+			t.Errorf("%s: area %s", name, r.Area)
+		case r.FixedBy != "" && r.Until == "":
+			t.Errorf("%s: fixed by %s, and no build", name, r.FixedBy)
+		}
+		for _, h := range r.Hits {
+			if h != HitsHost && h != HitsImage && h != HitsController {
+				t.Errorf("%s: hits %s", name, h)
+			}
+		}
+		of := func(revision int) string { return fmt.Sprintf("10.0.%d.%d", number, revision) }
+		last := fixed - 1
+		if !bounded {
+			last = first + 100000
+		}
+		if !r.Has(of(first)) || !r.Has(of(last)) || r.Has(of(first-1)) || bounded && r.Has(of(fixed)) || r.Has(release.Build) {
+			t.Errorf("%s: not its builds", name)
+		}
+		for _, other := range allReleases() {
+			if other.Build != release.Build && r.Has(fmt.Sprintf("%s.%d", other.Build, first)) {
+				t.Errorf("%s: has a build of %s", name, other.Name)
+			}
+		}
+	}
+}
+
+// TestJudge: past updates by the builds that had them.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		build, hits, about string
+		known              bool
+	}{
+		{"10.0.20348.2582", HitsHost, "516", true}, {"10.0.20348.2700", HitsHost, "516", true},
+		{"10.0.20348.2762", HitsHost, "", true}, {"10.0.20348.2227", HitsHost, "", true},
+		{"10.0.17763.1457", HitsHost, "issues/61", true}, {"10.0.17763.1397", HitsHost, "40998", true},
+		{"10.0.17763.7919", HitsHost, "", true}, {"10.0.26100.4652", HitsHost, "50915", true},
+		{"10.0.26100.6899", HitsHost, "219", true}, {"10.0.26100.7019", HitsHost, "", true},
+		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1251", HitsController, "", true},
+		{"10.0.20348.99999", HitsHost, "", false}, {"10.0.20348", HitsHost, "", false}, {"10.0.30000.1", HitsHost, "", false},
+		{"6.8.0-1030-azure", HitsHost, "", false}, {"", HitsHost, "", false},
+	} {
+		v := Judge(c.build, c.hits)
+		about := slices.ContainsFunc(v.Found, func(r Regression) bool { return c.about != "" && strings.HasSuffix(r.Source, c.about) })
+		if v.Known != c.known || about != (c.about != "") || c.about == "" && len(v.Found) > 0 {
+			t.Errorf("%s (%s): %+v", c.build, c.hits, v)
+		}
+		if text := v.String(); len(v.Found) == 0 && (text == "none known") != c.known || text == "" {
+			t.Errorf("%s: %q", c.build, text)
+		}
+	}
+}
+
+// TestChecked: the builds of reference images are known, and have no regression.
+func TestChecked(t *testing.T) {
+	for _, name := range ServerReleases() {
+		r, _ := ReleaseByName(name)
+		if v := Judge(r.KernelVersion(), HitsHost); !v.Known || len(v.Found) > 0 {
+			t.Errorf("%s: %s", r.KernelVersion(), v)
+		}
+	}
+}
+
+// TestBuilds reads builds of marketplace versions and tags.
+func TestBuilds(t *testing.T) {
+	for version, want := range map[string]string{"20348.2700.240905": "10.0.20348.2700", "1.34.1": "", "latest": "", "20348.2700": "",
+		"127.14.20240517": "", "30000.1.240905": ""} {
+		if got, ok := MarketplaceBuild(version); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %q, %t", version, got, ok)
+		}
+	}
+	for reference, want := range map[string]string{"mcr.microsoft.com/windows/servercore:10.0.20348.2402-amd64": "10.0.20348.2402",
+		"mcr.microsoft.com/windows/nanoserver:ltsc2022": "", "x:10.0.20348": ""} {
+		if got, ok := ImageBuild(reference); ok != (want != "") || got != want {
+			t.Errorf("%s: %q, %t", reference, got, ok)
+		}
+	}
+}
+
+// TestBuildsPage holds docs/reference/windows-builds.md to the table.
+func TestBuildsPage(t *testing.T) {
+	var out strings.Builder
+	out.WriteString("<!-- made by make generate -->\n# Builds of Windows with known regressions\n\nUpdates of Windows that broke something for containers, " +
+		"HNS, DNS, storage or the identities of pods, and what releases lacked at their beginning. `images list -o wide`, `images show` and " +
+		"`images build`, preflight (PRE307), lint ([WIN711](../rules/WIN711.md)), doctor (D38) and `why` look here. A build that is newer " +
+		"than the table is not known, which is not the same as fine. *Reported* are reports of users that Microsoft has not confirmed.\n\n" +
+		"The table was made with these builds as the newest:")
+	for _, r := range allReleases() {
+		if newest := checkedUntil[r.Name]; newest != "" {
+			fmt.Fprintf(&out, " %s (Windows Server %s),", newest, r.Name)
+		}
+	}
+	text := strings.TrimSuffix(out.String(), ",") + ".\n\n| from | until | update | area | where | what | what helps | source |\n|---|---|---|---|---|---|---|---|\n"
+	for _, r := range Regressions() {
+		until, kb, what := r.Until, r.KB, r.What
+		if until == "" {
+			until = "no fix known"
+		}
+		if r.FixedBy != "" {
+			until += " (" + r.FixedBy + ")"
+		}
+		if r.Reported {
+			what += " (*reported*)"
+		}
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | [source](%s) |\n", r.From, until, kb, r.Area, strings.Join(r.Hits, ", "), what,
+			strings.ReplaceAll(r.Workaround, "|", `\|`), r.Source)
+	}
+	text += "\n## To bring it up to date\n\nAfter the second Tuesday of a month:\n\n" +
+		"1. Read \"known issues\" and \"resolved issues\" of each release at learn.microsoft.com/windows/release-health, the month's KB pages, and what is new in " +
+		"microsoft/Windows-Containers, Azure/AKS, projectcalico/calico and kubernetes/kubernetes with the build in its title.\n" +
+		"2. Write a row per release into `internal/windows/regressions.tsv`: the first build that has it, the first without it, both KBs, the day, a link. " +
+		"What users alone report gets `reported`.\n" +
+		"3. Set `checkedUntil` in `internal/windows/regression.go` to the newest build that you have read about; the UBR of reference images in " +
+		"`windows.go` may follow.\n4. `go test ./internal/windows -run 'TestRegressions|TestBuildsPage' -update`: each row is held to its builds and to no other.\n"
+	golden.Compare(t, "../../docs/reference/windows-builds.md", []byte(text))
+}
