@@ -413,11 +413,11 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 			}
 			return
 		}
-		if c.init && !c.sidecar || expectedToEnd(pod) {
-			w.k.sleep(runCtx, completion)
+		if (c.init && !c.sidecar || expectedToEnd(pod)) && w.k.sleep(runCtx, completion) {
 			return
 		}
 		<-runCtx.Done()
+		code = int(endedExitCode(w.k.c.OS))
 	})
 	return e, nil
 }

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,48 @@ func gracePeriod(pod *corev1.Pod) time.Duration {
 		seconds = *s
 	}
 	return time.Duration(seconds) * time.Second
+}
+
+// evict ends a pod that the kubelet does not let run on.
+func (w *worker) evict(ctx context.Context, pod *corev1.Pod, kind string, v verdict) {
+	w.verdict = v
+	w.event(ctx, kind, v.reason, v.message, "")
+	w.settle(ctx, pod)
+}
+
+// over reports whether a pod's containers have done what they were to do, so that those beside them are stopped.
+func (w *worker) over(pod *corev1.Pod) bool {
+	if w.static {
+		return false
+	}
+	inits, mains := w.views()
+	return terminal(phase(&pod.Spec, inits, mains, false))
+}
+
+// settle ends what a pod that is over still has: containers, address, share of the node.
+func (w *worker) settle(ctx context.Context, pod *corev1.Pod) {
+	w.stopAll(ctx, pod)
+	w.release(pod)
+	w.sandbox.ready, w.settled = false, true
+	w.k.pods.leaves(w.uid)
+}
+
+// stopAll stops the containers that run, sidecars last and in the opposite order of their start.
+func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod) {
+	w.k.hide(w)
+	for _, c := range slices.Backward(w.containers) {
+		if c.run != nil {
+			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
+			c.stop(ctx, w.k.c.Clock, gracePeriod(pod))
+		}
+	}
+}
+
+// release gives back the address of a pod's own.
+func (w *worker) release(pod *corev1.Pod) {
+	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
+		w.k.pods.release(w.sandbox.ip, w.uid)
+	}
 }
 
 // beginEnd runs the preStop hooks of all running containers at once, as a kubelet does.

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,14 +121,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
-	for _, c := range w.containers {
-		view := c.view()
-		if c.init {
-			s.InitContainerStatuses = append(s.InitContainerStatuses, view)
-		} else {
-			s.ContainerStatuses = append(s.ContainerStatuses, view)
-		}
-	}
+	s.InitContainerStatuses, s.ContainerStatuses = w.views()
 	if minorOf(w.k.c.Version) >= 36 {
 		// Source: kubernetes pkg/kubelet/kubelet_pods.go, convertToAPIPodLevelResourcesStatus.
 		if asked := requests.PodRequests(pod, requests.PodResourcesOptions{}); len(asked) > 0 {
@@ -142,11 +136,17 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	if !terminal(s.Phase) {
 		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
 	}
+	if w.settled && !w.static {
+		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
+		if !terminal(s.Phase) {
+			s.Phase = corev1.PodFailed
+		}
+	}
 	if ip := w.k.c.InternalIP; ip.IsValid() {
 		s.HostIP = ip.String()
 		s.HostIPs = []corev1.HostIP{{IP: s.HostIP}}
 	}
-	if w.sandbox.ip.IsValid() && w.sandbox.ready {
+	if w.sandbox.ip.IsValid() && (w.sandbox.ready || w.settled) {
 		s.PodIP = w.sandbox.ip.String()
 		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 	} else if pod.Spec.HostNetwork && s.HostIP != "" {
@@ -155,6 +155,49 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	}
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
 	return s
+}
+
+// views returns the statuses of the containers.
+func (w *worker) views() (inits, mains []corev1.ContainerStatus) {
+	for _, c := range w.containers {
+		if c.init {
+			inits = append(inits, c.view())
+		} else {
+			mains = append(mains, c.view())
+		}
+	}
+	return inits, mains
+}
+
+// loseContainers marks the containers of a pod that has ended which nobody saw end: those after the init containers if the
+// pod got so far, and else the init containers up to the last that began. Source: kubernetes
+// pkg/kubelet/status/status_manager.go, TerminatePod.
+func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
+	lose := func(list []corev1.ContainerStatus) {
+		for i := range list {
+			if list[i].State.Terminated == nil {
+				list[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+					Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}}
+			}
+		}
+	}
+	began := func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting == nil || s.LastTerminationState.Terminated != nil
+	}
+	initialized := len(inits) == 0 || slices.ContainsFunc(mains, began)
+	if last := len(inits) - 1; last >= 0 {
+		t := cmp.Or(inits[last].State.Terminated, inits[last].LastTerminationState.Terminated)
+		initialized = initialized || !sidecar(&pod.Spec.InitContainers[last]) && t != nil && t.ExitCode == 0
+	}
+	if initialized {
+		lose(mains)
+	}
+	for i, s := range slices.Backward(inits) {
+		if i == 0 || began(s) {
+			lose(inits[:i+1])
+			break
+		}
+	}
 }
 
 // phase follows the kubelet's rules.

@@ -44,6 +44,7 @@ type worker struct {
 	events     map[event]bool // those that were written
 	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
+	settled    bool           // nothing of it runs any more, nor will
 	finished   bool
 	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
@@ -185,10 +186,15 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	}
 	deadline, over := w.deadline(pod)
 	if over {
-		w.exceed(ctx, pod)
+		w.evict(ctx, pod, corev1.EventTypeNormal, verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"})
 		return 0
 	}
-	return sooner(w.advance(ctx, pod), deadline)
+	again := w.advance(ctx, pod)
+	if w.over(pod) {
+		w.settle(ctx, pod)
+		return 0
+	}
+	return sooner(again, deadline)
 }
 
 // advance does what can be done now for a pod that is to run.
@@ -217,6 +223,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
 			return 2 * time.Second
 		}
+		w.checkPullSecrets(ctx, pod)
 	}
 	if w.k.onHostNetwork(pod) {
 		w.sandbox.ip = w.k.c.InternalIP
@@ -301,19 +308,12 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 		return left
 	}
 	w.ending.cancel()
-	w.k.hide(w)
-	for _, c := range slices.Backward(w.containers) {
-		if c.run != nil {
-			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
-			c.stop(ctx, w.k.c.Clock, grace)
-		}
-	}
+	w.stopAll(ctx, pod)
 	if ctx.Err() != nil {
 		return 0
 	}
-	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
-		w.k.pods.release(w.sandbox.ip, w.uid)
-	}
+	w.release(pod)
+	w.sandbox.ready, w.settled = false, true
 	if gone {
 		w.finished = true
 		w.k.removeFiles(w)

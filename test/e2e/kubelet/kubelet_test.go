@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -51,21 +52,20 @@ const (
 const (
 	cores     = 4
 	memoryMiB = 8192
+	diskGiB   = 30
 )
 
 // departures are the pairs that may differ, and why.
 var departures = map[string]string{
-	"init-runs":        "init containers whose program is not known end at once in the simulation",
-	"deadline-init":    "init containers whose program is not known end at once in the simulation",
-	"volume-sub-path":  "the fake subpather refuses every path",
+	"init-unknown":     "init containers whose program is not known end at once in the simulation",
 	"extended":         "the fake container manager gives no devices",
 	"pod-resources":    "the fake container manager has no cgroups",
-	"too-much-storage": "the fake cadvisor sees no disk",
 }
 
-// settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
+// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
 // for how long a difference may last.
 const (
+	startUp  = 12 * time.Second
 	settle   = 25 * time.Second
 	patience = 75 * time.Second
 )
@@ -87,6 +87,7 @@ func TestPairs(t *testing.T) {
 			}
 		}
 	}
+	change(t, client, pods)
 	began := time.Now()
 	open := maps.Clone(pods)
 	differences := map[string]string{}
@@ -120,6 +121,28 @@ func TestPairs(t *testing.T) {
 	t.Logf("%d pairs, %d alike, %d differ\n%s", len(pods), len(pods)-len(open), len(open), table.String())
 	if failed > len(pods)/20 {
 		t.Errorf("%d of %d pairs differ without a reason", failed, len(pods))
+	}
+}
+
+// kept is the finalizer of pods that are deleted, whose last status is compared.
+const kept = "example.com/kept"
+
+// change changes pods once they had the time to start, by their names.
+func change(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.Pod) {
+	t.Helper()
+	wait(t.Context(), startUp)
+	for _, node := range []string{actual, simulated} {
+		api := client.CoreV1().Pods(node)
+		for name := range pods {
+			var err error
+			switch {
+			case strings.HasPrefix(name, "deleted"):
+				err = api.Delete(t.Context(), name, metav1.DeleteOptions{})
+			}
+			if err != nil {
+				t.Fatalf("%s on the %s node: %v", name, node, err)
+			}
+		}
 	}
 }
 
@@ -159,8 +182,11 @@ func readPods(t *testing.T) map[string]*corev1.Pod {
 		if spec.AutomountServiceAccountToken == nil {
 			spec.AutomountServiceAccountToken = new(false)
 		}
-		spec.TerminationGracePeriodSeconds = new(int64(1))
+		spec.TerminationGracePeriodSeconds = cmp.Or(spec.TerminationGracePeriodSeconds, new(int64(1)))
 		pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+		if strings.HasPrefix(name, "deleted") {
+			pods[name].Finalizers = []string{kept}
+		}
 	}
 	return pods
 }
@@ -260,7 +286,8 @@ func startActual(t *testing.T, plane *kubeproc.Plane) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "--kubeconfig", kubeconfig, "--name", actual, "--port", fmt.Sprint(ports[0]),
-		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--node-labels", "rack=r1")
+		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--disk", fmt.Sprint(diskGiB<<30),
+		"--manifests", dir, "--node-labels", "rack=r1")
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), "TMPDIR="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -282,7 +309,8 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 	files, root := guesttree.New(t)
 	for name, content := range map[string]string{
 		"/etc/kubernetes/kubelet.conf":   string(plane.Kubeconfig()),
-		"/var/lib/kubelet/config.yaml":   "maxPods: 250\n",
+		// The fake container manager reserves nothing.
+		"/var/lib/kubelet/config.yaml": "maxPods: 250\nevictionHard: {memory.available: \"0\", nodefs.available: \"0\"}\n",
 		"/etc/cni/net.d/10-net.conflist": `{"name":"net","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}`,
 	} {
 		file := filepath.Join(root, name)
@@ -303,7 +331,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 		Release: kubelet.Release{OSImage: "Debian GNU/Linux 7 (wheezy)", KernelVersion: "3.16.0-0.bpo.4-amd64"},
 		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
 		Version: "v1.36.3", RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
-		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: 30, Dial: dialer.DialContext,
+		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
 		Programs: programs, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
 		Wall: &contain.Wall{}, Log: io.Discard,
 	})
@@ -320,13 +348,26 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 	t.Cleanup(func() { stop(); work.Wait() })
 }
 
-// programs runs the images that end.
+// programs runs the images that end, and stay.example/app, which does not.
 func programs(image string) (stub.Program, bool) {
 	var code int
+	if image == "stay.example/app" {
+		return stays{}, true
+	}
 	if _, err := fmt.Sscanf(image, "exit.example/%d", &code); err != nil {
 		return nil, false
 	}
 	return ends(code), true
+}
+
+// stays is a program that runs until it is killed.
+type stays struct{}
+
+func (stays) Ports() []int32 { return nil }
+
+func (stays) Run(ctx context.Context, _ stub.Env) error {
+	<-ctx.Done()
+	return ends(137)
 }
 
 // ends is a program that ends with a code.
