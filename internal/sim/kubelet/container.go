@@ -47,7 +47,8 @@ type container struct {
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
 	waiting   corev1.ContainerStateWaiting
 	restarts  int32
-	pause     time.Duration
+	pause     time.Duration // before the next run
+	next      time.Duration // the pause after that run; the first restart has none
 	notBefore time.Time
 }
 
@@ -140,13 +141,14 @@ func (c *container) collect(now time.Time) {
 	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
 		FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
-		c.pause = 0 // the kubelet forgets after a good run
+		c.next = 0 // the kubelet forgets after a good run
 	}
 	if code == killed {
-		c.pause = 0 // something beside the machine ended it, which says nothing of the program
+		c.next = 0 // something beside the machine ended it, which says nothing of the program
 	}
 	c.run = nil
-	c.backOff(now)
+	c.pause, c.next = c.next, backoff(c.next)
+	c.notBefore = now.Add(c.pause)
 }
 
 // backOff makes the next run wait, longer each time.
@@ -160,16 +162,23 @@ func (c *container) done(pod *corev1.Pod) bool {
 	if c.ended == nil || c.run != nil {
 		return false
 	}
-	if c.init && !c.sidecar {
-		return c.ended.ExitCode == 0 || pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	return c.init && !c.sidecar && c.ended.ExitCode == 0 || !restarts(&c.spec, &pod.Spec, c.ended.ExitCode)
+}
+
+// restarts reports whether a container that has ended runs again, by its own rules and policy before the pod's. Source:
+// kubernetes pkg/api/v1/pod/util.go, ContainerShouldRestart.
+func restarts(c *corev1.Container, pod *corev1.PodSpec, code int32) bool {
+	policy := pod.RestartPolicy
+	if c.RestartPolicy != nil {
+		policy = corev1.RestartPolicy(*c.RestartPolicy)
+		for _, rule := range c.RestartPolicyRules {
+			codes := rule.ExitCodes
+			if codes != nil && slices.Contains(codes.Values, code) == (codes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
+				return true
+			}
+		}
 	}
-	switch pod.Spec.RestartPolicy {
-	case corev1.RestartPolicyNever:
-		return true
-	case corev1.RestartPolicyOnFailure:
-		return c.ended.ExitCode == 0
-	}
-	return false
+	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
 }
 
 // blocked reports whether a container before this one has to end or start first.
@@ -220,7 +229,7 @@ func (c *container) view() corev1.ContainerStatus {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
 		s.ContainerID = c.run.id
-		s.Ready = *s.Started && c.probes.readiness.passed()
+		s.Ready = *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended
@@ -289,6 +298,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	c.waiting = corev1.ContainerStateWaiting{}
 	w.started = append(w.started, c)
 	w.follow(ctx, run)
+	w.postStart(ctx, pod, c)
 }
 
 // manyNodes is the size of a cluster beyond which a node writes one event for the containers that it starts, and none of
@@ -401,15 +411,17 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		fmt.Fprint(out, w.page(c))
 		sayUnprobed(out, &c.spec)
 		if known {
-			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
-				fmt.Fprintln(out, err)
+			err := program.Run(runCtx, w.env(pod, c, out))
+			if e, ok := errors.AsType[interface {
+				error
+				ExitCode() int
+			}](err); ok {
+				code = e.ExitCode()
+			} else if err != nil && runCtx.Err() == nil {
 				code = 1
-				if e, ok := errors.AsType[interface {
-					error
-					ExitCode() int
-				}](err); ok {
-					code = e.ExitCode()
-				}
+			}
+			if code != 0 {
+				fmt.Fprintln(out, err)
 			}
 			return
 		}

@@ -108,16 +108,22 @@ func (w *worker) signalLater(ctx context.Context) {
 	})
 }
 
+// rejected begins the message of a pod that the kubelet has not admitted.
+const rejected = "Pod was rejected: "
+
 // podStatus returns the status of a pod in the worker's present state.
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
+	if w.settled && terminal(w.status.Phase) && len(w.status.ContainerStatuses) > 0 {
+		return w.status // nothing of it changes any more
+	}
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
 		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Generation}
 	if s.StartTime == nil {
 		s.StartTime = &now
 	}
-	if w.verdict.reason != "" && !w.admitted {
-		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, "Pod was rejected: "+w.verdict.message
+	if w.verdict.reason != "" && !w.admitted && pod.DeletionTimestamp == nil {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, rejected+w.verdict.message
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
@@ -132,15 +138,12 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	terminating := pod.DeletionTimestamp != nil
 	if w.verdict.reason != "" {
 		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+		if !w.admitted {
+			s.Message = rejected + s.Message
+		}
 	}
 	if !terminal(s.Phase) {
 		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
-	}
-	if w.settled && !w.static {
-		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
-		if !terminal(s.Phase) {
-			s.Phase = corev1.PodFailed
-		}
 	}
 	if ip := w.k.c.InternalIP; ip.IsValid() {
 		s.HostIP = ip.String()
@@ -154,6 +157,12 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
 	}
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
+	if w.settled && !w.static {
+		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
+		if !terminal(s.Phase) {
+			s.Phase = corev1.PodFailed
+		}
+	}
 	return s
 }
 
@@ -200,50 +209,52 @@ func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
 	}
 }
 
-// phase follows the kubelet's rules.
+// phase follows the kubelet's rules. Source: kubernetes pkg/kubelet/kubelet_pods.go, getPhase.
 func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminating bool) corev1.PodPhase {
+	var pending, running, waiting, succeeded, failed, restarting int
+	started := slices.ContainsFunc(mains, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
 	for i, s := range inits {
-		if sidecar(&spec.InitContainers[i]) {
-			continue
-		}
-		switch t := s.State.Terminated; {
-		case t != nil && t.ExitCode == 0:
-		case t != nil && spec.RestartPolicy == corev1.RestartPolicyNever:
+		t := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated)
+		switch c := &spec.InitContainers[i]; {
+		case sidecar(c):
+			if s.State.Running != nil {
+				running++
+			}
+			if !started && (s.State.Running != nil && !*s.Started || s.State.Waiting != nil && t == nil) {
+				pending++
+			}
+		case s.State.Running != nil || t == nil:
+			pending++
+		case t.ExitCode != 0 && !restarts(c, spec, t.ExitCode):
 			return corev1.PodFailed
-		case terminating && t != nil:
-			return corev1.PodFailed
-		default:
-			return corev1.PodPending
 		}
 	}
-	running, waiting, failed := 0, 0, 0
-	for _, s := range mains {
-		switch {
+	for i, s := range mains {
+		switch t := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated); {
 		case s.State.Running != nil:
 			running++
-		case s.State.Terminated != nil:
-			if s.State.Terminated.ExitCode != 0 {
+		case t == nil:
+			waiting++
+		default:
+			if restarts(&spec.Containers[i], spec, t.ExitCode) {
+				restarting++
+			}
+			if s.State.Terminated != nil && t.ExitCode == 0 {
+				succeeded++
+			} else {
 				failed++
 			}
-		case s.LastTerminationState.Terminated != nil:
-			running++ // between two runs
-		default:
-			waiting++
 		}
 	}
 	switch {
-	case waiting > 0:
+	case pending+waiting > 0:
 		return corev1.PodPending
-	case running > 0:
+	case running > 0, restarting > 0 && !terminating:
 		return corev1.PodRunning
-	case spec.RestartPolicy == corev1.RestartPolicyAlways && !terminating:
-		return corev1.PodRunning
-	case failed == 0:
-		return corev1.PodSucceeded
-	case spec.RestartPolicy == corev1.RestartPolicyNever || terminating:
+	case failed > 0:
 		return corev1.PodFailed
 	}
-	return corev1.PodRunning
+	return corev1.PodSucceeded
 }
 
 // podConditions returns the kubelet's five conditions together with the conditions of other

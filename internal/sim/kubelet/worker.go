@@ -44,6 +44,7 @@ type worker struct {
 	events     map[event]bool // those that were written
 	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
+	deleted    bool           // the API server has been told that it has ended
 	settled    bool           // nothing of it runs any more, nor will
 	finished   bool
 	sources    sources
@@ -70,6 +71,8 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = newContainers(pod)
+	// One that another run of the kubelet has ended stays as it was shown; of one that was refused nothing was.
+	w.settled = terminal(pod.Status.Phase) && len(pod.Status.ContainerStatuses) > 0
 	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
 }
@@ -215,13 +218,17 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 5 * time.Second
 	}
 	if !w.static {
-		err := w.volumes.mount(ctx, pod)
-		if errors.Is(err, errAttaching) {
-			return time.Second
-		}
-		if err != nil {
+		var again time.Duration
+		for _, err := range w.volumes.mount(ctx, pod) {
+			if errors.Is(err, errAttaching) {
+				again = time.Second
+				continue
+			}
+			again = 2 * time.Second
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
-			return 2 * time.Second
+		}
+		if again > 0 {
+			return again
 		}
 		w.checkPullSecrets(ctx, pod)
 	}
@@ -307,6 +314,10 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	if left := w.ending.left(w.k.c.Clock.Now(), grace); left > 0 && !gone {
 		return left
 	}
+	if w.deleted && !gone {
+		return 0
+	}
+	w.sayHooks(ctx)
 	w.ending.cancel()
 	w.stopAll(ctx, pod)
 	if ctx.Err() != nil {
@@ -322,7 +333,11 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	w.publish(ctx)
 	err := w.k.api.Load().core.Pods(w.namespace).Delete(ctx, w.name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &w.uid}})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil {
+		w.deleted = true // it is gone once its finalizers are
+		return 0
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		w.finished = true
 		w.k.removeFiles(w)
 		return 0
