@@ -150,7 +150,6 @@ const kept = "example.com/kept"
 // sizes are those to which pods are resized, and visitors the ephemeral containers that they get, by name.
 var (
 	sizes = map[string]corev1.ResourceList{
-		"resized-too-much":   {corev1.ResourceCPU: resource.MustParse("900")},
 		"resized-more":       {corev1.ResourceCPU: resource.MustParse("3900m")},
 		"resized-memory":     {corev1.ResourceMemory: resource.MustParse("32Mi")},
 		"resized-guaranteed": {corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("32Mi")},

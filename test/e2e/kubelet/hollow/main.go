@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	critesting "k8s.io/cri-api/pkg/apis/testing"
+	"k8s.io/klog/v2"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
@@ -125,6 +127,24 @@ type manager struct {
 func (m manager) GetCapacity(bool) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(m.disk, resource.BinarySI)}
 }
+
+// NewPodContainerManager implements the container manager.
+func (m manager) NewPodContainerManager() cm.PodContainerManager {
+	return groups{m.ContainerManager.NewPodContainerManager()}
+}
+
+// groups are the cgroups of pods: each is as its pod asks.
+type groups struct{ cm.PodContainerManager }
+
+func (groups) GetPodCgroupConfig(pod *corev1.Pod, _ corev1.ResourceName) (*cm.ResourceConfig, error) {
+	c := cm.ResourceConfigForPod(pod, true, uint64(cm.QuotaPeriod), false, "")
+	return &cm.ResourceConfig{CPUShares: cmp.Or(c.CPUShares, new(uint64)), CPUPeriod: cmp.Or(c.CPUPeriod, new(uint64)),
+		CPUQuota: cmp.Or(c.CPUQuota, new(int64(-1))), Memory: cmp.Or(c.Memory, new(int64))}, nil
+}
+
+func (groups) GetPodCgroupMemoryUsage(*corev1.Pod) (uint64, error) { return 0, nil }
+
+func (groups) SetPodCgroupConfig(klog.Logger, *corev1.Pod, *cm.ResourceConfig) error { return nil }
 
 // folders are the subpaths of volumes without their bind mounts.
 type folders struct{ *subpath.FakeSubpath }
