@@ -33,6 +33,8 @@ type container struct {
 	init   bool
 	// sidecar is an init container that keeps running.
 	sidecar bool
+	// ephemeral is one that somebody has put beside the others, which runs once.
+	ephemeral bool
 
 	run    *execution
 	probes probers // of the run
@@ -81,23 +83,34 @@ func sidecar(c *corev1.Container) bool {
 func newContainers(pod *corev1.Pod) []*container {
 	var out []*container
 	for _, c := range pod.Spec.InitContainers {
-		out = append(out, &container{spec: c, init: true, sidecar: sidecar(&c),
-			waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+		out = append(out, newContainer(c, initial, "PodInitializing"))
 	}
 	for _, c := range pod.Spec.Containers {
 		reason := "ContainerCreating"
 		if len(pod.Spec.InitContainers) > 0 {
 			reason = "PodInitializing"
 		}
-		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: reason}})
-	}
-	for _, c := range out {
-		c.mounts, c.image = mountStatuses(&c.spec), c.spec.Image
-		if named, err := reference.ParseNormalizedNamed(c.spec.Image); err == nil {
-			c.image = reference.TagNameOnly(named).String()
-		}
+		out = append(out, newContainer(c, regular, reason))
 	}
 	return out
+}
+
+// kind is which list of its pod a container is in.
+type kind int
+
+const (
+	regular kind = iota
+	initial
+	ephemeral
+)
+
+func newContainer(spec corev1.Container, k kind, waits string) *container {
+	c := &container{spec: spec, init: k == initial, sidecar: k == initial && sidecar(&spec), ephemeral: k == ephemeral,
+		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: mountStatuses(&spec), image: spec.Image}
+	if named, err := reference.ParseNormalizedNamed(spec.Image); err == nil {
+		c.image = reference.TagNameOnly(named).String()
+	}
+	return c
 }
 
 // mountStatuses returns how the status of a container shows its mounts. No runtime here has recursive read-only mounts.
@@ -116,6 +129,9 @@ func mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
 func (c *container) fieldPath() string {
 	if c.init {
 		return "spec.initContainers{" + c.spec.Name + "}"
+	}
+	if c.ephemeral {
+		return "spec.ephemeralContainers{" + c.spec.Name + "}"
 	}
 	return "spec.containers{" + c.spec.Name + "}"
 }
@@ -162,7 +178,7 @@ func (c *container) done(pod *corev1.Pod) bool {
 	if c.ended == nil || c.run != nil {
 		return false
 	}
-	return c.init && !c.sidecar && c.ended.ExitCode == 0 || !restarts(&c.spec, &pod.Spec, c.ended.ExitCode)
+	return c.ephemeral || c.init && !c.sidecar && c.ended.ExitCode == 0 || !restarts(&c.spec, &pod.Spec, c.ended.ExitCode)
 }
 
 // restarts reports whether a container that has ended runs again, by its own rules and policy before the pod's. Source:
@@ -184,7 +200,7 @@ func restarts(c *corev1.Container, pod *corev1.PodSpec, code int32) bool {
 // blocked reports whether a container before this one has to end or start first.
 func (c *container) blocked(all []*container) bool {
 	for _, before := range all {
-		if before == c {
+		if before == c || c.ephemeral {
 			return false
 		}
 		if !before.init {
@@ -217,6 +233,10 @@ func (c *container) view() corev1.ContainerStatus {
 		Started: new(c.run != nil && c.probes.startup.passed()), VolumeMounts: c.mounts}
 	if c.run != nil || c.ended != nil {
 		s.Image, s.ImageID = c.image, c.image
+	}
+	if c.ephemeral {
+		s.Started = nil
+	} else if c.run != nil || c.ended != nil {
 		s.Resources, s.AllocatedResources = &c.spec.Resources, c.spec.Resources.Requests
 	}
 	if c.ended != nil {
@@ -229,7 +249,7 @@ func (c *container) view() corev1.ContainerStatus {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
 		s.ContainerID = c.run.id
-		s.Ready = *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
+		s.Ready = !c.ephemeral && *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended

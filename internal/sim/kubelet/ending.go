@@ -66,7 +66,7 @@ func (w *worker) over(pod *corev1.Pod) bool {
 		switch {
 		case c.init && !c.sidecar && c.done(pod) && c.ended.ExitCode != 0:
 			return true
-		case !c.init && !c.done(pod):
+		case !c.init && !c.ephemeral && !c.done(pod):
 			return false
 		}
 	}

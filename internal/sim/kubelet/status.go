@@ -40,7 +40,7 @@ func (w *worker) publish(ctx context.Context) {
 	if w.written != nil && semanticEqual(*w.written, w.status) && !w.overruled(latest) {
 		return
 	}
-	patch, err := podStatusPatch(uid, &w.status)
+	patch, err := podStatusPatch(uid, &w.status, latest.Status.Conditions)
 	if err != nil {
 		w.k.log.Error("Failed to compute the status for pod", "pod", w.namespace+"/"+name, "err", err)
 		return
@@ -62,8 +62,9 @@ func (w *worker) publish(ctx context.Context) {
 }
 
 // podStatusPatch returns the strategic merge patch that writes a pod's status. It merges conditions by
-// their type, so it takes away the reason and message of those that have none any more.
-func podStatusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {
+// their type, so it takes away the reason and message of those that have none any more, and the notice of a resize
+// that is over.
+func podStatusPatch(uid types.UID, s *corev1.PodStatus, shown []corev1.PodCondition) ([]byte, error) {
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
 		return nil, err
@@ -81,6 +82,10 @@ func podStatusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {
 		if fields, ok := c.(map[string]any); ok {
 			explain(fields)
 		}
+	}
+	resizing := func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending }
+	if slices.ContainsFunc(shown, resizing) && !slices.ContainsFunc(s.Conditions, resizing) {
+		status["conditions"] = append(conditions, map[string]any{"type": string(corev1.PodResizePending), "$patch": "delete"})
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": status})
 }
@@ -127,12 +132,13 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
-	s.InitContainerStatuses, s.ContainerStatuses = w.views()
+	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = w.views()
 	if minorOf(w.k.c.Version) >= 36 {
 		// Source: kubernetes pkg/kubelet/kubelet_pods.go, convertToAPIPodLevelResourcesStatus.
-		if asked := requests.PodRequests(pod, requests.PodResourcesOptions{}); len(asked) > 0 {
+		sized := w.sized(pod)
+		if asked := requests.PodRequests(sized, requests.PodResourcesOptions{}); len(asked) > 0 {
 			s.AllocatedResources = asked
-			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(pod, requests.PodResourcesOptions{})}
+			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(sized, requests.PodResourcesOptions{})}
 		}
 	}
 	terminating := pod.DeletionTimestamp != nil
@@ -157,6 +163,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
 	}
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
+	s.Conditions = append(s.Conditions, w.notices(pod, now)...)
 	if w.settled && !w.static {
 		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
 		if !terminal(s.Phase) {
@@ -167,15 +174,18 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 }
 
 // views returns the statuses of the containers.
-func (w *worker) views() (inits, mains []corev1.ContainerStatus) {
+func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	for _, c := range w.containers {
-		if c.init {
+		switch {
+		case c.init:
 			inits = append(inits, c.view())
-		} else {
+		case c.ephemeral:
+			ephemerals = append(ephemerals, c.view())
+		default:
 			mains = append(mains, c.view())
 		}
 	}
-	return inits, mains
+	return inits, mains, ephemerals
 }
 
 // loseContainers marks the containers of a pod that has ended which nobody saw end: those after the init containers if the
@@ -318,9 +328,37 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	set(corev1.ContainersReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
 	for _, o := range pod.Status.Conditions {
-		if !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
+		if o.Type != corev1.PodResizePending && o.Type != corev1.DisruptionTarget && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
 			list = append(list, o)
 		}
+	}
+	return list
+}
+
+// notices returns the conditions of what has happened to a pod: that a new size has to wait, and that it made room.
+func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition {
+	var list []corev1.PodCondition
+	add := func(kind corev1.PodConditionType, reason, message string) *corev1.PodCondition {
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now,
+			ObservedGeneration: pod.Generation}
+		for _, o := range w.status.Conditions {
+			if o.Type == kind {
+				c.LastTransitionTime, c.LastProbeTime = o.LastTransitionTime, o.LastProbeTime
+			}
+		}
+		list = append(list, c)
+		return &list[len(list)-1]
+	}
+	if w.delayed != "" && !w.settled {
+		if c := add(corev1.PodResizePending, corev1.PodReasonDeferred, w.delayed); c.LastProbeTime.IsZero() {
+			c.LastProbeTime = now
+		}
+	}
+	switch i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }); {
+	case w.verdict.reason == preempting:
+		add(corev1.DisruptionTarget, corev1.PodReasonTerminationByKubelet, "Pod was preempted by Kubelet to accommodate a critical pod.")
+	case i >= 0:
+		list = append(list, pod.Status.Conditions[i])
 	}
 	return list
 }

@@ -28,6 +28,7 @@ type worker struct {
 	static          bool
 	mu              sync.Mutex
 	pod             *corev1.Pod // newest known
+	preempted       bool        // it is to make room for a critical pod
 	gone            bool        // deleted from the API server, or its manifest is
 	wake            chan struct{}
 	shown           atomic.Pointer[snapshot] // for the HTTPS API
@@ -44,6 +45,7 @@ type worker struct {
 	events     map[event]bool // those that were written
 	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
+	delayed    string         // why the sizes that the pod asks for have to wait
 	deleted    bool           // the API server has been told that it has ended
 	settled    bool           // nothing of it runs any more, nor will
 	finished   bool
@@ -180,13 +182,26 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	if terminal(w.status.Phase) {
 		return 0
 	}
-	if !w.admitted && !w.static {
-		if w.verdict = w.k.pods.admit(ctx, pod); w.verdict.reason != "" {
+	if w.static {
+		w.k.pods.keep(pod, verdict{})
+	} else if !w.admitted {
+		var waits bool
+		w.verdict, waits = w.k.pods.admit(ctx, pod)
+		if w.verdict.reason != "" {
 			w.event(ctx, corev1.EventTypeWarning, w.verdict.reason, w.verdict.message, "")
 			return 0
 		}
+		if waits {
+			return roomPeriod
+		}
 		w.admitted = true
 	}
+	w.meet(pod)
+	if w.isPreempted() {
+		w.evict(ctx, pod, corev1.EventTypeWarning, verdict{preempting, "Preempted in order to admit critical pod"})
+		return 0
+	}
+	resize := w.resize(ctx, pod)
 	deadline, over := w.deadline(pod)
 	if over {
 		w.evict(ctx, pod, corev1.EventTypeNormal, verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"})
@@ -197,7 +212,27 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		w.settle(ctx, pod)
 		return 0
 	}
-	return sooner(again, deadline)
+	return sooner(sooner(again, deadline), resize)
+}
+
+// roomPeriod is how often a critical pod looks whether others have made room.
+const roomPeriod = 200 * time.Millisecond
+
+func (w *worker) isPreempted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.preempted
+}
+
+// meet takes up the ephemeral containers that a pod has got since.
+func (w *worker) meet(pod *corev1.Pod) {
+	for _, e := range pod.Spec.EphemeralContainers {
+		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
+			continue
+		}
+		// The HTTPS API may be reading the old list.
+		w.containers = append(slices.Clone(w.containers), newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating"))
+	}
 }
 
 // advance does what can be done now for a pod that is to run.
@@ -274,7 +309,7 @@ func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Durati
 			continue
 		}
 		if c.blocked(w.containers) {
-			break
+			continue
 		}
 		earlier(w.startDue(ctx, pod, c))
 	}

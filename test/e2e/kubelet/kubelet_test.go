@@ -62,6 +62,8 @@ var departures = map[string]string{
 	"dead-exec":        "the simulation does not ask commands about programs that do not run",
 	"unready-exec":     "the simulation does not ask commands about programs that do not run",
 	"hook-start-fails": "the simulation does not ask commands about programs that do not run",
+	"static":           "events of static pods are not written: at boot there is nobody who would take them",
+	"guaranteed-least": "there are no cgroups that would keep the least limit from being told",
 	"init-unknown":     "init containers whose program is not known end at once in the simulation",
 	"extended":         "the fake container manager gives no devices",
 	"pod-resources":    "the fake container manager has no cgroups",

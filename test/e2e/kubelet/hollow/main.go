@@ -236,6 +236,14 @@ func (r *runtime) StopContainer(_ context.Context, id string, _ int64) error {
 	return nil
 }
 
+// UpdateContainerResources implements the runtime service.
+func (r *runtime) UpdateContainerResources(_ context.Context, id string, resources *runtimeapi.ContainerResources) error {
+	r.Lock()
+	defer r.Unlock()
+	r.Containers[id].LinuxResources = resources.GetLinux()
+	return nil
+}
+
 // ExecSync implements the runtime service: the only program that fails is "false".
 func (r *runtime) ExecSync(_ context.Context, _ string, command []string, _ time.Duration) (out, errOut []byte, err error) {
 	if command[0] == "false" {
@@ -249,6 +257,9 @@ func (r *runtime) ContainerStatus(ctx context.Context, id string, verbose bool) 
 	out, err := r.FakeRuntimeService.ContainerStatus(ctx, id, verbose)
 	if err == nil {
 		out.Status.Labels = maps.Clone(out.Status.Labels)
+		r.Lock()
+		defer r.Unlock()
+		out.Status.Resources = &runtimeapi.ContainerResources{Linux: r.Containers[id].LinuxResources}
 	}
 	return out, err
 }
