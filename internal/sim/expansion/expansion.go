@@ -29,3 +29,25 @@ func Expand(s string, env map[string]string) string {
 		}
 	}
 }
+
+// Missing returns the first name that Expand would keep because env does not have it, or nothing.
+func Missing(s string, env map[string]string) string {
+	for {
+		_, rest, ok := strings.Cut(s, "$")
+		if !ok {
+			return ""
+		}
+		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
+		_, set := env[name]
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			s = rest[1:]
+		case strings.HasPrefix(rest, "(") && closed && !set:
+			return name
+		case strings.HasPrefix(rest, "(") && closed:
+			s = after
+		default:
+			s = rest
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +20,17 @@ import (
 // Reasons and words are those of kubernetes pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl and
 // the scheduler's plugins, whose packages would link a kubelet and a scheduler.
 
-// admit decides once whether a pod may run beside the pods that were admitted before it.
-func (m *podManager) admit(ctx context.Context, pod *corev1.Pod) verdict {
+// admit decides once whether a pod may run beside the pods that were admitted before it. A critical one may have to
+// wait until others have made room.
+func (m *podManager) admit(ctx context.Context, pod *corev1.Pod) (v verdict, waits bool) {
+	v = m.judge(ctx, pod)
+	if !strings.HasPrefix(v.reason, outOf) || !critical(pod) {
+		return v, false
+	}
+	return m.preempt(pod, v)
+}
+
+func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 	if v := refuseSysctls(pod, m.k.c.OS); v.reason != "" {
 		return v
 	}
@@ -57,6 +68,9 @@ func (k *Kubelet) strictGroups() bool {
 
 const affinityFailed = "NodeAffinity"
 
+// outOf begins the reason of a pod that asks for more than is left of a resource.
+const outOf = "OutOf"
+
 // keep counts an admitted pod among those that use the node.
 func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	if v.reason == "" {
@@ -78,8 +92,9 @@ func (m *podManager) leaves(uid types.UID) {
 func (m *podManager) fits(pod *corev1.Pod, node *corev1.Node) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if v := m.enough(pod, node.Status.Allocatable); v.reason != "" {
-		return v
+	short := m.shortages(pod, node.Status.Allocatable)
+	if len(short) > 0 && !critical(pod) {
+		return short[0].verdict()
 	}
 	failed := func(name, text string) verdict { return verdict{name, "Predicate " + name + " failed: " + text} }
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err == nil && !ok {
@@ -92,51 +107,67 @@ func (m *podManager) fits(pod *corev1.Pod, node *corev1.Node) verdict {
 	if _, bad := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, executes, false); bad {
 		return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 	}
+	if len(short) > 0 {
+		return short[0].verdict()
+	}
 	return verdict{}
 }
 
-// enough finds the first resource that the node has too little of. Extended resources that the node does not
+// shortage is a resource that the node has too little of for a pod.
+type shortage struct {
+	name                      corev1.ResourceName
+	requested, used, capacity int64
+}
+
+func (s shortage) verdict() verdict {
+	return verdict{outOf + string(s.name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+		s.name, s.requested, s.used, s.capacity)}
+}
+
+// shortages finds the resources that the node has too little of. Extended resources that the node does not
 // have are not the kubelet's to count.
-func (m *podManager) enough(pod *corev1.Pod, allocatable corev1.ResourceList) verdict {
-	out := func(name corev1.ResourceName, requested, used, capacity int64) verdict {
-		return verdict{"OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-			name, requested, used, capacity)}
-	}
-	if pods, ok := allocatable[corev1.ResourcePods]; ok && int64(len(m.admitted))+1 > pods.Value() {
-		return out(corev1.ResourcePods, 1, int64(len(m.admitted)), pods.Value())
-	}
-	asked := requests.PodRequests(pod, requests.PodResourcesOptions{})
+func (m *podManager) shortages(pod *corev1.Pod, allocatable corev1.ResourceList) []shortage {
+	var short []shortage
 	used := corev1.ResourceList{}
+	others := int64(0)
 	for uid, other := range m.admitted {
 		if uid == pod.UID {
 			continue
 		}
+		others++
 		for name, amount := range requests.PodRequests(other, requests.PodResourcesOptions{}) {
 			total := used[name]
 			total.Add(amount)
 			used[name] = total
 		}
 	}
-	amount := func(list corev1.ResourceList, name corev1.ResourceName) int64 {
-		q := list[name]
-		if name == corev1.ResourceCPU {
-			return q.MilliValue()
-		}
-		return q.Value()
+	if pods, ok := allocatable[corev1.ResourcePods]; ok && others+1 > pods.Value() {
+		short = append(short, shortage{corev1.ResourcePods, 1, others, pods.Value()})
 	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		if want := amount(asked, name); want > 0 && want > amount(allocatable, name)-amount(used, name) {
-			return out(name, want, amount(used, name), amount(allocatable, name))
-		}
-	}
-	for name := range asked {
+	asked := requests.PodRequests(pod, requests.PodResourcesOptions{})
+	counted := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		_, has := allocatable[name]
-		if want := amount(asked, name); (has || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)) && want > 0 &&
-			want > amount(allocatable, name)-amount(used, name) {
-			return out(name, want, amount(used, name), amount(allocatable, name))
+		if !slices.Contains(counted, name) && (has || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)) {
+			counted = append(counted, name)
 		}
 	}
-	return verdict{}
+	for _, name := range counted {
+		s := shortage{name, amount(asked, name), amount(used, name), amount(allocatable, name)}
+		if s.requested > 0 && s.requested > s.capacity-s.used {
+			short = append(short, s)
+		}
+	}
+	return short
+}
+
+// amount returns a quantity as the scheduler counts it: thousandths of cores, and whole numbers of all else.
+func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
+	q := list[name]
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 // hostPort is a port of the machine that a pod asks for.

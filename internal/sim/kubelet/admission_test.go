@@ -52,13 +52,13 @@ func TestAdmission(t *testing.T) {
 				other := probedPod(func(*corev1.Container) {})
 				other.UID = "first"
 				test.first(other)
-				if v := k.pods.admit(t.Context(), other); v.reason != "" {
+				if v := k.pods.judge(t.Context(), other); v.reason != "" {
 					t.Fatalf("the first pod is refused: %v", v)
 				}
 			}
 			pod := probedPod(func(*corev1.Container) {})
 			test.pod(pod)
-			if v := k.pods.admit(t.Context(), pod); v.reason != test.want {
+			if v := k.pods.judge(t.Context(), pod); v.reason != test.want {
 				t.Errorf("got %v, want %q", v, test.want)
 			}
 		})

@@ -160,7 +160,8 @@ func (w *worker) backoffEvent(ctx context.Context, c *container) {
 		return
 	}
 	if c.ended != nil {
-		w.event(ctx, corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container "+c.spec.Name, c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)",
+			c.spec.Name, w.name, w.namespace, w.uid), c.fieldPath())
 	}
 }
 

@@ -33,6 +33,8 @@ type container struct {
 	init   bool
 	// sidecar is an init container that keeps running.
 	sidecar bool
+	// ephemeral is one that somebody has put beside the others, which runs once.
+	ephemeral bool
 
 	run    *execution
 	probes probers // of the run
@@ -47,7 +49,8 @@ type container struct {
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
 	waiting   corev1.ContainerStateWaiting
 	restarts  int32
-	pause     time.Duration
+	pause     time.Duration // before the next run
+	next      time.Duration // the pause after that run; the first restart has none
 	notBefore time.Time
 }
 
@@ -80,23 +83,34 @@ func sidecar(c *corev1.Container) bool {
 func newContainers(pod *corev1.Pod) []*container {
 	var out []*container
 	for _, c := range pod.Spec.InitContainers {
-		out = append(out, &container{spec: c, init: true, sidecar: sidecar(&c),
-			waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+		out = append(out, newContainer(c, initial, "PodInitializing"))
 	}
 	for _, c := range pod.Spec.Containers {
 		reason := "ContainerCreating"
 		if len(pod.Spec.InitContainers) > 0 {
 			reason = "PodInitializing"
 		}
-		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: reason}})
-	}
-	for _, c := range out {
-		c.mounts, c.image = mountStatuses(&c.spec), c.spec.Image
-		if named, err := reference.ParseNormalizedNamed(c.spec.Image); err == nil {
-			c.image = reference.TagNameOnly(named).String()
-		}
+		out = append(out, newContainer(c, regular, reason))
 	}
 	return out
+}
+
+// kind is which list of its pod a container is in.
+type kind int
+
+const (
+	regular kind = iota
+	initial
+	ephemeral
+)
+
+func newContainer(spec corev1.Container, k kind, waits string) *container {
+	c := &container{spec: spec, init: k == initial, sidecar: k == initial && sidecar(&spec), ephemeral: k == ephemeral,
+		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: mountStatuses(&spec), image: spec.Image}
+	if named, err := reference.ParseNormalizedNamed(spec.Image); err == nil {
+		c.image = reference.TagNameOnly(named).String()
+	}
+	return c
 }
 
 // mountStatuses returns how the status of a container shows its mounts. No runtime here has recursive read-only mounts.
@@ -115,6 +129,9 @@ func mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
 func (c *container) fieldPath() string {
 	if c.init {
 		return "spec.initContainers{" + c.spec.Name + "}"
+	}
+	if c.ephemeral {
+		return "spec.ephemeralContainers{" + c.spec.Name + "}"
 	}
 	return "spec.containers{" + c.spec.Name + "}"
 }
@@ -140,13 +157,14 @@ func (c *container) collect(now time.Time) {
 	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
 		FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
-		c.pause = 0 // the kubelet forgets after a good run
+		c.next = 0 // the kubelet forgets after a good run
 	}
 	if code == killed {
-		c.pause = 0 // something beside the machine ended it, which says nothing of the program
+		c.next = 0 // something beside the machine ended it, which says nothing of the program
 	}
 	c.run = nil
-	c.backOff(now)
+	c.pause, c.next = c.next, backoff(c.next)
+	c.notBefore = now.Add(c.pause)
 }
 
 // backOff makes the next run wait, longer each time.
@@ -160,22 +178,29 @@ func (c *container) done(pod *corev1.Pod) bool {
 	if c.ended == nil || c.run != nil {
 		return false
 	}
-	if c.init && !c.sidecar {
-		return c.ended.ExitCode == 0 || pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	return c.ephemeral || c.init && !c.sidecar && c.ended.ExitCode == 0 || !restarts(&c.spec, &pod.Spec, c.ended.ExitCode)
+}
+
+// restarts reports whether a container that has ended runs again, by its own rules and policy before the pod's. Source:
+// kubernetes pkg/api/v1/pod/util.go, ContainerShouldRestart.
+func restarts(c *corev1.Container, pod *corev1.PodSpec, code int32) bool {
+	policy := pod.RestartPolicy
+	if c.RestartPolicy != nil {
+		policy = corev1.RestartPolicy(*c.RestartPolicy)
+		for _, rule := range c.RestartPolicyRules {
+			codes := rule.ExitCodes
+			if codes != nil && slices.Contains(codes.Values, code) == (codes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
+				return true
+			}
+		}
 	}
-	switch pod.Spec.RestartPolicy {
-	case corev1.RestartPolicyNever:
-		return true
-	case corev1.RestartPolicyOnFailure:
-		return c.ended.ExitCode == 0
-	}
-	return false
+	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
 }
 
 // blocked reports whether a container before this one has to end or start first.
 func (c *container) blocked(all []*container) bool {
 	for _, before := range all {
-		if before == c {
+		if before == c || c.ephemeral {
 			return false
 		}
 		if !before.init {
@@ -208,6 +233,10 @@ func (c *container) view() corev1.ContainerStatus {
 		Started: new(c.run != nil && c.probes.startup.passed()), VolumeMounts: c.mounts}
 	if c.run != nil || c.ended != nil {
 		s.Image, s.ImageID = c.image, c.image
+	}
+	if c.ephemeral {
+		s.Started = nil
+	} else if c.run != nil || c.ended != nil {
 		s.Resources, s.AllocatedResources = &c.spec.Resources, c.spec.Resources.Requests
 	}
 	if c.ended != nil {
@@ -220,7 +249,7 @@ func (c *container) view() corev1.ContainerStatus {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
 		s.ContainerID = c.run.id
-		s.Ready = *s.Started && c.probes.readiness.passed()
+		s.Ready = !c.ephemeral && *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended
@@ -289,6 +318,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	c.waiting = corev1.ContainerStateWaiting{}
 	w.started = append(w.started, c)
 	w.follow(ctx, run)
+	w.postStart(ctx, pod, c)
 }
 
 // manyNodes is the size of a cluster beyond which a node writes one event for the containers that it starts, and none of
@@ -401,23 +431,25 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		fmt.Fprint(out, w.page(c))
 		sayUnprobed(out, &c.spec)
 		if known {
-			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
-				fmt.Fprintln(out, err)
+			err := program.Run(runCtx, w.env(pod, c, out))
+			if e, ok := errors.AsType[interface {
+				error
+				ExitCode() int
+			}](err); ok {
+				code = e.ExitCode()
+			} else if err != nil && runCtx.Err() == nil {
 				code = 1
-				if e, ok := errors.AsType[interface {
-					error
-					ExitCode() int
-				}](err); ok {
-					code = e.ExitCode()
-				}
+			}
+			if code != 0 {
+				fmt.Fprintln(out, err)
 			}
 			return
 		}
-		if c.init && !c.sidecar || expectedToEnd(pod) {
-			w.k.sleep(runCtx, completion)
+		if (c.init && !c.sidecar || expectedToEnd(pod)) && w.k.sleep(runCtx, completion) {
 			return
 		}
 		<-runCtx.Done()
+		code = int(endedExitCode(w.k.c.OS))
 	})
 	return e, nil
 }

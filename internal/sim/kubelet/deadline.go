@@ -1,8 +1,6 @@
 package kubelet
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,27 +18,6 @@ func (w *worker) deadline(pod *corev1.Pod) (left time.Duration, over bool) {
 	}
 	left = allowed - w.k.c.Clock.Since(w.status.StartTime.Time)
 	return left, left <= 0
-}
-
-// exceed ends a pod whose deadline is over.
-func (w *worker) exceed(ctx context.Context, pod *corev1.Pod) {
-	w.verdict = verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}
-	w.event(ctx, corev1.EventTypeNormal, w.verdict.reason, w.verdict.message, "")
-	w.k.hide(w)
-	for _, c := range slices.Backward(w.containers) {
-		if c.run != nil {
-			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
-			c.stop(ctx, w.k.c.Clock, gracePeriod(pod))
-			if c.ended != nil {
-				c.ended.Reason, c.ended.ExitCode = "Error", endedExitCode(w.k.c.OS)
-			}
-		}
-	}
-	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
-		w.k.pods.release(w.sandbox.ip, w.uid)
-	}
-	w.sandbox.ready = false
-	w.k.pods.leaves(w.uid)
 }
 
 // sooner returns the earlier of two times to look again; zero is never.

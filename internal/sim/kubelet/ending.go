@@ -2,7 +2,10 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +18,13 @@ type ending struct {
 	since  time.Time
 	hooks  <-chan struct{} // closed when they are done
 	cancel context.CancelFunc
+	failed []*hook // valid once hooks is closed
+}
+
+// hook is the preStop hook of a container, and why it failed.
+type hook struct {
+	c   *container
+	err error
 }
 
 // left returns how long the containers may still run.
@@ -40,20 +50,75 @@ func gracePeriod(pod *corev1.Pod) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// evict ends a pod that the kubelet does not let run on.
+func (w *worker) evict(ctx context.Context, pod *corev1.Pod, kind string, v verdict) {
+	w.verdict = v
+	w.event(ctx, kind, v.reason, v.message, "")
+	w.settle(ctx, pod)
+}
+
+// over reports whether a pod's containers have done what they were to do, so that those beside them are stopped.
+func (w *worker) over(pod *corev1.Pod) bool {
+	if w.static {
+		return false
+	}
+	for _, c := range w.containers {
+		switch {
+		case c.init && !c.sidecar && c.done(pod) && c.ended.ExitCode != 0:
+			return true
+		case !c.init && !c.ephemeral && !c.done(pod):
+			return false
+		}
+	}
+	return true
+}
+
+// settle ends what a pod that is over still has: containers, address, share of the node.
+func (w *worker) settle(ctx context.Context, pod *corev1.Pod) {
+	w.stopAll(ctx, pod)
+	w.release(pod)
+	w.sandbox.ready, w.settled = false, true
+	w.k.pods.leaves(w.uid)
+}
+
+// stopAll stops the containers that run, sidecars last and in the opposite order of their start.
+func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod) {
+	w.k.hide(w)
+	for _, c := range slices.Backward(w.containers) {
+		if c.run != nil {
+			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
+			c.stop(ctx, w.k.c.Clock, gracePeriod(pod))
+		}
+		if c.ended != nil {
+			c.waiting = corev1.ContainerStateWaiting{} // for another run
+		}
+	}
+}
+
+// release gives back the address of a pod's own.
+func (w *worker) release(pod *corev1.Pod) {
+	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
+		w.k.pods.release(w.sandbox.ip, w.uid)
+	}
+}
+
 // beginEnd runs the preStop hooks of all running containers at once, as a kubelet does.
 func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	e := &ending{since: w.k.c.Clock.Now(), hooks: done, cancel: cancel}
 	var hooks sync.WaitGroup
-	running := 0
+	running := false
 	for _, c := range w.containers {
 		if l := c.spec.Lifecycle; c.run != nil && l != nil && l.PreStop != nil {
-			running++
-			w.k.c.Wall.Go(&hooks, "preStop hook", func() { w.preStop(ctx, pod, c) })
+			h := &hook{c: c, err: w.askHook(ctx, pod, c, l.PreStop)}
+			e.failed, running = append(e.failed, h), true
+			if h.err == nil {
+				w.k.c.Wall.Go(&hooks, "preStop hook", func() { h.err = w.preStop(ctx, pod, c) })
+			}
 		}
 	}
-	if running == 0 {
+	if !running {
 		close(done)
 		return e
 	}
@@ -65,23 +130,61 @@ func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	return e
 }
 
-// preStop runs one hook. An HTTP or TCP hook is answered by the simulated container
-// itself, and therefore at once.
-func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) {
+// preStop runs one hook that is no request.
+func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) error {
 	hook := c.spec.Lifecycle.PreStop
 	switch {
 	case hook.Sleep != nil:
 		w.k.sleep(ctx, time.Duration(hook.Sleep.Seconds)*time.Second)
 	case hook.Exec != nil && w.k.c.Exec != nil && !w.static:
 		spec, err := w.execSpec(ctx, pod, c, hook.Exec.Command)
-		if err == nil {
-			var code int
-			if code, err = w.k.c.Exec(ctx, spec); err == nil && code != 0 {
-				err = fmt.Errorf("command %q exited with %d", hook.Exec.Command, code)
-			}
+		if err != nil {
+			return err
 		}
-		if err != nil && ctx.Err() == nil {
-			w.k.log.Error("PreStopHook failed", "pod", w.namespace+"/"+w.name, "container", c.spec.Name, "err", err)
+		code, err := w.k.c.Exec(ctx, spec)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("command %q exited with %d", hook.Exec.Command, code)
+		}
+		return err
+	}
+	return nil
+}
+
+// sayHooks writes the events of the preStop hooks that have failed.
+func (w *worker) sayHooks(ctx context.Context) {
+	select {
+	case <-w.ending.hooks:
+	default:
+		return // they are over their time
+	}
+	for _, h := range w.ending.failed {
+		if h.err != nil && ctx.Err() == nil {
+			w.k.log.Error("PreStopHook failed", "pod", w.namespace+"/"+w.name, "container", h.c.spec.Name, "err", h.err)
+			w.event(ctx, corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed", h.c.fieldPath())
 		}
 	}
+}
+
+// askHook sends the request of an HTTP hook. Any answer will do.
+func (w *worker) askHook(ctx context.Context, pod *corev1.Pod, c *container, hook *corev1.LifecycleHandler) error {
+	if hook.HTTPGet == nil || w.static {
+		return nil
+	}
+	a := w.ask(ctx, pod, c, &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: hook.HTTPGet}})
+	if a.errored || strings.HasPrefix(a.failure, "Get ") {
+		return errors.New(a.failure)
+	}
+	return nil
+}
+
+// postStart runs the hook of a container that has started, and ends it where the hook fails. What a command says is not
+// asked, as the program that it works on does not run.
+func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *container) {
+	l := c.spec.Lifecycle
+	if l == nil || l.PostStart == nil || w.askHook(ctx, pod, c, l.PostStart) == nil {
+		return
+	}
+	w.event(ctx, corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed", c.fieldPath())
+	w.event(ctx, corev1.EventTypeNormal, "Killing", "FailedPostStartHook", c.fieldPath())
+	c.stop(ctx, w.k.c.Clock, time.Second)
 }

@@ -136,7 +136,7 @@ func TestPodAnswersUntilItsPreStopHookIsDone(t *testing.T) {
 				w.update(deleted(pod, test.grace))
 				begin := time.Now()
 				var answered time.Duration
-				for again := w.step(t.Context()); !w.finished; again = w.step(t.Context()) {
+				for again := w.step(t.Context()); !w.settled; again = w.step(t.Context()) {
 					w.rest(t.Context(), again)
 					answered = time.Since(begin)
 				}

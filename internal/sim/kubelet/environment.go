@@ -3,6 +3,9 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +74,31 @@ func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars 
 			vars[e.Name] = value
 		}
 	}
+	for _, m := range spec.VolumeMounts {
+		if err := checkSubPath(m, vars); err != nil {
+			return nil, err
+		}
+	}
 	return vars, nil
+}
+
+// checkSubPath refuses a path of variables that do not exist, or that leaves its volume. Source: kubernetes
+// pkg/kubelet/kubelet_pods.go, makeMounts.
+func checkSubPath(m corev1.VolumeMount, vars map[string]string) error {
+	if m.SubPathExpr == "" {
+		return nil
+	}
+	if name := expansion.Missing(m.SubPathExpr, vars); name != "" {
+		return fmt.Errorf("missing value for %s", name)
+	}
+	at := expansion.Expand(m.SubPathExpr, vars)
+	switch {
+	case path.IsAbs(at):
+		return fmt.Errorf("error SubPath `%s` must not be an absolute path", at)
+	case slices.Contains(strings.Split(at, "/"), ".."):
+		return fmt.Errorf("unable to provision SubPath `%s`: must not contain '..'", at)
+	}
+	return nil
 }
 
 // sourceAge is for how long a ConfigMap or Secret that was read serves the containers of a pod, which start

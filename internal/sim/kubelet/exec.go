@@ -42,15 +42,28 @@ func (k *Kubelet) running(namespace, pod, name string) (*worker, *container, err
 		return nil, nil, fmt.Errorf("pod does not exist")
 	}
 	s := w.shown.Load()
-	i := slices.IndexFunc(w.containers, func(c *container) bool { return c.spec.Name == name })
-	if s == nil || i < 0 {
+	c := w.container(name)
+	if s == nil || c == nil {
 		return nil, nil, fmt.Errorf("container not found (%q)", name)
 	}
-	statuses := slices.Concat(s.status.InitContainerStatuses, s.status.ContainerStatuses)
+	statuses := slices.Concat(s.status.InitContainerStatuses, s.status.ContainerStatuses, s.status.EphemeralContainerStatuses)
 	if !slices.ContainsFunc(statuses, func(c corev1.ContainerStatus) bool { return c.Name == name && c.State.Running != nil }) {
 		return nil, nil, fmt.Errorf("container %q is not running", name)
 	}
-	return w, w.containers[i], nil
+	return w, c, nil
+}
+
+// container returns one of the containers that the HTTPS API shows, nil where it does not.
+func (w *worker) container(name string) *container {
+	s := w.shown.Load()
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.containers, func(c *container) bool { return c.spec.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.containers[i]
 }
 
 func (k *Kubelet) serveExec(w http.ResponseWriter, r *http.Request) {

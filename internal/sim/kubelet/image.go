@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,6 +36,24 @@ func (w *worker) refuseImage(c *corev1.Container) (reason, message string) {
 			"The container operating system does not match the host operating system.: unknown"
 	}
 	return "", ""
+}
+
+// checkPullSecrets says which secrets for registries a pod names and does not have; it starts all the same. Source:
+// kubernetes pkg/kubelet/kubelet_pods.go, getPullSecretsForPod.
+func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
+	var failed []string
+	for _, s := range pod.Spec.ImagePullSecrets {
+		if s.Name == "" {
+			continue
+		}
+		if _, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(w.namespace).Get, s.Name); err != nil {
+			failed = append(failed, s.Name)
+		}
+	}
+	if len(failed) > 0 && ctx.Err() == nil {
+		w.event(ctx, corev1.EventTypeWarning, "FailedToRetrieveImagePullSecret", fmt.Sprintf("Unable to retrieve some image pull "+
+			"secrets (%s); attempting to pull the image may not succeed.", strings.Join(failed, ", ")), "")
+	}
 }
 
 // failPull notes why a container has no image, with the kubelet's events.

@@ -152,9 +152,6 @@ func (w *worker) killUnhealthy(ctx context.Context, c *container, p *prober) {
 	message := fmt.Sprintf("Container %s failed %s probe, will be restarted", c.spec.Name, strings.ToLower(p.kind))
 	w.event(ctx, corev1.EventTypeNormal, "Killing", message, c.fieldPath())
 	c.stop(ctx, w.k.c.Clock, time.Second)
-	if c.ended != nil {
-		c.ended.Reason, c.ended.ExitCode = "Error", endedExitCode(w.k.c.OS)
-	}
 }
 
 // endedExitCode returns the code of a program that its runtime ends: SIGKILL on Linux,

@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,12 +121,12 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "pod not found", http.StatusNotFound)
 		return
 	}
-	i := slices.IndexFunc(worker.containers, func(c *container) bool { return c.spec.Name == r.PathValue("container") })
-	if i < 0 {
+	c := worker.container(r.PathValue("container"))
+	if c == nil {
 		http.Error(w, "container not found", http.StatusNotFound)
 		return
 	}
-	f, err := worker.openLog(worker.containers[i])
+	f, err := worker.openLog(c)
 	if err != nil {
 		http.Error(w, "the container has written no log", http.StatusNotFound)
 		return

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,7 +40,7 @@ func (w *worker) publish(ctx context.Context) {
 	if w.written != nil && semanticEqual(*w.written, w.status) && !w.overruled(latest) {
 		return
 	}
-	patch, err := podStatusPatch(uid, &w.status)
+	patch, err := podStatusPatch(uid, &w.status, latest.Status.Conditions)
 	if err != nil {
 		w.k.log.Error("Failed to compute the status for pod", "pod", w.namespace+"/"+name, "err", err)
 		return
@@ -61,8 +62,9 @@ func (w *worker) publish(ctx context.Context) {
 }
 
 // podStatusPatch returns the strategic merge patch that writes a pod's status. It merges conditions by
-// their type, so it takes away the reason and message of those that have none any more.
-func podStatusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {
+// their type, so it takes away the reason and message of those that have none any more, and the notice of a resize
+// that is over.
+func podStatusPatch(uid types.UID, s *corev1.PodStatus, shown []corev1.PodCondition) ([]byte, error) {
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
 		return nil, err
@@ -80,6 +82,10 @@ func podStatusPatch(uid types.UID, s *corev1.PodStatus) ([]byte, error) {
 		if fields, ok := c.(map[string]any); ok {
 			explain(fields)
 		}
+	}
+	resizing := func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending }
+	if slices.ContainsFunc(shown, resizing) && !slices.ContainsFunc(s.Conditions, resizing) {
+		status["conditions"] = append(conditions, map[string]any{"type": string(corev1.PodResizePending), "$patch": "delete"})
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": status})
 }
@@ -107,37 +113,40 @@ func (w *worker) signalLater(ctx context.Context) {
 	})
 }
 
+// rejected begins the message of a pod that the kubelet has not admitted.
+const rejected = "Pod was rejected: "
+
 // podStatus returns the status of a pod in the worker's present state.
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
+	if w.settled && terminal(w.status.Phase) && len(w.status.ContainerStatuses) > 0 {
+		return w.status // nothing of it changes any more
+	}
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
 		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Generation}
 	if s.StartTime == nil {
 		s.StartTime = &now
 	}
-	if w.verdict.reason != "" && !w.admitted {
-		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, "Pod was rejected: "+w.verdict.message
+	if w.verdict.reason != "" && !w.admitted && pod.DeletionTimestamp == nil {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, rejected+w.verdict.message
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
-	for _, c := range w.containers {
-		view := c.view()
-		if c.init {
-			s.InitContainerStatuses = append(s.InitContainerStatuses, view)
-		} else {
-			s.ContainerStatuses = append(s.ContainerStatuses, view)
-		}
-	}
+	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = w.views()
 	if minorOf(w.k.c.Version) >= 36 {
 		// Source: kubernetes pkg/kubelet/kubelet_pods.go, convertToAPIPodLevelResourcesStatus.
-		if asked := requests.PodRequests(pod, requests.PodResourcesOptions{}); len(asked) > 0 {
+		sized := w.sized(pod)
+		if asked := requests.PodRequests(sized, requests.PodResourcesOptions{}); len(asked) > 0 {
 			s.AllocatedResources = asked
-			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(pod, requests.PodResourcesOptions{})}
+			s.Resources = &corev1.ResourceRequirements{Requests: asked, Limits: requests.PodLimits(sized, requests.PodResourcesOptions{})}
 		}
 	}
 	terminating := pod.DeletionTimestamp != nil
 	if w.verdict.reason != "" {
 		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+		if !w.admitted {
+			s.Message = rejected + s.Message
+		}
 	}
 	if !terminal(s.Phase) {
 		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
@@ -146,7 +155,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.HostIP = ip.String()
 		s.HostIPs = []corev1.HostIP{{IP: s.HostIP}}
 	}
-	if w.sandbox.ip.IsValid() && w.sandbox.ready {
+	if w.sandbox.ip.IsValid() && (w.sandbox.ready || w.settled) {
 		s.PodIP = w.sandbox.ip.String()
 		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 	} else if pod.Spec.HostNetwork && s.HostIP != "" {
@@ -154,53 +163,108 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
 	}
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
+	s.Conditions = append(s.Conditions, w.notices(pod, now)...)
+	if w.settled && !w.static {
+		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
+		if !terminal(s.Phase) {
+			s.Phase = corev1.PodFailed
+		}
+	}
 	return s
 }
 
-// phase follows the kubelet's rules.
-func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminating bool) corev1.PodPhase {
-	for i, s := range inits {
-		if sidecar(&spec.InitContainers[i]) {
-			continue
-		}
-		switch t := s.State.Terminated; {
-		case t != nil && t.ExitCode == 0:
-		case t != nil && spec.RestartPolicy == corev1.RestartPolicyNever:
-			return corev1.PodFailed
-		case terminating && t != nil:
-			return corev1.PodFailed
+// views returns the statuses of the containers.
+func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
+	for _, c := range w.containers {
+		switch {
+		case c.init:
+			inits = append(inits, c.view())
+		case c.ephemeral:
+			ephemerals = append(ephemerals, c.view())
 		default:
-			return corev1.PodPending
+			mains = append(mains, c.view())
 		}
 	}
-	running, waiting, failed := 0, 0, 0
-	for _, s := range mains {
-		switch {
+	return inits, mains, ephemerals
+}
+
+// loseContainers marks the containers of a pod that has ended which nobody saw end: those after the init containers if the
+// pod got so far, and else the init containers up to the last that began. Source: kubernetes
+// pkg/kubelet/status/status_manager.go, TerminatePod.
+func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
+	lose := func(list []corev1.ContainerStatus) {
+		for i := range list {
+			if list[i].State.Terminated == nil {
+				list[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+					Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}}
+			}
+		}
+	}
+	began := func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting == nil || s.LastTerminationState.Terminated != nil
+	}
+	initialized := len(inits) == 0 || slices.ContainsFunc(mains, began)
+	if last := len(inits) - 1; last >= 0 {
+		t := cmp.Or(inits[last].State.Terminated, inits[last].LastTerminationState.Terminated)
+		initialized = initialized || !sidecar(&pod.Spec.InitContainers[last]) && t != nil && t.ExitCode == 0
+	}
+	if initialized {
+		lose(mains)
+	}
+	for i, s := range slices.Backward(inits) {
+		if i == 0 || began(s) {
+			lose(inits[:i+1])
+			break
+		}
+	}
+}
+
+// phase follows the kubelet's rules. Source: kubernetes pkg/kubelet/kubelet_pods.go, getPhase.
+func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminating bool) corev1.PodPhase {
+	var pending, running, waiting, succeeded, failed, restarting int
+	started := slices.ContainsFunc(mains, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
+	for i, s := range inits {
+		t := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated)
+		switch c := &spec.InitContainers[i]; {
+		case sidecar(c):
+			if s.State.Running != nil {
+				running++
+			}
+			if !started && (s.State.Running != nil && !*s.Started || s.State.Waiting != nil && t == nil) {
+				pending++
+			}
+		case s.State.Running != nil || t == nil:
+			pending++
+		case t.ExitCode != 0 && !restarts(c, spec, t.ExitCode):
+			return corev1.PodFailed
+		}
+	}
+	for i, s := range mains {
+		switch t := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated); {
 		case s.State.Running != nil:
 			running++
-		case s.State.Terminated != nil:
-			if s.State.Terminated.ExitCode != 0 {
+		case t == nil:
+			waiting++
+		default:
+			if restarts(&spec.Containers[i], spec, t.ExitCode) {
+				restarting++
+			}
+			if s.State.Terminated != nil && t.ExitCode == 0 {
+				succeeded++
+			} else {
 				failed++
 			}
-		case s.LastTerminationState.Terminated != nil:
-			running++ // between two runs
-		default:
-			waiting++
 		}
 	}
 	switch {
-	case waiting > 0:
+	case pending+waiting > 0:
 		return corev1.PodPending
-	case running > 0:
+	case running > 0, restarting > 0 && !terminating:
 		return corev1.PodRunning
-	case spec.RestartPolicy == corev1.RestartPolicyAlways && !terminating:
-		return corev1.PodRunning
-	case failed == 0:
-		return corev1.PodSucceeded
-	case spec.RestartPolicy == corev1.RestartPolicyNever || terminating:
+	case failed > 0:
 		return corev1.PodFailed
 	}
-	return corev1.PodRunning
+	return corev1.PodSucceeded
 }
 
 // podConditions returns the kubelet's five conditions together with the conditions of other
@@ -264,9 +328,37 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	set(corev1.ContainersReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
 	for _, o := range pod.Status.Conditions {
-		if !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
+		if o.Type != corev1.PodResizePending && o.Type != corev1.DisruptionTarget && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
 			list = append(list, o)
 		}
+	}
+	return list
+}
+
+// notices returns the conditions of what has happened to a pod: that a new size has to wait, and that it made room.
+func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition {
+	var list []corev1.PodCondition
+	add := func(kind corev1.PodConditionType, reason, message string) *corev1.PodCondition {
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now,
+			ObservedGeneration: pod.Generation}
+		for _, o := range w.status.Conditions {
+			if o.Type == kind {
+				c.LastTransitionTime, c.LastProbeTime = o.LastTransitionTime, o.LastProbeTime
+			}
+		}
+		list = append(list, c)
+		return &list[len(list)-1]
+	}
+	if w.delayed != "" && !w.settled {
+		if c := add(corev1.PodResizePending, corev1.PodReasonDeferred, w.delayed); c.LastProbeTime.IsZero() {
+			c.LastProbeTime = now
+		}
+	}
+	switch i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }); {
+	case w.verdict.reason == preempting:
+		add(corev1.DisruptionTarget, corev1.PodReasonTerminationByKubelet, "Pod was preempted by Kubelet to accommodate a critical pod.")
+	case i >= 0:
+		list = append(list, pod.Status.Conditions[i])
 	}
 	return list
 }

@@ -21,7 +21,7 @@ func TestPodStatusPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch, err := podStatusPatch("u", &corev1.PodStatus{Conditions: []corev1.PodCondition{ready(corev1.ConditionTrue, "")}})
+	patch, err := podStatusPatch("u", &corev1.PodStatus{Conditions: []corev1.PodCondition{ready(corev1.ConditionTrue, "")}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,8 @@ func (w *worker) volumeFolder(v *corev1.Volume) string {
 	return w.podFolder() + "/volumes/" + volumeKind(v) + "/" + v.Name
 }
 
-// mount makes the pod's volumes before its containers start. Its error is a kubelet's.
-func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) error {
+// mount makes the pod's volumes before its containers start. Its errors are a kubelet's.
+func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) (problems []error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range pod.Spec.Volumes {
@@ -75,19 +75,26 @@ func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) error {
 		if claimOf(pod, volume) != "" {
 			folder, err := v.w.claim(ctx, pod, volume)
 			if err != nil {
-				return err
+				problems = append(problems, err)
+				continue
 			}
 			v.claims[volume.Name] = folder
 			continue
 		}
-		if volumeKind(volume) == "" {
-			continue
+		var err error
+		switch {
+		case volume.HostPath != nil:
+			err = v.w.k.checkHostPath(volume.HostPath)
+		case volume.CSI != nil:
+			err = v.w.k.checkDriver(ctx, volume.CSI.Driver)
+		case volumeKind(volume) != "":
+			err = v.fill(ctx, pod, volume, false)
 		}
-		if err := v.fill(ctx, pod, volume, false); err != nil {
-			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", volume.Name, err)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", volume.Name, err))
 		}
 	}
-	return nil
+	return problems
 }
 
 // renew brings the volumes that a container mounts up to date. What cannot be read stays as it was, as with a kubelet.

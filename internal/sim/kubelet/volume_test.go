@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -113,7 +114,7 @@ func TestVolumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := volumePod(test.source, test.mount)
 			w, enter := volumeBench(t, secret, pod)
-			if err := w.volumes.mount(t.Context(), pod); err != nil {
+			if err := errors.Join(w.volumes.mount(t.Context(), pod)...); err != nil {
 				t.Fatal(err)
 			}
 			root := enter()
@@ -137,7 +138,7 @@ func TestVolumeThatCannotBeMounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := volumePod(source, corev1.VolumeMount{MountPath: "/v"})
 			w, _ := volumeBench(t, objects{settingsPath: configMap(nil)}, pod)
-			err := w.volumes.mount(t.Context(), pod)
+			err := errors.Join(w.volumes.mount(t.Context(), pod)...)
 			if err == nil || !strings.HasPrefix(err.Error(), `MountVolume.SetUp failed for volume "v" : `) {
 				t.Errorf("mount: %v", err)
 			}
@@ -151,7 +152,7 @@ func TestVolumeFollowsItsObject(t *testing.T) {
 	pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts,
 		corev1.VolumeMount{Name: "v", MountPath: "/one", SubPath: "mode"})
 	w, enter := volumeBench(t, server, pod)
-	if err := w.volumes.mount(t.Context(), pod); err != nil {
+	if err := errors.Join(w.volumes.mount(t.Context(), pod)...); err != nil {
 		t.Fatal(err)
 	}
 	before := enter()
@@ -185,7 +186,7 @@ func TestEmptyDirIsShared(t *testing.T) {
 	pod := volumePod(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}, corev1.VolumeMount{MountPath: "/a", SubPath: "x/y"})
 	pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "v", MountPath: "/all"})
 	w, enter := volumeBench(t, objects{}, pod)
-	if err := w.volumes.mount(t.Context(), pod); err != nil {
+	if err := errors.Join(w.volumes.mount(t.Context(), pod)...); err != nil {
 		t.Fatal(err)
 	}
 	if err := enter().WriteFile("/a/f", []byte("1"), 0o644); err != nil {

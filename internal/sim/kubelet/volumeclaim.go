@@ -62,19 +62,32 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	if !known || w.k.c.Volume == nil {
 		return refuse("this node is simulated and mounts volumes of disk.csi.azure.com and file.csi.azure.com only")
 	}
-	storage := w.k.api.Load().storage
-	node, err := storage.CSINodes().Get(ctx, w.k.nodeName, metav1.GetOptions{})
-	if err != nil || !slices.ContainsFunc(node.Spec.Drivers, driverNamed(driver)) {
+	if !w.k.hasDriver(ctx, driver) {
 		return refuse("kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name %s "+
 			"not found in the list of registered CSI drivers", driver)
 	}
 	if attached {
-		attachment, err := storage.VolumeAttachments().Get(ctx, attachmentName(handle, driver, w.k.nodeName), metav1.GetOptions{})
+		attachment, err := w.k.api.Load().storage.VolumeAttachments().Get(ctx, attachmentName(handle, driver, w.k.nodeName), metav1.GetOptions{})
 		if err != nil || !attachment.Status.Attached {
 			return none, errAttaching
 		}
 	}
 	return w.k.c.Volume(handle)
+}
+
+// hasDriver reports whether a CSI driver has registered on this node.
+func (k *Kubelet) hasDriver(ctx context.Context, name string) bool {
+	node, err := k.api.Load().storage.CSINodes().Get(ctx, k.nodeName, metav1.GetOptions{})
+	return err == nil && slices.ContainsFunc(node.Spec.Drivers, driverNamed(name))
+}
+
+// checkDriver refuses the inline volume of a CSI driver that this node does not have.
+func (k *Kubelet) checkDriver(ctx context.Context, name string) error {
+	if k.hasDriver(ctx, name) {
+		return nil
+	}
+	return fmt.Errorf("kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name %s not found in the list of "+
+		"registered CSI drivers", name)
 }
 
 // volumeOf returns the driver and the handle of a volume; one of the in-tree plug-ins has those that it is migrated to.

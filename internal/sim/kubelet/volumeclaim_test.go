@@ -65,7 +65,7 @@ func TestClaims(t *testing.T) {
 			}
 			disk := guestfs.At(t.TempDir())
 			w.k.c.Volume = func(string) (guestfs.Folder, error) { return disk, nil }
-			err := w.volumes.mount(t.Context(), pod)
+			err := errors.Join(w.volumes.mount(t.Context(), pod)...)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("mount: %v", err)

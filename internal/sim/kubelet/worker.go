@@ -28,6 +28,7 @@ type worker struct {
 	static          bool
 	mu              sync.Mutex
 	pod             *corev1.Pod // newest known
+	preempted       bool        // it is to make room for a critical pod
 	gone            bool        // deleted from the API server, or its manifest is
 	wake            chan struct{}
 	shown           atomic.Pointer[snapshot] // for the HTTPS API
@@ -44,6 +45,9 @@ type worker struct {
 	events     map[event]bool // those that were written
 	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
+	delayed    string         // why the sizes that the pod asks for have to wait
+	deleted    bool           // the API server has been told that it has ended
+	settled    bool           // nothing of it runs any more, nor will
 	finished   bool
 	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
@@ -69,6 +73,8 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = newContainers(pod)
+	// One that another run of the kubelet has ended stays as it was shown; of one that was refused nothing was.
+	w.settled = terminal(pod.Status.Phase) && len(pod.Status.ContainerStatuses) > 0
 	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
 }
@@ -176,19 +182,57 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	if terminal(w.status.Phase) {
 		return 0
 	}
-	if !w.admitted && !w.static {
-		if w.verdict = w.k.pods.admit(ctx, pod); w.verdict.reason != "" {
+	if w.static {
+		w.k.pods.keep(pod, verdict{})
+	} else if !w.admitted {
+		var waits bool
+		w.verdict, waits = w.k.pods.admit(ctx, pod)
+		if w.verdict.reason != "" {
 			w.event(ctx, corev1.EventTypeWarning, w.verdict.reason, w.verdict.message, "")
 			return 0
 		}
+		if waits {
+			return roomPeriod
+		}
 		w.admitted = true
 	}
-	deadline, over := w.deadline(pod)
-	if over {
-		w.exceed(ctx, pod)
+	w.meet(pod)
+	if w.isPreempted() {
+		w.evict(ctx, pod, corev1.EventTypeWarning, verdict{preempting, "Preempted in order to admit critical pod"})
 		return 0
 	}
-	return sooner(w.advance(ctx, pod), deadline)
+	resize := w.resize(ctx, pod)
+	deadline, over := w.deadline(pod)
+	if over {
+		w.evict(ctx, pod, corev1.EventTypeNormal, verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"})
+		return 0
+	}
+	again := w.advance(ctx, pod)
+	if w.over(pod) {
+		w.settle(ctx, pod)
+		return 0
+	}
+	return sooner(sooner(again, deadline), resize)
+}
+
+// roomPeriod is how often a critical pod looks whether others have made room.
+const roomPeriod = 200 * time.Millisecond
+
+func (w *worker) isPreempted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.preempted
+}
+
+// meet takes up the ephemeral containers that a pod has got since.
+func (w *worker) meet(pod *corev1.Pod) {
+	for _, e := range pod.Spec.EphemeralContainers {
+		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
+			continue
+		}
+		// The HTTPS API may be reading the old list.
+		w.containers = append(slices.Clone(w.containers), newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating"))
+	}
 }
 
 // advance does what can be done now for a pod that is to run.
@@ -209,14 +253,19 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 5 * time.Second
 	}
 	if !w.static {
-		err := w.volumes.mount(ctx, pod)
-		if errors.Is(err, errAttaching) {
-			return time.Second
-		}
-		if err != nil {
+		var again time.Duration
+		for _, err := range w.volumes.mount(ctx, pod) {
+			if errors.Is(err, errAttaching) {
+				again = time.Second
+				continue
+			}
+			again = 2 * time.Second
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
-			return 2 * time.Second
 		}
+		if again > 0 {
+			return again
+		}
+		w.checkPullSecrets(ctx, pod)
 	}
 	if w.k.onHostNetwork(pod) {
 		w.sandbox.ip = w.k.c.InternalIP
@@ -260,7 +309,7 @@ func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Durati
 			continue
 		}
 		if c.blocked(w.containers) {
-			break
+			continue
 		}
 		earlier(w.startDue(ctx, pod, c))
 	}
@@ -300,20 +349,17 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	if left := w.ending.left(w.k.c.Clock.Now(), grace); left > 0 && !gone {
 		return left
 	}
-	w.ending.cancel()
-	w.k.hide(w)
-	for _, c := range slices.Backward(w.containers) {
-		if c.run != nil {
-			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
-			c.stop(ctx, w.k.c.Clock, grace)
-		}
+	if w.deleted && !gone {
+		return 0
 	}
+	w.sayHooks(ctx)
+	w.ending.cancel()
+	w.stopAll(ctx, pod)
 	if ctx.Err() != nil {
 		return 0
 	}
-	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
-		w.k.pods.release(w.sandbox.ip, w.uid)
-	}
+	w.release(pod)
+	w.sandbox.ready, w.settled = false, true
 	if gone {
 		w.finished = true
 		w.k.removeFiles(w)
@@ -322,7 +368,11 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	w.publish(ctx)
 	err := w.k.api.Load().core.Pods(w.namespace).Delete(ctx, w.name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &w.uid}})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil {
+		w.deleted = true // it is gone once its finalizers are
+		return 0
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		w.finished = true
 		w.k.removeFiles(w)
 		return 0

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -24,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/contain"
@@ -52,21 +55,25 @@ const (
 const (
 	cores     = 4
 	memoryMiB = 8192
+	diskGiB   = 30
 )
 
 // departures are the pairs that may differ, and why.
 var departures = map[string]string{
-	"init-runs":        "init containers whose program is not known end at once in the simulation",
-	"deadline-init":    "init containers whose program is not known end at once in the simulation",
-	"volume-sub-path":  "the fake subpather refuses every path",
+	"dead-exec":        "the simulation does not ask commands about programs that do not run",
+	"unready-exec":     "the simulation does not ask commands about programs that do not run",
+	"hook-start-fails": "the simulation does not ask commands about programs that do not run",
+	"static":           "events of static pods are not written: at boot there is nobody who would take them",
+	"guaranteed-least": "there are no cgroups that would keep the least limit from being told",
+	"init-unknown":     "init containers whose program is not known end at once in the simulation",
 	"extended":         "the fake container manager gives no devices",
 	"pod-resources":    "the fake container manager has no cgroups",
-	"too-much-storage": "the fake cadvisor sees no disk",
 }
 
-// settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
+// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
 // for how long a difference may last.
 const (
+	startUp  = 12 * time.Second
 	settle   = 25 * time.Second
 	patience = 75 * time.Second
 )
@@ -77,15 +84,17 @@ func TestPairs(t *testing.T) {
 	}
 	client := start(t)
 	pods := readPods(t)
+	late := func(name string) bool { return strings.HasPrefix(name, "late") }
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		for _, node := range []string{actual, simulated} {
-			pod := pods[name].DeepCopy()
-			pod.Namespace, pod.Spec.NodeName = node, node
-			if _, err := client.CoreV1().Pods(node).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-				t.Errorf("%s: %v", name, err)
-				delete(pods, name)
-				break
-			}
+		if !late(name) {
+			create(t, client, pods, name)
+		}
+	}
+	pods["static"] = nil // which each node has from its files
+	change(t, client, pods)
+	for name := range pods {
+		if late(name) {
+			create(t, client, pods, name)
 		}
 	}
 	began := time.Now()
@@ -121,6 +130,91 @@ func TestPairs(t *testing.T) {
 	t.Logf("%d pairs, %d alike, %d differ\n%s", len(pods), len(pods)-len(open), len(open), table.String())
 	if failed > len(pods)/20 {
 		t.Errorf("%d of %d pairs differ without a reason", failed, len(pods))
+	}
+}
+
+// create makes a pair, or takes it out of pods where the API server refuses it.
+func create(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.Pod, name string) {
+	t.Helper()
+	for _, node := range []string{actual, simulated} {
+		pod := pods[name].DeepCopy()
+		pod.Namespace, pod.Spec.NodeName = node, node
+		if _, err := client.CoreV1().Pods(node).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			delete(pods, name)
+			return
+		}
+	}
+}
+
+// kept is the finalizer of pods that are deleted, whose last status is compared.
+const kept = "example.com/kept"
+
+// sizes are those to which pods are resized, and visitors the ephemeral containers that they get, by name.
+var (
+	sizes = map[string]corev1.ResourceList{
+		"resized-more":       {corev1.ResourceCPU: resource.MustParse("3900m")},
+		"resized-memory":     {corev1.ResourceMemory: resource.MustParse("32Mi")},
+		"resized-guaranteed": {corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+	}
+	visitors = map[string][]corev1.EphemeralContainer{
+		"entered":        {visitor("debug", "app.example/web")},
+		"entered-ended":  {visitor("debug", "exit.example/0")},
+		"entered-fails":  {visitor("debug", "exit.example/3")},
+		"entered-absent": {visitor("debug", "absent.invalid/app")},
+		"entered-twice":  {visitor("a", "app.example/web"), visitor("b", "exit.example/0")},
+	}
+)
+
+func visitor(name, image string) corev1.EphemeralContainer {
+	return corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: image}}
+}
+
+// update changes a pod by one of its subresources.
+func update(ctx context.Context, api typedcorev1.PodInterface, name string,
+	write func(context.Context, string, *corev1.Pod, metav1.UpdateOptions) (*corev1.Pod, error), change func(*corev1.Pod)) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		pod, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(pod)
+		_, err = write(ctx, name, pod, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// change changes pods once they had the time to start, by their names.
+func change(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.Pod) {
+	t.Helper()
+	wait(t.Context(), startUp)
+	for _, node := range []string{actual, simulated} {
+		api := client.CoreV1().Pods(node)
+		for name := range pods {
+			var err error
+			switch {
+			case strings.HasPrefix(name, "deleted"):
+				err = api.Delete(t.Context(), name, metav1.DeleteOptions{})
+			case strings.HasPrefix(name, "resized"):
+				size := sizes[name]
+				if size == nil {
+					size = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")}
+				}
+				err = update(t.Context(), api, name, api.UpdateResize, func(pod *corev1.Pod) {
+					maps.Copy(pod.Spec.Containers[0].Resources.Requests, size)
+					if pod.Spec.Containers[0].Resources.Limits != nil {
+						maps.Copy(pod.Spec.Containers[0].Resources.Limits, size)
+					}
+				})
+			case strings.HasPrefix(name, "entered"):
+				err = update(t.Context(), api, name, api.UpdateEphemeralContainers, func(pod *corev1.Pod) {
+					pod.Spec.EphemeralContainers = visitors[name]
+				})
+			}
+			if err != nil {
+				t.Fatalf("%s on the %s node: %v", name, node, err)
+			}
+		}
 	}
 }
 
@@ -160,8 +254,11 @@ func readPods(t *testing.T) map[string]*corev1.Pod {
 		if spec.AutomountServiceAccountToken == nil {
 			spec.AutomountServiceAccountToken = new(false)
 		}
-		spec.TerminationGracePeriodSeconds = new(int64(1))
+		spec.TerminationGracePeriodSeconds = cmp.Or(spec.TerminationGracePeriodSeconds, new(int64(1)))
 		pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+		if strings.HasPrefix(name, "deleted") {
+			pods[name].Finalizers = []string{kept}
+		}
 	}
 	return pods
 }
@@ -261,7 +358,8 @@ func startActual(t *testing.T, plane *kubeproc.Plane) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "--kubeconfig", kubeconfig, "--name", actual, "--port", fmt.Sprint(ports[0]),
-		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--node-labels", "rack=r1")
+		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--disk", fmt.Sprint(diskGiB<<30),
+		"--manifests", manifests(t, dir), "--node-labels", "rack=r1")
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), "TMPDIR="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -277,14 +375,51 @@ func startActual(t *testing.T, plane *kubeproc.Plane) {
 	})
 }
 
+// staticPod is the manifest of a static pod, which is a pair like others.
+func staticPod(node string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: static, namespace: " + node + "}\n" +
+		"spec: {terminationGracePeriodSeconds: 1, containers: [{name: app, image: app.example/web, resources: {requests: {cpu: 10m}}}]}\n"
+}
+
+// manifests makes the folder of static pods of the hollow node.
+func manifests(t *testing.T, dir string) string {
+	t.Helper()
+	folder := filepath.Join(dir, "manifests")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "static.yaml"), []byte(staticPod(actual)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// processes run until they are stopped.
+type processes struct{}
+
+func (processes) StartProcess(context.Context, kubelet.ProcessSpec) (kubelet.Process, error) {
+	return &process{done: make(chan struct{})}, nil
+}
+
+type process struct {
+	done chan struct{}
+	once sync.Once
+}
+
+func (p *process) Done() <-chan struct{}      { return p.done }
+func (*process) ExitCode() int                { return 137 }
+func (p *process) Stop(context.Context) error { p.once.Do(func() { close(p.done) }); return nil }
+
 // startSimulated runs the simulated node until the test ends.
 func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 	t.Helper()
 	files, root := guesttree.New(t)
 	for name, content := range map[string]string{
-		"/etc/kubernetes/kubelet.conf":   string(plane.Kubeconfig()),
-		"/var/lib/kubelet/config.yaml":   "maxPods: 250\n",
-		"/etc/cni/net.d/10-net.conflist": `{"name":"net","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}`,
+		"/etc/kubernetes/kubelet.conf": string(plane.Kubeconfig()),
+		// The fake container manager reserves nothing.
+		"/var/lib/kubelet/config.yaml":          "maxPods: 250\nevictionHard: {memory.available: \"0\", nodefs.available: \"0\"}\n",
+		"/etc/kubernetes/manifests/static.yaml": staticPod(simulated),
+		"/etc/cni/net.d/10-net.conflist":        `{"name":"net","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}`,
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -304,9 +439,9 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 		Release: kubelet.Release{OSImage: "Debian GNU/Linux 7 (wheezy)", KernelVersion: "3.16.0-0.bpo.4-amd64"},
 		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
 		Version: kuberelease.Default, RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
-		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: 30, Dial: dialer.DialContext,
-		Programs: programs, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
-		Wall: &contain.Wall{}, Log: io.Discard,
+		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
+		Programs: programs, Processes: processes{}, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
+		Exec: runCommand, Wall: &contain.Wall{}, Log: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -321,13 +456,34 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 	t.Cleanup(func() { stop(); work.Wait() })
 }
 
-// programs runs the images that end.
+// runCommand runs a command in a container: the only one that fails is "false".
+func runCommand(_ context.Context, spec kubelet.ExecSpec) (int, error) {
+	if spec.Command[0] == "false" {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// programs runs the images that end, and stay.example/app, which does not.
 func programs(image string) (stub.Program, bool) {
 	var code int
+	if image == "stay.example/app" {
+		return stays{}, true
+	}
 	if _, err := fmt.Sscanf(image, "exit.example/%d", &code); err != nil {
 		return nil, false
 	}
 	return ends(code), true
+}
+
+// stays is a program that runs until it is killed.
+type stays struct{}
+
+func (stays) Ports() []int32 { return nil }
+
+func (stays) Run(ctx context.Context, _ stub.Env) error {
+	<-ctx.Done()
+	return ends(137)
 }
 
 // ends is a program that ends with a code.
@@ -383,16 +539,17 @@ func observe(t *testing.T, client kubernetes.Interface, node string) map[string]
 	seen := map[string][]string{}
 	for _, pod := range pods.Items {
 		lines := map[string]bool{}
+		uids := []string{string(pod.UID), cmp.Or(pod.Annotations["kubernetes.io/config.hash"], string(pod.UID))}
 		for _, line := range flatten("", plain(t, pod.Status)) {
 			lines[normal(line, &pod)] = true
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.UID == pod.UID {
+			if slices.Contains(uids, string(e.InvolvedObject.UID)) {
 				line := fmt.Sprintf("event %s %s %s: %s", e.Type, e.Reason, e.InvolvedObject.FieldPath, e.Message)
 				lines[normal(line, &pod)] = true
 			}
 		}
-		seen[pod.Name] = slices.Sorted(maps.Keys(lines))
+		seen[strings.TrimSuffix(pod.Name, "-"+node)] = slices.Sorted(maps.Keys(lines))
 	}
 	return seen
 }
@@ -447,7 +604,8 @@ var variable = []struct {
 
 // normal takes out of a line what differs between any two pods.
 func normal(line string, pod *corev1.Pod) string {
-	line = strings.NewReplacer(string(pod.UID), "UID", pod.Namespace, "NODE").Replace(line)
+	hash := cmp.Or(pod.Annotations["kubernetes.io/config.hash"], string(pod.UID))
+	line = strings.NewReplacer(string(pod.UID), "UID", hash, "UID", pod.Namespace, "NODE").Replace(line)
 	for _, v := range variable {
 		line = v.pattern.ReplaceAllString(line, v.with)
 	}

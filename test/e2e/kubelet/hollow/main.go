@@ -7,12 +7,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -27,10 +31,16 @@ import (
 	"k8s.io/client-go/tools/record"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	critesting "k8s.io/cri-api/pkg/apis/testing"
+	"k8s.io/klog/v2"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/hostpath"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
+	"k8s.io/kubernetes/pkg/volume/util/subpath"
+	utilexec "k8s.io/utils/exec"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 )
@@ -48,6 +58,8 @@ func run() error {
 	port := pflag.Int("port", 0, "the port of the kubelet's HTTPS API")
 	cores := pflag.Int("cores", 1, "cores of the machine")
 	memory := pflag.Uint64("memory", 0, "memory of the machine in bytes")
+	disk := pflag.Int64("disk", 0, "size of the disk in bytes")
+	manifests := pflag.String("manifests", "", "the folder of static pods")
 	labels := pflag.StringToString("node-labels", nil, "labels of the node")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -71,15 +83,22 @@ func run() error {
 	settings.RegistryPullQPS = 0
 	settings.EventRecordQPS = 0
 	settings.KubeAPIQPS = -1
+	settings.StaticPodPath = *manifests
+	settings.FileCheckFrequency.Duration = time.Second
 	images := critesting.NewFakeImageService()
 	runtime := newRuntime()
 	hollow := kubemark.NewHollowKubelet(flags, settings, client, client,
 		&machine{Fake: cadvisortest.Fake{NodeName: *name}, cores: *cores, memory: *memory},
-		registry{images}, runtime, cm.NewStubContainerManager())
+		registry{images}, runtime, manager{cm.NewStubContainerManager(), *disk})
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	hollow.KubeletDeps.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: *name})
 	hollow.KubeletDeps.ProbeManager = nil // the real one
+	hollow.KubeletDeps.HostUtil = hostutil.NewHostUtil()
+	hollow.KubeletDeps.Subpather = folders{}
+	hollow.KubeletDeps.VolumePlugins = append(slices.DeleteFunc(hollow.KubeletDeps.VolumePlugins, func(p volume.VolumePlugin) bool {
+		return p.GetPluginName() == "kubernetes.io/host-path" // one that checks no types
+	}), hostpath.ProbeVolumePlugins(volume.VolumeConfig{})...)
 	hollow.KubeletDeps.OSInterface = &containertest.FakeOS{HostName: *name, StatFn: os.Stat}
 	go hollow.Run(ctx)
 	<-ctx.Done()
@@ -97,6 +116,45 @@ func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	info, err := m.Fake.MachineInfo()
 	info.NumCores, info.MemoryCapacity = m.cores, m.memory
 	return info, err
+}
+
+// manager is the container manager without cgroups, on a machine with a disk.
+type manager struct {
+	cm.ContainerManager
+	disk int64
+}
+
+func (m manager) GetCapacity(bool) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(m.disk, resource.BinarySI)}
+}
+
+// NewPodContainerManager implements the container manager.
+func (m manager) NewPodContainerManager() cm.PodContainerManager {
+	return groups{m.ContainerManager.NewPodContainerManager()}
+}
+
+// groups are the cgroups of pods: each is as its pod asks.
+type groups struct{ cm.PodContainerManager }
+
+func (groups) GetPodCgroupConfig(pod *corev1.Pod, _ corev1.ResourceName) (*cm.ResourceConfig, error) {
+	c := cm.ResourceConfigForPod(pod, true, uint64(cm.QuotaPeriod), false, "")
+	return &cm.ResourceConfig{CPUShares: cmp.Or(c.CPUShares, new(uint64)), CPUPeriod: cmp.Or(c.CPUPeriod, new(uint64)),
+		CPUQuota: cmp.Or(c.CPUQuota, new(int64(-1))), Memory: cmp.Or(c.Memory, new(int64))}, nil
+}
+
+func (groups) GetPodCgroupMemoryUsage(*corev1.Pod) (uint64, error) { return 0, nil }
+
+func (groups) SetPodCgroupConfig(klog.Logger, *corev1.Pod, *cm.ResourceConfig) error { return nil }
+
+// folders are the subpaths of volumes without their bind mounts.
+type folders struct{ *subpath.FakeSubpath }
+
+func (folders) PrepareSafeSubpath(s subpath.Subpath) (string, func(), error) {
+	return s.Path, func() {}, nil
+}
+
+func (folders) SafeMakeDir(name, base string, mode os.FileMode) error {
+	return os.MkdirAll(filepath.Join(base, name), mode)
 }
 
 // registry is the image service: what is below absent.invalid does not exist.
@@ -178,11 +236,30 @@ func (r *runtime) StopContainer(_ context.Context, id string, _ int64) error {
 	return nil
 }
 
+// UpdateContainerResources implements the runtime service.
+func (r *runtime) UpdateContainerResources(_ context.Context, id string, resources *runtimeapi.ContainerResources) error {
+	r.Lock()
+	defer r.Unlock()
+	r.Containers[id].LinuxResources = resources.GetLinux()
+	return nil
+}
+
+// ExecSync implements the runtime service: the only program that fails is "false".
+func (r *runtime) ExecSync(_ context.Context, _ string, command []string, _ time.Duration) (out, errOut []byte, err error) {
+	if command[0] == "false" {
+		return nil, nil, utilexec.CodeExitError{Err: fmt.Errorf("command '%s' exited with 1: ", strings.Join(command, " ")), Code: 1}
+	}
+	return nil, nil, nil
+}
+
 // ContainerStatus implements the runtime service. Annotations are those of the container, of which the kubelet reads its own.
 func (r *runtime) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
 	out, err := r.FakeRuntimeService.ContainerStatus(ctx, id, verbose)
 	if err == nil {
 		out.Status.Labels = maps.Clone(out.Status.Labels)
+		r.Lock()
+		defer r.Unlock()
+		out.Status.Resources = &runtimeapi.ContainerResources{Linux: r.Containers[id].LinuxResources}
 	}
 	return out, err
 }

@@ -1,0 +1,68 @@
+package kubelet
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// imageFolders hold what comes with a machine's image or its kernel, which the guest's files do not have: what a pod
+// says is there is taken to be there.
+func imageFolders() []string {
+	return []string{"/boot", "/dev", "/lib", "/lib64", "/opt/cni", "/proc", "/run", "/sys", "/usr", "/var/run", "/Windows", "/Program Files"}
+}
+
+// commonFolders are on any machine.
+func commonFolders() []string {
+	return []string{"/", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/log", "/ProgramData", "/Users"}
+}
+
+// checkHostPath checks the type of a path of the machine, and makes what is to be made. Source: kubernetes
+// pkg/volume/hostpath, checkType.
+func (k *Kubelet) checkHostPath(v *corev1.HostPathVolumeSource) error {
+	kind := corev1.HostPathUnset
+	if v.Type != nil {
+		kind = *v.Type
+	}
+	at := path.Clean("/" + noDrive(v.Path))
+	if kind == corev1.HostPathUnset || strings.HasPrefix(v.Path, `\\.\`) || slices.ContainsFunc(imageFolders(), func(folder string) bool {
+		return at == folder || strings.HasPrefix(at, folder+"/")
+	}) {
+		return nil
+	}
+	var mode fs.FileMode
+	info, err := k.c.Files.Stat(at)
+	switch {
+	case err == nil:
+		mode = info.Mode()
+	case slices.Contains(commonFolders(), at):
+		mode, err = fs.ModeDir, nil
+	case kind == corev1.HostPathDirectoryOrCreate:
+		return k.c.Files.MkdirAll(at)
+	case kind == corev1.HostPathFileOrCreate:
+		return k.c.Files.Replace(at, nil, 0o644)
+	}
+	is, what := false, ""
+	switch kind {
+	case corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate:
+		is, what = mode.IsDir(), "directory"
+	case corev1.HostPathFile, corev1.HostPathFileOrCreate:
+		is, what = mode.IsRegular(), "file"
+	case corev1.HostPathSocket:
+		is, what = mode&fs.ModeSocket != 0, "socket file"
+	case corev1.HostPathCharDev:
+		is, what = mode&fs.ModeCharDevice != 0, "character device"
+	case corev1.HostPathBlockDev:
+		is, what = mode&fs.ModeDevice != 0 && mode&fs.ModeCharDevice == 0, "block device"
+	default:
+		return fmt.Errorf("%s is an invalid volume type", kind)
+	}
+	if err != nil || !is {
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", v.Path, what)
+	}
+	return nil
+}
