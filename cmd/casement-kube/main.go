@@ -8,6 +8,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ import (
 	"casement.dev/casement/internal/controlplane"
 	"casement.dev/casement/internal/helm"
 	"casement.dev/casement/internal/inotify"
+	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/tuning"
 )
 
@@ -58,6 +60,11 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	if usage := os.Getenv(inotify.Marker); usage != "" && slices.Contains(watching, name) {
 		spareWatchers(usage)
+	}
+	if own, err := netip.ParseAddr(os.Getenv(confine.Reaches)); err == nil {
+		if err := confine.Connections(fabric.Reach(own, name == "etcd")); err != nil {
+			fmt.Fprintln(os.Stderr, "warning:", err)
+		}
 	}
 	if run, ok := programs[name]; ok {
 		run()

@@ -2,11 +2,16 @@ package confine
 
 import (
 	"errors"
+	"maps"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -32,6 +37,33 @@ func TestMain(m *testing.M) {
 				os.Exit(1)
 			}
 		}
+	case "connect":
+		allowed := netip.MustParseAddrPort(os.Getenv("CONFINE_ADDRESS"))
+		if err := errors.Join(NoPrograms(), Connections(func(network string, to netip.AddrPort) error {
+			if network != "tcp" || to != allowed {
+				return errors.New("not that")
+			}
+			return nil
+		})); err != nil {
+			os.Stdout.WriteString("error: " + err.Error())
+			os.Exit(1)
+		}
+		var group sync.WaitGroup
+		for _, address := range strings.Fields(os.Getenv("CONFINE_ADDRESSES")) { // from many threads
+			network, at, _ := strings.Cut(address, "/")
+			for range 20 {
+				group.Go(func() {
+					conn, err := net.Dial(network, at)
+					if err == nil {
+						conn.Close()
+					} else if !errors.Is(err, syscall.EACCES) {
+						os.Stdout.WriteString(err.Error() + "\n")
+					}
+					os.Stdout.WriteString(address + map[bool]string{true: " reached\n", false: " refused\n"}[err == nil])
+				})
+			}
+		}
+		group.Wait()
 	case "watch":
 		err := NoWatchers()
 		if err == nil {
@@ -76,6 +108,49 @@ func TestNoWatchers(t *testing.T) {
 		t.Skip(string(out))
 	} else if err != nil || string(out) != syscall.ENOSYS.Error() {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestConnections: a process reaches what it may, and nothing else, however the address is written.
+func TestConnections(t *testing.T) {
+	var all []string
+	for _, at := range []string{"127.0.0.2:0", "127.0.0.3:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			t.Skip(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		all = append(all, l.Addr().String())
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	want := map[string]bool{
+		"tcp/" + all[0]: true, "tcp/" + all[1]: false, "tcp/" + all[2]: false, "tcp/[::ffff:" + strings.Replace(all[0], ":", "]:", 1): true,
+		"udp/" + all[0]: false, "tcp/198.51.100.1:80": false, "udp/198.51.100.1:53": false, "unix/" + socket: true,
+	}
+	cmd := self(t)
+	cmd.Env = append(os.Environ(), "CONFINE_TEST=connect", "CONFINE_ADDRESS="+all[0],
+		"CONFINE_ADDRESSES="+strings.Join(slices.Collect(maps.Keys(want)), " "))
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if strings.Contains(string(out), ErrUnsupported.Error()) {
+		t.Skip(string(out))
+	} else if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for address, reached := range want {
+		text := address + map[bool]string{true: " reached\n", false: " refused\n"}[reached]
+		if n := strings.Count(string(out), text); n != 20 {
+			t.Errorf("%d of 20 times %s", n, text)
+		}
+	}
+	if n := strings.Count(said.String(), "198.51.100.1:80 is refused: not that"); n != 1 || t.Failed() {
+		t.Errorf("said %d times, out %s\nsaid %s", n, out, said.String())
 	}
 }
 

@@ -97,7 +97,7 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())
 		return err
 	}
-	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseProxySpecsUpToDateCondition); exceededBefore(last, p.Generation) {
+	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseProxySpecsUpToDateCondition); finalBefore(last, p.Generation, v1alpha1.LimitExceededReason) {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)
@@ -122,8 +122,8 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 			continue
 		}
 		if reason, err := r.placeOn(ctx, p, c, placed[c.Name]); err != nil {
-			if errors.As(err, new(exceededError)) {
-				reason, err = v1alpha1.LimitExceededReason, reconcile.TerminalError(err)
+			if final, ok := errors.AsType[finalError](err); ok {
+				reason, err = final.reason, reconcile.TerminalError(err)
 			} else if apierrors.IsInvalid(err) || errors.As(err, new(nameError)) {
 				reason, err = v1alpha1.InvalidSpecReason, reconcile.TerminalError(err)
 			}
@@ -151,6 +151,9 @@ func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, 
 	if faults := validation.NameIsDNSSubdomain(prefix, true); len(faults) > 0 || p.Spec.ChartName == "" {
 		return "", nameError{fmt.Errorf("spec.chartName: %.100q is no name of a chart, which has lower case letters, digits, \"-\" and \".\": %s",
 			p.Spec.ChartName, strings.Join(faults, ", "))}
+	}
+	if err := checkRepository(p.Spec.RepoURL); err != nil {
+		return "", err
 	}
 	values, err := fillValues(ctx, r, p, c)
 	if err != nil {
@@ -182,7 +185,7 @@ func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, 
 	return v1alpha1.ReleaseProxyReinstallingReason, r.Patch(ctx, have, client.MergeFrom(before))
 }
 
-// nameError is returned for a name that no chart can have.
+// nameError is returned for a name or a repository that no chart can have.
 type nameError struct{ error }
 
 func reference(c *clusterv1.Cluster) corev1.ObjectReference {

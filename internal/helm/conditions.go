@@ -2,12 +2,11 @@ package helm
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
 // set sets a condition: False with a reason, True without one. The message of a True
@@ -20,10 +19,10 @@ func set(conditions *[]metav1.Condition, generation int64, kind, reason, message
 	meta.SetStatusCondition(conditions, c)
 }
 
-// exceededBefore reports whether a condition says that the object, as it still is, went beyond
-// the bounds of a step.
-func exceededBefore(c *metav1.Condition, generation int64) bool {
-	return c != nil && c.Reason == v1alpha1.LimitExceededReason && c.ObservedGeneration == generation
+// finalBefore reports whether a condition says, by one of the reasons, that the object as it still is fails the same way
+// whenever it is tried.
+func finalBefore(c *metav1.Condition, generation int64, reasons ...string) bool {
+	return c != nil && slices.Contains(reasons, c.Reason) && c.ObservedGeneration == generation
 }
 
 // summarize sets Ready from the conditions of some types: the first one that is not True is

@@ -40,6 +40,8 @@ type Options struct {
 	Charts string
 	// Cache is the folder of downloaded charts.
 	Cache string
+	// OwnRepositories lets charts come from this computer's own addresses, where tests have repositories.
+	OwnRepositories bool
 }
 
 // New returns a manager of the two kinds, ready to be started. Their CRDs and Cluster API's

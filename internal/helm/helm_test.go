@@ -81,7 +81,7 @@ func begin(t *testing.T, charts string) scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := New(apiServer, Options{Charts: charts, Cache: t.TempDir()})
+	mgr, err := New(apiServer, Options{Charts: charts, Cache: t.TempDir(), OwnRepositories: true})
 	if err != nil {
 		t.Fatal(err)
 	}

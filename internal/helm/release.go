@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
@@ -174,7 +176,19 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 			"folder: casement up --charts DIR",
 			w.spec.ChartName, w.spec.Version, w.spec.RepoURL, err)
 	}
-	return loader.Load(path)
+	return load(path)
+}
+
+// beyond are parts of what Helm and its YAML library say of a chart that is beyond their bounds.
+var beyond = []string{"larger than the maximum", "excessive aliasing", "exceeded max depth"}
+
+// load loads a chart. What is beyond bounds would be so again.
+func load(path string) (*chart.Chart, error) {
+	c, err := loader.Load(path)
+	if err != nil && slices.ContainsFunc(beyond, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+		return nil, exceeded("%v", err)
+	}
+	return c, err
 }
 
 // local returns the chart of the folder of charts, as NAME-VERSION.tgz, NAME.tgz or a
@@ -188,7 +202,7 @@ func (w *workload) local() (*chart.Chart, error) {
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
-		c, err := loader.Load(path)
+		c, err := load(path)
 		if err != nil {
 			return nil, fmt.Errorf("load chart %s: %w", path, err)
 		}

@@ -105,7 +105,7 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 		set(&p.Status.Conditions, p.Generation, kind, reason, message)
 	}
 	once := p.Spec.ReconcileStrategy == v1alpha1.InstallOnce
-	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseReadyCondition); !gone && exceededBefore(last, p.Generation) {
+	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseReadyCondition); !gone && finalBefore(last, p.Generation, v1alpha1.LimitExceededReason, v1alpha1.InvalidSpecReason) {
 		return nil
 	}
 	if once && (gone || p.Annotations[v1alpha1.InstalledAnnotation] == "true") {
@@ -137,6 +137,7 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 	defer done()
 	work := step{Release: &p.Spec, Remove: gone, Kubeconfig: config, Options: r.options, Trust: t}
 	did, err := work.run(ctx)
+	final, isFinal := errors.AsType[finalError](err)
 	if err == nil && gone {
 		return nil
 	}
@@ -144,8 +145,8 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 	switch {
 	case gone:
 		condition(v1alpha1.ReleaseReadyCondition, v1alpha1.ReleaseDeletionFailedReason, err.Error())
-	case errors.As(err, new(exceededError)):
-		condition(v1alpha1.ReleaseReadyCondition, v1alpha1.LimitExceededReason,
+	case isFinal:
+		condition(v1alpha1.ReleaseReadyCondition, final.reason,
 			fmt.Sprintf("chart %s: %v", p.Spec.ChartName, err))
 		return reconcile.TerminalError(err)
 	case err != nil:

@@ -63,6 +63,8 @@ type result struct {
 	// Made is the release as it is now, if there is one.
 	Made  *made
 	Error string
+	// Final is the reason of a finalError.
+	Final string
 }
 
 // made is what is noted of a release.
@@ -73,11 +75,19 @@ type made struct {
 	Note string
 }
 
-// exceededError is returned for a step that went beyond its bounds, which it would do again.
-type exceededError struct{ what string }
+// finalError is returned for a step that would fail the same way again, above all one that went beyond its bounds.
+type finalError struct {
+	what string
+	// reason is that of a condition.
+	reason string
+}
 
-func (e exceededError) Error() string {
+func (e finalError) Error() string {
 	return e.what + "; it is not tried again until its spec changes"
+}
+
+func exceeded(format string, args ...any) error {
+	return finalError{what: fmt.Sprintf(format, args...), reason: v1alpha1.LimitExceededReason}
 }
 
 // Step is the program: it does the step that in has, within its bounds, and returns the exit code.
@@ -99,9 +109,11 @@ func Step(in io.Reader, out, errOut io.Writer) int {
 	if s.Release == nil {
 		r.Values, err = fill(s.Template, s.Data)
 	} else {
-		r.Made, err = s.release(ctx)
+		r.Made, err = s.release(ctx, errOut)
 	}
-	if err != nil {
+	if final, ok := errors.AsType[finalError](err); ok {
+		r.Error, r.Final = final.what, final.reason
+	} else if err != nil {
 		r.Error = err.Error()
 	}
 	if err := json.NewEncoder(out).Encode(r); err != nil {
@@ -111,12 +123,21 @@ func Step(in io.Reader, out, errOut io.Writer) int {
 	return 0
 }
 
-func (s step) release(ctx context.Context) (*made, error) {
+func (s step) release(ctx context.Context, errOut io.Writer) (*made, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the cluster's kubeconfig: %w", err)
 	}
 	config.UserAgent, config.Timeout, config.QPS, config.Burst = "casement-helm", 10*time.Second, 50, 100
+	var wall *outside
+	if !s.Options.OwnRepositories {
+		if wall, err = newOutside(ctx, config); err != nil {
+			return nil, err
+		}
+		if err := confine.Connections(wall.may); err != nil {
+			fmt.Fprintln(errOut, "warning:", err)
+		}
+	}
 	w, err := newWorkload(config, s.Release, s.Options, s.Trust)
 	if err != nil {
 		return nil, err
@@ -125,6 +146,7 @@ func (s step) release(ctx context.Context) (*made, error) {
 		return nil, w.remove()
 	}
 	r, err := w.apply(ctx)
+	err = wall.explain(err)
 	if r == nil {
 		return nil, err
 	}
@@ -198,13 +220,16 @@ func (s step) run(ctx context.Context) (result, error) {
 	case ctx.Err() != nil:
 		return result{}, ctx.Err()
 	case bounded.Err() != nil:
-		return result{}, exceededError{fmt.Sprintf("it took more than %s", most)}
+		return result{}, exceeded("it took more than %s", most)
 	case err != nil:
-		return result{}, s.exceeded(err, errOut.String())
+		return result{}, s.ended(err, errOut.String())
 	}
 	var r result
 	if err := json.Unmarshal(out.kept, &r); err != nil {
-		return result{}, exceededError{fmt.Sprintf("its result is not readable (%d bytes): %v", len(out.kept), err)}
+		return result{}, exceeded("its result is not readable (%d bytes): %v", len(out.kept), err)
+	}
+	if r.Final != "" {
+		return r, finalError{what: r.Error, reason: r.Final}
 	}
 	if r.Error != "" {
 		return r, errors.New(r.Error)
@@ -216,8 +241,8 @@ func (s step) run(ctx context.Context) (result, error) {
 // included; the last is the race detector's.
 var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to allocate"}
 
-// exceeded returns why the program ended without a result.
-func (s step) exceeded(err error, errOut string) error {
+// ended returns why the program ended without a result.
+func (s step) ended(err error, errOut string) error {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
 		return fmt.Errorf("start the program that fills templates and installs charts: %w", err)
@@ -225,14 +250,14 @@ func (s step) exceeded(err error, errOut string) error {
 	status, _ := exit.Sys().(syscall.WaitStatus)
 	switch {
 	case status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU):
-		return exceededError{fmt.Sprintf("it used more than %d s of the processor", cmp.Or(s.CPU, stepCPU))}
+		return exceeded("it used more than %d s of the processor", cmp.Or(s.CPU, stepCPU))
 	case strings.Contains(errOut, "file too large"):
-		return exceededError{fmt.Sprintf("it wrote a file of more than %d MiB", stepFile>>20)}
+		return exceeded("it wrote a file of more than %d MiB", stepFile>>20)
 	case slices.ContainsFunc(outOfMemory, func(text string) bool { return strings.Contains(errOut, text) }):
-		return exceededError{fmt.Sprintf("it used more than %d MiB of memory", stepMemory>>20)}
+		return exceeded("it used more than %d MiB of memory", stepMemory>>20)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(errOut), "\n")
-	return exceededError{fmt.Sprintf("it ended the program that did it (%v): %.200s", err, first)}
+	return exceeded("it ended the program that did it (%v): %.200s", err, first)
 }
 
 // head is a writer that keeps the first stepOutput bytes.

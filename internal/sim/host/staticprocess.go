@@ -77,6 +77,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err != nil {
 		return nil, err
 	}
+	walled.Env = append(walled.Env, confine.Reaches+"="+n.loopback.String())
 	p, err := process.Start(walled)
 	if err != nil {
 		return nil, err

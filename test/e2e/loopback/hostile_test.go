@@ -1,14 +1,21 @@
 package loopback
 
 import (
+	"context"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"casement.dev/casement/internal/testing/plane"
 )
@@ -48,15 +55,36 @@ func (c counting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// ownAddress returns an address of this computer other than loopback, or loopback if it has no other.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// spellings are ways to write loopback, which resolvers and libraries of C take.
+var spellings = []string{"127.1", "0x7f000001", "0177.0.0.1", "2130706433", "localhost.", "LOCALHOST", "[::ffff:127.0.0.1]", "0", "[::]"}
+
 // TestHostileStaticPods has a guest that names services of this computer wherever a program of a control plane takes an
-// address: none hears of it. Services listen on loopback, and on all addresses, which answer at the guest's own
-// loopback address too.
+// address: none hears of it. Services listen on loopback, on an address of this computer, and on all addresses, which
+// answer at the guest's own loopback address too.
 func TestHostileStaticPods(t *testing.T) {
-	decoys := []*decoy{{name: "loopback"}, {name: "all addresses"}}
+	own := ownAddress(t)
+	hosts := []string{"127.0.0.1", own, "127.0.0.1"} // where to meet each decoy
+	decoys := []*decoy{{name: "loopback"}, {name: own}, {name: "all addresses"}}
 	decoys[0].listen(t, "127.0.0.1:0")
-	decoys[1].listen(t, ":0")
-	for _, d := range decoys { // a decoy that counts nothing could not fail
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", d.port))
+	decoys[1].listen(t, own+":0")
+	decoys[2].listen(t, ":0")
+	for i, d := range decoys { // a decoy that counts nothing could not fail
+		conn, err := net.Dial("tcp", net.JoinHostPort(hosts[i], strconv.Itoa(d.port)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +107,14 @@ func TestHostileStaticPods(t *testing.T) {
 	script.WriteString("set -e\nmkdir -p /etc/kubernetes/x\n")
 	pods := map[string]string{}
 	for i, d := range decoys {
-		hosts := []string{"127.0.0.1", "localhost", "[::1]", "10.0.0.4", "192.0.2.1"}
-		if i == 0 {
-			hosts = hosts[:1] // what names the guest itself starts, and nothing answers
+		named := append([]string{"127.0.0.1", "localhost", "[::1]", "10.0.0.4", "198.51.100.1"}, spellings...)
+		switch i { // what names the guest itself starts, and nothing answers
+		case 0:
+			named = []string{"127.0.0.1"}
+		case 1:
+			named = []string{own}
 		}
-		for j, host := range hosts {
+		for j, host := range named {
 			at := fmt.Sprintf("%s:%d", host, d.port)
 			conf := fmt.Sprintf("/etc/kubernetes/x/%d-%d.conf", i, j)
 			fmt.Fprintf(&script, "cat > %s <<EOF\n%s\nEOF\n", conf, kubeconfig("http://"+at))
@@ -104,6 +135,9 @@ func TestHostileStaticPods(t *testing.T) {
 			}
 		}
 	}
+	pods["etcd-alone"] = strings.Join([]string{"etcd", "--data-dir=/var/lib/alone", "--initial-cluster=default=http://127.0.0.1:23700",
+		"--listen-peer-urls=http://127.0.0.1:23700", "--initial-advertise-peer-urls=http://127.0.0.1:23700",
+		"--listen-client-urls=http://127.0.0.1:23701", "--advertise-client-urls=http://127.0.0.1:23701"}, `", "`)
 	for name, command := range pods {
 		fmt.Fprintf(&script, "cat > /etc/kubernetes/manifests/%s.yaml <<EOF\napiVersion: v1\nkind: Pod\n"+
 			"metadata: {name: %s, namespace: kube-system}\n"+
@@ -114,7 +148,8 @@ func TestHostileStaticPods(t *testing.T) {
 
 	// What the API server asks by a URL: it fails closed, so that a webhook that was not asked is seen.
 	for i, d := range decoys {
-		for j, url := range []string{"https://127.0.0.1:%d/x", "https://[::1]:%d/x", "https://192.0.2.1:%d/x"} {
+		for j, url := range []string{"https://127.0.0.1:%d/x", "https://[::1]:%d/x", "https://" + own + ":%d/x", "https://127.1:%d/x",
+			"https://0x7f000001:%d/x", "https://localhost.:%d/x"} {
 			name := fmt.Sprintf("hostile-%d-%d", i, j)
 			manifest := fmt.Sprintf("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: %s}\n"+
 				"webhooks: [{name: x.example.com, clientConfig: {url: '"+url+"'}, failurePolicy: Fail, timeoutSeconds: 2, sideEffects: None, "+
@@ -127,6 +162,8 @@ func TestHostileStaticPods(t *testing.T) {
 			kubectl("delete", "validatingwebhookconfiguration", name)
 		}
 	}
+	hostileServers(t, p, node, decoys, own)
+	hostileMembers(t, p, node, decoys, own)
 	// Each pod is started or refused by now, since the kubelet has shown them all.
 	shown := 0
 	for tries := 0; shown < len(pods) && tries < 300; tries++ {
@@ -149,11 +186,133 @@ func TestHostileStaticPods(t *testing.T) {
 	if strings.Contains(p.Run(nil, "logs", node), "a secret of this computer") {
 		t.Error("the guest's log has an answer")
 	}
-	refusal := kubectl("get", "pod", "-n", "kube-system", "kcm-1-4-"+node, "-o",
+	refusal := kubectl("get", "pod", "-n", "kube-system", "kcm-2-4-"+node, "-o",
 		"jsonpath={.status.containerStatuses[0].state.waiting.message}")
 	if !strings.Contains(refusal, "is refused") {
 		t.Errorf("what is refused is not named: %q", refusal)
 	}
+}
+
+// hostileServers starts two more API servers beside the machine's own, which ask services of this computer about
+// requests: with flags, and with configuration files.
+func hostileServers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, own string) {
+	const folder = "/etc/kubernetes/pki/hostile/" // the API server's container has a mount of its parent
+	write := func(file, text string) { p.Run([]byte(text), "ssh", node, "--", "sudo tee "+file+" >/dev/null") }
+	p.Run(nil, "ssh", node, "--", "sudo mkdir -p "+folder)
+	var asked []string
+	conf := func(name, at string) string {
+		write(folder+name, kubeconfig("https://"+at))
+		asked = append(asked, at)
+		return folder + name
+	}
+	write(folder+"policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]")
+	at := func(host string, i int) string { return fmt.Sprintf("%s:%d", host, decoys[i].port) }
+	flags := [][]string{{
+		"--authorization-mode=Node,RBAC,Webhook", "--authorization-webhook-config-file=" + conf("authz.conf", at("127.0.0.1", 0)),
+		"--authentication-token-webhook-config-file=" + conf("authn.conf", at("localhost", 0)),
+		"--audit-webhook-config-file=" + conf("audit.conf", at("127.0.0.1", 2)),
+		"--oidc-issuer-url=https://" + at("127.0.0.1", 0), "--oidc-client-id=x",
+	}, {
+		"--authentication-config=" + folder + "authentication.yaml", "--authorization-config=" + folder + "authorization.yaml",
+		"--audit-webhook-config-file=" + conf("audit-2.conf", at(own, 1)),
+	}}
+	authentication := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n"
+	authorization := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
+	for i, host := range append([]string{"127.0.0.1", "[::1]", own}, spellings...) {
+		url := at(host, i%len(decoys))
+		authentication += fmt.Sprintf("- {issuer: {url: 'https://%s', audiences: [x]}, claimMappings: {username: {claim: sub, prefix: ''}}}\n", url)
+		authorization += fmt.Sprintf("- {type: Webhook, name: w%d.example.com, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, "+
+			"matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, connectionInfo: {type: KubeConfigFile, "+
+			"kubeConfigFile: %s}}}\n", i, conf(fmt.Sprintf("w%d.conf", i), url))
+	}
+	write(folder+"authentication.yaml", authentication)
+	write(folder+"authorization.yaml", authorization+"- {type: RBAC, name: rbac}\n")
+	manifest := p.Run(nil, "ssh", node, "--", "sudo cat /etc/kubernetes/manifests/kube-apiserver.yaml")
+	for i, more := range flags {
+		port := fmt.Sprint(17500 + i)
+		var own strings.Builder
+		for line := range strings.Lines(manifest) {
+			if strings.Contains(line, "--authorization-mode=") || strings.Contains(line, "--audit-") {
+				continue
+			}
+			own.WriteString(line)
+			if indent, found := strings.CutSuffix(strings.TrimRight(line, "\n"), "- kube-apiserver"); found {
+				for _, f := range append(more, "--endpoint-reconciler-type=none", "--audit-webhook-mode=batch", "--audit-webhook-batch-max-wait=1s",
+					"--audit-policy-file="+folder+"policy.yaml") {
+					own.WriteString(indent + "- " + f + "\n")
+				}
+			}
+		}
+		text := strings.ReplaceAll(own.String(), "=6443", "="+port)
+		text = strings.Replace(text, "  name: kube-apiserver\n", "  name: hostile-api-"+fmt.Sprint(i)+"\n", 1)
+		write("/etc/kubernetes/manifests/hostile-api-"+fmt.Sprint(i)+".yaml", text)
+		out := p.Everything("ssh", node, "--", "for i in $(seq 60); do sudo curl -sk https://127.0.0.1:"+port+"/livez | grep -q ok && break; sleep 1; done; "+
+			"sudo curl -sk -H 'Authorization: Bearer nobody' https://127.0.0.1:"+port+"/api/v1/secrets; "+
+			"sudo curl -sk --cert /etc/kubernetes/pki/apiserver-kubelet-client.crt --key /etc/kubernetes/pki/apiserver-kubelet-client.key "+
+			"https://127.0.0.1:"+port+"/api/v1/secrets")
+		if !strings.Contains(out, `"kind": "Status"`) {
+			log := p.Everything("ssh", node, "--", "sudo sh -c 'tail -n 20 /var/log/pods/kube-system_hostile-api-"+fmt.Sprint(i)+"*/kube-apiserver/*'")
+			t.Errorf("API server %d answers %q:\n%s", i, out, log)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(p.Home, "casement.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range asked { // an API server that asks nobody could not fail
+		if !strings.Contains(string(log), "to="+strings.ToLower(address)) && !strings.Contains(string(log), "to="+address) {
+			t.Errorf("no API server has asked %s from inside the machine", address)
+		}
+	}
+}
+
+// hostileMembers adds services of this computer as members to an etcd, which then dials them: they are in its data, where
+// no flag names them.
+func hostileMembers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, own string) {
+	var at string
+	for tries := 0; at == "" && tries < 300; tries++ {
+		time.Sleep(100 * time.Millisecond)
+		at = listens(t, 23701)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + at}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	asked := []string{fmt.Sprintf("127.0.0.1:%d", decoys[0].port), fmt.Sprintf("%s:%d", own, decoys[1].port),
+		fmt.Sprintf("%s:%d", strings.TrimSuffix(at, ":23701"), decoys[2].port)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := client.MemberAdd(ctx, []string{"http://" + asked[0], "http://" + asked[1], "http://" + asked[2]}); err != nil {
+		t.Fatal(err)
+	}
+	log := ""
+	for tries := 0; strings.Count(log, "is refused") < len(asked) && tries < 100; tries++ {
+		time.Sleep(200 * time.Millisecond)
+		log = p.Everything("ssh", node, "--", "sudo sh -c 'grep -h is.refused /var/log/pods/kube-system_etcd-alone*/c/*'")
+	}
+	for _, address := range asked {
+		if !strings.Contains(log, "a connection to "+address+" is refused") {
+			t.Errorf("no connection to %s was refused: %s", address, log)
+		}
+	}
+}
+
+// listens returns the address at which a program of this computer listens on a port.
+func listens(t *testing.T, port int) string {
+	t.Helper()
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		raw, found := strings.CutSuffix(fields[1], fmt.Sprintf(":%04X", port))
+		if b, err := hex.DecodeString(raw); found && err == nil && len(b) == 4 {
+			return fmt.Sprintf("%d.%d.%d.%d:%d", b[3], b[2], b[1], b[0], port)
+		}
+	}
+	return ""
 }
 
 func kubeconfig(server string) string {

@@ -1,0 +1,32 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Reach returns the rule by which a program that works for a machine, as a process of this computer, connects: to the
+// sockets of the machine's own loopback address, and with peers to those of other machines that planes of this computer
+// hold. It looks at each connection when it is made; Foreign has why.
+func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) error {
+	return func(network string, to netip.AddrPort) error {
+		ip := to.Addr()
+		switch {
+		case ip != own && (!peers || !isHeld(ip)):
+			return fmt.Errorf("the program of a machine reaches machines alone, and its own is at %s", own)
+		case Foreign(network, to):
+			return errors.New("nothing of the machine listens there, and another program of this computer would answer")
+		}
+		return nil
+	}
+}
+
+// isHeld reports whether a plane of this computer has claimed the block of an address for its machines.
+func isHeld(ip netip.Addr) bool {
+	if !ip.Is4() || !ip.IsLoopback() || reserved(ip) {
+		return false
+	}
+	own, _, err := listening("tcp", netip.AddrPortFrom(blockOf(ip), claimPort))
+	return err == nil && own
+}
