@@ -52,8 +52,7 @@ var noFile = map[string]string{
 		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
 	"etcd": "auto-compaction-mode backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors " +
 		"distributed-tracing-instance-id " +
-		"distributed-tracing-service-name experimental-distributed-tracing-instance-id " +
-		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token " +
+		"distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token " +
 		"log-format log-level logger metrics name " +
 		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version",
 }

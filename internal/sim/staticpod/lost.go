@@ -18,7 +18,7 @@ const (
 		"insecure-bind-address insecure-port " +
 		"kubelet-https master-service-namespace port service-account-api-audiences ssh-keyfile ssh-user storage-versions target-ram-mb"
 
-	lostControllerManagerFlags = "address deleting-pods-burst deleting-pods-qps enable-taint-manager " +
+	lostControllerManagerFlags = "address concurrent-service-syncs deleting-pods-burst deleting-pods-qps enable-taint-manager " +
 		"experimental-cluster-signing-duration " +
 		"horizontal-pod-autoscaler-downscale-delay horizontal-pod-autoscaler-upscale-delay horizontal-pod-autoscaler-use-rest-clients " +
 		"pod-eviction-timeout port register-retry-count volume-host-allow-local-loopback volume-host-cidr-denylist"
@@ -27,10 +27,18 @@ const (
 		"lock-object-name lock-object-namespace " +
 		"policy-config-file policy-configmap policy-configmap-namespace port scheduler-name use-legacy-policy-config"
 
-	// etcd 3.6 dropped its second API and the proxy.
-	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration " +
-		"experimental-backend-bbolt-freelist-type experimental-enable-v2v3 log-output log-package-levels proxy " +
-		"proxy-failure-wait"
+	// etcd 3.6 dropped its second API and the proxy, 3.7 the flags whose names began with experimental-.
+	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration experimental-backend-bbolt-freelist-type " +
+		"experimental-bootstrap-defrag-threshold-megabytes experimental-compact-hash-check-enabled " +
+		"experimental-compact-hash-check-time experimental-compaction-batch-limit experimental-compaction-sleep-interval " +
+		"experimental-corrupt-check-time experimental-distributed-tracing-address experimental-distributed-tracing-instance-id " +
+		"experimental-distributed-tracing-sampling-rate experimental-distributed-tracing-service-name " +
+		"experimental-downgrade-check-time experimental-enable-distributed-tracing experimental-enable-lease-checkpoint " +
+		"experimental-enable-lease-checkpoint-persist experimental-enable-v2v3 experimental-initial-corrupt-check " +
+		"experimental-memory-mlock experimental-peer-skip-client-san-verification experimental-snapshot-catchup-entries " +
+		"experimental-stop-grpc-service-on-defrag experimental-txn-mode-write-with-shared-buffer " +
+		"experimental-warning-apply-duration experimental-warning-unary-request-duration " +
+		"experimental-watch-progress-notify-interval log-output log-package-levels proxy proxy-failure-wait"
 
 	lostAdmissionPlugins = "DenyEscalatingExec DenyExecOnPrivileged Initializers PersistentVolumeLabel " +
 		"PodSecurityPolicy SecurityContextDeny"
