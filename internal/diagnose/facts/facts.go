@@ -336,7 +336,7 @@ func Tune(cfg *rest.Config) {
 }
 
 // Options are a client's for a command-line program, nil for the scheme of Kubernetes' own kinds. Without a logger the client
-// takes controller-runtime's global one, which reports with a stack that nobody has set it.
+// takes controller-runtime's global one, which reports with a stack that it was never set.
 func Options(kinds *runtime.Scheme) client.Options {
 	return client.Options{Scheme: kinds, Log: logr.New(log.NullLogSink{})}
 }
