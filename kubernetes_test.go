@@ -20,7 +20,9 @@ var tables = []string{
 	"internal/kuberelease/kuberelease.go",
 	"internal/addons/addons.go",   // the cloud provider's release for each minor
 	"internal/image/endoflife.go", // when the support of each minor ends
-	"internal/sim",                // shares no facts; TestEmbedded of cmd/casement-kube compares
+	"internal/lint/rules",         // what each minor changed, with its source
+	"internal/preflight/support.go",
+	"internal/sim", // shares no facts; TestEmbedded of cmd/casement-kube compares
 }
 
 // TestKubernetesRelease: the Kubernetes release is defined in one place, beside go.mod. A literal of the same minor

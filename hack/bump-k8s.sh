@@ -20,6 +20,7 @@ if [ "$minor" != "$before" ]; then
   get+=(sigs.k8s.io/controller-runtime@latest)
   sed -i "s/$previous/$default/g" "${pages[@]}"
   sed -i "s/^\tPrevious = .*/\tPrevious = \"$default\"/" $constants
+  sed -i "s/kubernetesVersion: .*/kubernetesVersion: \"$minor\"/" hack/crd-ref-docs.yaml
   sed -i "s/^const Embedded = .*/const Embedded = \"$minor\"/" internal/sim/staticpod/version.go
 fi
 go get "${get[@]}"

@@ -32,15 +32,15 @@ func (c checker) support() []lint.Rule {
 		{
 			ID: "PRE308", Severity: lint.Warning, Title: "A Kubernetes version that Cluster API does not support", Oracle: lint.Unit,
 			Doc: fmt.Sprintf("Cluster API %s is tested with workload clusters of Kubernetes 1.%d to 1.%d. Another version may work, "+
-				"and nobody promises it. Source: docs/book/src/reference/versions.md of kubernetes-sigs/cluster-api.",
+				"and has no test there. Source: docs/book/src/reference/versions.md of kubernetes-sigs/cluster-api.",
 				capi.Release, capi.Oldest, capi.Newest),
 			Check: c.eachCluster(checkPRE308),
 		},
 		{
 			ID: "PRE309", Severity: lint.Warning, Title: "A format of kubeadm's configuration that its version does not read",
 			Oracle: lint.Unit,
-			Doc: "kubeadm reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on. What the bootstrap provider " +
-				"writes goes with the version; a file or command of one's own has to. `kubeadm config migrate` of a release " +
+			Doc: "kubeadm reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on. The bootstrap provider " +
+				"writes the one that the version reads; a file or command of one's own has to name it. `kubeadm config migrate` of a release " +
 				"that reads both rewrites it. Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.",
 			Check: c.eachCluster(checkPRE309),
 		},
@@ -58,7 +58,7 @@ func checkPRE308(p *lint.Pass, c *Cluster) {
 	}
 	p.Report(plane.Owner, plane.Version, fmt.Sprintf("Cluster API %s does not support clusters of Kubernetes %s",
 		capi.Release, plane.Version.Str()),
-		say(fmt.Sprintf("a version from 1.%d to 1.%d, or the knowledge that nobody tests this one", capi.Oldest, capi.Newest)))
+		say(fmt.Sprintf("a version from 1.%d to 1.%d, or the knowledge that this one has no test", capi.Oldest, capi.Newest)))
 }
 
 // kubeadmFormat matches the version of a configuration of kubeadm.

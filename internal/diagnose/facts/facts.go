@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -30,6 +32,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
@@ -322,7 +325,7 @@ func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (clien
 	}
 	cfg.Timeout = patience
 	Tune(cfg)
-	w, err := client.New(cfg, client.Options{})
+	w, err := client.New(cfg, Options(nil))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
 	}
@@ -337,6 +340,12 @@ func Tune(cfg *rest.Config) {
 		ip, err := netip.ParseAddr(at.Hostname())
 		cfg.DisableCompression = err == nil && ip.IsLoopback()
 	}
+}
+
+// Options are a client's for a command-line program, nil for the scheme of Kubernetes' own kinds. Without a logger the client
+// takes controller-runtime's global one, which reports with a stack that it was never set.
+func Options(kinds *runtime.Scheme) client.Options {
+	return client.Options{Scheme: kinds, Log: logr.New(log.NullLogSink{})}
 }
 
 // Core returns a client of the core API group for requests that controller-runtime's client does not support: logs, and

@@ -400,3 +400,11 @@ func TestConsoles(t *testing.T) {
 		})
 	}
 }
+
+// TestOptions holds that clients have a logger of their own: with the global one controller-runtime writes a stack to the
+// output of a command that runs for half a minute.
+func TestOptions(t *testing.T) {
+	if Options(nil).Log.IsZero() {
+		t.Error("the client has no logger")
+	}
+}

@@ -150,17 +150,12 @@ func (t *translation) authorization(folder string, d map[string]any) error {
 	return nil
 }
 
-// egressOfIssuers is the first release whose API server asks the issuers of tokens through its egress selector
-// (feature gate StructuredAuthenticationConfigurationEgressSelector).
-const egressOfIssuers = 34
-
-// authentication makes the API server ask the issuers of an AuthenticationConfiguration from inside the guest.
+// authentication makes the API server ask the issuers of an AuthenticationConfiguration from inside the guest, which each
+// release that is emulated can (feature gate StructuredAuthenticationConfigurationEgressSelector, on since 1.34).
 func (t *translation) authentication(_ string, d map[string]any) error {
-	release, _ := Emulated(t.Version)
 	for i, a := range list(d, "jwt") {
-		if n, _ := minor(release); n < egressOfIssuers || t.EgressConfig == "" {
-			return fmt.Errorf("jwt[%d].issuer is refused: the API server of %s would ask it on this computer's network, and not the guest's",
-				i, release)
+		if t.EgressConfig == "" {
+			return fmt.Errorf("jwt[%d].issuer is refused: the API server would ask it on this computer's network, and not the guest's", i)
 		}
 		issuer, isObject := a["issuer"].(map[string]any)
 		if !isObject {

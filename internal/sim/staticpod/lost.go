@@ -31,9 +31,9 @@ const (
 	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration experimental-backend-bbolt-freelist-type " +
 		"experimental-bootstrap-defrag-threshold-megabytes experimental-compact-hash-check-enabled " +
 		"experimental-compact-hash-check-time experimental-compaction-batch-limit experimental-compaction-sleep-interval " +
-		"experimental-corrupt-check-time experimental-distributed-tracing-address experimental-distributed-tracing-instance-id " +
+		"experimental-corrupt-check-time experimental-distributed-tracing-instance-id " +
 		"experimental-distributed-tracing-sampling-rate experimental-distributed-tracing-service-name " +
-		"experimental-downgrade-check-time experimental-enable-distributed-tracing experimental-enable-lease-checkpoint " +
+		"experimental-downgrade-check-time experimental-enable-lease-checkpoint " +
 		"experimental-enable-lease-checkpoint-persist experimental-enable-v2v3 experimental-initial-corrupt-check " +
 		"experimental-memory-mlock experimental-peer-skip-client-san-verification experimental-snapshot-catchup-entries " +
 		"experimental-stop-grpc-service-on-defrag experimental-txn-mode-write-with-shared-buffer " +
