@@ -202,26 +202,56 @@ func depth(folder string) int {
 
 // escaping returns a link at or below a path that would lead out of the tree if
 // the path were another, or nothing.
-func escaping(root *os.Root, at, moved string) string {
-	leads := func(p string) bool {
-		target, err := root.Readlink(p)
-		return err == nil && climbs(target) > depth(path.Dir(path.Join(moved, strings.TrimPrefix(p, at))))
-	}
-	if leads(at) { // WalkDir would follow it
-		return at
-	}
-	if info, err := root.Lstat(at); err != nil || !info.IsDir() {
-		return ""
-	}
-	found := ""
-	_ = fs.WalkDir(&Tree{root}, at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
-		if err == nil && e.Type()&fs.ModeSymlink != 0 && leads(p) {
-			found = p
-			return fs.SkipAll
+func escaping(root *os.Root, at, moved string) (found string) {
+	walk(root, at, func(in *os.Root, name, p string, e fs.DirEntry) bool {
+		if e.Type()&fs.ModeSymlink == 0 {
+			return true
 		}
-		return nil
+		target, err := in.Readlink(name)
+		if err == nil && climbs(target) > depth(path.Dir(path.Join(moved, strings.TrimPrefix(p, at)))) {
+			found = p
+		}
+		return found == ""
 	})
 	return found
+}
+
+// rootEvery is after how many folders a walk opens a new root: a root goes through all folders of a path each time, and
+// each one that is open is a file of this process.
+const rootEvery = 32
+
+// walk calls visit for a path and, if it is a folder, for everything below it, until visit returns false. in and name
+// are where to reach a file, p its path in root. What cannot be read is passed over. The time is linear in the number of
+// files, however deep they lie.
+func walk(root *os.Root, at string, visit func(in *os.Root, name, p string, e fs.DirEntry) bool) {
+	info, err := root.Lstat(at)
+	if err == nil {
+		walkBelow(root, at, at, 0, fs.FileInfoToDirEntry(info), visit)
+	}
+}
+
+func walkBelow(in *os.Root, name, p string, level int, e fs.DirEntry, visit func(in *os.Root, name, p string, e fs.DirEntry) bool) bool {
+	if !visit(in, name, p, e) {
+		return false
+	}
+	if !e.IsDir() {
+		return true
+	}
+	if level == rootEvery {
+		below, err := in.OpenRoot(name)
+		if err != nil {
+			return true
+		}
+		defer below.Close()
+		in, name, level = below, ".", 0
+	}
+	entries, _ := fs.ReadDir(&Tree{in}, name) // those before an error
+	for _, e := range entries {
+		if !walkBelow(in, path.Join(name, e.Name()), path.Join(p, e.Name()), level+1, e, visit) {
+			return false
+		}
+	}
+	return true
 }
 
 // climbs returns how many directories the target of a link begins with as ".."; for a

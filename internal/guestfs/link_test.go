@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -194,4 +195,58 @@ func randomLinks(r *rand.Rand) string {
 		b.WriteString([]string{"m", "m", "l", "l", "l", "r", "r", "h", "w"}[r.IntN(9)] + " " + name() + " " + name() + "\n")
 	}
 	return b.String()
+}
+
+// TestDeepTrees: how deep folders lie is bounded, and a tree that is deeper is walked in time that grows with its files.
+func TestDeepTrees(t *testing.T) {
+	dir := t.TempDir()
+	r := linux(t, dir)
+	if err := r.MkdirAll(strings.Repeat("/a", 2000)); err != nil {
+		t.Error(err)
+	}
+	if err := r.MkdirAll(strings.Repeat("/a", 2100)); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("4,200 bytes: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// What an earlier version let in, as no path names it.
+	at, err := os.OpenRoot(filepath.Join(dir, "rootfs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		if err := at.Mkdir("b", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		next, err := at.OpenRoot("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Close()
+		at = next
+	}
+	defer at.Close()
+	if err := at.Symlink("x/../../etc", "out"); err != nil {
+		t.Fatal(err)
+	}
+	deepest, files := 0, 0
+	again := linux(t, dir)
+	_, root, _, err := again.onDrive("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk(root, ".", func(_ *os.Root, name, _ string, _ fs.DirEntry) bool {
+		deepest, files = max(deepest, depth(name)), files+1
+		return true
+	})
+	if deepest > rootEvery+1 || files != 5002 {
+		t.Errorf("%d files were reached by names of up to %d parts", files, deepest)
+	}
+	if err := again.DropEscapes(); err != nil {
+		t.Error(err)
+	}
+	if _, err := at.Lstat("out"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the link that leads out: %v", err)
+	}
 }

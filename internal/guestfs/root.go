@@ -224,8 +224,15 @@ func (r *Root) clean(p string) (string, error) {
 		}
 		rel = strings.Join(parts, "/")
 	}
+	if len(rel) > maxPath {
+		return "", syscall.ENAMETOOLONG
+	}
 	return rel, nil
 }
+
+// maxPath bounds a path, in bytes. It is Linux's PATH_MAX (path_resolution(7)), which there bounds what one call names;
+// here it bounds how deep folders lie, since each call goes through all of them.
+const maxPath = 4095
 
 // foldCase gives each part of rel the spelling of the entry that exists. It begins at the last part, which
 // is most often the only one that is missing.

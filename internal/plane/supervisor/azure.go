@@ -56,7 +56,7 @@ func (s *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	}
 	guests := host.New(host.Config{
 		Dir: string(s.opts.Dir), Images: s.opts.Images, Route: s.route,
-		Directory: domains, Records: s.opts.Dir.Records(), Log: s.log.WithName("guest"),
+		Directory: domains, Records: s.opts.Dir.Records(), OnPanic: s.panicked, Log: s.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{
 		Dir: s.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(s.log.WithName("fabric"))),

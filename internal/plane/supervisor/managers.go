@@ -161,6 +161,9 @@ func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 	}
 	// The plane's own controllers run in the process of Cluster API's core.
 	core := managers[0]
+	s.mu.Lock()
+	s.machineEvents = &machineEvents{cl, core.GetEventRecorder("casement-plane")}
+	s.mu.Unlock()
 	if s.opts.Outside == nil {
 		gateway := proxy.URL(strings.TrimPrefix(s.azure.gateway, "http://"), s.azure.server.Client().Secret)
 		if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {

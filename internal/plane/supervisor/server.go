@@ -30,6 +30,7 @@ func (s *supervisor) serveControl() (*http.Server, error) {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.status()) })
 	mux.HandleFunc("GET /calls", s.serveCalls)
 	mux.HandleFunc("GET /console", s.serveConsole)
+	mux.Handle("GET /metrics", metrics(s.panics))
 	s.controlAzure(mux)
 	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) {
 		s.setPhase(plane.PhaseStopping, nil)

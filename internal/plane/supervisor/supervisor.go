@@ -102,6 +102,8 @@ type supervisor struct {
 	management *management
 	azure      *azure
 	borrowed   *plane.Azure // instead of azure
+	// machineEvents records events of objects in the management cluster; nil until the managers are made.
+	machineEvents *machineEvents
 }
 
 // errStopped is the cause of a requested end.

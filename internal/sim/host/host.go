@@ -88,6 +88,9 @@ type Config struct {
 	Directory *domain.Directory
 	// Records is where the processes of the machines are recorded.
 	Records process.Records
+	// OnPanic hears of the first panic of each cause and machine, by the machine's resource ID, from the goroutine that
+	// had it; nil hears of none.
+	OnPanic func(id string, p *contain.Panic)
 	Log     logr.Logger
 }
 
@@ -114,7 +117,7 @@ func New(config Config) *Host {
 		seats: newSeats(runtime.NumCPU(), limit.Files(), limit.Sockets()),
 	}
 	m.crash = m.recordCrash()
-	m.wall = &contain.Wall{Report: m.panicked("")}
+	m.wall = &contain.Wall{Report: m.panicked("", "")}
 	return m
 }
 

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,9 +36,17 @@ func TestLost(t *testing.T) {
 	if _, err := os.Stat(m.home(killer)); err == nil || len(disks) != 1 {
 		t.Errorf("the folder is there (%v), set aside are %v", err, disks)
 	}
-	w := &contain.Wall{Report: m.panicked("node-1")}
+	var heard []string
+	m.config.OnPanic = func(id string, _ *contain.Panic) { heard = append(heard, id) }
+	w := &contain.Wall{Report: m.panicked("/vms/node-1", "node-1")}
 	for range 3 {
 		w.Call("awk", func() { panic("x") })
+	}
+	if !slices.Equal(heard, []string{"/vms/node-1"}) {
+		t.Errorf("of three panics of one cause in one machine was heard %v", heard)
+	}
+	if counted := m.Panics(); !maps.Equal(counted, map[string]int{"host": 3}) {
+		t.Errorf("counted %v", counted)
 	}
 	said := strings.Join(m.Notices(), "\n")
 	for _, want := range []string{"met 3 times since the plane began, last by node-1", "host key of", "@lost"} {

@@ -92,7 +92,7 @@ func (h *Host) run(ctx context.Context, g *machine) error {
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},
-		OnPanic:  h.panicked(g.vm.Name),
+		OnPanic:  h.panicked(g.vm.ID, g.vm.Name),
 		OnChange: func(guest.Status) { h.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {

@@ -1,25 +1,54 @@
 package host
 
-import "casement.dev/casement/internal/contain"
+import (
+	"strings"
+
+	"casement.dev/casement/internal/contain"
+)
 
 // met is how often guests met one cause of panics.
 type met struct {
 	times int
 	vm    string // the last one's; "" for what is done for all guests
+	vms   map[string]bool
 }
 
 // panicked returns what hears of the panics in what a guest ran: the first of each cause is
-// logged with its trace. The guest's console has them all, and Notices counts them.
-func (h *Host) panicked(vm string) func(*contain.Panic) {
+// logged with its trace, and OnPanic hears the first of each cause and machine. The guest's console has them all, and
+// Notices and Panics count them. id and vm are "" for what is done for all guests.
+func (h *Host) panicked(id, vm string) func(*contain.Panic) {
 	return func(p *contain.Panic) {
 		h.mu.Lock()
-		times := h.panics[p.Where].times + 1
-		h.panics[p.Where] = met{times, vm}
+		m := h.panics[p.Where]
+		if m.vms == nil {
+			m.vms = map[string]bool{}
+		}
+		first := !m.vms[id]
+		m.times, m.vm, m.vms[id] = m.times+1, vm, true
+		h.panics[p.Where] = m
 		h.mu.Unlock()
-		if times == 1 {
+		if m.times == 1 {
 			h.config.Log.Error(p, "what a guest ran met a fault of the simulation; please report it", "vm", vm, "trace", string(p.Trace))
 		} else {
-			h.config.Log.Info("What a guest ran met a known fault of the simulation", "vm", vm, "at", p.Where, "times", times)
+			h.config.Log.Info("What a guest ran met a known fault of the simulation", "vm", vm, "at", p.Where, "times", m.times)
+		}
+		if first && id != "" && h.config.OnPanic != nil {
+			h.config.OnPanic(id, p)
 		}
 	}
+}
+
+// Panics returns how often guests met faults of the simulation, by the part of it that has them: a package.
+func (h *Host) Panics() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[string]int{}
+	for where, m := range h.panics {
+		part, _, inPackage := strings.Cut(where, ".")
+		if !inPackage {
+			part = "unknown"
+		}
+		out[part] += m.times
+	}
+	return out
 }

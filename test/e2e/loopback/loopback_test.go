@@ -49,7 +49,7 @@ spec:
 // the kernel counts packets that have no route.
 func TestNothingLeavesLoopback(t *testing.T) {
 	if os.Getenv(insideEnv) == "" {
-		apart(t)
+		apart(t, syscall.CLONE_NEWNET)
 		return
 	}
 	prepare(t)
@@ -69,17 +69,42 @@ func TestNothingLeavesLoopback(t *testing.T) {
 	}
 }
 
-// apart runs the test again in a network namespace; in a user namespace too where this
+// TestFewWatches starts a plane and a cluster as a user who may have one inotify instance: where there are too few,
+// everything does without.
+func TestFewWatches(t *testing.T) {
+	if os.Getenv(insideEnv) == "" {
+		apart(t, syscall.CLONE_NEWUSER)
+		return
+	}
+	// The bound of a user namespace (namespaces(7)) holds beside that of fs.inotify.max_user_instances.
+	if err := os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("1"), 0); err != nil {
+		t.Fatal(err)
+	}
+	first, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(first)
+	if _, err := unix.InotifyInit1(unix.IN_CLOEXEC); err != unix.EMFILE {
+		t.Fatalf("a second instance: %v; a test without a bound could not fail", err)
+	}
+	p := plane.New(t)
+	p.Run(nil, "up")
+	p.Create("demo", "default")
+	p.Run(nil, "wait", "demo", "--timeout", "5m")
+}
+
+// apart runs the test again in namespaces; in a user namespace too where this
 // user may make none otherwise.
-func apart(t *testing.T) {
+func apart(t *testing.T, namespaces uintptr) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "-test.run=^TestNothingLeavesLoopback$", "-test.v", "-test.timeout=20m")
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=20m")
 	cmd.Env = append(os.Environ(), insideEnv+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if os.Getuid() != 0 {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+	if os.Getuid() != 0 || namespaces&syscall.CLONE_NEWUSER != 0 {
 		one := func(id int) []syscall.SysProcIDMap {
 			return []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
 		}
@@ -89,7 +114,7 @@ func apart(t *testing.T) {
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
-		t.Skipf("this user may make no network namespace: %v", err)
+		t.Skipf("this user may make no such namespace: %v", err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
