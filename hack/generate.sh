@@ -12,7 +12,7 @@ gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/m
 go generate ./internal/capi/...
 go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update
 go test ./internal/lint/rules -run TestDocumented -update
-go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage' -update
+go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage|TestSupportPage' -update
 go test ./internal/kubechange -run TestPage -update
 go test ./azuresim/template -run TestDocumentedFunctions -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \
