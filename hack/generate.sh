@@ -13,7 +13,7 @@ go generate ./internal/capi/...
 go run ./hack/writable > bin/writable.tsv && mv bin/writable.tsv internal/azure/writable/writable.tsv
 go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update
 go test ./internal/lint/rules -run TestDocumented -update
-go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage' -update
+go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage|TestSupportPage' -update
 go test ./internal/kubechange -run TestPage -update
 go test ./azuresim/template -run TestDocumentedFunctions -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \

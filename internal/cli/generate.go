@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
+	"casement.dev/casement/internal/windows"
 )
 
 func newGenerate(a *app) *cobra.Command {
@@ -90,7 +92,7 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	if o.name == "" {
 		return usagef("name the cluster: casement generate cluster NAME")
 	}
-	lookup := a.lookup(ctx, o)
+	lookup := withRelease(template, a.lookup(ctx, o))
 	if err := checkValues(template, lookup); err != nil {
 		return err
 	}
@@ -148,6 +150,31 @@ func planeLogin(local map[string]string) map[string]string {
 		return nil
 	}
 	return map[string]string{"AZURE_CLIENT_ID": local["AZURE_CLIENT_ID"], "AZURE_CLIENT_SECRET": local["AZURE_CLIENT_SECRET"]}
+}
+
+// cniLabel is the label of a template's Cluster by which its network is chosen.
+var cniLabel = regexp.MustCompile(`(?m)^    cni: (\S+)$`)
+
+// withRelease gives WINDOWS_SERVER_VERSION a value where nothing else does: the release for the Kubernetes version and
+// the network that the template's Cluster asks for.
+func withRelease(template []byte, lookup func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := lookup(name)
+		label := cniLabel.FindSubmatch(template)
+		if ok || name != "WINDOWS_SERVER_VERSION" || label == nil {
+			return value, ok
+		}
+		version, _ := lookup("KUBERNETES_VERSION")
+		var minor int
+		if _, err := fmt.Sscanf(version, "v1.%d", &minor); err != nil {
+			return "", false
+		}
+		n, ok := windows.NetworkByLabels(map[string]string{"cni": string(label[1])})
+		if release := windows.ChooseRelease(minor, n); ok && release != windows.DefaultRelease {
+			return "windows-" + release, true
+		}
+		return "", false // the template's own default
+	}
 }
 
 // lookup finds a variable's value: flags, environment, local plane.

@@ -213,6 +213,9 @@ type shownImage struct {
 	AgeDays      int    `json:"ageDays,omitempty"`
 	EndOfSupport string `json:"endOfSupport,omitempty"`
 	Supported    *bool  `json:"supported,omitempty"`
+	// Support has all of Microsoft's dates, SupportedBy what Kubernetes and the CNIs say of the release.
+	Support     string   `json:"support,omitempty"`
+	SupportedBy []string `json:"supportedBy,omitempty"`
 	// Regressions is what is known of KernelVersion, which is a build that such images have: their names do not say it.
 	Regressions string `json:"regressions,omitempty"`
 }
@@ -322,6 +325,18 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 func (s *shownImage) date(r windows.Release, now time.Time) {
 	s.Release, s.Released, s.EndOfSupport = r.Name, r.Released.Format(time.DateOnly), r.EndOfSupport.Format(time.DateOnly)
 	s.AgeDays, s.Supported = int(now.Sub(r.Released).Hours()/24), new(r.SupportedAt(now))
+	if s.Support = r.Support(now); !*s.Supported {
+		s.Support += ": choose a newer --release"
+	}
+	var minor int
+	if _, err := fmt.Sscanf(s.Kubernetes, "v1.%d", &minor); err != nil {
+		minor = 0
+	}
+	for _, by := range []string{"Kubernetes", "Calico", "Azure CNI", "Flannel"} {
+		if support, ok := windows.SupportOf(by, r.Name, minor); ok {
+			s.SupportedBy = append(s.SupportedBy, support.String())
+		}
+	}
 }
 
 func nodeReleases() string {
@@ -357,10 +372,9 @@ func shownTable(w io.Writer, s shownImage) {
 		return
 	}
 	row("Windows Server", fmt.Sprintf("%s, released %s (%d days ago)", s.Release, s.Released, s.AgeDays))
-	support := "supported until " + s.EndOfSupport
-	if !*s.Supported {
-		support = "support ended " + s.EndOfSupport + ": choose a newer --release"
+	row("Support", s.Support)
+	for _, by := range s.SupportedBy {
+		row("", by)
 	}
-	row("Support", support)
 	row("Regressions", s.Regressions+", of a machine with this kernel: casement doctor reads that of each node")
 }

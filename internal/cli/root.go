@@ -167,7 +167,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		newUp(a), newDown(a), newStatus(a), newConduct(a),
-		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
+		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUpgrade(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
 		newAdopt(a), newTimeline(a), newMCP(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
 		newKubectl(a),
 		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),

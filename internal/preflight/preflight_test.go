@@ -353,6 +353,10 @@ func TestChecks(t *testing.T) {
 		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n    " +
 			"  image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: " +
 			"1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
+		{name: "a release that Calico refuses", bad: []string{"windowsServerVersion: windows-2022", "windowsServerVersion: windows-2025"},
+			want: []string{"PRE308 AzureMachineTemplate/default/demo-md-win spec.template.spec"}},
+		{name: "a release that Kubernetes does not name", bad: []string{"windowsServerVersion: windows-2022",
+			"windowsServerVersion: windows-2019"}, want: []string{"PRE308 AzureMachineTemplate/default/demo-md-win spec.template.spec"}},
 		{name: "a build that an update broke", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {marketplace: {publisher: MicrosoftWindowsServer, offer: WindowsServer, " +
 			"sku: 2022-datacenter-core-smalldisk, version: 20348.2700.240905}}\n"},
 			want: []string{"PRE307 " + win + "image"}},

@@ -108,6 +108,12 @@ func (c checker) versions() []lint.Rule {
 				"docs/reference/windows-builds.md has them.",
 			Check: eachGroup(checkPRE307),
 		},
+		{
+			ID: "PRE308", Severity: lint.Warning, Title: "A Windows release that its network or Kubernetes does not support", Oracle: lint.Unit,
+			Doc: "Calico does not support Windows Server 2025, and Kubernetes' documentation names 2019 no more. What a project refuses is " +
+				"a warning; what it does not name is an info, where no image is named. docs/reference/windows-releases.md has all, with sources and days.",
+			Check: eachGroup(checkPRE308),
+		},
 	}
 }
 
@@ -197,6 +203,29 @@ func checkPRE307(p *lint.Pass, c *Cluster, m *Machines) {
 	if !v.Known {
 		p.ReportAs(lint.Info, m.Infra, at, fmt.Sprintf("whether Windows %s has regressions is %s", build,
 			windows.Verdict{Newest: v.Newest}), say("look at the known issues of its update"))
+	}
+}
+
+func checkPRE308(p *lint.Pass, c *Cluster, m *Machines) {
+	on, ok := contents(m, c)
+	if !ok || on.OS != windows.OSWindows {
+		return
+	}
+	minor := 0
+	if v := parsed(versionOf(m, c)); v != nil {
+		minor = int(v.Minor()) //nolint:gosec // a minor
+	}
+	projects := []string{"Kubernetes"}
+	if n, ok := c.network(); ok {
+		projects = append(projects, n.Project())
+	}
+	for _, by := range projects {
+		switch s, ok := windows.SupportOf(by, on.Release.Name, minor); {
+		case ok && s.Level == windows.Unsupported:
+			p.Report(m.Infra, m.At, s.String(), say("windowsServerVersion: windows-"+windows.DefaultRelease))
+		case ok && s.Level == windows.Unnamed && m.Spec.Image == nil: // an image that is named was chosen on purpose
+			p.ReportAs(lint.Info, m.Infra, m.At, s.String(), say("windowsServerVersion: windows-"+windows.DefaultRelease))
+		}
 	}
 }
 

@@ -44,6 +44,12 @@ type Release struct {
 	// EndOfSupport is the last day of (extended) support.
 	// Source: https://learn.microsoft.com/lifecycle/products/export/.
 	EndOfSupport time.Time
+	// Mainstream is the last day of mainstream support, after which there are fixes of security alone; zero where it is
+	// EndOfSupport. Source as of EndOfSupport.
+	Mainstream time.Time
+	// ImagesEnd is the last day of the release's container base images, where it differs from EndOfSupport; source as of
+	// Tags.
+	ImagesEnd time.Time
 	// Node reports whether Kubernetes nodes of this release are built; the others are only
 	// known as container images.
 	Node bool
@@ -58,6 +64,25 @@ func (r Release) KernelVersion() string { return fmt.Sprintf("%s.%d", r.Build, r
 
 // SupportedAt reports whether Microsoft still publishes fixes for the release at a time.
 func (r Release) SupportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.AddDate(0, 0, 1)) }
+
+// Support says until when Microsoft supports the release, at a time: mainstream or security
+// fixes alone, and the base images where their end is another.
+func (r Release) Support(t time.Time) string {
+	end := r.EndOfSupport.Format(time.DateOnly)
+	text := "supported until " + end
+	switch {
+	case !r.SupportedAt(t):
+		return "support ended " + end
+	case !r.Mainstream.IsZero() && t.Before(r.Mainstream.AddDate(0, 0, 1)):
+		text = "mainstream support until " + r.Mainstream.Format(time.DateOnly) + ", security fixes until " + end
+	case !r.Mainstream.IsZero():
+		text = "mainstream support ended " + r.Mainstream.Format(time.DateOnly) + ", security fixes until " + end
+	}
+	if !r.ImagesEnd.IsZero() {
+		text += ", base images until " + r.ImagesEnd.Format(time.DateOnly)
+	}
+	return text
+}
 
 // DefaultRelease is the release of images that are chosen without one being asked
 // for.
@@ -130,7 +155,7 @@ var releases = []Release{
 		Tags: []string{"ltsc2016", "1607"}, Released: date(2016, 10, 15), EndOfSupport: date(2027, 1, 12)},
 	{Name: "2019", Build: "10.0.17763", UBR: 7919, OSImage: "Windows Server 2019 Datacenter",
 		Tags: []string{"ltsc2019", "1809"}, Released: date(2018, 11, 13), EndOfSupport: date(2029, 1, 9),
-		Node:      true,
+		Mainstream: date(2024, 1, 9), Node: true,
 		Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
 	{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"},
 		Released: date(2019, 5, 21), EndOfSupport: date(2020, 12, 8)},
@@ -141,12 +166,14 @@ var releases = []Release{
 	{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"},
 		Released: date(2020, 10, 20), EndOfSupport: date(2022, 8, 9)},
 	{Name: "2022", Build: "10.0.20348", UBR: 4294, OSImage: "Windows Server 2022 Datacenter",
-		Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14), Node: true,
+		Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14),
+		Mainstream: date(2026, 10, 13), Node: true,
 		Publisher: server, Offer: "WindowsServer", SKU: "2022-datacenter-core-smalldisk"},
 	{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"},
 		Released: date(2023, 10, 24), EndOfSupport: date(2025, 10, 24), Node: true},
 	{Name: "2025", Build: "10.0.26100", UBR: 7019, OSImage: "Windows Server 2025 Datacenter",
-		Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true,
+		Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14),
+		Mainstream: date(2029, 11, 13), ImagesEnd: date(2034, 10, 10), Node: true,
 		Pause:     "3.10.2",
 		Publisher: server, Offer: "WindowsServer", SKU: "2025-datacenter-core-smalldisk"},
 }

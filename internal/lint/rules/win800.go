@@ -278,6 +278,48 @@ func checkWIN810(p *lint.Pass, m machines) {
 	}
 }
 
+// win830: A Windows release that is not supported.
+var win830 = lint.Rule{
+	ID:       "WIN830",
+	Severity: lint.Warning,
+	Title:    "A Windows release that its network or Kubernetes does not support",
+	Oracle:   lint.Unit,
+	Doc: "Calico does not support Windows Server 2025: its request is open. That is a warning for a cluster whose labels ask for " +
+		"Calico. A release that Kubernetes or the network does not name, as Kubernetes does not name 2019, is an info. " +
+		"docs/reference/windows-releases.md has what each project says, with its source and the day. Source: " +
+		"projectcalico/calico issue 11691; kubernetes.io/docs/concepts/windows/intro.",
+	Bad: cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + strings.Replace(workers(kuberelease.Default, "users: []\n"),
+		"windows-2022", "windows-2025", 1),
+	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers(kuberelease.Default, "users: []\n"),
+	Check: eachWindows(checkWIN830),
+}
+
+func checkWIN830(p *lint.Pass, m machines) {
+	v := m.annotation(windows.WindowsServerVersionAnnotation)
+	year := serverVersion.FindStringSubmatch(v.Str())
+	if m.managed() || year == nil || m.vm().At("image").Exists() {
+		return
+	}
+	projects := []string{"Kubernetes"}
+	if m.cluster != nil {
+		labels := map[string]string{}
+		for _, f := range m.cluster.Root.At("metadata", "labels").Fields() {
+			labels[f.Key] = f.Value.Str()
+		}
+		if n, ok := windows.NetworkByLabels(labels); ok {
+			projects = append(projects, n.Project())
+		}
+	}
+	for _, by := range projects {
+		switch s, ok := windows.SupportOf(by, year[1], m.target(p.Target).Minor); {
+		case ok && s.Level == windows.Unsupported:
+			p.Report(m.infra, v, s.String(), say("windows-"+windows.DefaultRelease+", or another network"))
+		case ok && s.Level == windows.Unnamed:
+			p.ReportAs(lint.Info, m.infra, v, s.String(), say("windows-"+windows.DefaultRelease))
+		}
+	}
+}
+
 // win811: Feature gates of Windows.
 var win811 = lint.Rule{
 	ID:       "WIN811",
