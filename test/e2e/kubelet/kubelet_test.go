@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
@@ -60,14 +62,16 @@ const (
 
 // departures are the pairs that may differ, and why.
 var departures = map[string]string{
-	"dead-exec":        "the simulation does not ask commands about programs that do not run",
-	"unready-exec":     "the simulation does not ask commands about programs that do not run",
-	"hook-start-fails": "the simulation does not ask commands about programs that do not run",
-	"static":           "events of static pods are not written: at boot there is nobody who would take them",
-	"guaranteed-least": "there are no cgroups that would keep the least limit from being told",
-	"init-unknown":     "init containers whose program is not known end at once in the simulation",
-	"extended":         "the fake container manager gives no devices",
-	"pod-resources":    "the fake container manager has no cgroups",
+	"dead-exec":          "the simulation does not ask commands about programs that do not run",
+	"unready-exec":       "the simulation does not ask commands about programs that do not run",
+	"hook-start-fails":   "the simulation does not ask commands about programs that do not run",
+	"resized-memory":     "the real kubelet keeps the old request of memory in status.resources",
+	"resized-guaranteed": "the real kubelet keeps the old request of memory in status.resources",
+	"static":             "events of static pods are not written: at boot there is nobody who would take them",
+	"guaranteed-least":   "there are no cgroups that would keep the least limit from being told",
+	"init-unknown":       "init containers whose program is not known end at once in the simulation",
+	"extended":           "the fake container manager gives no devices",
+	"pod-resources":      "the fake container manager has no cgroups",
 }
 
 // startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
@@ -82,7 +86,7 @@ func TestPairs(t *testing.T) {
 	if !*full {
 		t.Skip("needs bin/hollow, the real kubelet: make e2e-kubelet")
 	}
-	client := start(t)
+	client, servers := start(t)
 	pods := readPods(t)
 	late := func(name string) bool { return strings.HasPrefix(name, "late") }
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
@@ -99,6 +103,8 @@ func TestPairs(t *testing.T) {
 	}
 	began := time.Now()
 	open := maps.Clone(pods)
+	defer compareNodes(t, client)
+	defer compareServers(t, servers)
 	differences := map[string]string{}
 	for len(open) > 0 && time.Since(began) < patience {
 		if !wait(t.Context(), 2*time.Second) {
@@ -108,6 +114,11 @@ func TestPairs(t *testing.T) {
 			continue
 		}
 		sides := map[string]map[string][]string{actual: observe(t, client, actual), simulated: observe(t, client, simulated)}
+		for name := range pods {
+			if ran(sides[simulated][name]) && !ran(sides[actual][name]) {
+				t.Errorf("%s runs, which the real kubelet refuses", name)
+			}
+		}
 		for name := range open {
 			if differences[name] = compare(sides[actual][name], sides[simulated][name]); differences[name] == "" {
 				delete(open, name)
@@ -218,6 +229,13 @@ func change(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.P
 	}
 }
 
+// ran reports whether a container of a pod has run.
+func ran(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, "ontainerStatuses[") && strings.Contains(line, "containerID: ")
+	})
+}
+
 // wait waits, and reports false where ctx has ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
@@ -264,7 +282,7 @@ func readPods(t *testing.T) map[string]*corev1.Pod {
 }
 
 // start starts an API server and both nodes, and returns when they are ready.
-func start(t *testing.T) kubernetes.Interface {
+func start(t *testing.T) (kubernetes.Interface, map[string]server) {
 	ctx := t.Context()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -280,8 +298,7 @@ func start(t *testing.T) kubernetes.Interface {
 	for _, node := range []string{actual, simulated} {
 		prepare(t, client, node)
 	}
-	startActual(t, plane)
-	startSimulated(t, plane)
+	servers := map[string]server{actual: startActual(t, plane), simulated: startSimulated(t, plane)}
 	for _, node := range []string{actual, simulated} {
 		for {
 			n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -295,7 +312,7 @@ func start(t *testing.T) kubernetes.Interface {
 			}
 		}
 	}
-	return client
+	return client, servers
 }
 
 // prepare makes a node's namespace with what its pods refer to.
@@ -338,7 +355,7 @@ func prepare(t *testing.T, client kubernetes.Interface, namespace string) {
 }
 
 // startActual runs the hollow node until the test ends.
-func startActual(t *testing.T, plane *kubeproc.Plane) {
+func startActual(t *testing.T, plane *kubeproc.Plane) server {
 	t.Helper()
 	ports, err := freeport.Choose("127.0.0.1", 1)
 	if err != nil {
@@ -373,6 +390,7 @@ func startActual(t *testing.T, plane *kubeproc.Plane) {
 			t.Logf("the hollow node's log ends:\n%s", data[max(0, len(data)-4000):])
 		}
 	})
+	return server{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), client: http.DefaultClient}
 }
 
 // staticPod is the manifest of a static pod, which is a pair like others.
@@ -411,10 +429,16 @@ func (*process) ExitCode() int                { return 137 }
 func (p *process) Stop(context.Context) error { p.once.Do(func() { close(p.done) }); return nil }
 
 // startSimulated runs the simulated node until the test ends.
-func startSimulated(t *testing.T, plane *kubeproc.Plane) {
+func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, _ := plane.CA()
 	files, root := guesttree.New(t)
 	for name, content := range map[string]string{
+		"/etc/kubernetes/pki/ca.crt":   string(ca),
 		"/etc/kubernetes/kubelet.conf": string(plane.Kubeconfig()),
 		// The fake container manager reserves nothing.
 		"/var/lib/kubelet/config.yaml":          "maxPods: 250\nevictionHard: {memory.available: \"0\", nodefs.available: \"0\"}\n",
@@ -437,7 +461,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 	k, err := kubelet.New(kubelet.Config{
 		Files: files, OS: "linux", Hostname: simulated, InternalIP: netip.MustParseAddr("127.0.0.1"),
 		Release: kubelet.Release{OSImage: "Debian GNU/Linux 7 (wheezy)", KernelVersion: "3.16.0-0.bpo.4-amd64"},
-		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		Listen:  func() (net.Listener, error) { return listener, nil },
 		Version: kuberelease.Default, RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
 		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
 		Programs: programs, Processes: processes{}, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
@@ -454,6 +478,13 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) {
 		}
 	})
 	t.Cleanup(func() { stop(); work.Wait() })
+	config := plane.Config()
+	config.Insecure, config.CAData, config.WrapTransport = true, nil, nil
+	to, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{url: "https://" + listener.Addr().String(), client: to}
 }
 
 // runCommand runs a command in a container: the only one that fails is "false".

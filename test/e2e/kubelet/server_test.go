@@ -1,0 +1,183 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// server is the HTTP API of a kubelet.
+type server struct {
+	url    string
+	client *http.Client
+}
+
+// ask returns the status and the body of an answer.
+func (s server) ask(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return 0, ""
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	return answer.StatusCode, string(data)
+}
+
+// differ reports which of two sets has what the other has not, but for those that may.
+func differ(t *testing.T, what string, want, got, may map[string]bool) {
+	t.Helper()
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !got[name] && !may[name] {
+			lines = append(lines, "  - "+name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if !want[name] && !may[name] {
+			lines = append(lines, "  + "+name)
+		}
+	}
+	if len(lines) > 0 {
+		t.Errorf("%s differ:\n%s", what, strings.Join(lines, "\n"))
+	}
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// fieldsOf returns the paths of the fields of a JSON value.
+func fieldsOf(t *testing.T, v any) map[string]bool {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]bool{}
+	for _, line := range flatten("", out) {
+		path, _, _ := strings.Cut(line, ": ")
+		fields[index.ReplaceAllString(path, "[]")] = true
+	}
+	return fields
+}
+
+// compareNodes compares the fields of both Nodes and their leases, and of the statuses of all pods.
+func compareNodes(t *testing.T, client kubernetes.Interface) {
+	nodes, leases, pods := map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}
+	for _, name := range []string{actual, simulated} {
+		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.ManagedFields = nil
+		nodes[name] = fieldsOf(t, node)
+		for _, c := range node.Status.Conditions {
+			nodes[name][fmt.Sprintf("condition %s %s %s: %s", c.Type, c.Status, c.Reason, c.Message)] = true
+		}
+		lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.ManagedFields = nil
+		leases[name] = fieldsOf(t, lease)
+		leases[name][fmt.Sprint("holder is the node: ", *lease.Spec.HolderIdentity == name, ", seconds: ", *lease.Spec.LeaseDurationSeconds)] = true
+		list, err := client.CoreV1().Pods(name).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods[name] = map[string]bool{}
+		for i := range list.Items {
+			maps.Copy(pods[name], fieldsOf(t, list.Items[i].Status))
+		}
+	}
+	differ(t, "fields of Nodes", nodes[actual], nodes[simulated], nodeDepartures())
+	differ(t, "fields of leases", leases[actual], leases[simulated], nil)
+	differ(t, "fields of pods' statuses", pods[actual], pods[simulated], nil)
+}
+
+// nodeDepartures are the fields of Nodes that may differ.
+func nodeDepartures() map[string]bool {
+	return map[string]bool{}
+}
+
+var (
+	series = regexp.MustCompile(`(?m)^([a-zA-Z_:]+)(\{[^}]*\})? `)
+	label  = regexp.MustCompile(`(\w+)="`)
+)
+
+// seriesOf returns the names of metrics with those of their labels.
+func seriesOf(text string) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range series.FindAllStringSubmatch(text, -1) {
+		var labels []string
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			labels = append(labels, l[1])
+		}
+		slices.Sort(labels)
+		names[m[1]+fmt.Sprint(labels)] = true
+	}
+	return names
+}
+
+// compareServers compares what both kubelets answer.
+func compareServers(t *testing.T, servers map[string]server) {
+	for _, path := range []string{"/healthz", "/", "/nowhere", "/metrics/nowhere", "/stats/nowhere", "/stats",
+		"/containerLogs/NODE/absent/app", "/containerLogs/NODE/plain/absent", "/containerLogs/NODE/plain", "/logs/nowhere",
+		"/exec/NODE/absent/app?command=true&output=1", "/attach/NODE/absent/app?output=1", "/portForward/NODE/absent",
+		"/run/NODE/absent/app", "/checkpoint/NODE/absent/app", "/debug/pprof/nowhere"} {
+		var answers []string
+		for _, node := range []string{actual, simulated} {
+			status, body := servers[node].ask(t, strings.ReplaceAll(path, "NODE", node))
+			answers = append(answers, strings.ReplaceAll(fmt.Sprintf("%d %q", status, body), node, "NODE"))
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s:\n  - %s\n  + %s", path, answers[0], answers[1])
+		}
+	}
+	for _, path := range []string{"/metrics/resource", "/metrics/probes", "/metrics/cadvisor", "/metrics"} {
+		_, want := servers[actual].ask(t, path)
+		_, got := servers[simulated].ask(t, path)
+		may := map[string]bool{}
+		if path == "/metrics" || path == "/metrics/cadvisor" {
+			may = seriesOf(want) // a part of it is enough, and nothing of one's own
+		}
+		differ(t, "series of "+path, seriesOf(want), seriesOf(got), may)
+	}
+	for _, path := range []string{"/stats/summary", "/configz", "/pods", "/runningpods/"} {
+		fields := map[string]map[string]bool{}
+		for _, node := range []string{actual, simulated} {
+			_, body := servers[node].ask(t, path)
+			var v any
+			if err := json.Unmarshal([]byte(body), &v); err != nil {
+				t.Errorf("%s of the %s node: %v", path, node, err)
+			}
+			fields[node] = fieldsOf(t, v)
+		}
+		differ(t, "fields of "+path, fields[actual], fields[simulated], answerDepartures(path))
+	}
+}
+
+// answerDepartures are the fields of an answer that may differ.
+func answerDepartures(string) map[string]bool {
+	return map[string]bool{}
+}
