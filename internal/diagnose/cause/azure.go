@@ -14,7 +14,7 @@ var specificAzure = []Cause{
 	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
-		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded"),
+		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
 	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
 		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").
@@ -269,7 +269,6 @@ var vagueAzure = []Cause{
 		"bring it back, or correct the reference to it").only("NotFound"),
 	row("AccessDenied", "", "Azure refuses the caller; the message names the right, policy or lock",
 		"satisfy what the message names").only("Denied Forbidden Unauthorized"),
-	row("QuotaExceeded", "", "a limit of the subscription is reached", "request more quota: az vm list-usage --location REGION").only("Quota"),
 }
 
 // provisioning are explained by the guest's own messages, in the error's details or on the console.
