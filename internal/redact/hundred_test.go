@@ -30,6 +30,7 @@ var inObjects = map[string]string{
 	"flag of the kubelet":         `{spec: {nodeRegistration: {kubeletExtraArgs: {provider-hint: "%s"}}}}`,
 	"environment of etcd":         `{spec: {clusterConfiguration: {etcd: {local: {extraEnvs: [{name: BACKUP, value: "%s"}]}}}}}`,
 	"options of a mount":          `{spec: {mountOptions: ["vers=3.0", "who=%s"]}}`,
+	"options in fstab":            `{spec: {mounts: [["//share/x", /mnt, cifs, "who=%s"]]}}`,
 	"file system options":         `{spec: {diskSetup: {filesystems: [{device: x, extraOpts: ["-x", "%s"]}]}}}`,
 	"settings of an extension":    `{properties: {settings: {greeting: "%s"}}}`,
 	"protected settings":          `{properties: {protectedSettings: {a: {b: "%s"}}}}`,
@@ -137,6 +138,10 @@ var inTexts = map[string]string{
 	"sftp URL":           "sftp://u:%s@h/",
 	"winrm":              "winrs -r:h -u:a -p:%s dir",
 	"Datadog":            "DD_API_KEY=%s",
+	"after a colon":      "it says: SALT: %s",
+	"after two":          "a: b: PIN=%s",
+	"in YAML, quoted":    "message: 'it says: $pin = ''%s'''",
+	"password, told":     "the password %s is accepted",
 }
 
 // TestHundredCanaries plants a secret in many places and forms; none is left.

@@ -28,7 +28,7 @@ var places = map[string]place{
 	"httpheaders": pairsPlace, "headers": pairsPlace, "additionaltags": pairsPlace, "tags": pairsPlace,
 	"extraargs": pairsPlace, "kubeletextraargs": pairsPlace, "volumeattributes": pairsPlace, "settings": pairsPlace,
 	"variables": pairsPlace, "sysctls": pairsPlace, "parameters": pairsPlace, "stringdata": pairsPlace, "options": pairsPlace,
-	"command": linePlace, "args": linePlace,
+	"command": linePlace, "args": linePlace, "mounts": linePlace,
 	"prekubeadmcommands": hiddenPlace, "postkubeadmcommands": hiddenPlace, "bootcommands": hiddenPlace, "runcmd": hiddenPlace,
 	"bootcmd": hiddenPlace, "additionalconfig": hiddenPlace, "commandtoexecute": hiddenPlace, "script": hiddenPlace,
 	"mountoptions": hiddenPlace, "protectedsettings": hiddenPlace, "protectedparameters": hiddenPlace,
@@ -83,8 +83,15 @@ func (p place) at(v any) any {
 	case pairsPlace:
 		return pairs(v)
 	case linePlace:
-		if list, ok := v.([]any); ok && allText(list) {
+		list, ok := v.([]any)
+		if ok && allText(list) {
 			return line(list)
+		}
+		for i := range list {
+			list[i] = p.at(list[i])
+		}
+		if ok {
+			return list
 		}
 		return wipe(v)
 	}

@@ -22,20 +22,29 @@ func (r rule) replace(s string) string {
 		return r.find.ReplaceAllString(s, r.with)
 	}
 	var out []byte
-	end := 0
-	for _, at := range r.find.FindAllStringSubmatchIndex(s, -1) {
+	for {
+		at := r.find.FindStringSubmatchIndex(s)
+		if at == nil {
+			return string(append(out, s...))
+		}
 		groups := make([]string, len(at)/2)
 		for i := range groups {
 			if at[2*i] >= 0 {
 				groups[i] = s[at[2*i]:at[2*i+1]]
 			}
 		}
+		end := at[1]
 		if r.when(groups) {
-			out = r.find.ExpandString(append(out, s[end:at[0]]...), r.with, s, at)
-			end = at[1]
+			out = r.find.ExpandString(append(out, s[:at[0]]...), r.with, s, at)
+		} else {
+			// What is no name of a secret may have one as its value: it says: PIN=1.
+			if at[3] > at[0] {
+				end = at[3]
+			}
+			out = append(out, s[:end]...)
 		}
+		s = s[end:]
 	}
-	return string(append(out, s[end:]...))
 }
 
 // holds and holdsLower are texts of which a match has one.
@@ -252,9 +261,10 @@ var texts = []rule{
 		may:  holdsLower(segmentParts...),
 		when: func(groups []string) bool { return secretSegment(groups[1]) && !slices.Contains(plainWords, groups[2]) }},
 	// Words that say that a secret follows, in a log.
-	{find: regexp.MustCompile(`(?i)(\b(?:activation|licen[cs]e|product|recovery|confirmation|one-time|access|security|verification)` +
-		`[ -](?:code|key|pin|id)s?\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`), with: "${1}" + Mark,
-		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id"), when: digits},
+	{find: regexp.MustCompile(`(?i)(\b(?:(?:activation|licen[cs]e|product|recovery|confirmation|one-time|access|security|verification)` +
+		`[ -](?:code|key|pin|id)s?|password|passphrase|passcode)\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`),
+		with: "${1}" + Mark, when: digits,
+		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id", "password", "passphrase", "passcode")},
 	{find: regexp.MustCompile(`\b(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b`), with: Mark, may: holds("-")},
 	{find: regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+`), with: "${1}" + Mark, may: holdsLower("cookie")},
 	// The value of a parameter in an address, unless everybody knows it.

@@ -14,7 +14,7 @@ var specificAzure = []Cause{
 	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
-		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded"),
+		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
 	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
 		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").
@@ -96,6 +96,9 @@ var specificAzure = []Cause{
 	row("PeeringRefused", "", "the peering of the virtual networks cannot be made as it is",
 		"correct vnet.peerings of spec.networkSpec; delete a peering that is Disconnected at both ends, so that it is made again").
 		codes("RemotePeeringIsDisconnected AnotherPeeringAlreadyReferencesRemoteVnet"),
+	row("TwoBalancers", "", "an interface may be behind one internal and one public load balancer, and not behind two of a kind",
+		"use one load balancer: the cluster's name of azure.json (loadBalancerName), or the annotation of the service that names one").
+		codes("NetworkInterfaceUsesMultipleLoadBalancersOfSameType"),
 	row("StillInUse", `InUse\w*CannotBe(Deleted|Updated)|(Nic|Disk|Subnet|Image)InUse\b|is in use by|still allocated to resource`,
 		"another resource still uses this one", "delete or detach the resource that the message names; see whose it is first").
 		codes("PublicIPAddressCannotBeDeleted PublicIPPrefixCannotBeDeleted LoadBalancerInUseByVirtualMachineScaleSet " +
@@ -266,7 +269,6 @@ var vagueAzure = []Cause{
 		"bring it back, or correct the reference to it").only("NotFound"),
 	row("AccessDenied", "", "Azure refuses the caller; the message names the right, policy or lock",
 		"satisfy what the message names").only("Denied Forbidden Unauthorized"),
-	row("QuotaExceeded", "", "a limit of the subscription is reached", "request more quota: az vm list-usage --location REGION").only("Quota"),
 }
 
 // provisioning are explained by the guest's own messages, in the error's details or on the console.
@@ -325,6 +327,9 @@ var deletion = []Cause{
 	row("HookWaits", `WaitingForPreDrainHook|WaitingForPreTerminateHook|WaitingForBeforeDeleteHook`,
 		"a deletion hook has not been lifted by whoever set it",
 		"remove the hook's annotation (…delete.hook.machine.cluster.x-k8s.io/…) when its owner is gone"),
+	row("PodsStay", `still not removed from the Node|waiting for pod \S+ to (finish|terminate)`,
+		"the node does not end pods that are evicted: its kubelet does not answer, or the pods take their time",
+		"look at the node (casement why NODE); to go on without it set deletion.nodeDrainTimeoutSeconds of the Machine"),
 	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "see kubectl get "+
 		"volumeattachments of the cluster; restart the CSI driver's controller, or set "+
 		"deletion.nodeVolumeDetachTimeoutSeconds of the Machine"),

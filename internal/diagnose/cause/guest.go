@@ -102,14 +102,20 @@ var guest = []Cause{
 	row("ControlPlaneImageMissing", `failed to pull image|ImagePull`,
 		"kubeadm cannot pull an image of the control plane",
 		"check the way to the registry, imageRepository and the Kubernetes version").from(nodeProgram),
+	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail|localhost:10248`,
+		"the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
 	follows("APIRefused", `connection refused|actively refused`,
 		"the address of the API server refuses the connection: it is reached, and nothing serves there",
 		"look at the control plane machines and the load balancer's pool: casement why CLUSTER").from(nodeProgram),
 	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
 		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
 			"table and DNS").from(nodeProgram),
-	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`,
-		"the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
+	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
+	// k8s.io/component-base/cli/run.go.
+	row("PreflightFailed", `\[ERROR [\w-]+\]: `, "a check that kubeadm makes first fails", "correct on the image, or in the "+
+		"bootstrap data, what the line names"),
+	row("KubeletEnds", `"command failed" err=`, "the kubelet, or another program of the node, ends with the error of the line",
+		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),
 		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),
 	follows(CommandFailed, `line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String(),

@@ -29,7 +29,7 @@ var admission = []Cause{
 	row("NamespaceTerminating", `because it is being terminated|NamespaceTerminating`,
 		"the namespace is being deleted",
 		"use another namespace, or see what keeps this one: kubectl get namespace -o yaml"),
-	row("TemplateMissing", `(Template|template)\S* .*(not found|does not exist)|do(es)? not exist$`,
+	row("TemplateMissing", `templates?\b.* (not found|do(es)? not exist)`,
 		"the template that the set makes machines of does not exist",
 		"create it, or correct the reference in the set's spec"),
 	row("Forbidden", `is forbidden: User`, "the controller may not create the object",
@@ -45,6 +45,8 @@ var service = append([]Cause{
 		`found`,
 		"the address that the service asks for is not free, or not there",
 		"correct spec.loadBalancerIP or the annotation that names the address"),
+	row("VMTypeMismatch", `not a vmss instance|not a standard (vm|instance)|instance is not in availability set`,
+		"the machines are of another type than azure.json says", "set vmType of azure.json (standard or vmss) to that of the machines"),
 	row("SubnetUnknown", `subnet.*not found|NotFound.*subnet`, "the subnet that the service names does not exist",
 		"correct the annotation azure-load-balancer-internal-subnet"),
 }, azure...)

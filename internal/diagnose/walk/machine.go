@@ -262,10 +262,14 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
 			return w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 		}
-		return &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
+		a := &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
 			Says:     "the VM runs, but its kubelet has not registered a node",
 			Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
 			Fix:      "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
+		if w.Console != nil {
+			a.with(lastLine(w.Console(m)))
+		}
+		return a
 	}
 	n := w.Nodes[name]
 	if n != nil {

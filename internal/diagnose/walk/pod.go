@@ -276,7 +276,15 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 			return s.because(e.Reason, e.Message)
 		}
 	}
-	return s.because(reason, message)
+	a := s.because(reason, message)
+	for _, e := range w.events(w.Warnings, p.UID) {
+		// The event has the runtime's words, the container's state only that the kubelet waits.
+		if strings.HasPrefix(e.Message, "Failed to pull image") && s.kind == cause.Pull {
+			a.Evidence = append(evidence(e.Message), a.Evidence...)
+			break
+		}
+	}
+	return a
 }
 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
@@ -321,6 +329,12 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 		Fix: "read what it says before it ends", Next: s.next}
 	if c.State.Waiting.Message != "" {
 		a.Evidence = evidence(c.State.Waiting.Message)
+	}
+	if last != nil && last.Message != "" {
+		exit += ": " + last.Message
+	}
+	if w.Logs != nil {
+		a.with(lastLine(w.Logs(p, c.Name)))
 	}
 	return a.with(exit)
 }

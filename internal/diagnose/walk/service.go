@@ -38,7 +38,7 @@ func (w walker) service(s *corev1.Service) *finding {
 			continue // the API server warns of addresses that it repairs
 		}
 		a := at.because(e.Reason, e.Message)
-		if a.Fix == "" {
+		if a.Unknown {
 			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer",
 				"correct what the message names; see the cloud controller manager's log"
 		}

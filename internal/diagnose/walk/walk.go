@@ -163,7 +163,8 @@ func (w walker) topology() *finding {
 	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason ||
 		c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
 		a := s.condition(c)
-		if a.Fix == "" {
+		if a.Unknown {
+			a.Unknown, a.Cause = false, "TopologyNotReconciled"
 			a.Says = "Cluster API cannot make the cluster that its ClusterClass and topology describe"
 			a.Fix = "correct spec.topology of the Cluster, or the ClusterClass, as the message says"
 		}
@@ -183,6 +184,8 @@ func (w walker) controlPlane() *finding {
 	}
 	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name,
 		"kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
+	health := s // what Cluster API says of machines and etcd is no refusal of an API server
+	health.kind = ""
 	if a := w.paused(s.at, kcp, s.next); a != nil {
 		return a
 	}
@@ -204,11 +207,9 @@ func (w walker) controlPlane() *finding {
 	if young && (starts || w.rolling()) {
 		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
-	a := s.condition(c)
+	a := health.condition(c)
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
-	if a.Fix == "" {
-		a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
-	}
+	a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
 	return a
 }
 

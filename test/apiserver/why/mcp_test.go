@@ -12,9 +12,6 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/cli"
 	"casement.dev/casement/internal/testing/golden"
@@ -115,13 +112,7 @@ spec: {template: {spec: {vmSize: Standard_D4s_v5, osDisk: {osType: windows, disk
 // TestMCP: a real client lists and calls each tool on a broken cluster; what it sees is the golden file.
 func TestMCP(t *testing.T) {
 	c := connect(t)
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})); err != nil {
-		t.Fatal(err)
-	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), account)); err != nil {
-		t.Fatal(err)
-	}
+	prepare(t, c)
 	const secret = "c4n4ryc4n4ryc4n4"
 	s := well()
 	s.kubeconfig = kubeconfigOf(t, server)

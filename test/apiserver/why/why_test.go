@@ -22,18 +22,21 @@ type failure struct {
 	change func(*scene)
 }
 
-// TestFailures stores every failure in turn and judges the answer.
-func TestFailures(t *testing.T) {
-	c := connect(t)
-	for _, o := range []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: ns}}} {
-		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil { // TestMCP uses it too
+// prepare makes the namespace of the scenes and the service account of their pods, which all tests share.
+func prepare(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}} {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), account)); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// TestFailures stores every failure in turn and judges the answer.
+func TestFailures(t *testing.T) {
+	c := connect(t)
+	prepare(t, c)
 	t.Run("nothing fails", func(t *testing.T) {
 		s := well()
 		s.kubeconfig = kubeconfigOf(t, server)
