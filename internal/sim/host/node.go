@@ -192,7 +192,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
 		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,
 			Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
-		DataDisks: n.vm.DataDiskLimit,
+		DataDisks: n.vm.DataDiskLimit, MTU: func() int { return m.Pulse.Get().MTU },
 		Volume:    n.volume,
 		Dial:      n.dial,
 		Processes: n,
