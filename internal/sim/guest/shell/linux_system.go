@@ -106,7 +106,7 @@ func hostnamectl(_ context.Context, p *Process, o options) int {
 
 func whoami(_ context.Context, p *Process) int {
 	if p.Guest.IsWindows() {
-		p.Printf("%s\\%s\n", strings.ToLower(p.Guest.ComputerName), p.Env["USERNAME"])
+		p.Printf("%s\n", strings.ToLower(cmp.Or(p.Env["USERDOMAIN"], p.Guest.ComputerName)+`\`+p.Env["USERNAME"]))
 		return 0
 	}
 	p.Printf("%s\n", p.user())
