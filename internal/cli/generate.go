@@ -100,6 +100,17 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	if err != nil {
 		return a.suggestUp(ctx, err)
 	}
+	if name := identityFor(out); name != "" {
+		out, _, err = flavors.Fill(template, func(variable string) (string, bool) {
+			if variable == "CLUSTER_IDENTITY_NAME" {
+				return name, true
+			}
+			return lookup(variable)
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if o.namespace != "" {
 		if out, err = flavors.InNamespace(out, o.namespace); err != nil {
 			return err
@@ -107,6 +118,20 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	}
 	_, err = a.data().Write(out)
 	return err
+}
+
+// identityFor returns the name of an identity for a filled template whose identity has the plane's name and another type than
+// that of casement's flavors: the type of an identity cannot be changed, and both may be in one namespace. It is "" for every other
+// template, and where the user names the identity.
+func identityFor(filled []byte) string {
+	if _, named := os.LookupEnv("CLUSTER_IDENTITY_NAME"); named {
+		return ""
+	}
+	kind := flavors.IdentityType(filled, plane.IdentityName)
+	if kind == "" || kind == "ServicePrincipal" {
+		return ""
+	}
+	return plane.IdentityName + "-" + strings.ToLower(kind)
 }
 
 func (a *app) template(ctx context.Context, o generateOptions) ([]byte, error) {

@@ -254,3 +254,17 @@ func TestFillIsBounded(t *testing.T) {
 		t.Errorf("%d variables, %v", len(got), err)
 	}
 }
+
+func TestIdentityType(t *testing.T) {
+	const capz = "kind: Cluster\nspec: {type: 7}\n---\nkind: AzureClusterIdentity\nmetadata: {name: cluster-identity}\nspec: {type: WorkloadIdentity}\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"of another type": {capz, "WorkloadIdentity"},
+		"another name":    {strings.Replace(capz, "name: cluster-identity", "name: mine", 1), ""},
+		"none":            {"kind: Cluster\n", ""},
+		"no YAML":         {"a: [", ""},
+	} {
+		if got := IdentityType([]byte(c.text), "cluster-identity"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

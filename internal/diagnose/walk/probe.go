@@ -61,7 +61,7 @@ func Probes() []Probe {
 			Says:   "the source VIP that kube-proxy has cached is of a subnet that the node no longer has",
 			Fix:    `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`,
 			Remedy: `Remove-Item C:\sourcevip\sourceVip.json`},
-		{Name: "HNSLeak", Command: "(Get-HnsEndpoint).Count", judge: manyEndpoints,
+		{Name: "HNSLeak", Command: "@(Get-HnsEndpoint | Where-Object IsRemoteEndpoint -ne $true).Count", judge: manyEndpoints,
 			Says: "the node has far more HNS endpoints than pods; crashed pods have left theirs behind",
 			Fix:  "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"},
 		{Name: "MTUTooSmall", Command: "Get-NetIPInterface -AddressFamily IPv4", judge: smallMTU,

@@ -67,16 +67,20 @@ func reserves(all []arg) bool {
 	return total.Value() >= 2<<30
 }
 
-// gates checks the feature gates of control planes and of Windows machines.
+// gates checks the feature gates of control planes and of Windows machines. With containerd the network and kube-proxy of
+// Windows nodes are HostProcess containers, whichever manifests are here.
 func gates(p *lint.Pass) {
 	seen := map[*lint.Object]bool{}
-	for _, m := range groups(p.Set) {
+	all := groups(p.Set)
+	hostProcess := slices.ContainsFunc(p.Set.Pods, (*lint.Pod).HostProcess) ||
+		slices.ContainsFunc(all, func(m machines) bool { return m.windows() && !m.docker() })
+	for _, m := range all {
 		k := m.kubeadm()
 		if !k.Exists() || seen[m.config] || m.owner.Kind != "KubeadmControlPlane" && !m.windows() {
 			continue
 		}
 		seen[m.config] = true
-		var all []arg
+		var given []arg
 		for _, at := range [][]string{
 			{"clusterConfiguration", "apiServer", "extraArgs"}, {"clusterConfiguration", "controllerManager", "extraArgs"},
 			{"clusterConfiguration", "scheduler", "extraArgs"},
@@ -85,16 +89,16 @@ func gates(p *lint.Pass) {
 			args := flags(k.At(at...))
 			f, ok := named(args, "feature-gates")
 			if ok {
-				all = append(all, f)
+				given = append(given, f)
 			}
 			needs := at[1] == "apiServer" && m.owner.Kind == "KubeadmControlPlane" || at[0] == "joinConfiguration" && m.windows()
-			if t := m.target(p.Target); t.Minor == 22 && needs && slices.ContainsFunc(p.Set.Pods, (*lint.Pod).HostProcess) &&
+			if t := m.target(p.Target); t.Minor == 22 && needs && hostProcess &&
 				!strings.Contains(f.value, "WindowsHostProcessContainers=true") {
 				p.Report(m.config, k.At(at...), "HostProcess containers are off on 1.22 without their gate",
 					say("feature-gates: WindowsHostProcessContainers=true"))
 			}
 		}
-		for _, f := range all {
+		for _, f := range given {
 			for part := range strings.SplitSeq(f.value, ",") {
 				name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 				fix := say("take it out of feature-gates")

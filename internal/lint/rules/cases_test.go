@@ -170,6 +170,13 @@ func TestCases(t *testing.T) {
 		"build of the nodes": {"WIN702", windowsPod + "  containers:\n" +
 			"  - {name: a, image: 'mcr.microsoft.com/windows/servercore:ltsc2019'}\n", lint.Target{Windows: []string{"2022"}},
 			[]string{"error spec.containers[0].image"}},
+		"an old image, and nothing is said of the nodes": {"WIN702", windowsPod + "  containers:\n" +
+			"  - {name: a, image: 'mcr.microsoft.com/windows/servercore:ltsc2019'}\n", lint.Target{},
+			[]string{"warning spec.containers[0].image"}},
+		"the build of another release": {"WIN702", strings.Replace(windowsPod, "kubernetes.io/os: windows\n",
+			"kubernetes.io/os: windows\n    node.kubernetes.io/windows-build: 10.0.20348\n", 1) + "  containers:\n" +
+			"  - {name: a, image: 'mcr.microsoft.com/windows/servercore:ltsc2022'}\n", lint.Target{Windows: []string{"2025"}},
+			[]string{`error spec.nodeSelector["node.kubernetes.io/windows-build"]`}},
 		"newer host": {"WIN702", windowsPod + "  containers:\n" +
 			"  - {name: a, image: 'mcr.microsoft.com/windows/servercore:ltsc2022'}\n", lint.Target{Windows: []string{"2025"}}, nil},
 		"pause on Server 2025": {"WIN707", windowsPod + "  containers:\n" +

@@ -60,12 +60,7 @@ func hostBuilds(p *lint.Pass, pod *lint.Pod) (builds []string, from string) {
 		}
 		return []string{build}, "the nodes of build " + build
 	}
-	for _, name := range p.Target.Windows {
-		if r, ok := windows.ReleaseByName(name); ok {
-			builds = append(builds, r.Build)
-		}
-	}
-	return builds, "nodes with Windows Server " + strings.Join(p.Target.Windows, ", ")
+	return targetBuilds(p.Target), "nodes with Windows Server " + strings.Join(p.Target.Windows, ", ")
 }
 
 // pause reports pause images in a text that do not fit the Windows nodes.

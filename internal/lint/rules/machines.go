@@ -8,6 +8,7 @@ import (
 
 	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
 // machines are the machines that one object creates, with the objects that it refers to as
@@ -124,6 +125,13 @@ func (m machines) vm() lint.Value {
 // windows reports whether the machines are ones with Windows.
 func (m machines) windows() bool {
 	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.managed() && m.vm().At("osType").Str() == "Windows"
+}
+
+// docker reports whether the machines run Docker, which has no HostProcess containers: by their annotation, or by their image.
+func (m machines) docker() bool {
+	image := m.vm().At("image")
+	return m.annotation(windows.RuntimeAnnotation).Str() == "dockershim" || strings.Contains(image.At("marketplace", "sku").Str()+
+		image.At("computeGallery", "name").Str(), "docker")
 }
 
 // managed reports whether Azure Kubernetes Service runs the machines, network included.

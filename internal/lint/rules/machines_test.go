@@ -77,6 +77,11 @@ func TestMachines(t *testing.T) {
 			[]string{"info spec.template.metadata.annotations.windowsServerVersion"}},
 		"gate among others": {"WIN811", workers("v1.36.3", kubelet("feature-gates: A=true,WinDSR=false")),
 			[]string{"error " + args + ".feature-gates"}},
+		"no gate on 1.22": {"WIN811", workers("v1.22.4", kubelet("v: '2'")),
+			[]string{"error spec.template.spec.joinConfiguration.nodeRegistration.kubeletExtraArgs"}},
+		"no gate on 1.22 with Docker": {"WIN811", strings.Replace(workers("v1.22.4", kubelet("v: '2'")), "windowsServerVersion",
+			"runtime: dockershim\n        windowsServerVersion", 1), nil},
+		"the gate on 1.22": {"WIN811", workers("v1.22.4", kubelet("feature-gates: WindowsHostProcessContainers=true")), nil},
 		"gate of its time": {"WIN811", workers("v1.27.3",
 			kubelet("feature-gates: WindowsHostProcessContainers=true")), nil},
 		"gate of the API server": {"WIN811", strings.Replace(controlPlane("Linux"), "  version: v1.36.3\n", "  "+

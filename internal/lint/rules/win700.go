@@ -39,11 +39,29 @@ var win702 = lint.Rule{
 		"release before it up to its own. The rest fail: the operating system of the container does not match that of " +
 		"the host (0xc0370101). Compared are the tag (with `--check-images` also what the registry has for Windows, " +
 		"of which one has to fit), the windows-build selector of the pod or its RuntimeClass, else the nodes' " +
-		"releases (`--windows-release`), and the pod's containers with each other. Source: " +
+		"releases (`--windows-release`), and the pod's containers with each other. A selector of a build that no such node " +
+		"has leaves the pod Pending. Where nothing says what the nodes are, an image that does not run on Windows Server " +
+		"2022, which casement's flavors have by default, is a warning. Source: " +
 		"learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.",
 	Bad:  imageOnBuild("ltsc2019", on2022),
 	Good: imageOnBuild("ltsc2022", on2022),
 	Pod:  checkWIN702,
+}
+
+// usualRelease returns the release of nodes about which nothing is said: the default of casement's flavors.
+func usualRelease() windows.Release {
+	r, _ := windows.ReleaseByName(windows.DefaultRelease)
+	return r
+}
+
+// targetBuilds returns the builds of the releases that the nodes are said to have.
+func targetBuilds(t lint.Target) (builds []string) {
+	for _, name := range t.Windows {
+		if r, ok := windows.ReleaseByName(name); ok {
+			builds = append(builds, r.Build)
+		}
+	}
+	return builds
 }
 
 func checkWIN702(p *lint.Pass, pod *lint.Pod) {
@@ -51,7 +69,15 @@ func checkWIN702(p *lint.Pass, pod *lint.Pod) {
 		return
 	}
 	builds, from := hostBuilds(p, pod)
-	fits := windows.Releases()
+	if v := pod.Spec.At("nodeSelector", lint.LabelWindowsBuild); v.Exists() && len(p.Target.Windows) > 0 &&
+		windowsBuild.MatchString(v.Str()) && !slices.Contains(targetBuilds(p.Target), v.Str()) {
+		p.Report(pod.Object, v, fmt.Sprintf("no node has it, the pod stays Pending: the nodes run Windows Server %s",
+			strings.Join(p.Target.Windows, ", ")), say("the build of the nodes: "+strings.Join(targetBuilds(p.Target), " or ")))
+		return
+	}
+	fits, usual := windows.Releases(), usualRelease()
+	var unusual lint.Value
+	what := ""
 	for _, c := range pod.Containers() {
 		v := c.At("image")
 		own, name := imageBuilds(p.Set, v.Str())
@@ -64,12 +90,20 @@ func checkWIN702(p *lint.Pass, pod *lint.Pod) {
 				"the nodes' release, or other nodes"))
 			return
 		}
+		if len(builds) == 0 && !unusual.Exists() && !runs(usual.Build) {
+			unusual, what = v, name
+		}
 		fits = slices.DeleteFunc(fits, func(host windows.Release) bool { return !runs(host.Build) })
 		if len(fits) == 0 {
 			p.Report(pod.Object, v, "no host runs this image beside those of the pod's other "+
 				"containers", say("images of one release"))
 			return
 		}
+	}
+	if _, selects := selectedBuild(p.Set, pod); unusual.Exists() && !selects {
+		p.ReportAs(lint.Warning, pod.Object, unusual, fmt.Sprintf("%s does not run on Windows Server %s, which nodes have "+
+			"unless something else is said", what, usual.Name), say("an image of that release, or say which the nodes "+
+			"have: --windows-release, WINDOWS_SERVER_VERSION of the flavor"))
 	}
 }
 

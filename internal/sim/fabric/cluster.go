@@ -150,6 +150,13 @@ func (c *Cluster) Pod(ip netip.Addr) bool {
 	return c.pods[ip] != nil
 }
 
+// Services returns the services of the cluster, as kube-proxy sees them.
+func (c *Cluster) Services() []Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.services)
+}
+
 // Service reports whether a Service has an address.
 func (c *Cluster) Service(ip netip.Addr) bool {
 	c.mu.Lock()

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,10 @@ type ContainerSpec struct {
 	// OS is Linux or Windows; Build is the Windows build of the image.
 	OS, Build string
 	// Image is the reference as the pod has it.
-	Image      string
-	Hostname   string
+	Image    string
+	Hostname string
+	// User is who its programs run as; the OS's own when empty.
+	User       string
 	Env        map[string]string
 	WorkingDir string // the working directory; the OS's own when empty
 	IPs        []netip.Addr
@@ -97,7 +100,7 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 	if stderr == nil {
 		stderr = stdout
 	}
-	o := shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: c.spec.Env, Dir: c.spec.WorkingDir, User: c.user()}
+	o := shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: c.spec.Env, Dir: c.dir(), User: c.user()}
 	if program, ok := c.sh.TakesLines(argv); ok && stdin != nil {
 		lines := stream{stdin, stdout}
 		var terminal *tty
@@ -116,10 +119,18 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 }
 
 func (c *Container) user() string {
-	if c.m.IsWindows() {
-		return "ContainerAdministrator"
+	if c.m.IsWindows() && c.spec.User == "" {
+		return `User Manager\ContainerAdministrator`
 	}
-	return ""
+	return c.spec.User
+}
+
+// dir returns where its programs start: on Windows the root of the drive, as in the base images.
+func (c *Container) dir() string {
+	if c.m.IsWindows() {
+		return cmp.Or(c.spec.WorkingDir, `C:\`)
+	}
+	return c.spec.WorkingDir
 }
 
 // notFound returns containerd's error for a program that does not exist, in the words of

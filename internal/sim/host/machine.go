@@ -88,7 +88,7 @@ func (h *Host) run(ctx context.Context, g *machine) error {
 	}
 	n.nodes = func() int { return h.nodes(n.origin.Cluster) }
 	n.web = h.web(n.origin)
-	spec.Network = n.ofMachine()
+	spec.Network, spec.Pods = n.ofMachine(), nodePods{n}
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
 		HTTP:     depot{corrupting{n.web, faults}},

@@ -192,7 +192,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
 		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,
 			Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
-		DataDisks: n.vm.DataDiskLimit,
+		DataDisks: n.vm.DataDiskLimit, MTU: func() int { return m.Pulse.Get().MTU },
 		Volume:    n.volume,
 		Dial:      n.dial,
 		Processes: n,
@@ -217,8 +217,8 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	image, way := n.body.Machine().Image, n.ofPod(e)
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image,
-		Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
-		Env:      e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		Hostname: n.hostnameOf(e), User: userOf(e),
+		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
 		DNS: e.DNS.Servers, Search: e.DNS.Search, Dots: e.DNS.Dots, Network: way, Web: n.webOf(way),
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
@@ -227,6 +227,25 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	}
 	defer c.Close()
 	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
+}
+
+// hostnameOf returns the name that a container's programs see: a HostProcess container's is the node's.
+func (n *node) hostnameOf(e kubelet.ExecSpec) string {
+	if kubelet.HostProcess(e.Pod) {
+		return n.vm.ComputerName
+	}
+	return cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name)
+}
+
+// userOf returns who a container of Windows runs as by its runAsUserName, "" for the image's own user. Accounts of the image
+// are known to its user manager; a HostProcess container's are the node's.
+// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
+func userOf(e kubelet.ExecSpec) string {
+	name := kubelet.RunAsUserName(e.Pod, e.Container)
+	if own := strings.EqualFold(name, "ContainerUser") || strings.EqualFold(name, "ContainerAdministrator"); own {
+		return `User Manager\` + name
+	}
+	return name
 }
 
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {

@@ -239,15 +239,23 @@ func refuseSysctls(pod *corev1.Pod, os string) verdict {
 	return verdict{}
 }
 
+// RunAsUserName returns the user that a pod names for a container on Windows, or "".
+func RunAsUserName(pod *corev1.Pod, c *corev1.Container) string {
+	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
+		return *s.WindowsOptions.RunAsUserName
+	}
+	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
+		return *s.WindowsOptions.RunAsUserName
+	}
+	return ""
+}
+
 // breaksNonRoot returns why a container may not start as who it would run as. What user an image has is not known here.
 // Source: kubernetes pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
 func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {
-	nonRoot, user, name := false, (*int64)(nil), (*string)(nil)
+	nonRoot, user, name := false, (*int64)(nil), RunAsUserName(pod, c)
 	if s := pod.Spec.SecurityContext; s != nil {
 		nonRoot, user = s.RunAsNonRoot != nil && *s.RunAsNonRoot, s.RunAsUser
-		if s.WindowsOptions != nil {
-			name = s.WindowsOptions.RunAsUserName
-		}
 	}
 	if s := c.SecurityContext; s != nil {
 		if s.RunAsNonRoot != nil {
@@ -256,16 +264,13 @@ func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {
 		if s.RunAsUser != nil {
 			user = s.RunAsUser
 		}
-		if s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
-			name = s.WindowsOptions.RunAsUserName
-		}
 	}
 	where := fmt.Sprintf("(pod: %q, container: %s)", fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID), c.Name)
 	switch {
 	case !nonRoot:
-	case os == "windows" && name != nil && strings.EqualFold(*name, "ContainerAdministrator"):
+	case os == "windows" && strings.EqualFold(name, "ContainerAdministrator"):
 		return fmt.Errorf("container's runAsUserName (%s) which will be regarded as root identity and will break non-root policy %s",
-			*name, where)
+			name, where)
 	case os != "windows" && user != nil && *user == 0:
 		return fmt.Errorf("container's runAsUser breaks non-root policy %s", where)
 	}

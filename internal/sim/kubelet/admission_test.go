@@ -82,3 +82,38 @@ func TestReservations(t *testing.T) {
 		t.Error("a threshold without < is taken")
 	}
 }
+
+// TestHostProcessGate: a kubelet of 1.22 makes no sandbox for HostProcess pods without the gate, by flag or by file.
+func TestHostProcessGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string
+		args    []string
+		file    map[string]bool
+		off     bool
+	}{
+		"1.22":           {"v1.22.4", nil, nil, true},
+		"1.22, flag":     {"v1.22.4", []string{"--feature-gates=A=true,WindowsHostProcessContainers=true"}, nil, false},
+		"1.22, flag off": {"v1.22.4", []string{"--feature-gates=WindowsHostProcessContainers=false"}, nil, true},
+		"1.22, file":     {"v1.22.4", nil, map[string]bool{"WindowsHostProcessContainers": true}, false},
+		"1.23":           {"v1.23.0", nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags, err := parseFlags(c.args, c.version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := &Kubelet{c: Config{OS: "windows", Version: c.version}, settings: settings{FeatureGates: c.file}}
+			if flags.Gates != nil {
+				k.settings.FeatureGates = flags.Gates
+			}
+			pod := &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{
+				WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}}}
+			if err := k.hostProcessOff(pod); (err != nil) != c.off {
+				t.Errorf("got %v", err)
+			}
+			if err := k.hostProcessOff(&corev1.Pod{}); err != nil {
+				t.Errorf("a pod without HostProcess: %v", err)
+			}
+		})
+	}
+}

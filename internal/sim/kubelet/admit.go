@@ -21,10 +21,24 @@ type verdict struct{ reason, message string }
 // before there is a CNI and reports the host's address: so Flannel and kube-proxy came onto
 // nodes that way, and reached the host through wins.exe.
 func (k *Kubelet) onHostNetwork(pod *corev1.Pod) bool {
-	return pod.Spec.HostNetwork && (k.c.OS != "windows" || hostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
+	return pod.Spec.HostNetwork && (k.c.OS != "windows" || HostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
 }
 
-func hostProcess(pod *corev1.Pod) bool {
+// hostProcessGate is the feature gate of HostProcess containers, alpha and off in 1.22, on from 1.23.
+// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod; kubernetes
+// pkg/kubelet/kuberuntime/kuberuntime_sandbox.go.
+const hostProcessGate, hostProcessAlpha = "WindowsHostProcessContainers", 22
+
+// hostProcessOff returns why the kubelet makes no sandbox for a pod of HostProcess containers.
+func (k *Kubelet) hostProcessOff(pod *corev1.Pod) error {
+	if k.c.OS != "windows" || !HostProcess(pod) || minorOf(k.c.Version) != hostProcessAlpha || k.settings.FeatureGates[hostProcessGate] {
+		return nil
+	}
+	return fmt.Errorf("pod contains HostProcess containers but feature '%s' is not enabled", hostProcessGate)
+}
+
+// HostProcess reports whether a pod has HostProcess containers.
+func HostProcess(pod *corev1.Pod) bool {
 	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil {
 		return *s.WindowsOptions.HostProcess
 	}

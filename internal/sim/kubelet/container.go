@@ -511,7 +511,12 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 	if w.account == nil {
 		w.account = w.k.podConfig(pod)
 	}
+	mtu := 0
+	if w.k.c.MTU != nil {
+		mtu = w.k.c.MTU()
+	}
 	return stub.Env{
+		MTU: mtu,
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
 		InternalIP: w.k.c.InternalIP, Files: w.k.c.Files, DataDisks: w.k.c.DataDisks,
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,

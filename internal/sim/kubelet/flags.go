@@ -24,7 +24,9 @@ type Flags struct {
 	RegisterWithTaints []corev1.Taint
 	RegisterNode       bool
 	MaxPods            int
-	PodManifestPath    string
+	// Gates are the feature gates; nil where the flag is not set.
+	Gates           map[string]bool
+	PodManifestPath string
 	// Other are flags that are known to exist or not known at all, kept for the
 	// log.
 	Other []string
@@ -103,6 +105,8 @@ func (f *Flags) set(name, value string) (err error) {
 		f.RegisterWithTaints, err = parseTaints(value)
 	case "register-node":
 		f.RegisterNode = value != "false"
+	case "feature-gates":
+		f.Gates, err = parseGates(value)
 	case "max-pods":
 		f.MaxPods, err = strconv.Atoi(value)
 	case "eviction-hard":
@@ -117,6 +121,22 @@ func (f *Flags) set(name, value string) (err error) {
 		f.Other = append(f.Other, "--"+name)
 	}
 	return err
+}
+
+func parseGates(value string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for part := range strings.SplitSeq(value, ",") {
+		name, text, has := strings.Cut(strings.TrimSpace(part), "=")
+		on, err := strconv.ParseBool(text)
+		if name == "" {
+			continue
+		}
+		if !has || err != nil {
+			return nil, fmt.Errorf("invalid value of %s: %s, err: strconv.ParseBool: parsing %q: invalid syntax", name, text, text)
+		}
+		out[name] = on
+	}
+	return out, nil
 }
 
 // checkCloudProvider refuses what the kubelet's version refuses: in-tree

@@ -64,6 +64,8 @@ type Config struct {
 	Cores, MemoryMiB, DiskGiB int
 	// DataDisks is how many data disks it can have.
 	DataDisks int
+	// MTU returns the MTU of the node's interface; nil is one that is not known.
+	MTU func() int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
 	// Cloud are the values that the in-tree Azure provider of old kubelets writes to the Node.

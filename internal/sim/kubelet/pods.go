@@ -212,6 +212,19 @@ func (m *podManager) all() []*worker {
 // wait returns when every worker has stopped.
 func (m *podManager) wait() { m.running.Wait() }
 
+// PodAddresses returns the pods of this node that have an interface of their own, by its address.
+func (k *Kubelet) PodAddresses() map[netip.Addr]types.NamespacedName {
+	k.pods.mu.Lock()
+	defer k.pods.mu.Unlock()
+	out := map[netip.Addr]types.NamespacedName{}
+	for ip, uid := range k.pods.ips {
+		if w := k.pods.workers[uid]; w != nil {
+			out[ip] = types.NamespacedName{Namespace: w.namespace, Name: w.name}
+		}
+	}
+	return out
+}
+
 // allocate gives a pod an address: from the Node's podCIDR, or else from the
 // cluster's pool.
 func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr, error) {

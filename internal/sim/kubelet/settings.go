@@ -38,6 +38,7 @@ type settings struct {
 	} `json:"authorization"`
 	RegisterWithTaints []corev1.Taint    `json:"registerWithTaints"`
 	ProviderID         string            `json:"providerID"`
+	FeatureGates       map[string]bool   `json:"featureGates"`
 	EvictionHard       map[string]string `json:"evictionHard"`
 	SystemReserved     map[string]string `json:"systemReserved"`
 	KubeReserved       map[string]string `json:"kubeReserved"`
@@ -77,6 +78,9 @@ func (k *Kubelet) readSettings() (settings, error) {
 		if *amounts.flag != nil {
 			*amounts.file = *amounts.flag
 		}
+	}
+	if k.flags.Gates != nil {
+		s.FeatureGates = k.flags.Gates
 	}
 	s.ProviderID = cmp.Or(k.flags.ProviderID, s.ProviderID)
 	return s, nil

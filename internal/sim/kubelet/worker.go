@@ -267,6 +267,10 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		}
 		w.checkPullSecrets(ctx, pod)
 	}
+	if err := w.k.hostProcessOff(pod); err != nil {
+		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
+		return 10 * time.Second
+	}
 	if w.k.onHostNetwork(pod) {
 		w.sandbox.ip = w.k.c.InternalIP
 		w.sandbox.ready = true

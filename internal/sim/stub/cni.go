@@ -1,12 +1,16 @@
 package stub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,10 +48,58 @@ func calicoConf(env Env) string {
 		name = "Calico"
 		plugin["name"], plugin["mode"], plugin["vxlan_vni"], plugin["vxlan_mac_prefix"] = name, "vxlan", 4096, "0E-2A"
 		plugin["windows_use_single_network"] = true
+		plugin["capabilities"] = map[string]any{"dns": true}
+		if services := env.Vars["K8S_SERVICE_CIDR"]; services != "" {
+			plugin["policies"] = []any{
+				endpointPolicy(map[string]any{"Type": "OutBoundNAT", "ExceptionList": []string{services}}),
+				endpointPolicy(map[string]any{"Type": "SDNROUTE", "DestinationPrefix": services, "NeedEncap": true}),
+			}
+		}
+		if servers := env.Vars["DNS_NAME_SERVERS"]; servers != "" {
+			plugin["dns"] = map[string]any{"Nameservers": strings.Split(servers, ","), "Search": strings.Split(env.Vars["DNS_SEARCH"], ",")}
+		}
 		plugins = plugins[:1]
+	}
+	if mtu, err := strconv.Atoi(env.Vars["CNI_MTU"]); err == nil && mtu > 0 {
+		plugin["mtu"] = mtu
 	}
 	data, _ := json.MarshalIndent(map[string]any{"name": name, "cniVersion": "0.3.1", "plugins": plugins}, "", "  ")
 	return string(data) + "\n"
+}
+
+func endpointPolicy(value map[string]any) map[string]any {
+	return map[string]any{"Name": "EndpointPolicy", "Value": value}
+}
+
+// configured returns a file of the ConfigMaps that a container of the pod mounts: the first whose name a suffix ends, in which the
+// manifest has the plug-in's configuration.
+func (e Env) configured(ctx context.Context, suffix string) (string, bool) {
+	if e.NodeConfig == nil || e.Pod == nil {
+		return "", false
+	}
+	config, err := e.NodeConfig(ctx) // a node may read what its pods mount
+	if err != nil {
+		return "", false
+	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return "", false
+	}
+	for _, v := range e.Pod.Spec.Volumes {
+		if v.ConfigMap == nil {
+			continue
+		}
+		m, err := core.ConfigMaps(e.Pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		if err != nil {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.Data)) {
+			if strings.HasSuffix(key, suffix) {
+				return m.Data[key], true
+			}
+		}
+	}
+	return "", false
 }
 
 func installCalico(env Env) error {
@@ -172,7 +224,7 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	}
 	if env.init() {
 		if strings.Contains(strings.Join(env.args(), " "), "cni-conf.json") {
-			return env.write(confDir+"/"+name, content)
+			return env.write(confDir+"/"+name, c.ofFlannel(ctx, env, content))
 		}
 		return nil
 	}
@@ -184,9 +236,11 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	if err != nil {
 		return fmt.Errorf("error registering network: failed to acquire lease: node %q pod cidr not assigned", env.NodeName)
 	}
-	env4 := fmt.Sprintf("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=1350\n"+
-		"FLANNEL_IPMASQ=true\n", subnet.Addr().Next(), subnet.Bits())
-	if err := errors.Join(env.write("/run/flannel/subnet.env", env4), env.write(confDir+"/"+name, content)); err != nil {
+	network, mtu := flannelNetwork(ctx, env)
+	env4 := fmt.Sprintf("FLANNEL_NETWORK=%s\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=%d\n"+
+		"FLANNEL_IPMASQ=true\n", network, subnet.Addr().Next(), subnet.Bits(), mtu)
+	conf := c.ofFlannel(ctx, env, content)
+	if err := errors.Join(env.write("/run/flannel/subnet.env", env4), env.write(confDir+"/"+name, conf)); err != nil {
 		return err
 	}
 	_, mac := tunnelOf(env)
@@ -198,6 +252,30 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	})
 	<-ctx.Done()
 	return nil
+}
+
+// vxlanHeader is what VXLAN takes of each packet. Source: https://github.com/flannel-io/flannel/issues/1011.
+const vxlanHeader = 50
+
+// flannelNetwork returns the range of pods, and the MTU of their interfaces: that of net-conf.json, or else of the node's own
+// interface, without the header of the overlay.
+func flannelNetwork(ctx context.Context, env Env) (network string, mtu int) {
+	var conf struct {
+		Network string
+		Backend struct{ MTU int }
+	}
+	if text, ok := env.configured(ctx, "net-conf.json"); ok {
+		_ = json.Unmarshal([]byte(text), &conf) // one that is broken says nothing
+	}
+	return cmp.Or(conf.Network, "10.244.0.0/16"), cmp.Or(conf.Backend.MTU, env.MTU, 1400) - vxlanHeader
+}
+
+// ofFlannel returns the CNI configuration that the manifest has, or else one in its main parts.
+func (c *Cluster) ofFlannel(ctx context.Context, env Env, otherwise string) string {
+	if text, ok := env.configured(ctx, "cni-conf.json"); ok {
+		return text
+	}
+	return otherwise
 }
 
 const flannelLinux = `{
@@ -234,7 +312,11 @@ func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
 	if env.OS == "windows" {
 		mode = "bridge"
 	}
-	return env.write(confDir+"/10-azure.conflist", fmt.Sprintf(azureConf, mode))
+	text, ok := env.configured(ctx, ".conflist")
+	if !ok {
+		text = fmt.Sprintf(azureConf, mode)
+	}
+	return env.write(confDir+"/10-azure.conflist", text)
 }
 
 const azureConf = `{

@@ -293,10 +293,21 @@ func TestCloudNodeManager(t *testing.T) {
 func TestFlannelNeedsPodCIDR(t *testing.T) {
 	c, _ := newCluster(t)
 	makeNode(t, "flannel-node")
-	env := Env{NodeName: "flannel-node", OS: "windows", InternalIP: netip.MustParseAddr("10.1.0.5")}
+	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "flannel-conf"}, Data: map[string]string{
+		"net-conf.json": `{"Network": "10.240.0.0/12", "Backend": {"Type": "vxlan", "MTU": 1420}}`,
+		"cni-conf.json": `{"name": "flannel.4096", "type": "flannel", "delegate": {"type": "win-overlay", "policies": [{"Value": ` +
+			`{"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12"]}}]}}`}}
+	if _, err := shared.client.CoreV1().ConfigMaps("default").Create(t.Context(), conf, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mounts := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "conf",
+		VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "flannel-conf"}}}}}}}
+	env := Env{NodeName: "flannel-node", OS: "windows", InternalIP: netip.MustParseAddr("10.1.0.5"), Pod: mounts, MTU: 1400}
 	_, env.Files = guest(t)
 	program, _ := c.Find("sigwindowstools/flannel:v0.13.0-nanoserver")
 	env.Config = func(context.Context) (*rest.Config, error) { return shared.config, nil }
+	env.NodeConfig = env.Config
 	if err := program.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(), "pod cidr not assigned") {
 		t.Errorf("without a pod CIDR: %v", err)
 	}
@@ -313,8 +324,16 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 		t.Error("no CNI configuration")
 	}
 	data, err := env.Files.ReadFile("/run/flannel/subnet.env")
-	if err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") {
+	if err != nil || !strings.Contains(string(data), "FLANNEL_SUBNET=10.244.7.1/24") ||
+		!strings.Contains(string(data), "FLANNEL_NETWORK=10.240.0.0/12") || !strings.Contains(string(data), "FLANNEL_MTU=1370") {
 		t.Errorf("subnet.env: %s, %v", data, err)
+	}
+	if data, err := env.Files.ReadFile(confDir + "/10-flannel.conf"); err != nil || string(data) != conf.Data["cni-conf.json"] {
+		t.Errorf("the CNI configuration is not the manifest's: %s, %v", data, err)
+	}
+	env.Pod = nil
+	if _, mtu := flannelNetwork(t.Context(), env); mtu != 1350 { // as the guide has it: the interface's without VXLAN's 50
+		t.Errorf("without a configured MTU pods have %d", mtu)
 	}
 	if err := stop(); err != nil {
 		t.Error(err)

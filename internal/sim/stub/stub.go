@@ -58,6 +58,8 @@ type Env struct {
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// MTU is that of the node's interface; 0 where it is not known.
+	MTU int
 	// DataDisks is how many data disks the node's machine can have.
 	DataDisks int
 	// Touched notifies the kubelet that files of the node have changed, so that it

@@ -176,6 +176,7 @@ func TestCalicoInstaller(t *testing.T) {
 			env := Env{
 				Pod: &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{container}}}, Container: &container,
 				NodeName: "n", OS: os_, Files: files, Touched: func() { touched++ },
+				Vars: map[string]string{"K8S_SERVICE_CIDR": "10.96.0.0/12", "DNS_NAME_SERVERS": "10.96.0.10", "DNS_SEARCH": "svc.cluster.local"},
 			}
 			if networkReady(env) {
 				t.Fatal("the network is ready before anything ran")
@@ -191,6 +192,11 @@ func TestCalicoInstaller(t *testing.T) {
 			}
 			if overlay := strings.Contains(string(data), `"vxlan_vni": 4096`); overlay != (os_ == "windows") {
 				t.Errorf("VNI in the configuration: %t", overlay)
+			}
+			for _, part := range []string{"ExceptionList", "SDNROUTE", `"10.96.0.10"`} {
+				if has := strings.Contains(string(data), part); has != (os_ == "windows") {
+					t.Errorf("%s in the configuration: %t", part, has)
+				}
 			}
 			if !networkReady(env) || touched != 2 {
 				t.Errorf("ready %t, %d changes reported, want 2", networkReady(env), touched)

@@ -71,6 +71,8 @@ type Spec struct {
 	Search []string
 	// Network is what the guest reaches; nil is nothing.
 	Network Network
+	// Pods are the pods of a node; nil for a machine that is none.
+	Pods Pods
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
 	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from

@@ -39,7 +39,7 @@ var networkCmdlets = []cmdlet{
 		run:        newHNS},
 	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
-	{name: "Get-HnsPolicyList", parameters: "", run: func(*call) error { return nil }},
+	{name: "Get-HnsPolicyList", parameters: "", run: getPolicyList},
 }
 
 func (r *run) mac() string { return strings.ToUpper(strings.ReplaceAll(r.m.MAC(), ":", "-")) }
@@ -370,19 +370,15 @@ func getHNS(c *call) error {
 		address = c.m.IP().String()
 	}
 	for _, n := range c.m.HNSNetworks() {
-		kind := "Overlay"
-		if n == "External" {
-			kind = "External"
-		}
 		if c.has("name") {
-			if yes, err := like(n, c.textOf("name"), false); err != nil {
+			if yes, err := like(n.Name, c.textOf("name"), false); err != nil {
 				return err
 			} else if !yes {
 				continue
 			}
 		}
-		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "Name", n, "Type", kind,
-			"ManagementIP", address, "State", int64(1))); err != nil {
+		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "ID", machine.HNSID("network", n.Name),
+			"Name", n.Name, "Type", n.Type, "ManagementIP", address, "State", int64(1))); err != nil {
 			return err
 		}
 	}
@@ -390,25 +386,70 @@ func getHNS(c *call) error {
 }
 
 func newHNS(c *call) error {
-	name := c.textOf("name")
+	name, kind := c.textOf("name"), c.textOf("type")
 	if name == "" {
-		name = c.textOf("type")
+		name = kind
 	}
 	if name == "" {
 		return lacking("New-HnsNetwork without -Name and -Type")
 	}
-	if err := c.m.AddHNSNetwork(name); err != nil {
+	if kind == "" {
+		kind = machine.Overlay
+	}
+	if err := c.m.AddHNSNetwork(name, kind); err != nil {
 		return diskError(err, "HNS")
 	}
-	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "Name", name, "Type", c.textOf("type"), "State", int64(1)))
+	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "Name", name, "Type", kind, "State", int64(1)))
 }
 
-// getEndpoint gives the HNS endpoints that crashed pods have left. Those of pods that run
-// are not kept.
+// getEndpoint gives the HNS endpoints of pods, of Services' backends on other nodes, and those that crashed pods have left.
 func getEndpoint(c *call) error {
+	shown := []string{"ID", "Name", "VirtualNetworkName", "MacAddress", "IPAddress", "IsRemoteEndpoint", "State"}
+	network, _ := c.m.PodNetwork()
+	for _, e := range c.m.HNSEndpoints() {
+		name := e.Name + "_" + network.Name
+		if e.Remote {
+			name = "Ethernet"
+		}
+		if err := c.emit(system("HnsEndpoint", shown, "ID", machine.HNSID("endpoint", e.IP.String()), "Name", name,
+			"VirtualNetworkName", network.Name, "VirtualNetwork", machine.HNSID("network", network.Name),
+			"MacAddress", podMAC(e.IP), "IPAddress", e.IP.String(), "IsRemoteEndpoint", e.Remote, "State", int64(3))); err != nil {
+			return err
+		}
+	}
 	for i := range c.m.Pulse.Get().StaleEndpoints {
 		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i), "State",
 			int64(3))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podMAC returns the hardware address that Windows' overlay gives a pod: a prefix, and the pod's address.
+func podMAC(ip netip.Addr) string {
+	b := ip.AsSlice()
+	return fmt.Sprintf("0E-2A-%02X-%02X-%02X-%02X", b[len(b)-4], b[len(b)-3], b[len(b)-2], b[len(b)-1])
+}
+
+// getPolicyList gives the load balancers that kube-proxy has made of Services.
+func getPolicyList(c *call) error {
+	for _, b := range c.m.HNSBalancers() {
+		if err := c.step(); err != nil {
+			return err
+		}
+		vips, references := newArray(), newArray()
+		for _, ip := range b.VIPs {
+			vips.items = append(vips.items, ip.String())
+		}
+		for _, ip := range b.Endpoints {
+			references.items = append(references.items, "/endpoints/"+machine.HNSID("endpoint", ip.String()))
+		}
+		policies := newArray()
+		policies.items = append(policies.items, system("HnsPolicy", []string{"Type", "VIPs", "ExternalPort", "InternalPort", "Protocol"},
+			"Type", "ELB", "VIPs", vips, "ExternalPort", int64(b.Port), "InternalPort", int64(b.Target), "Protocol", int64(6)))
+		if err := c.emit(system("HnsPolicyList", []string{"ID", "References", "Policies"}, "ID",
+			machine.HNSID("policy", fmt.Sprint(b.VIPs, b.Port)), "References", references, "Policies", policies)); err != nil {
 			return err
 		}
 	}

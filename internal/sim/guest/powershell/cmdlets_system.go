@@ -17,6 +17,8 @@ var systemCmdlets = []cmdlet{
 		run:        renameComputer},
 	{name: "Get-ComputerInfo", parameters: "Property:0", run: getComputerInfo},
 	{name: "Get-Volume", parameters: "DriveLetter:0", run: getVolume},
+	{name: "Get-BitLockerVolume", parameters: "MountPoint:0", run: getBitLocker},
+	{name: "Enable-BitLocker", parameters: "MountPoint:0", run: func(*call) error { return lacking("Enable-BitLocker") }},
 	{name: "Get-PSDrive", parameters: "Name:0 PSProvider", run: getDrive},
 	{name: "Get-Disk", parameters: "Number:0", run: func(*call) error { return lacking("Get-Disk") }},
 	{name: "Get-WindowsFeature", parameters: "Name:0", run: getFeature},
@@ -113,6 +115,19 @@ func getVolume(c *call) error {
 		c.given["driveletter"] = strings.TrimSuffix(c.textOf("driveletter"), ":")
 	}
 	return c.pickInstances([]*object{o}, map[string]string{"driveletter": "DriveLetter"}, "MSFT_Volume")
+}
+
+// getBitLocker gives the system volume, which no image of Azure encrypts inside of the guest.
+func getBitLocker(c *call) error {
+	o := system("Microsoft.BitLocker.Structures.BitLockerVolume",
+		[]string{"VolumeType", "MountPoint", "CapacityGB", "VolumeStatus", "EncryptionPercentage", "KeyProtector", "AutoUnlockEnabled", "ProtectionStatus"},
+		"ComputerName", strings.ToUpper(c.m.ComputerName), "VolumeType", "OperatingSystem", "MountPoint", "C:", "CapacityGB", int64(127),
+		"VolumeStatus", "FullyDecrypted", "EncryptionPercentage", int64(0), "EncryptionMethod", "None", "KeyProtector", newArray(),
+		"AutoUnlockEnabled", nil, "LockStatus", "Unlocked", "ProtectionStatus", "Off")
+	if c.has("mountpoint") {
+		c.given["mountpoint"] = strings.TrimSuffix(strings.TrimSuffix(c.textOf("mountpoint"), `\`), ":") + ":"
+	}
+	return c.pickInstances([]*object{o}, map[string]string{"mountpoint": "MountPoint"}, "BitLockerVolume")
 }
 
 func getDrive(c *call) error {

@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -20,7 +22,8 @@ func links(p *Process) []netLink {
 	out := []netLink{{1, "lo", "<LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN",
 		"loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00", "", "host lo", "127.0.0.1/8"}}
 	if p.Guest.IP().IsValid() {
-		out = append(out, netLink{2, "eth0", "<BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP",
+		out = append(out, netLink{2, "eth0",
+			"<BROADCAST,MULTICAST,UP,LOWER_UP> mtu " + strconv.Itoa(p.Guest.Pulse.Get().MTU) + " qdisc mq state UP",
 			"ether " + p.Guest.MAC() + " " + brd, "metric 100 ", "global eth0", p.Guest.IP().String() + "/16"})
 	}
 	return out
@@ -51,6 +54,11 @@ func ip(ctx context.Context, p *Process, o options) int {
 		return p.Refuse("ip %s", strings.Join(p.Args[1:], " "))
 	}
 	switch {
+	case strings.HasPrefix("link", what) && verb == "set":
+		if mtu, ok := linkMTU(args); ok {
+			return p.setMTU(mtu)
+		}
+		return p.NoEffect(ctx, "ip %s %s", what, verb)
 	case strings.HasPrefix("route", what) && verb == "get":
 		p.Printf("%s via %s dev eth0 src %s uid 0 \n    cache \n", args[len(args)-1], gateway(p.Guest), p.Guest.IP())
 		return 0
@@ -67,6 +75,27 @@ func ip(ctx context.Context, p *Process, o options) int {
 		return showLinks(p, o, what[0] == 'l', name)
 	}
 	return p.Fail(1, "Object \"%s\" is unknown, try \"ip help\".", what)
+}
+
+// linkMTU returns the MTU in the arguments of ip link set for eth0, if that is all that they set.
+func linkMTU(args []string) (int, bool) {
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "dev" || a == "set" })
+	if len(args) != 3 || args[0] != "eth0" || args[1] != "mtu" {
+		return 0, false
+	}
+	mtu, err := strconv.Atoi(args[2])
+	return mtu, err == nil
+}
+
+// setMTU sets the MTU of eth0. The least is IPv4's.
+func (p *Process) setMTU(mtu int) int {
+	if mtu < 68 || mtu > 65521 {
+		return p.Fail(2, "Error: mtu %d is out of the device's range.", mtu)
+	}
+	if err := p.Guest.Pulse.Edit(func(v *machine.Vitals) { v.MTU = mtu }); err != nil {
+		return p.failed("eth0", err)
+	}
+	return 0
 }
 
 func showLinks(p *Process, o options, link bool, name string) int {

@@ -1,14 +1,18 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func systemCommands() Table {
@@ -102,7 +106,7 @@ func hostnamectl(_ context.Context, p *Process, o options) int {
 
 func whoami(_ context.Context, p *Process) int {
 	if p.Guest.IsWindows() {
-		p.Printf("%s\\%s\n", strings.ToLower(p.Guest.ComputerName), p.Env["USERNAME"])
+		p.Printf("%s\n", strings.ToLower(cmp.Or(p.Env["USERDOMAIN"], p.Guest.ComputerName)+`\`+p.Env["USERNAME"]))
 		return 0
 	}
 	p.Printf("%s\n", p.user())
@@ -270,10 +274,49 @@ func netplan(ctx context.Context, p *Process) int {
 	switch p.Arg(1) {
 	case "":
 		return p.Fail(1, "usage: netplan {apply,generate,try}")
-	case "apply", "generate", "try":
+	case "apply", "try":
+		return applyNetplan(ctx, p)
+	case "generate":
 		return noEffect(ctx, p)
 	}
 	return p.Refuse("netplan %s", p.Arg(1))
+}
+
+// applyNetplan sets the MTU that the files below /etc/netplan give an interface, the last one by name. Addresses and routes are
+// the network's own and stay.
+func applyNetplan(ctx context.Context, p *Process) int {
+	const folder = "/etc/netplan"
+	entries, err := p.Guest.Root.ReadDir(folder)
+	if err != nil {
+		return p.failed(folder, err)
+	}
+	mtu := 0
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".yaml" {
+			continue
+		}
+		var plan struct {
+			Network struct {
+				Ethernets map[string]struct {
+					MTU int `yaml:"mtu"`
+				} `yaml:"ethernets"`
+			} `yaml:"network"`
+		}
+		data, err := p.Guest.Root.ReadFile(folder + "/" + e.Name())
+		if err != nil {
+			return p.failed(folder+"/"+e.Name(), err)
+		}
+		if err := yaml.Unmarshal(data, &plan); err != nil {
+			return p.Fail(1, "%s/%s: Invalid YAML: %v", folder, e.Name(), err)
+		}
+		for _, eth := range plan.Network.Ethernets {
+			mtu = cmp.Or(eth.MTU, mtu)
+		}
+	}
+	if mtu > 0 {
+		return p.setMTU(mtu)
+	}
+	return noEffect(ctx, p)
 }
 
 func cloudInit(_ context.Context, p *Process) int {

@@ -75,8 +75,7 @@ var asking = map[string]struct {
 	"bcdedit":  {"/enum /v", true},
 	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true},
 	"logman": {"query", true}, "net1": {"", true},
-	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
-	"icacls": {"/verify /findsid", true},
+	"dism": {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
 }
 
 // onlyAsks reports whether a call changes nothing and is made only for its answer.
@@ -85,9 +84,6 @@ func onlyAsks(name string, args []string) bool {
 		return !slices.ContainsFunc(args, func(a string) bool {
 			return strings.Contains(a, "=") || slices.Contains([]string{"-p", "-w", "--system", "--load", "--write"}, a)
 		})
-	}
-	if name == "icacls" && len(args) == 1 {
-		return true
 	}
 	ask, known := asking[name]
 	return known && (ask.alone && len(args) == 0 || slices.ContainsFunc(args, func(a string) bool {

@@ -139,6 +139,9 @@ func (s *Shell) complete(o Session) Session {
 		if user == "" {
 			user = "cloudbase-init"
 		}
+		if domain, name, has := strings.Cut(user, `\`); has {
+			env["USERDOMAIN"], user = domain, name
+		}
 		maps.Copy(env, map[string]string{
 			"COMPUTERNAME": strings.ToUpper(s.guest.ComputerName), "SYSTEMDRIVE": "C:", "SYSTEMROOT": `C:\Windows`, "WINDIR": `C:\Windows`,
 			"TEMP": `C:\Windows\Temp`, "TMP": `C:\Windows\Temp`, "USERNAME": user, "USERPROFILE": `C:\Users\` + user,

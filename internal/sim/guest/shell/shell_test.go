@@ -207,7 +207,7 @@ func TestPowerShell(t *testing.T) {
 			"Add-MpPreference: simulated: no effect (no antivirus is simulated)\r\n", 0},
 		{"the external network", "ipmo C:\\k\\debug\\hns.psm1;\nNew-HnsNetwork -Type Overlay -AddressPrefix " +
 			"\"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-" +
-			"HnsNetwork", "\r\nName     Type\r\n----     ----\r\nExternal Overlay\r\nExternal External\r\n\r\n", 0},
+			"HnsNetwork", "\r\nName     Type\r\n----     ----\r\nExternal Overlay\r\nExternal Overlay\r\n\r\n", 0},
 		{"secrets are not named", "$password = 'hunter2'; Get-Nothing -Password $password", "casement does not " +
 			"simulate the cmdlet Get-Nothing, if the image has one of that name; nothing of the script was run\r\nAt " +
 			"line:1 char:24\r\n", 1},

@@ -24,10 +24,10 @@ func windowsCommands(image machine.Image) Table {
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
 		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
-		"ping": ping, "nslookup": nslookup,
+		"ping": ping, "nslookup": nslookup, "icacls": icacls,
 		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
 	}
-	for _, name := range []string{"icacls", "w32tm", "wevtutil", "fsutil", "route", "certutil",
+	for _, name := range []string{"w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect

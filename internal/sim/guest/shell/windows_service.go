@@ -429,18 +429,33 @@ func net(ctx context.Context, p *Process) int {
 	return p.NoEffect(ctx, "net %s", p.Arg(1))
 }
 
-// hnsdiag lists the networks of the Host Network Service.
+// hnsdiag lists the objects of the Host Network Service.
 func hnsdiag(_ context.Context, p *Process) int {
 	if !strings.EqualFold(p.Arg(1), "list") {
-		return p.Fail(1, "hnsdiag: simulated: only hnsdiag list networks")
+		return p.Refuse("hnsdiag %s", p.Arg(1))
 	}
-	if what := strings.ToLower(p.Arg(2)); what != "networks" && what != "all" {
-		p.Printf("%s: none are kept in a simulated guest\r\n", what)
-		return 0
+	what := strings.ToLower(p.Arg(2))
+	all := what == "all"
+	if !all && what != "networks" && what != "endpoints" && what != "loadbalancers" {
+		return p.Refuse("hnsdiag list %s", what)
 	}
-	p.Printf("Network  (simulated by casement)\r\n")
-	for _, name := range p.Guest.HNSNetworks() {
-		p.Printf("Name : %s\r\n", name)
+	if all || what == "networks" {
+		p.Printf("Network  (simulated by casement)\r\n")
+		for _, n := range p.Guest.HNSNetworks() {
+			p.Printf("Name : %s\r\nType : %s\r\n", n.Name, n.Type)
+		}
+	}
+	if all || what == "endpoints" {
+		p.Printf("Endpoint  (simulated by casement)\r\n")
+		for _, e := range p.Guest.HNSEndpoints() {
+			p.Printf("%s  %s  %s\r\n", machine.HNSID("endpoint", e.IP.String()), e.IP, e.Name)
+		}
+	}
+	if all || what == "loadbalancers" {
+		p.Printf("LoadBalancer  (simulated by casement)\r\n")
+		for _, b := range p.Guest.HNSBalancers() {
+			p.Printf("%v  %d  %v\r\n", b.VIPs, b.Port, b.Endpoints)
+		}
 	}
 	return 0
 }

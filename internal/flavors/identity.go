@@ -1,0 +1,27 @@
+package flavors
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// IdentityType returns the type of the AzureClusterIdentity of a name in manifests, "" where there is none.
+func IdentityType(manifests []byte, name string) string {
+	for documents := yaml.NewDecoder(bytes.NewReader(manifests)); ; {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct{ Type string }
+		}
+		err := documents.Decode(&o)
+		if o.Kind == "AzureClusterIdentity" && o.Metadata.Name == name {
+			return o.Spec.Type
+		}
+		if wrong := (*yaml.TypeError)(nil); errors.Is(err, io.EOF) || err != nil && !errors.As(err, &wrong) {
+			return "" // of what is no YAML the API server says more
+		}
+	}
+}
