@@ -99,6 +99,9 @@ func traits(t *engine.Tx, ref value.Object) (generation, architecture string) {
 	image := imageOf(ref)
 	if image.ID == "" {
 		found, _, _ := catalogue.FindImage(image.Publisher, image.Offer, image.SKU, image.Version)
+		if found.Guessed {
+			return "", ""
+		}
 		return found.Generation, found.Architecture
 	}
 	r, err := engine.ParseID(image.ID)

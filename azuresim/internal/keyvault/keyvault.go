@@ -15,7 +15,6 @@ import (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.KeyVault",
-		Versions:  []string{"2026-02-01", "2024-11-01", "2023-07-01", "2022-07-01", "2019-09-01"},
 		Types: append([]engine.Type{
 			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
 				Gone: keepDeleted,
