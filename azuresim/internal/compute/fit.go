@@ -94,7 +94,7 @@ func demandOfSet(t *engine.Tx, set, probe *engine.Doc) demand {
 	return m
 }
 
-// traits returns the generation and the architecture that an image reference stands for, or "".
+// traits returns the generation and the architecture of the image that a reference names, or "".
 func traits(t *engine.Tx, ref value.Object) (generation, architecture string) {
 	image := imageOf(ref)
 	if image.ID == "" {
