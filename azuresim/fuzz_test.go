@@ -103,7 +103,7 @@ func samples() []sample {
 			`"properties":{"publishingProfile":{"targetRegions":[{"name":"westeurope"}]},` +
 			`"storageProfile":{"source":{"id":"C/images/i"}}}}`},
 		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u", `{"location":"westeurope"}`},
-		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/f",
+		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/fic",
 			`{"properties":{"issuer":"https://i/","subject":"s","audiences":["a"]}}`},
 		{"PUT", "G/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001",
 			`{"properties":{"roleDefinitionId":"S/` +

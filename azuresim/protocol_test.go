@@ -101,6 +101,8 @@ func TestRefusedRequests(t *testing.T) {
 	defer a.Close()
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 	a.carried("PUT", vnetPath("v"), vnetBody)
+	a.carried("PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u?api-version=2023-01-31",
+		`{"location": "westeurope"}`)
 	for name, tc := range map[string]struct {
 		method, path, body string
 		headers            []string
@@ -142,7 +144,11 @@ func TestRefusedRequests(t *testing.T) {
 			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1",
 				"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
 			"InvalidTemplate"},
-		"a group's odd name":    {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a group's odd name":       {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a vault's odd name":       {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a!b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
+		"a vault's doubled hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a--b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
+		"a credential's first hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/-ab?api-version=2023-01-31",
+			`{"properties": {"issuer": "https://i/", "subject": "s", "audiences": ["a"]}}`, nil, 400, "InvalidResourceName"},
 		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
 		"a network's last dash": {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
 		"a subnet's odd name": {"PUT", vnetPath("v") + "/subnets/a+b",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/schema"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -441,8 +442,11 @@ func StateOf[T any](s *Server, namespace string) T {
 
 // checkName checks the name of a new resource or part by the rules of its provider.
 func (t *Type) checkName(id ID) *Error {
-	if t.provider == nil || t.provider.CheckName == nil {
-		return nil
+	switch {
+	case t.provider != nil && t.provider.CheckName != nil:
+		return t.provider.CheckName(id)
+	case !schema.ValidName(id.FullType(), id.Name()):
+		return BadRequest("InvalidResourceName", "Resource name %s is invalid.", id.Name())
 	}
-	return t.provider.CheckName(id)
+	return nil
 }
