@@ -103,7 +103,7 @@ func samples() []sample {
 			`"properties":{"publishingProfile":{"targetRegions":[{"name":"westeurope"}]},` +
 			`"storageProfile":{"source":{"id":"C/images/i"}}}}`},
 		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u", `{"location":"westeurope"}`},
-		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/f",
+		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/fic",
 			`{"properties":{"issuer":"https://i/","subject":"s","audiences":["a"]}}`},
 		{"PUT", "G/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001",
 			`{"properties":{"roleDefinitionId":"S/` +
@@ -339,7 +339,7 @@ func TestBentRequests(t *testing.T) {
 			if random.IntN(10) == 0 {
 				h = headers[random.IntN(len(headers))]
 			}
-			query := "?api-version=2024-01-01&" + queries[max(0, random.IntN(2*len(queries))-len(queries))]
+			query := "?api-version=" + versionFor(path, "2024-01-01") + "&" + queries[max(0, random.IntN(2*len(queries))-len(queries))]
 			status, problem := a.ask(method, path+query, h[0], h[1], body)
 			statuses[status]++
 			if problem != "" {

@@ -280,7 +280,7 @@ func appOf(t *testing.T, jwt string) string {
 // put writes a resource in plain HTTP and returns the answer.
 func (a *azure) put(id, body string) map[string]any {
 	a.t.Helper()
-	r, err := http.NewRequest(http.MethodPut, "https://azure.test"+id+"?api-version=2023-01-31", strings.NewReader(body))
+	r, err := http.NewRequest(http.MethodPut, "https://azure.test"+id+"?api-version="+versionFor(id, "2023-01-31"), strings.NewReader(body))
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/schema"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -20,7 +21,7 @@ import (
 func (a *azure) speak(method, path, body string, headers ...string) (status int, answer value.Object, h http.Header) {
 	a.t.Helper()
 	if !strings.Contains(path, "api-version") {
-		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + "api-version=2022-09-01"
+		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + "api-version=" + versionFor(path, "2022-09-01")
 	}
 	if !strings.HasPrefix(path, "/") {
 		path = "/subscriptions/" + engine.DefaultSubscription + "/" + path
@@ -49,6 +50,25 @@ func (a *azure) speak(method, path, body string, headers ...string) (status int,
 		}
 	}
 	return resp.StatusCode, answer, resp.Header
+}
+
+// versionFor returns the newest API version up to one that the type of a path has.
+func versionFor(path, newest string) string {
+	segments := strings.Split(strings.Trim(strings.SplitN(path, "?", 2)[0], "/"), "/")
+	at := len(segments) - 1
+	for at >= 0 && !strings.EqualFold(segments[at], "providers") {
+		at--
+	}
+	kind := "Microsoft.Resources/resourceGroups"
+	if at >= 0 && at+2 < len(segments) {
+		kind = segments[at+1] + "/" + segments[at+2]
+	}
+	for _, v := range schema.Versions(kind) {
+		if v <= newest && !strings.HasSuffix(v, "preview") {
+			return v
+		}
+	}
+	return newest
 }
 
 // carried waits for the end of the operation that a request began.
@@ -81,16 +101,22 @@ func TestRefusedRequests(t *testing.T) {
 	defer a.Close()
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 	a.carried("PUT", vnetPath("v"), vnetBody)
+	a.carried("PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u?api-version=2023-01-31",
+		`{"location": "westeurope"}`)
 	for name, tc := range map[string]struct {
 		method, path, body string
 		headers            []string
 		status             int
 		code               string
 	}{
-		"no api-version":         {"GET", "resourcegroups/g?api-version=", "", nil, 400, "MissingApiVersionParameter"},
-		"malformed api-version":  {"GET", "resourcegroups/g?api-version=1", "", nil, 400, "InvalidApiVersionParameter"},
-		"api-version of no type": {"GET", vnetPath("v") + "?api-version=2999-01-01", "", nil, 400, "NoRegisteredProviderFound"},
-		"no date":                {"GET", vnetPath("v") + "?api-version=2024-13-01", "", nil, 400, "NoRegisteredProviderFound"},
+		"no api-version":           {"GET", "resourcegroups/g?api-version=", "", nil, 400, "MissingApiVersionParameter"},
+		"malformed api-version":    {"GET", "resourcegroups/g?api-version=1", "", nil, 400, "InvalidApiVersionParameter"},
+		"api-version of no type":   {"GET", vnetPath("v") + "?api-version=2999-01-01", "", nil, 400, "NoRegisteredProviderFound"},
+		"a version that never was": {"GET", vnetPath("v") + "?api-version=2024-06-01", "", nil, 400, "NoRegisteredProviderFound"},
+		"a version of another type": {"GET", "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v?api-version=2024-03-02", "", nil,
+			400, "NoRegisteredProviderFound"},
+		"a group's version that never was": {"GET", "resourcegroups/g?api-version=2023-01-31", "", nil, 400, "InvalidApiVersionParameter"},
+		"no date":                          {"GET", vnetPath("v") + "?api-version=2024-13-01", "", nil, 400, "NoRegisteredProviderFound"},
 		"another subscription": {"GET", "/subscriptions/00000000-0000-0000-0000-000000000bad/resourcegroups",
 			"", nil, 404, "SubscriptionNotFound"},
 		"a zone in a region": {"PUT", "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z.test",
@@ -118,7 +144,11 @@ func TestRefusedRequests(t *testing.T) {
 			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1",
 				"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
 			"InvalidTemplate"},
-		"a group's odd name":    {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a group's odd name":       {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a vault's odd name":       {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a!b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
+		"a vault's doubled hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a--b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
+		"a credential's first hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/-ab?api-version=2023-01-31",
+			`{"properties": {"issuer": "https://i/", "subject": "s", "audiences": ["a"]}}`, nil, 400, "InvalidResourceName"},
 		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
 		"a network's last dash": {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
 		"a subnet's odd name": {"PUT", vnetPath("v") + "/subnets/a+b",
@@ -313,8 +343,9 @@ func TestListed(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	for _, test := range []struct{ space, typ, version, place string }{
-		{"Microsoft.Compute", "virtualMachines", "2025-04-01", "West Europe"},
-		{"Microsoft.Compute", "disks", "2025-01-02", "West Europe"},
+		{"Microsoft.Compute", "virtualMachines", "2026-04-01", "West Europe"},
+		{"Microsoft.Compute", "disks", "2026-03-02", "West Europe"},
+		{"Microsoft.KeyVault", "vaults", "2026-02-01", "West Europe"},
 		{"Microsoft.Network", "privateDnsZones", "2024-06-01", "global"},
 		{"Microsoft.Network", "dnszones", "2018-05-01", "global"},
 		{"Microsoft.Authorization", "locks", "2020-05-01", "West Europe"},
@@ -326,7 +357,7 @@ func TestListed(t *testing.T) {
 					continue
 				}
 				versions, places := row["apiVersions"].([]any), row["locations"].([]any)
-				if versions[0] != test.version || !slices.Contains(places, any(test.place)) || test.place == "global" && len(places) > 1 {
+				if !slices.Contains(versions, any(test.version)) || !slices.Contains(places, any(test.place)) || test.place == "global" && len(places) > 1 {
 					t.Errorf("%s is listed with %v and %v", test.typ, versions, places)
 				}
 				return

@@ -16,6 +16,7 @@ go test ./internal/lint/rules -run TestDocumented -update
 go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage|TestSupportPage' -update
 go test ./internal/kubechange -run TestPage -update
 go test ./azuresim/template -run TestDocumentedFunctions -update
+go test . -run TestAzureVersions -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \
   --config=hack/crd-ref-docs.yaml --renderer=markdown --output-path=docs/reference/api.md
 go test ./internal/cli -run TestFace -update

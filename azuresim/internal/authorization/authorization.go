@@ -17,15 +17,14 @@ import (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Authorization",
-		Versions:  []string{"2022-04-01", "2020-05-01", "2016-09-01", "2015-07-01"},
 		Types: []engine.Type{
-			{Name: typeAssignment, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true,
+			{Name: typeAssignment, Sync: true, Stateless: true,
 				Echoed: true, Global: true, Prepare: prepareAssignment, Rests: restsRole, View: viewRole,
 				Serve: serveAssigned},
-			{Name: typeDefinition, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true,
+			{Name: typeDefinition, Sync: true, Stateless: true,
 				Echoed: true, Global: true, Prepare: prepareDefinition, Rests: restsRole, View: viewRole,
 				Serve: serveDefinition},
-			{Name: typeLock, Versions: []string{"2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"}, Sync: true,
+			{Name: typeLock, Sync: true,
 				Stateless: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
 		},
 		Refuse:   locked,

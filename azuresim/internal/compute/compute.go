@@ -58,10 +58,8 @@ func New(host host.Host) engine.Provider {
 	_, _ = rand.Read(state.blobKey[:]) // never fails (crypto/rand)
 	return engine.Provider{
 		Namespace: computeSpace,
-		Versions: []string{"2025-04-01", "2024-11-01", "2024-07-01", "2024-03-01", "2023-09-01", "2022-11-01",
-			"2022-08-01", "2021-07-01", "2020-06-01", "2019-12-01"},
-		State: state,
-		Types: slices.Concat(machineTypes(), diskTypes(), scaleSetTypes(), galleryTypes(), reservationTypes(), keptTypes()),
+		State:     state,
+		Types:     slices.Concat(machineTypes(), diskTypes(), scaleSetTypes(), galleryTypes(), reservationTypes(), keptTypes()),
 		Routes: []engine.Route{
 			{Method: http.MethodGet, Path: "skus", Serve: listSKUs},
 			{Method: http.MethodGet, Path: "locations/usages", Serve: listUsages},

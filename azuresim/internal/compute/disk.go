@@ -14,7 +14,7 @@ const typeDisk = "Microsoft.Compute/disks"
 
 // diskType returns the resource type of managed disks.
 func diskType() engine.Type {
-	return engine.Type{Name: typeDisk, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second,
+	return engine.Type{Name: typeDisk, Style: engine.StyleCompute, Takes: 3 * time.Second,
 		Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
 		Put: diskPut(), Update: diskPut(), Delete: goneDelete(), Prepare: prepareDisk, Guard: guardDisk, View: viewDisk}
 }

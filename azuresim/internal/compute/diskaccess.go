@@ -20,7 +20,7 @@ const (
 func diskAccessType() engine.Type {
 	put := engine.Work{Name: "diskaccess.put", Silent: true,
 		Finish: finishManaged(func(d *engine.Doc) { value.Props(d.Body)["timeCreated"] = d.Hidden["timeCreated"] })}
-	return engine.Type{Name: typeDiskAccess, Versions: diskVersions, Style: engine.StyleCompute,
+	return engine.Type{Name: typeDiskAccess, Style: engine.StyleCompute,
 		Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
 		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareDiskAccess, Guard: guardDiskAccess, View: viewDiskAccess}
 }

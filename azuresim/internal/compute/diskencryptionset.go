@@ -17,7 +17,7 @@ const (
 // that encrypts disks.
 func encryptionSetType() engine.Type {
 	put := engine.Work{Name: "encryptionset.put", Silent: true, Finish: finishEncryptionSet}
-	return engine.Type{Name: typeEncryptionSet, Versions: diskVersions, Style: engine.StyleCompute,
+	return engine.Type{Name: typeEncryptionSet, Style: engine.StyleCompute,
 		Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
 		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareEncryptionSet, Guard: guardEncryptionSet, View: viewEncryptionSet,
 		Refs: []engine.Reference{{Path: "activeKey.sourceVault", To: foreignVault}}}

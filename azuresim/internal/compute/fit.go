@@ -94,11 +94,14 @@ func demandOfSet(t *engine.Tx, set, probe *engine.Doc) demand {
 	return m
 }
 
-// traits returns the generation and the architecture that an image reference stands for, or "".
+// traits returns the generation and the architecture of the image that a reference names, or "".
 func traits(t *engine.Tx, ref value.Object) (generation, architecture string) {
 	image := imageOf(ref)
 	if image.ID == "" {
 		found, _, _ := catalogue.FindImage(image.Publisher, image.Offer, image.SKU, image.Version)
+		if found.Guessed {
+			return "", ""
+		}
 		return found.Generation, found.Architecture
 	}
 	r, err := engine.ParseID(image.ID)

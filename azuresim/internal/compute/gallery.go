@@ -21,22 +21,15 @@ const (
 	typeImage          = "Microsoft.Compute/images"
 )
 
-// Disks and galleries of Microsoft.Compute have API versions of their own.
-var (
-	galleryVersions = []string{"2025-03-03", "2024-03-03", "2023-07-03", "2022-08-03", "2022-03-03", "2021-10-01", "2020-09-30"}
-	diskVersions    = []string{"2025-01-02", "2024-03-02", "2023-10-02", "2023-04-02", "2022-07-02", "2022-03-02",
-		"2021-12-01", "2020-12-01"}
-)
-
 // galleryTypes returns the resource types of galleries and images.
 func galleryTypes() []engine.Type {
 	return []engine.Type{
-		{Name: typeGallery, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 20 * time.Second,
+		{Name: typeGallery, Style: engine.StyleCompute, Takes: 20 * time.Second,
 			Prepare: prepareGallery, Guard: guardChildren,
 			Actions: []engine.Action{{Name: "share", Begin: beginShare, Work: engine.PutWork()}}},
-		{Name: typeGalleryImage, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Second,
+		{Name: typeGalleryImage, Style: engine.StyleCompute, Takes: 10 * time.Second,
 			Prepare: prepareDefinition, Guard: guardChildren},
-		{Name: typeGalleryVersion, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Minute,
+		{Name: typeGalleryVersion, Style: engine.StyleCompute, Takes: 10 * time.Minute,
 			Prepare: prepareVersion, View: viewVersion,
 			Refs: []engine.Reference{{Path: "storageProfile.source", To: typeDisk},
 				{Path: "storageProfile.osDiskImage.source", To: typeDisk}}},

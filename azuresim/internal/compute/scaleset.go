@@ -62,7 +62,7 @@ func scaleSetTypes() []engine.Type {
 			Serve: serveInstance, Actions: instanceActions()},
 		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(),
 			Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
-		{Name: typeScaleNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true,
+		{Name: typeScaleNIC, VersionsOf: foreignNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true,
 			Untracked: true, Prepare: refuseWrite, Guard: refuseDelete,
 			Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
 			Addresses: []string{"ipConfigurations"},

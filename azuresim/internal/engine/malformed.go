@@ -24,7 +24,7 @@ func malformed(c *Request, body value.Object) (missing, e *Error) {
 			missing = unreadable(c, p)
 		}
 	}
-	t.Settable(body)
+	t.Settable(body, c.HTTP.Method == http.MethodPut)
 	return missing, nil
 }
 

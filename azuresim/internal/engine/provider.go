@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/schema"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -18,10 +19,8 @@ import (
 type Provider struct {
 	// Namespace is Azure's name of the provider, such as "Microsoft.Compute".
 	Namespace string
-	// Versions are the API versions of its types in the list of providers, newest first.
-	Versions []string
-	Types    []Type
-	Routes   []Route
+	Types     []Type
+	Routes    []Route
 	// Hosts are the public host names that the provider answers; "*.x" matches any name below x.
 	Hosts []string
 	// State is the provider's own state in one server; stateOf returns it.
@@ -66,9 +65,8 @@ type Provider struct {
 type Type struct {
 	Name  string
 	Style style
-	// Versions are the API versions in the type's list of versions, newest first; nil means
-	// the provider's.
-	Versions []string
+	// VersionsOf is another type whose API versions the type takes too.
+	VersionsOf string
 	// Locations are the regions in which the type is available; nil means all. A resource
 	// in another region is refused.
 	Locations []string
@@ -444,8 +442,11 @@ func StateOf[T any](s *Server, namespace string) T {
 
 // checkName checks the name of a new resource or part by the rules of its provider.
 func (t *Type) checkName(id ID) *Error {
-	if t.provider == nil || t.provider.CheckName == nil {
-		return nil
+	switch {
+	case t.provider != nil && t.provider.CheckName != nil:
+		return t.provider.CheckName(id)
+	case !schema.ValidName(id.FullType(), id.Name()):
+		return BadRequest("InvalidResourceName", "Resource name %s is invalid.", id.Name())
 	}
-	return t.provider.CheckName(id)
+	return nil
 }

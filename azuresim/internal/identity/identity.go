@@ -15,7 +15,6 @@ import (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.ManagedIdentity",
-		Versions:  []string{"2024-11-30", "2023-01-31", "2018-11-30"},
 		Types: []engine.Type{
 			{Name: typeIdentity, Sync: true, Stateless: true, Located: true, Prepare: prepareIdentity,
 				Principal: principalOf, Federated: federatedOf},

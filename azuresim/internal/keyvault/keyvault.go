@@ -15,19 +15,19 @@ import (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.KeyVault",
-		Versions:  []string{"2026-02-01", "2024-11-01", "2023-07-01", "2022-07-01", "2019-09-01"},
 		Types: append([]engine.Type{
 			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
 				Gone: keepDeleted,
 				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
-			{Name: typeSecret, Sync: true, Global: true, Prepare: prepareSecret},
+			{Name: typeSecret, Sync: true, Global: true, Stateless: true, Prepare: prepareSecret},
 			deletedType(),
 		}, append(keyTypes(), engine.KeptTypes("Microsoft.KeyVault", "managedHSMs", engine.Type{})...)...),
 		Routes: []engine.Route{
 			{Method: http.MethodPost, Path: "checknameavailability", Serve: vaultNameFree},
 			{Method: http.MethodGet, Path: "deletedvaults", Serve: listDeleted},
 		},
-		NotFound: notFound,
+		CheckName: checkName,
+		NotFound:  notFound,
 		Data: func(c *engine.Request) (bool, *engine.Error) {
 			vault, login, ok := vaultOf(c.Host)
 			if !ok {

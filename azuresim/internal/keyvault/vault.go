@@ -2,6 +2,7 @@ package keyvault
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,14 +18,28 @@ const retention = 90
 // resolving is how long the name of a new vault needs until it resolves.
 const resolving = 10 * time.Second
 
+var vaultForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]$`)
+
+// checkName returns an error for a name that a vault or what is in one cannot have.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
+func checkName(id engine.ID) *engine.Error {
+	name := id.Name()
+	switch vault := strings.EqualFold(id.FullType(), typeVault); {
+	case vault && (!vaultForm.MatchString(name) || strings.Contains(name, "--")):
+		return engine.BadRequest("VaultNameNotValid", "The vault name '%s' is invalid. A vault's name must be between 3-24 "+
+			"alphanumeric characters. The name must begin with a letter, end with a letter or digit, and not contain consecutive hyphens. "+
+			"Follow this link for more information: https://go.microsoft.com/fwlink/?linkid=2147742", name)
+	case !vault && !entryForm.MatchString(name):
+		return engine.BadRequest("BadRequest", "The name '%s' is invalid: it has 1 to 127 letters, digits and hyphens.", name)
+	}
+	return nil
+}
+
+var entryForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,127}$`)
+
 // prepareVault checks and completes a vault.
 func prepareVault(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	if len(d.Parsed.Name()) < 3 || len(d.Parsed.Name()) > 24 {
-		return engine.BadRequest("VaultNameNotValid",
-			"The vault name '%s' is invalid. A vault's name must be between 3-24 alphanumeric characters.",
-			d.Parsed.Name())
-	}
 	if value.Str(p, "tenantId") == "" {
 		return engine.BadRequest("BadRequest", "The parameter tenantId is not specified.")
 	}

@@ -61,7 +61,6 @@ func networkOf(s *engine.Server) *state { return engine.StateOf[*state](s, netwo
 func New(cfg Config) engine.Provider {
 	return engine.Provider{
 		Namespace: networkSpace,
-		Versions:  []string{"2025-03-01", "2024-05-01", "2023-05-01", "2022-07-01", "2022-01-01", "2020-11-01", "2018-11-01", "2018-10-01"},
 		State:     &state{Config: cfg},
 		Types:     slices.Concat(networkTypes(), dnsTypes(), publicDNSTypes(), keptTypes()),
 		Routes: []engine.Route{

@@ -40,8 +40,6 @@ func dnsTypes() []engine.Type {
 		out = append(out, engine.Type{Name: typeZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord, View: viewRecord})
 	}
 	for i := range out {
-		// Source: the released API versions of Microsoft.Network/privateDnsZones.
-		out[i].Versions = []string{"2024-06-01", "2020-06-01", "2020-01-01", "2018-09-01"}
 		if i < zonesAndLinks {
 			out[i].Locations = []string{"global"}
 		}

@@ -25,7 +25,6 @@ func publicDNSTypes() []engine.Type {
 		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: preparePublicRecord})
 	}
 	for i := range out {
-		out[i].Versions = []string{"2018-05-01", "2017-10-01", "2017-09-01", "2016-04-01"}
 		out[i].ETag = engine.EtagPlain
 	}
 	return out

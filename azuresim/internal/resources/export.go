@@ -56,11 +56,17 @@ var filled = []string{"etag", "provisioningState", "resourceGuid", "uniqueId", "
 	"primaryEndpoints", "creationTime", "keyCreationTime", "statusOfPrimary", "primaryLocation", "defaultSecurityRules", "virtualMachine",
 	"internalDomainNameSuffix", "diskState", "diskSizeBytes", "createdOn", "updatedOn", "createdBy", "updatedBy", "vaultUri"}
 
+// released returns the first of some API versions that is no preview.
+func released(versions []string) string {
+	i := slices.IndexFunc(versions, func(v string) bool { return !strings.HasSuffix(v, "-preview") })
+	return versions[max(0, i)]
+}
+
 // exported returns a resource as a template has it.
 func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before map[string][]string, parameters value.Object) value.Object {
 	body := value.CloneObject(d.Body) // without what is computed when it is read
 	k := t.Server.Registry.TypeOf(d.Type)
-	out := value.Object{"type": d.Type, "apiVersion": k.ListedVersions()[0], "name": strings.Join(d.Parsed.Names, "/")}
+	out := value.Object{"type": d.Type, "apiVersion": released(k.ListedVersions()), "name": strings.Join(d.Parsed.Names, "/")}
 	if d.Parsed.Scope != nil && d.Parsed.Scope.Namespace != "" {
 		out["scope"] = idExpression(*d.Parsed.Scope)
 	}

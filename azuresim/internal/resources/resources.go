@@ -16,7 +16,6 @@ const (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: resourcesSpace,
-		Versions:  []string{"2025-04-01", "2022-09-01", "2021-04-01", "2020-06-01", "2019-10-01"},
 		Types:     []engine.Type{deploymentType(), groupType()},
 		Answer:    answerResources,
 		Tenant:    answerTenant,

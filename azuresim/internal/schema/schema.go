@@ -31,6 +31,8 @@ const (
 	NotAllowed
 	// Missing: a required member is absent or null.
 	Missing
+	// Null: the member is null, which answers do not have.
+	Null
 )
 
 // Problem is one thing that is wrong with a body.
@@ -164,6 +166,23 @@ func Of(resourceType, version string) *Type {
 	return nil
 }
 
+// ValidName reports whether a type's resources can have a name, as far as one of its descriptions says.
+func ValidName(resourceType, name string) bool {
+	d, kind := read(), strings.ToLower(resourceType)
+	for key, index := range d.Resources {
+		if of, _, _ := strings.Cut(key, "@"); of != kind {
+			continue
+		}
+		if p, ok := d.Types[index].lower["name"]; ok {
+			c := &check{Type: &Type{d, index, true}}
+			if c.value(p.index, name, "name"); len(c.found) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Resources returns the types that are described, as "type@api-version" in lower case, sorted.
 func Resources() []string {
 	var all []string
@@ -183,27 +202,37 @@ func (t *Type) Check(body map[string]any) []Problem {
 	return c.found
 }
 
-// Settable removes from a body what its type says is read-only.
-func (t *Type) Settable(body map[string]any) { t.strip(t.index, body) }
+// Judge returns where an answer departs from the type's description, in the order of its paths:
+// read-only members are looked at too, and required ones are not missed.
+func (t *Type) Judge(answer map[string]any) []Problem {
+	c := &check{Type: t, answer: true}
+	c.value(t.index, answer, "")
+	slices.SortStableFunc(c.found, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return c.found
+}
 
-func (t *Type) strip(index int, v any) {
+// Settable removes from a body what its type says is read-only and, of a PUT, members that are null,
+// which are as if they were absent.
+func (t *Type) Settable(body map[string]any, put bool) { t.strip(t.index, body, put) }
+
+func (t *Type) strip(index int, v any, put bool) {
 	n := &t.doc.Types[index]
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
 			switch p, ok := n.lower[strings.ToLower(name)]; {
-			case ok && p.flags&flagReadOnly != 0:
+			case ok && (p.flags&flagReadOnly != 0 || put && member == nil):
 				delete(v, name)
 			case ok:
-				t.strip(p.index, member)
+				t.strip(p.index, member, put)
 			case n.Additional != nil:
-				t.strip(*n.Additional, member)
+				t.strip(*n.Additional, member, put)
 			}
 		}
 	case []any:
 		if n.Kind == "ArrayType" {
 			for _, e := range v {
-				t.strip(n.Item, e)
+				t.strip(n.Item, e, put)
 			}
 		}
 	}
@@ -211,7 +240,8 @@ func (t *Type) strip(index int, v any) {
 
 type check struct {
 	*Type
-	found []Problem
+	found  []Problem
+	answer bool
 }
 
 func (c *check) report(kind Kind, path, of string, v any) *Problem {
@@ -274,18 +304,20 @@ func (c *check) object(n *node, v any, path string) {
 		switch {
 		case known && member != nil:
 			has[p.name] = true
-			if p.flags&(flagReadOnly|flagFixed) == 0 {
+			if c.answer || p.flags&(flagReadOnly|flagFixed) == 0 {
 				c.value(p.index, member, at)
 			}
+		case member == nil && c.answer:
+			c.report(Null, at, n.Name, nil)
 		case known || member == nil:
 		case n.Additional != nil:
 			c.value(*n.Additional, member, at)
-		case !undescribed[strings.ToLower(name)] && !undescribed[strings.ToLower(n.Name+"."+name)]:
+		case c.answer || !undescribed[strings.ToLower(name)] && !undescribed[strings.ToLower(n.Name+"."+name)]:
 			c.report(Unknown, at, n.Name, member)
 		}
 	}
 	for name, p := range n.Properties {
-		if p.flags&flagRequired != 0 && p.flags&(flagReadOnly|flagFixed) == 0 && !has[name] && c.exact {
+		if p.flags&flagRequired != 0 && p.flags&(flagReadOnly|flagFixed) == 0 && !has[name] && c.exact && !c.answer {
 			c.report(Missing, join(path, name), n.Name, nil)
 		}
 	}
@@ -325,6 +357,9 @@ func (c *check) text(n *node, v any, path string) {
 	}
 }
 
+// fractions are members that are numbers with a fraction, which the description calls integers.
+var fractions = []string{"billingProfile.maxPrice"}
+
 func (c *check) integer(n *node, v any, path string) {
 	if s, ok := v.(string); ok { // Azure reads "30" as 30
 		var f float64
@@ -333,7 +368,8 @@ func (c *check) integer(n *node, v any, path string) {
 		}
 	}
 	f, ok := v.(float64)
-	if !ok || f != math.Trunc(f) || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
+	whole := f == math.Trunc(f) || slices.ContainsFunc(fractions, func(name string) bool { return strings.HasSuffix(path, name) })
+	if !ok || !whole || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
 		c.report(WrongType, path, "integer", v)
 	}
 }

@@ -31,6 +31,8 @@ func TestCheck(t *testing.T) {
 			`{"location":"x","properties":{"creationData":{"createOption":"Empty"},"timeCreated":1}}`, ""},
 		{"a probe without a port", lb, "2025-05-01",
 			`{"properties":{"probes":[{"name":"a","properties":{"protocol":"Tcp"}}]}}`, "3 properties.probes[0].properties.port"},
+		{"a price with a fraction", "Microsoft.Compute/virtualMachines", "2026-04-01",
+			`{"location":"x","properties":{"billingProfile":{"maxPrice":0.25}}}`, ""},
 		{"a size of next month", "Microsoft.Compute/virtualMachines", "2026-04-01",
 			`{"location":"x","properties":{"hardwareProfile":{"vmSize":"Standard_X1"}}}`, ""},
 	} {
@@ -55,11 +57,11 @@ func TestCheck(t *testing.T) {
 
 // TestSettable: what is read-only goes, however deep, and nothing else.
 func TestSettable(t *testing.T) {
-	body := map[string]any{"id": "/x", "etag": "1", "location": "x", "properties": map[string]any{
+	body := map[string]any{"id": "/x", "etag": "1", "location": "x", "tags": nil, "properties": map[string]any{
 		"provisioningState": "Succeeded", "addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}},
 		"subnets": []any{map[string]any{"name": "a", "properties": map[string]any{
 			"provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/16"}}}}}
-	Of("Microsoft.Network/virtualNetworks", "2025-05-01").Settable(body)
+	Of("Microsoft.Network/virtualNetworks", "2025-05-01").Settable(body, true)
 	got, _ := json.Marshal(body)
 	want := `{"location":"x","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},` +
 		`"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/16"}}]}}`

@@ -15,7 +15,6 @@ import (
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Storage",
-		Versions:  []string{"2024-01-01", "2023-05-01", "2023-01-01", "2021-04-01"},
 		Types:     append([]engine.Type{accountType()}, keptTypes()...),
 		Routes:    []engine.Route{{Method: http.MethodPost, Path: "checknameavailability", Serve: nameFree}},
 	}

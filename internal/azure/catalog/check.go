@@ -161,5 +161,6 @@ func (c *checker) security() {
 	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field,
 		"is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
 	trusted := !c.sku.Has("TrustedLaunchDisabled", "") && !strings.EqualFold(c.sku.Capability("HyperVGenerations"), "V1")
-	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) && !trusted, field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
+	asked := c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM
+	c.refuse(asked && !trusted, field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
 }

@@ -155,6 +155,10 @@ func values() map[string]string {
 	}
 }
 
+// capable has sizes for those that examples name in passing, beside premium disks or an image of
+// generation 2, which these do not have.
+var capable = map[string]string{"Standard_D1_v2": `"Standard_D16s_v3"`, "Standard_DS1_v2": `"Standard_D16s_v3"`}
+
 // fill puts our subscription wherever an example names one, and something in the
 // place of each {placeholder}: a value that Azure takes, or its own name.
 func fill(f *ast.File) {
@@ -172,6 +176,7 @@ func fill(f *ast.File) {
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
 				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "${1}subscriptions/"+azuresim.DefaultSubscription)
+				n.Value = cmp.Or(capable[strings.Trim(n.Value, `"`)], n.Value)
 				n.Value = placeholder.ReplaceAllStringFunc(n.Value, func(text string) string {
 					name := strings.Trim(text, "{}")
 					return cmp.Or(values()[name], strings.ReplaceAll(name, " ", "-"))

@@ -23,6 +23,8 @@ type Image struct {
 	DiskGiB int
 	// Latest is the newest version.
 	Latest string
+	// Guessed: the row is for whatever the publisher has besides, and Generation a guess.
+	Guessed bool
 	// Plan means that a VM created from the image must contain the purchase plan.
 	Plan bool
 }
@@ -91,6 +93,7 @@ func findSKU(publisher, offer, sku string) (Image, bool) {
 	}
 	for _, i := range allImages() {
 		if !i.listed() && strings.ToLower(i.Publisher) == publisher && matches(i.Offer, offer) && matches(i.SKU, sku) {
+			i.Guessed = i.SKU == "*"
 			i.Offer, i.SKU = offer, sku
 			return i, true
 		}

@@ -1,0 +1,34 @@
+package schema
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed versions.tsv
+var versionsTSV string
+
+// versions are by resource type in lower case.
+var versions = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(versionsTSV) {
+		types, list, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for t := range strings.FieldsSeq(types) {
+			out[strings.ToLower(t)] = strings.Fields(list)
+		}
+	}
+	return out
+})
+
+// Versions returns the API versions that Azure has of a resource type, newest first. Those of a type
+// below another are the other's, because Azure's description lacks many of them. It returns nil
+// for a type that is not described.
+func Versions(resourceType string) []string {
+	namespace, rest, _ := strings.Cut(strings.ToLower(resourceType), "/")
+	root, _, _ := strings.Cut(rest, "/")
+	return versions()[namespace+"/"+root]
+}
