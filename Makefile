@@ -180,6 +180,9 @@ bench-fleet: build ## What fifty clusters of three machines cost at the same tim
 provider: ## Write the files of the clusterctl provider to bin/provider/, for Tilt and e2e frameworks: docs/developers.md
 	go run ./hack/release --dir bin/provider --image ghcr.io/casement-dev/casement-manager:dev --version v0.1.0-dev && echo 'resources: [infrastructure-components.yaml]' > bin/provider/kustomization.yaml
 
+book: ## Make the pages of docs/ into a book of HTML with a search, dist/book/index.html; V=v0.1.0 names its version
+	go run ./hack/book -out dist/book -version $(or $(V),main)
+
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)
 
@@ -208,4 +211,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book release release-check lint generate verify bump-k8s FORCE
