@@ -85,6 +85,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger
 	$(MAKE) e2e-sdk
 	$(MAKE) e2e-azure REHEARSE=1
+	go test -timeout 60m -count=1 -v ./test/e2e/azure -full
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/e2e/ssh -full
@@ -145,7 +146,7 @@ e2e-releases: bin/casement ## Templates of every release of CAPZ from v1.10 on f
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
 
-e2e-azure: bin/casement bin/casement-kube ## A cluster's life in the subscription of the environment, recorded; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
+e2e-azure: bin/casement bin/casement-kube ## Two clusters' lives in the subscription of the environment, with a report; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
 	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
