@@ -85,6 +85,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger
 	$(MAKE) e2e-sdk
 	$(MAKE) e2e-azure REHEARSE=1
+	go test -timeout 60m -count=1 -v ./test/e2e/azure -full
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/e2e/ssh -full
@@ -148,7 +149,7 @@ e2e-spec: ## Azure's own description judges what casement asks for and what the 
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
 
-e2e-azure: bin/casement bin/casement-kube ## A cluster's life in the subscription of the environment, recorded; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
+e2e-azure: bin/casement bin/casement-kube ## Two clusters' lives in the subscription of the environment, with a report; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
 	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
@@ -183,6 +184,9 @@ bench-fleet: build ## What fifty clusters of three machines cost at the same tim
 provider: ## Write the files of the clusterctl provider to bin/provider/, for Tilt and e2e frameworks: docs/developers.md
 	go run ./hack/release --dir bin/provider --image ghcr.io/casement-dev/casement-manager:dev --version v0.1.0-dev && echo 'resources: [infrastructure-components.yaml]' > bin/provider/kustomization.yaml
 
+book: ## Make the pages of docs/ into a book of HTML with a search, dist/book/index.html; V=v0.1.0 names its version
+	go run ./hack/book -out dist/book -version $(or $(V),main)
+
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)
 
@@ -211,4 +215,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book release release-check lint generate verify bump-k8s FORCE

@@ -85,7 +85,7 @@ func run(versions []string) error {
 	if len(versions) < 2 {
 		return fmt.Errorf("name one patch release per minor, oldest first")
 	}
-	last := map[string]map[string]int{}              // component, flag: the last minor that has it
+	last := map[string]map[string]int{}                // component, flag: the last minor that has it
 	systems := map[string]map[string]map[string]bool{} // component, flag: the systems that have it, "" for all
 	newest := 0
 	for _, version := range versions {

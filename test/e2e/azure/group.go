@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -17,14 +19,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 )
 
-// group is the resource group of the run, seen without casement and its recorder.
-type group struct {
-	name      string
+// groups are the resource groups of a run, seen without casement and its recorder.
+type groups struct {
+	names     []string
 	groups    *armresources.ResourceGroupsClient
 	resources *armresources.Client
 }
 
-func openGroup(s settings) (*group, error) {
+func openGroups(s settings) (*groups, error) {
 	transport, err := s.transport()
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func openGroup(s settings) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &group{name: s.name, groups: factory.NewResourceGroupsClient(), resources: factory.NewClient()}, nil
+	return &groups{names: s.groups(), groups: factory.NewResourceGroupsClient(), resources: factory.NewClient()}, nil
 }
 
 // transport trusts the system's certificates and those of AZURE_CA_FILE.
@@ -65,51 +67,126 @@ func (s settings) transport() (*http.Transport, error) {
 	return t, nil
 }
 
-// watch counts the machines until ctx ends, and ends the run when there are more than
-// the budget has. It returns the most that were there.
-func (g *group) watch(ctx context.Context, budget int, over context.CancelCauseFunc) int {
-	tick := time.NewTicker(10 * time.Second)
+// The estimate is meant to be too high: dollars an hour of a machine of four processors with Windows and its disk, and of what a
+// cluster has beside its machines (load balancers, addresses, a NAT gateway). They are assumptions, not Azure's price list.
+const (
+	machineRate = 0.50
+	clusterRate = 0.20
+)
+
+// use is what was there: the most machines at once, and the estimate of their cost.
+type use struct {
+	Machines int
+	Dollars  float64
+}
+
+// watch counts the machines until ctx ends, and ends the run when there are more than the budget has, or when the estimate
+// exceeds it.
+func (g *groups) watch(ctx context.Context, s settings, over context.CancelCauseFunc) use {
+	const every = 10 * time.Second
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	most := 0
+	var u use
+	n := 0
 	for {
 		select {
 		case <-ctx.Done():
-			return most
+			return u
 		case <-tick.C:
 		}
-		n, err := g.machines(ctx)
-		if err != nil {
-			continue // the next look counts; the deadline holds without one
+		if now, err := g.machines(ctx); err == nil {
+			n = now // else the next look counts, and what was there is charged on
 		}
-		if most = max(most, n); n > budget {
-			over(fmt.Errorf("there are %d machines, and the budget has %d", n, budget))
+		if u.add(n, len(g.names), every); n > s.machines {
+			over(fmt.Errorf("there are %d machines, and the budget has %d", n, s.machines))
+		}
+		if u.Dollars > s.dollars {
+			over(fmt.Errorf("by the estimate the run has cost %.2f dollars, and the budget has %.2f", u.Dollars, s.dollars))
 		}
 	}
 }
 
-func (g *group) machines(ctx context.Context) (int, error) {
+// add charges for machines and clusters that were there for a time.
+func (u *use) add(machines, clusters int, d time.Duration) {
+	u.Machines = max(u.Machines, machines)
+	u.Dollars += (float64(machines)*machineRate + float64(clusters)*clusterRate) * d.Hours()
+}
+
+// machines counts virtual machines and instances of scale sets.
+func (g *groups) machines(ctx context.Context) (int, error) {
 	n := 0
-	filter := "resourceType eq 'Microsoft.Compute/virtualMachines'"
-	for pages := g.resources.NewListByResourceGroupPager(g.name,
-		&armresources.ClientListByResourceGroupOptions{Filter: &filter}); pages.More(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return 0, err
+	for _, name := range g.names {
+		for pages := g.resources.NewListByResourceGroupPager(name, nil); pages.More(); {
+			page, err := pages.NextPage(ctx)
+			if missing(err) {
+				break // not made yet, or deleted
+			}
+			if err != nil {
+				return 0, err
+			}
+			for _, r := range page.Value {
+				switch {
+				case strings.EqualFold(*r.Type, "Microsoft.Compute/virtualMachines"):
+					n++
+				case strings.EqualFold(*r.Type, "Microsoft.Compute/virtualMachineScaleSets") && r.SKU != nil && r.SKU.Capacity != nil:
+					n += int(*r.SKU.Capacity)
+				}
+			}
 		}
-		n += len(page.Value)
 	}
 	return n, nil
 }
 
-// delete deletes the group with all that is in it, and reports whether it was there.
-func (g *group) delete(ctx context.Context) (bool, error) {
-	operation, err := g.groups.BeginDelete(ctx, g.name, nil)
-	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok && refused.StatusCode == http.StatusNotFound {
-		return false, nil
+// delete deletes the groups with all that is in them, and reports which were there.
+func (g *groups) delete(ctx context.Context) (found []string, err error) {
+	var errs []error
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for _, name := range g.names {
+		wait.Go(func() {
+			operation, err := g.groups.BeginDelete(ctx, name, nil)
+			if missing(err) {
+				return
+			}
+			if err == nil {
+				_, err = operation.PollUntilDone(ctx, nil)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if found = append(found, name); err != nil {
+				errs = append(errs, fmt.Errorf("DELETE THE RESOURCE GROUP %s BY HAND, it costs money: %w", name, err))
+			}
+		})
 	}
-	if err != nil {
-		return true, err
+	wait.Wait()
+	return found, errors.Join(errs...)
+}
+
+// deleteVM deletes a machine of a cluster as somebody at the portal would, without casement.
+func (g *groups) deleteVM(ctx context.Context, group, name string) error {
+	for pages := g.resources.NewListByResourceGroupPager(group, nil); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Value {
+			if !strings.EqualFold(*r.Type, "Microsoft.Compute/virtualMachines") || !strings.EqualFold(*r.Name, name) {
+				continue
+			}
+			operation, err := g.resources.BeginDeleteByID(ctx, *r.ID, computeVersion, nil)
+			if err != nil {
+				return err
+			}
+			_, err = operation.PollUntilDone(ctx, nil)
+			return err
+		}
 	}
-	_, err = operation.PollUntilDone(ctx, nil)
-	return true, err
+	return fmt.Errorf("there is no machine %s in %s", name, group)
+}
+
+const computeVersion = "2024-07-01"
+
+func missing(err error) bool {
+	refused, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && refused.StatusCode == http.StatusNotFound
 }

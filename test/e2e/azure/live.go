@@ -3,118 +3,84 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
-
-	"casement.dev/casement/internal/recorder"
 )
 
-// live takes the cluster through its life, with a recorder between casement and Azure.
-func live(ctx context.Context, s settings, casement, file string) (err error) {
-	home, err := os.MkdirTemp("", "cas") // short, for unix sockets
+// cluster is what the run makes: one of machines and one of pools, of two releases of Windows.
+type cluster struct {
+	suffix, flavor, release string
+	// linux and windows are the suffixes of the objects with workers, of that kind.
+	kind, linux, windows string
+}
+
+var clusters = []cluster{
+	{"-m", "windows", "2022", "machinedeployment", "-md-0", "-md-win"},
+	{"-p", "machinepool-windows", "2025", "machinepool", "-mp-0", "-mp-win"},
+}
+
+// live starts the management cluster and takes the clusters through their lives side by side, with a recorder between casement
+// and Azure. Where a cluster fails the other goes on.
+func live(ctx context.Context, s settings, o options, home string, r *report) (err error) {
+	rec, err := record(s, o.file, home+"/ca.pem")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home)
-	l, err := record(s, file, home+"/ca.pem")
+	defer func() { err = errors.Join(err, rec.close()) }()
+	recorded := s // what the run itself does in Azure is recorded, too
+	recorded.endpoint, recorded.ca = "https://"+rec.at, home+"/ca.pem"
+	g, err := openGroups(recorded)
 	if err != nil {
 		return err
 	}
-	c := &client{s: s, recorder: l, program: casement, began: time.Now(), env: append(os.Environ(),
-		"CASEMENT_HOME="+home+"/plane", "KUBECONFIG=", "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+l.at,
-		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
-	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-		defer cancel()
-		_, down := c.run(end, nil, "down", "--purge")
-		err = errors.Join(err, down, l.close())
-	}()
-	for _, step := range c.steps() {
-		begun := time.Now()
-		if err := step.do(ctx); err != nil {
-			why, _ := c.run(ctx, nil, "why", s.name) // nothing more is known where it fails
-			return fmt.Errorf("%s: %w\n%s", step.name, err, why)
-		}
-		calls, _ := l.Calls()
-		fmt.Printf("%-52s %7.1f s %5d calls\n", step.name, time.Since(begun).Seconds(), calls)
+	c := &client{s: s, program: o.casement, groups: g, home: home, env: append(os.Environ(), "KUBECONFIG=", "CASEMENT_HOME="+stateOf(home),
+		"AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+rec.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
+	err = r.step("", "start the management cluster", rec, func() (string, error) {
+		_, err := c.run(ctx, nil, "up", "--azure", "env", "--timeout", "5m")
+		return "", err
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	errs := make([]error, len(clusters))
+	var both sync.WaitGroup
+	for i, kind := range clusters {
+		both.Go(func() {
+			own := *c
+			own.env = append(slices.Clip(c.env), "WINDOWS_SERVER_VERSION=windows-"+kind.release)
+			l := &life{client: &own, cluster: kind, name: s.name + kind.suffix, report: r, recording: rec, until: r.Started.Add(s.hours)}
+			errs[i] = l.live(ctx, o.short)
+		})
+	}
+	both.Wait()
+	return errors.Join(errs...)
 }
 
-// recording is a recorder that serves.
-type recording struct {
-	*recorder.Recorder
-	at     string
-	stop   context.CancelFunc
-	served chan error
-	out    *os.File
-}
-
-// record serves a recorder of the requests to Azure, and writes the CA certificate that its
-// clients have to trust to the file trust.
-func record(s settings, file, trust string) (*recording, error) {
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
-	out, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	r, err := recorder.New(s.endpoint, transport, out)
-	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	var pair tls.Certificate
-	pair, ca, err := recorder.Certificate("127.0.0.1")
-	if err != nil {
-		return nil, err
-	}
-	if s.ca != "" {
-		more, err := os.ReadFile(s.ca)
-		if err != nil {
-			return nil, err
-		}
-		ca = append(ca, more...)
-	}
-	if err := os.WriteFile(trust, ca, 0o600); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	running := &recording{Recorder: r, at: l.Addr().String(), stop: stop, served: make(chan error, 1), out: out}
-	go func() { running.served <- r.Serve(ctx, l, pair) }()
-	return running, nil
-}
-
-func (r *recording) close() error {
-	r.stop()
-	served := <-r.served
-	_, wrote := r.Calls()
-	return errors.Join(served, wrote, r.out.Close())
-}
+// stateOf is the state directory of the management cluster.
+func stateOf(home string) string { return filepath.Join(home, "plane") }
 
 // client runs casement.
 type client struct {
-	s        settings
-	recorder *recording
-	program  string
-	env      []string
-	began    time.Time
+	s       settings
+	program string
+	groups  *groups
+	home    string
+	env     []string
 }
 
 func (c *client) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.program, args...)
 	cmd.Env, cmd.Stdin = c.env, bytes.NewReader(stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with this program, be that killed
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
@@ -123,79 +89,248 @@ func (c *client) run(ctx context.Context, stdin []byte, args ...string) (string,
 	return out.String(), nil
 }
 
-// step is a part of the cluster's life.
-type step struct {
-	name string
-	do   func(context.Context) error
+func (c *client) kubectl(ctx context.Context, args ...string) (string, error) {
+	return c.run(ctx, nil, append([]string{"kubectl"}, args...)...)
+}
+
+// life is one cluster's.
+type life struct {
+	*client
+	cluster
+	name      string
+	report    *report
+	recording *recording
+	until     time.Time
 }
 
 // waits are how long Azure is given for a step; the budget of hours holds besides.
 const waits = "90m"
 
-func (c *client) steps() []step {
-	name := c.s.name
-	kubectl := func(ctx context.Context, args ...string) error {
-		_, err := c.run(ctx, nil, append([]string{"kubectl"}, args...)...)
-		return err
-	}
-	ready := func(ctx context.Context, set, path, value string) error {
-		if err := kubectl(ctx, "wait", set, "--for=jsonpath="+path+"="+value, "--timeout="+waits); err != nil {
-			return err
+// step is a part of a cluster's life; one without a name has rows of its own.
+type step struct {
+	name string
+	do   func(context.Context) error
+	// changes marks what a short run leaves out.
+	changes bool
+}
+
+// live takes the steps, and stops at the first that fails; the table of readiness has rows of its own and stops nothing.
+func (l *life) live(ctx context.Context, short bool) error {
+	for _, s := range l.steps() {
+		if short && s.changes {
+			continue
 		}
-		_, err := c.run(ctx, nil, "wait", name, "--timeout", waits)
-		return err
+		if s.name == "" {
+			_ = s.do(ctx) // its rows have it
+			continue
+		}
+		err := l.report.step(l.name, s.name, l.recording, func() (string, error) {
+			err := s.do(ctx)
+			if err == nil {
+				return "", nil
+			}
+			late, end := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer end()
+			why, _ := l.run(late, nil, "why", l.name) // nothing more is known where it fails
+			return why, err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", l.name, s.name, err)
+		}
 	}
-	scale := func(set string, to string) step {
-		return step{"scale the Windows workers to " + to, func(ctx context.Context) error {
-			if err := kubectl(ctx, "scale", set, "--replicas="+to); err != nil {
+	return nil
+}
+
+func (l *life) steps() []step {
+	workers := func(suffix string) string { return l.kind + "/" + l.name + suffix }
+	scale := func(to int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if _, err := l.kubectl(ctx, "scale", workers(l.windows), fmt.Sprintf("--replicas=%d", to)); err != nil {
 				return err
 			}
-			return ready(ctx, set, "{.status.readyReplicas}", to)
-		}}
+			return l.nodes(ctx, func(all []node) bool { return count(all, "windows", "") == to })
+		}
 	}
-	upgrade := func(set, path string) step {
-		return step{"upgrade " + set + " to " + c.s.newer, func(ctx context.Context) error {
-			if err := kubectl(ctx, "patch", set, "--type", "merge", "-p", fmt.Sprintf(path, c.s.newer)); err != nil {
-				return err
-			}
-			return ready(ctx, set, `{.status.conditions[?(@.type=="RollingOut")].status}`, "False")
-		}}
-	}
-	const control, worker = `{"spec":{"version":"%s"}}`, `{"spec":{"template":{"spec":{"version":"%s"}}}}`
-	linux, windows := "machinedeployment/"+name+"-md-0", "machinedeployment/"+name+"-md-win"
 	return []step{
-		{"start the management cluster", func(ctx context.Context) error {
-			_, err := c.run(ctx, nil, "up", "--azure", "env", "--timeout", "5m")
-			return err
-		}},
-		{"create a control plane, a Linux and a Windows worker", c.create},
-		scale(windows, "2"), scale(windows, "1"),
-		upgrade("kubeadmcontrolplane/"+name+"-control-plane", control), upgrade(linux, worker), upgrade(windows, worker),
+		{"create a control plane, a Linux and a Windows worker", l.create, false},
+		{"IIS on Windows, behind the load balancer", l.serve, false},
+		{"", func(ctx context.Context) error { l.readiness(ctx); return nil }, false},
+		{"where the minutes of the boots went", l.boots, false},
+		{"scale the Windows workers to 2", scale(2), true},
+		{"scale them to none", scale(0), true},
+		{"scale them from none to 1", scale(1), true},
+		{"repair: a Windows machine is gone", l.repair, true},
+		{"upgrade the control plane to " + l.s.newer, func(ctx context.Context) error {
+			return l.upgrade(ctx, "kubeadmcontrolplane/"+l.name+"-control-plane", `{"spec":{"version":"%s"}}`, "control-plane")
+		}, true},
+		{"upgrade the workers to " + l.s.newer, func(ctx context.Context) error {
+			const path = `{"spec":{"template":{"spec":{"version":"%s"}}}}`
+			return errors.Join(l.upgrade(ctx, workers(l.linux), path, "linux"), l.upgrade(ctx, workers(l.windows), path, "windows"))
+		}, true},
 		{"delete", func(ctx context.Context) error {
-			if err := kubectl(ctx, "delete", "cluster", name, "--wait=false"); err != nil {
+			if _, err := l.kubectl(ctx, "delete", "cluster", l.name, "--wait=false"); err != nil {
 				return err
 			}
-			_, err := c.run(ctx, nil, "wait", name, "--for", "deleted", "--timeout", waits)
+			_, err := l.run(ctx, nil, "wait", l.name, "--for", "deleted", "--timeout", waits)
 			return err
-		}},
+		}, false},
 	}
 }
 
 // create makes the cluster, whose resource group says until when it may be there.
-func (c *client) create(ctx context.Context) error {
-	manifest, err := c.run(ctx, nil, "generate", "cluster", c.s.name, "--flavor", "windows", "--kubernetes-version", c.s.older)
+func (l *life) create(ctx context.Context) error {
+	manifest, err := l.run(ctx, nil, "generate", "cluster", l.name, "--flavor", l.flavor, "--kubernetes-version", l.s.older)
 	if err != nil {
 		return err
 	}
 	const before = "  resourceGroup: "
-	until := c.began.Add(c.s.hours).UTC().Format(time.RFC3339)
+	until := l.until.UTC().Format(time.RFC3339)
 	tagged := strings.Replace(manifest, "\n"+before, "\n  additionalTags:\n    casement-e2e-delete-after: \""+until+"\"\n"+before, 1)
 	if tagged == manifest {
 		return errors.New("the manifest has no AzureCluster with a resource group, so that it cannot be tagged")
 	}
-	if _, err := c.run(ctx, []byte(tagged), "kubectl", "apply", "-f", "-"); err != nil {
+	if _, err := l.run(ctx, []byte(tagged), "kubectl", "apply", "-f", "-"); err != nil {
 		return err
 	}
-	_, err = c.run(ctx, nil, "wait", c.s.name, "--timeout", waits)
+	if _, err = l.run(ctx, nil, "wait", l.name, "--timeout", waits); err != nil {
+		return err
+	}
+	kubeconfig, err := l.run(ctx, nil, "get", "kubeconfig", l.name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(l.kubeconfig(), []byte(kubeconfig), 0o600)
+}
+
+func (l *life) kubeconfig() string { return filepath.Join(l.home, l.name+".kubeconfig") }
+
+// workload runs kubectl against the cluster itself.
+func (l *life) workload(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	return l.run(ctx, stdin, append([]string{"kubectl", "--kubeconfig", l.kubeconfig()}, args...)...)
+}
+
+// node is a Node, as far as the run looks at it.
+type node struct {
+	name, os, kubelet, provider string
+	ready, controls             bool
+}
+
+// list returns the cluster's nodes.
+func (l *life) list(ctx context.Context) ([]node, error) {
+	text, err := l.workload(ctx, nil, "get", "nodes", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var nodes struct {
+		Items []struct {
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Spec   struct{ ProviderID string }
+			Status struct {
+				NodeInfo   struct{ KubeletVersion, OperatingSystem string }
+				Conditions []struct{ Type, Status string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &nodes); err != nil {
+		return nil, fmt.Errorf("read the nodes: %w", err)
+	}
+	var out []node
+	for _, n := range nodes.Items {
+		_, controls := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]
+		one := node{name: n.Metadata.Name, os: n.Status.NodeInfo.OperatingSystem, kubelet: n.Status.NodeInfo.KubeletVersion,
+			provider: n.Spec.ProviderID, controls: controls}
+		for _, c := range n.Status.Conditions {
+			one.ready = one.ready || c.Type == "Ready" && c.Status == "True"
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// count returns how many nodes there are of a role ("control-plane", "linux" or "windows" workers), or -1 if one is not Ready or
+// not of a version.
+func count(all []node, role, version string) int {
+	n := 0
+	for _, one := range all {
+		if role == "control-plane" && !one.controls || role != "control-plane" && (one.controls || one.os != role) {
+			continue
+		}
+		if !one.ready || version != "" && one.kubelet != version {
+			return -1
+		}
+		n++
+	}
+	return n
+}
+
+// nodes waits until the cluster's nodes are as wanted, and casement has the cluster available.
+func (l *life) nodes(ctx context.Context, want func([]node) bool) error {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		all, err := l.list(ctx)
+		if err == nil && want(all) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the nodes are %+v", all), err, context.Cause(ctx))
+		case <-tick.C: // an API server that is replaced does not answer for a while
+		}
+	}
+	_, err := l.run(ctx, nil, "wait", l.name, "--timeout", waits)
 	return err
+}
+
+func (l *life) upgrade(ctx context.Context, object, patch, role string) error {
+	if _, err := l.kubectl(ctx, "patch", object, "--type", "merge", "-p", fmt.Sprintf(patch, l.s.newer)); err != nil {
+		return err
+	}
+	return l.nodes(ctx, func(all []node) bool { return count(all, role, l.s.newer) > 0 })
+}
+
+// repair has a Windows machine replaced: its VM is deleted in Azure behind casement's back, where it is a VM of its own, and its
+// Machine is marked for remediation, as a health check does after its minutes of patience.
+func (l *life) repair(ctx context.Context) error {
+	all, err := l.list(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(n node) bool { return n.os == "windows" })
+	if i < 0 {
+		return errors.New("there is no Windows node to repair")
+	}
+	old := all[i].name
+	if l.kind == "machinedeployment" {
+		if err := l.groups.deleteVM(ctx, l.name, filepath.Base(all[i].provider)); err != nil {
+			return err
+		}
+	}
+	machine, err := l.kubectl(ctx, "get", "machines", "-o", `jsonpath={.items[?(@.status.nodeRef.name=="`+old+`")].metadata.name}`)
+	if err != nil || machine == "" {
+		return errors.Join(fmt.Errorf("no Machine has node %s", old), err)
+	}
+	if _, err := l.kubectl(ctx, "annotate", "machine", machine, "cluster.x-k8s.io/remediate-machine="); err != nil {
+		return err
+	}
+	return l.nodes(ctx, func(all []node) bool {
+		return count(all, "windows", "") == 1 && !slices.ContainsFunc(all, func(n node) bool { return n.name == old })
+	})
+}
+
+// boots keeps the drawing of where the minutes of the machines' boots went.
+func (l *life) boots(ctx context.Context) error {
+	file := filepath.Join(l.home, l.name+".svg")
+	if _, err := l.run(ctx, nil, "timeline", "--fleet", l.name, "--svg", file); err != nil {
+		return err
+	}
+	drawing, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	l.report.draw(l.name, drawing)
+	return nil
 }

@@ -1,8 +1,7 @@
-// Command azure takes the smallest mixed cluster through its life in an Azure
-// subscription that the environment names: created, scaled, upgraded, deleted, with a
-// recorder between casement and Azure. The run costs money, so it has a budget of hours
-// and machines, and all that it makes is in one resource group, which is deleted in the
-// end whatever happens. With -rehearse a local Azure replaces the real one.
+// Command azure takes two mixed clusters, one of machines and one of pools, through their lives in an Azure subscription that the
+// environment names, with a recorder between casement and Azure, and ends in one page of HTML that says what passed. The run costs
+// money, so it has a budget of hours, machines and dollars, and all that it makes is in two resource groups, which are deleted in
+// the end whatever happens to it. With -rehearse a local Azure replaces the real one.
 //
 // It runs the built binaries as a user would and knows nothing of their inside. It is
 // no part of the product: `make e2e-azure` runs it by hand.
@@ -15,69 +14,98 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
 
+// options are the flags.
+type options struct {
+	casement, file string
+	rehearse       bool
+	// short leaves out what changes the clusters.
+	short bool
+	// guard makes the program the guard of another run, with the name of its clusters and its home.
+	guard, home string
+}
+
+// report is the file of the page, beside the recording.
+func (o options) report() string { return strings.TrimSuffix(o.file, filepath.Ext(o.file)) + ".html" }
+
 func main() {
-	casement := flag.String("casement", "bin/casement", "the program to try")
-	file := flag.String("file", "bin/azure.yaml", "the recording to write; one of before is replaced")
-	rehearsal := flag.Bool("rehearse", false, "let a local Azure replace the real one")
+	var o options
+	flag.StringVar(&o.casement, "casement", "bin/casement", "the program to try")
+	flag.StringVar(&o.file, "file", "bin/azure.yaml", "the recording to write, with the report beside it; those of before are replaced")
+	flag.BoolVar(&o.rehearse, "rehearse", false, "let a local Azure replace the real one")
+	flag.BoolVar(&o.short, "short", false, "make the clusters, look at them and delete them, and change nothing in between")
+	flag.StringVar(&o.guard, "guard", "", "internal: clean up after the run of this name when standard input ends")
+	flag.StringVar(&o.home, "home", "", "internal: the folder of that run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	if *rehearsal {
-		err = rehearse(ctx, *casement, *file)
-	} else {
-		err = try(ctx, *casement, *file)
+	run := try
+	switch {
+	case o.guard != "":
+		run = guard
+	case o.rehearse:
+		run = rehearse
 	}
-	if err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e-azure:", err)
 		os.Exit(1)
 	}
 }
 
-// sweepTimeout bounds the deletion of the resource group in the end. Azure needs as much as
-// a quarter of an hour for one with machines.
-const sweepTimeout = 45 * time.Minute
-
-// try creates, changes and deletes a cluster within the budget, and deletes whatever
-// remains.
-func try(ctx context.Context, casement, file string) error {
+// try takes the clusters through their lives within the budget. Whatever remains is deleted by the guard, which outlives it.
+func try(ctx context.Context, o options) (err error) {
 	s, err := fromEnvironment(os.Getenv)
 	if err != nil {
 		return err
 	}
-	group, err := openGroup(s)
+	g, err := openGroups(s)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Azure at %s, subscription %s, %s: resource group %s, at most %d machines, %s\n", s.endpoint,
-		s.subscription, s.location, s.name, s.machines, s.hours)
+	home, err := os.MkdirTemp("", "cas") // short, for unix sockets
+	if err != nil {
+		return err
+	}
+	watchman, err := startGuard(s, o, home)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Azure at %s, subscription %s, %s: resource groups %s, at most %d machines, %s, %.2f dollars\n", s.endpoint,
+		s.subscription, s.location, strings.Join(s.groups(), " and "), s.machines, s.hours, s.dollars)
 	bounded, cancel := context.WithTimeoutCause(ctx, s.hours, fmt.Errorf("the budget of %s is over", s.hours))
 	defer cancel()
 	bounded, over := context.WithCancelCause(bounded)
 	defer over(nil)
-	watched := make(chan int, 1)
-	go func() { watched <- group.watch(bounded, s.machines, over) }()
+	watched := make(chan use, 1)
+	go func() { watched <- g.watch(bounded, s, over) }()
 
-	err = live(bounded, s, casement, file)
+	r := newReport(s, o)
+	err = live(bounded, s, o, home, r)
 	if cause := context.Cause(bounded); cause != nil {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	over(nil)
-	fmt.Printf("at most %d machines were there at once\n", <-watched)
-
-	last, end := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
-	defer end()
-	left, swept := group.delete(last)
-	switch {
-	case swept != nil:
-		return errors.Join(err, fmt.Errorf("DELETE THE RESOURCE GROUP %s BY HAND, it costs money: %w", s.name, swept))
-	case left && err == nil:
-		return fmt.Errorf("the cluster was deleted and its resource group was left; it is deleted now")
+	r.Use = <-watched
+	r.Took = time.Since(r.Started).Round(time.Second)
+	said, swept := watchman.finish()
+	r.Left = said
+	if n := r.failures(); err == nil && n > 0 {
+		err = fmt.Errorf("%d rows failed", n)
 	}
-	fmt.Println("nothing is left: the resource group", s.name, "is gone")
-	return err
+	if err == nil && swept == nil && strings.Contains(said, leftBehind) {
+		err = errors.New("the clusters were deleted and a resource group was left; it is deleted now")
+	}
+	if err = errors.Join(err, swept); err != nil {
+		r.Ended = err.Error()
+	}
+	r.readRecording(o.file)
+	if !o.rehearse {
+		r.compare(ctx, o.file)
+	}
+	return errors.Join(err, r.write(o.report()))
 }

@@ -17,13 +17,13 @@ import (
 // rehearse runs this program against a local Azure, with the environment variables that
 // otherwise name a real one, and compares the recording twice: with the run's own answers,
 // and by a replay at the local Azure.
-func rehearse(ctx context.Context, casement, file string) error {
+func rehearse(ctx context.Context, o options) error {
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(home)
-	azure, env, err := serve(ctx, casement, home)
+	azure, env, err := serve(ctx, o.casement, home)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func rehearse(ctx context.Context, casement, file string) error {
 	if err != nil {
 		return err
 	}
-	behind, err := filepath.Abs(strings.TrimSuffix(file, ".yaml") + "-behind.yaml")
+	behind, err := filepath.Abs(strings.TrimSuffix(o.file, ".yaml") + "-behind.yaml")
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func rehearse(ctx context.Context, casement, file string) error {
 	if err != nil {
 		return err
 	}
-	run := exec.CommandContext(ctx, self, "-casement", casement, "-file", file)
+	run := exec.CommandContext(ctx, self, "-casement", o.casement, "-file", o.file, fmt.Sprintf("-short=%t", o.short))
 	run.Env, run.Stdout, run.Stderr = env, os.Stdout, os.Stderr
 	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
 	if err := errors.Join(run.Run(), r.close()); err != nil {
 		return fmt.Errorf("the rehearsal: %w", err)
 	}
-	front, err := filepath.Abs(file)
+	front, err := filepath.Abs(o.file)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,7 @@ func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, err
 				"AZURE_TENANT_ID="+at.TenantID, "AZURE_CLIENT_ID="+at.ClientID,
 				"AZURE_CLIENT_SECRET="+strings.TrimSpace(string(secret)), "AZURE_LOCATION=westeurope",
 				"AZURE_RESOURCE_MANAGER_ENDPOINT="+at.Endpoint, "AZURE_RESOURCE_MANAGER_AUDIENCE="+at.Endpoint,
-				"AZURE_AUTHORITY_HOST="+at.Endpoint+"/", "AZURE_CA_FILE="+at.CAFile, "CASEMENT_E2E_HOURS=1",
-				fmt.Sprintf("CASEMENT_E2E_MACHINES=%d", mostMachines)), nil
+				"AZURE_AUTHORITY_HOST="+at.Endpoint+"/", "AZURE_CA_FILE="+at.CAFile, "CASEMENT_E2E_DOLLARS=100"), nil
 		}
 		select {
 		case <-ctx.Done():

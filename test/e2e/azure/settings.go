@@ -17,15 +17,17 @@ type settings struct {
 	endpoint, authority, audience, ca              string
 	// older and newer are the Kubernetes versions of the upgrade.
 	older, newer string
-	hours        time.Duration
-	machines     int
-	// name is the name of the cluster and of its resource group, new for each run.
+	// hours, machines and dollars are what the run may use: what exceeds one of them ends it.
+	hours    time.Duration
+	machines int
+	dollars  float64
+	// name begins the names of the clusters and of their resource groups, new for each run.
 	name string
 }
 
-// mostMachines exist during the upgrade: a control plane machine, a Linux and a Windows
-// worker, and one more while each is replaced in turn.
-const mostMachines = 4
+// mostMachines exist during the upgrades: of each cluster a control plane machine, a Linux and a Windows worker, and one more
+// while each is replaced in turn.
+const mostMachines = 8
 
 // fromEnvironment reads the settings, or says all that is missing or wrong.
 func fromEnvironment(getenv func(string) string) (settings, error) {
@@ -51,15 +53,27 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 		name:         fmt.Sprintf("casement-e2e-%08x", rand.Uint32()),
 	}
 	s.audience = cmp.Or(getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), s.endpoint)
-	hours, err := strconv.ParseFloat(need("CASEMENT_E2E_HOURS", "after how many hours everything is deleted, such as 3"), 64)
-	if s.hours = time.Duration(hours * float64(time.Hour)); len(errs) == 0 && (err != nil || s.hours <= 0 || hours > 24) {
+	hours, err := strconv.ParseFloat(cmp.Or(getenv("CASEMENT_E2E_HOURS"), "1.25"), 64)
+	if s.hours = time.Duration(hours * float64(time.Hour)); err != nil || hours <= 0 || hours > 24 {
 		errs = append(errs, errors.New("CASEMENT_E2E_HOURS is a number of hours above 0, at most 24"))
 	}
-	s.machines, err = strconv.Atoi(need("CASEMENT_E2E_MACHINES",
-		fmt.Sprintf("how many machines may be there at once; the run needs %d", mostMachines)))
-	if len(errs) == 0 && (err != nil || s.machines < mostMachines) {
-		errs = append(errs, fmt.Errorf("CASEMENT_E2E_MACHINES is a number of at least %d: a control plane "+
+	s.machines, err = strconv.Atoi(cmp.Or(getenv("CASEMENT_E2E_MACHINES"), strconv.Itoa(mostMachines)))
+	if err != nil || s.machines < mostMachines {
+		errs = append(errs, fmt.Errorf("CASEMENT_E2E_MACHINES is a number of at least %d: two clusters, each with a control plane "+
 			"machine, a Linux and a Windows worker, and the one that replaces another", mostMachines))
 	}
+	s.dollars, err = strconv.ParseFloat(cmp.Or(need("CASEMENT_E2E_DOLLARS", "what the run may cost by its own estimate, such as 15"), "0"), 64)
+	if len(errs) == 0 && (err != nil || s.dollars <= 0) {
+		errs = append(errs, errors.New("CASEMENT_E2E_DOLLARS is a number of dollars above 0"))
+	}
 	return s, errors.Join(errs...)
+}
+
+// groups are the resource groups of the run's clusters, which have the clusters' names.
+func (s settings) groups() []string {
+	var out []string
+	for _, c := range clusters {
+		out = append(out, s.name+c.suffix)
+	}
+	return out
 }
