@@ -133,7 +133,7 @@ func TestSupport(t *testing.T) {
 const aboutVersions = `
 - **Cluster API** says which minors it tests as workload clusters in its
   [table](https://cluster-api.sigs.k8s.io/reference/versions.html). Support of a version that Kubernetes has ended means
-  that clusters start and can be upgraded, no more. ` + "`casement preflight`" + ` reports another version (PRE308).
+  that clusters start and can be upgraded, no more. ` + "`casement preflight`" + ` reports another version (PRE309).
 - **Emulated**: the programs of %[1]s behave as the older release (` + "`--emulated-version`" + `, KEP-4330): API versions, feature
   gates and defaults are the older ones, which goes three minors back. Nodes report the version that was asked for.
 - **As another minor**: an older version cannot be emulated. Flags, feature gates and admission plugins that %[1]s has dropped
@@ -141,7 +141,7 @@ const aboutVersions = `
   that was asked for.
 - **kubeadm** reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on; Cluster API writes the one that
   goes with the version. ` + "`casement preflight`" + ` names files and commands of bootstrap data with a format that the version does
-  not read (PRE309).
+  not read (PRE310).
 - **kubelets** may be three minors older than the API server, never newer (PRE302).
 - **Management clusters**: ` + "`casement-manager`" + ` runs where Cluster API does. The local plane's is %[1]s.
 `

@@ -98,7 +98,7 @@ func found(t *testing.T, client *arm.Client, set *lint.Set) []string {
 }
 
 // isSupport reports whether a finding is about a version that Cluster API does not support.
-func isSupport(found string) bool { return strings.HasPrefix(found, "PRE308 ") }
+func isSupport(found string) bool { return strings.HasPrefix(found, "PRE309 ") }
 
 // sshKey is set in manifests so that admission generates none.
 const sshKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUNxZFliTHpuKytGSXVuRzFndkJCUTduSkNWNVZHRDJ5cjFJWXliQ1ZBcDE="
@@ -321,22 +321,22 @@ func TestChecks(t *testing.T) {
 		},
 			good: []string{"      version: v1.36.3", "      version: v1.33.1"}},
 		{name: "Cluster API before its support", bad: []string{"version: v1.36.3", "version: v1.30.14"},
-			want: []string{"PRE308 " + cp + "spec.version"},
+			want: []string{"PRE309 " + cp + "spec.version"},
 			good: []string{"version: v1.36.3", "version: v1.31.14"}},
 		{name: "Cluster API's support to come", bad: []string{"version: v1.36.3", "version: v1.38.0"}, want: []string{
-			"PRE113 " + cp + "spec.version", "PRE308 " + cp + "spec.version",
+			"PRE113 " + cp + "spec.version", "PRE309 " + cp + "spec.version",
 			"PRE113 MachineDeployment/default/demo-md-0 spec.template.spec.version",
 			"PRE113 MachineDeployment/default/demo-md-win spec.template.spec.version",
 		},
 			good: []string{"version: v1.36.3", "version: v1.37.2"}},
 		{name: "kubeadm's old format", bad: append(joining("Set-Content c:/k/format kubeadm.k8s.io/v1beta3"),
 			"version: v1.36.3", "version: v1.37.2"),
-			want: []string{"PRE309 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.preKubeadmCommands[0]"},
+			want: []string{"PRE310 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.preKubeadmCommands[0]"},
 			good: joining("Set-Content c:/k/format kubeadm.k8s.io/v1beta3")},
 		{name: "kubeadm's old format in a file", bad: []string{"    files:\n    - contentFrom:",
 			"    files:\n    - {path: /opt/a.yaml, encoding: base64, content: YXBpVmVyc2lvbjoga3ViZWFkbS5rOHMuaW8vdjFiZXRhMwo=}\n    - contentFrom:",
 			"version: v1.36.3", "version: v1.37.2"},
-			want: []string{"PRE309 " + cp + "spec.kubeadmConfigSpec.files[0].content"},
+			want: []string{"PRE310 " + cp + "spec.kubeadmConfigSpec.files[0].content"},
 			good: []string{"    files:\n    - contentFrom:",
 				"    files:\n    - {path: /opt/a.yaml, content: 'apiVersion: kubeadm.k8s.io/v1beta4'}\n    - contentFrom:"}},
 		{name: "image of another version", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"),

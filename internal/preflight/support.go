@@ -30,24 +30,24 @@ func (c checker) support() []lint.Rule {
 	capi := ClusterAPI()
 	return []lint.Rule{
 		{
-			ID: "PRE308", Severity: lint.Warning, Title: "A Kubernetes version that Cluster API does not support", Oracle: lint.Unit,
+			ID: "PRE309", Severity: lint.Warning, Title: "A Kubernetes version that Cluster API does not support", Oracle: lint.Unit,
 			Doc: fmt.Sprintf("Cluster API %s is tested with workload clusters of Kubernetes 1.%d to 1.%d. Another version may work, "+
 				"and has no test there. Source: docs/book/src/reference/versions.md of kubernetes-sigs/cluster-api.",
 				capi.Release, capi.Oldest, capi.Newest),
-			Check: c.eachCluster(checkPRE308),
+			Check: c.eachCluster(checkPRE309),
 		},
 		{
-			ID: "PRE309", Severity: lint.Warning, Title: "A format of kubeadm's configuration that its version does not read",
+			ID: "PRE310", Severity: lint.Warning, Title: "A format of kubeadm's configuration that its version does not read",
 			Oracle: lint.Unit,
 			Doc: "kubeadm reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on. The bootstrap provider " +
 				"writes the one that the version reads; a file or command of one's own has to name it. `kubeadm config migrate` of a release " +
 				"that reads both rewrites it. Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.",
-			Check: c.eachCluster(checkPRE309),
+			Check: c.eachCluster(checkPRE310),
 		},
 	}
 }
 
-func checkPRE308(p *lint.Pass, c *Cluster) {
+func checkPRE309(p *lint.Pass, c *Cluster) {
 	plane := c.controlPlane()
 	if plane == nil {
 		return
@@ -64,7 +64,7 @@ func checkPRE308(p *lint.Pass, c *Cluster) {
 // kubeadmFormat matches the version of a configuration of kubeadm.
 var kubeadmFormat = regexp.MustCompile(`kubeadm\.k8s\.io/(v1beta[1-4])\b`)
 
-func checkPRE309(p *lint.Pass, c *Cluster) {
+func checkPRE310(p *lint.Pass, c *Cluster) {
 	seen := map[*lint.Object]bool{nil: true}
 	for _, m := range c.Machines {
 		v := parsed(versionOf(m, c))

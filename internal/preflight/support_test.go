@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestClusterAPISupport compares the versions that PRE308 takes with the table in Cluster API's own documentation.
+// TestClusterAPISupport compares the versions that PRE309 takes with the table in Cluster API's own documentation.
 func TestClusterAPISupport(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/cluster-api").Output()
 	if err != nil {
@@ -51,6 +51,6 @@ func TestClusterAPISupport(t *testing.T) {
 		break
 	}
 	if len(minors) == 0 || slices.Min(minors) != capi.Oldest || slices.Max(minors) != capi.Newest {
-		t.Errorf("Cluster API supports 1.%v, and PRE308 has 1.%d to 1.%d", minors, capi.Oldest, capi.Newest)
+		t.Errorf("Cluster API supports 1.%v, and PRE309 has 1.%d to 1.%d", minors, capi.Oldest, capi.Newest)
 	}
 }
