@@ -169,7 +169,7 @@ func scripts() map[string]string {
 		"a pipe of a thousand": "yes" + strings.Repeat(" | cat", 1000) + " | sort\n",
 		"xargs and parallel":   "yes | xargs -P 1000 -n 1 sh -c 'yes | sort'\n",
 		"a program of its own": "printf '#!/usr/bin/python3\\nwhile True: pass\\n' > /p; chmod +x /p; while :; do /p | /p | cat; done\n",
-		"waits for ever":       "read x < /dev/tty; sleep infinity; tail -f /dev/null; cat\n",
+		"waits without end":    "read x < /dev/tty; sleep infinity; tail -f /dev/null; cat\n",
 	}
 }
 

@@ -254,7 +254,7 @@ func hostileServers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, 
 		write("/etc/kubernetes/manifests/hostile-api-"+fmt.Sprint(i)+".yaml", text)
 		out := p.Everything("ssh", node, "--", "for i in $(seq 60); do sudo curl -sk https://127.0.0.1:"+port+"/livez | grep -q ok && "+
 			"break; sleep 1; done; "+
-			"sudo curl -sk -H 'Authorization: Bearer nobody' https://127.0.0.1:"+port+"/api/v1/secrets; "+
+			"sudo curl -sk -H 'Authorization: Bearer x' https://127.0.0.1:"+port+"/api/v1/secrets; "+
 			"sudo curl -sk --cert /etc/kubernetes/pki/apiserver-kubelet-client.crt --key /etc/kubernetes/pki/apiserver-kubelet-client.key "+
 			"https://127.0.0.1:"+port+"/api/v1/secrets")
 		if !strings.Contains(out, `"kind": "Status"`) {
@@ -267,7 +267,7 @@ func hostileServers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range asked { // an API server that asks nobody could not fail
+	for _, address := range asked { // an API server that asks no service could not fail
 		if !strings.Contains(string(log), "to="+strings.ToLower(address)) && !strings.Contains(string(log), "to="+address) {
 			t.Errorf("no API server has asked %s from inside the machine", address)
 		}
