@@ -83,12 +83,17 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 10m -count=1 -v ./test/emulator/lro -rounds 10
 	go test -timeout 15m -count=1 -v ./test/e2e/privilege -full
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger
+	$(MAKE) e2e-hostile
 	$(MAKE) e2e-sdk
 	$(MAKE) e2e-azure REHEARSE=1
 	go test -timeout 60m -count=1 -v ./test/e2e/azure -full
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/e2e/ssh -full
+
+e2e-hostile: build ## Some 120 hostile documents, each a machine's custom data: memory, stop, delete, restart; static pods that reach out; ONLY=part of a name
+	go test -timeout 0 -count=1 -v ./test/e2e/hostile -full -only "$(ONLY)" -within 2s
+	go test -timeout 30m -count=1 -v ./test/e2e/loopback -full
 
 e2e-wine: bin/casement.exe ## The client for Windows under wine, which is installed where root can (Debian); else skipped with the reason
 	hack/e2e-wine.sh
@@ -215,4 +220,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book release release-check lint generate verify bump-k8s FORCE

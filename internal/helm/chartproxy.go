@@ -97,7 +97,8 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())
 		return err
 	}
-	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseProxySpecsUpToDateCondition); finalBefore(last, p.Generation, v1alpha1.LimitExceededReason) {
+	last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseProxySpecsUpToDateCondition)
+	if finalBefore(last, p.Generation, v1alpha1.LimitExceededReason) {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)

@@ -167,7 +167,7 @@ func TestHostileIndexes(t *testing.T) {
 			}))
 			defer server.Close()
 			_, err := hostileStep(t, server.URL).run(t.Context())
-			if name == "a redirect to here" { // may be mended by the repository
+			if name == "a redirect to here" { // the repository may repair it
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v", err)
 				}

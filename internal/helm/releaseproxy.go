@@ -105,7 +105,8 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 		set(&p.Status.Conditions, p.Generation, kind, reason, message)
 	}
 	once := p.Spec.ReconcileStrategy == v1alpha1.InstallOnce
-	if last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseReadyCondition); !gone && finalBefore(last, p.Generation, v1alpha1.LimitExceededReason, v1alpha1.InvalidSpecReason) {
+	last := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ReleaseReadyCondition)
+	if !gone && finalBefore(last, p.Generation, v1alpha1.LimitExceededReason, v1alpha1.InvalidSpecReason) {
 		return nil
 	}
 	if once && (gone || p.Annotations[v1alpha1.InstalledAnnotation] == "true") {

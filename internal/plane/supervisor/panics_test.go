@@ -69,6 +69,6 @@ func TestPanicsHaveEvents(t *testing.T) {
 		}
 	}
 	if o, err := s.machineEvents.owner(t.Context(), "/other"); o != nil || err != nil {
-		t.Errorf("a VM of nobody: %v, %v", o, err)
+		t.Errorf("a VM without an object: %v, %v", o, err)
 	}
 }

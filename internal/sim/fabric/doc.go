@@ -21,5 +21,5 @@
 //   - An internal frontend also listens for the host, in place of a
 //     peered network there.
 //
-// The simulator and internal/plane may import it; the provider may not.
+// The simulator, internal/plane and cmd/casement-kube may import it; the provider may not.
 package fabric

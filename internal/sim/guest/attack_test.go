@@ -1,6 +1,8 @@
 package guest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -153,4 +155,63 @@ func climbingScript(r *rand.Rand, system string) string {
 			"cmd /c \"mkdir %s & del %s\"\n", a, c, c, a, c, a, c, a)
 	}
 	return b.String()
+}
+
+// trigger calls a function when a log has a text.
+type trigger struct {
+	text string
+	then func()
+}
+
+func (w trigger) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.then()
+	}
+	return len(p), nil
+}
+
+// TestLongListsEnd: a list of custom data ends with its machine, between two items, and is done at the next start.
+func TestLongListsEnd(t *testing.T) {
+	list := func(format string) (out string) {
+		for i := range 500 {
+			out += fmt.Sprintf(format, i)
+		}
+		return out
+	}
+	for name, c := range map[string]struct{ data, first, last string }{
+		"files":  {"#cloud-config\nwrite_files:\n" + list("- {path: /x/%d, content: x}\n"), "wrote /x/3 ", "/x/499"},
+		"users":  {"#cloud-config\nusers:\n" + list("- {name: u%d, ssh_authorized_keys: [ssh-ed25519 AAAA]}\n"), "user u3:", "/home/u499"},
+		"mounts": {"#cloud-config\nmounts:\n" + list("- [/dev/sdc, /x/%d]\n"), "mount point /x/3 ", "/x/499"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, first, last := linux(t, []byte(c.data)), c.first, c.last
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			c.Log = trigger{first, stop}
+			g, err := guest.New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Boot(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("the stopped boot ended with %v", err)
+			}
+			if g.Machine().Root.Exists(last) {
+				t.Error("the list was done to its end")
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.Log = io.Discard
+			if g, err = guest.New(c); err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			if err := g.Boot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !g.Machine().Root.Exists(last) {
+				t.Error("the list was not done at the next start")
+			}
+		})
+	}
 }

@@ -224,7 +224,8 @@ func TestHostileDocuments(t *testing.T) {
 			if stopped > *within || deleted > *within {
 				t.Errorf("the stop took %s, the delete %s", stopped, deleted)
 			}
-			if fine, err := os.ReadFile(filepath.Join(s.Home, "vms", "hostile", "neighbour", "rootfs", "fine")); err != nil || string(fine) != "fine\n" {
+			fine, err := os.ReadFile(filepath.Join(s.Home, "vms", "hostile", "neighbour", "rootfs", "fine"))
+			if err != nil || string(fine) != "fine\n" {
 				t.Errorf("the neighbour: %q, %v", fine, err)
 			}
 			if phase := s.phase("neighbour"); phase != "Running" {

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -72,6 +73,9 @@ func TestNothingLeavesLoopback(t *testing.T) {
 // TestFewWatches starts a plane and a cluster as a user who may have one inotify instance: where there are too few,
 // everything does without.
 func TestFewWatches(t *testing.T) {
+	if !*full {
+		t.Skip("only with -full: it takes a minute; make e2e-hostile has it")
+	}
 	if os.Getenv(insideEnv) == "" {
 		apart(t, syscall.CLONE_NEWUSER)
 		return
@@ -101,7 +105,7 @@ func apart(t *testing.T, namespaces uintptr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=20m")
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=20m", fmt.Sprintf("-full=%t", *full))
 	cmd.Env = append(os.Environ(), insideEnv+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	if os.Getuid() != 0 || namespaces&syscall.CLONE_NEWUSER != 0 {

@@ -85,7 +85,7 @@ func (a *agent) unknown(config map[string]any) {
 
 const writeFilesModule = cloudConfigModule + "plugins.write_files"
 
-func (a *agent) writeFiles(_ context.Context, v any) (bool, error) {
+func (a *agent) writeFiles(ctx context.Context, v any) (bool, error) {
 	list, ok := v.([]any)
 	if !ok {
 		if _, single := v.(map[string]any); !single {
@@ -94,6 +94,9 @@ func (a *agent) writeFiles(_ context.Context, v any) (bool, error) {
 		list = []any{v}
 	}
 	for i, entry := range list {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		item, isMap := entry.(map[string]any)
 		if _, isText := entry.(string); !isMap && !isText {
 			if names, isList := entry.([]any); !isList || slices.Contains(names, any("path")) && slices.Contains(names, any("content")) {

@@ -16,12 +16,15 @@ const usersModule = cloudConfigModule + "plugins.users"
 const maxPassword = 20
 
 // users makes accounts one by one; one that fails is skipped with a warning.
-func (a *agent) users(_ context.Context, v any) (bool, error) {
+func (a *agent) users(ctx context.Context, v any) (bool, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return false, errors.New("users is no list")
 	}
 	for i, entry := range list {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		item, ok := entry.(map[string]any)
 		if !ok {
 			a.debugf(usersModule, "Entry %d is no mapping and is skipped", i+1)

@@ -7,6 +7,7 @@ package cloudinit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -75,7 +76,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	a.res.Ran = !m.Journal.Done("scripts_user")
 	a.infof("cloud-init starts (simulated by casement: no program runs outside of this guest's file tree)")
 	a.infof("datasource Azure, instance %s, hostname %s", m.InstanceID, m.ComputerName)
-	if err := a.once("set_hostname", a.setHostname); err != nil {
+	if err := a.once(ctx, "set_hostname", func(context.Context) error { return a.setHostname() }); err != nil {
 		return a.res, err
 	}
 	a.infof("reported ready to Azure")
@@ -101,33 +102,37 @@ type module struct {
 
 // modules in cloud-init's order: its init, config and final stages.
 func (a *agent) modules() []module {
-	perInstance := func(name string, f func() error) module {
-		return module{name, func(context.Context) error { return a.once(name, f) }}
+	perInstance := func(name string, f func(context.Context) error) module {
+		return module{name, func(ctx context.Context) error { return a.once(ctx, name, f) }}
 	}
+	of := func(f func() error) func(context.Context) error { return func(context.Context) error { return f() } }
 	return []module{
 		{"boothooks", a.boothooks},
 		{"bootcmd", a.bootcmd},
-		perInstance("write_files", func() error { return a.writeFiles(false) }),
-		perInstance("disk_setup", a.diskSetup),
+		perInstance("write_files", func(ctx context.Context) error { return a.writeFiles(ctx, false) }),
+		perInstance("disk_setup", of(a.diskSetup)),
 		perInstance("mounts", a.mounts),
 		perInstance("users_groups", a.users),
-		perInstance("ntp", a.ntp),
-		perInstance("unknown", a.others),
-		perInstance("runcmd", a.runcmd),
-		perInstance("write_files_deferred", func() error { return a.writeFiles(true) }),
-		{"scripts_user", func(ctx context.Context) error {
-			return a.once("scripts_user", func() error { return a.userScripts(ctx) })
-		}},
+		perInstance("ntp", of(a.ntp)),
+		perInstance("unknown", of(a.others)),
+		perInstance("runcmd", of(a.runcmd)),
+		perInstance("write_files_deferred", func(ctx context.Context) error { return a.writeFiles(ctx, true) }),
+		perInstance("scripts_user", a.userScripts),
 	}
 }
 
+// errStopped is returned by a module that was stopped with the machine between two items of its list.
+var errStopped = errors.New("the machine is stopped")
+
 // once runs a module unless its semaphore exists, and sets it. A module that
-// fails is logged and not run again, as cloud-init's are.
-func (a *agent) once(name string, f func() error) error {
+// fails is logged and not run again, as cloud-init's are; one that was stopped with the machine is.
+func (a *agent) once(ctx context.Context, name string, f func(context.Context) error) error {
 	if a.m.Journal.Done(name) {
 		return nil
 	}
-	if err := f(); err != nil {
+	if err := f(ctx); errors.Is(err, errStopped) {
+		return context.Cause(ctx)
+	} else if err != nil {
 		a.problemf("module %s failed: %v", name, err)
 	}
 	return a.m.Journal.Mark(name)

@@ -95,7 +95,7 @@ func kindOf(v any) string {
 }
 
 // writeFiles writes the items in order. An item that fails ends the module.
-func (a *agent) writeFiles(deferred bool) error {
+func (a *agent) writeFiles(ctx context.Context, deferred bool) error {
 	v, ok := a.config["write_files"]
 	if !ok {
 		return nil
@@ -105,6 +105,9 @@ func (a *agent) writeFiles(deferred bool) error {
 		return fmt.Errorf("write_files is no list but a %s", kindOf(v))
 	}
 	for i, entry := range list {
+		if ctx.Err() != nil {
+			return errStopped
+		}
 		item, ok := entry.(map[string]any)
 		if !ok {
 			return fmt.Errorf("write_files item %d is no mapping", i+1)
@@ -196,12 +199,15 @@ func (a *agent) diskSetup() error {
 }
 
 // mounts makes the mount points and the lines of /etc/fstab.
-func (a *agent) mounts() error {
+func (a *agent) mounts(ctx context.Context) error {
 	list, ok := a.config["mounts"].([]any)
 	if !ok {
 		return nil
 	}
 	for _, entry := range list {
+		if ctx.Err() != nil {
+			return errStopped
+		}
 		m, ok := entry.([]any)
 		if !ok || len(m) < 2 {
 			continue
@@ -226,7 +232,7 @@ func (a *agent) mounts() error {
 
 // users makes accounts. The image's default user, who has osProfile's name and
 // keys, is made unless a users list leaves "default" out.
-func (a *agent) users() error {
+func (a *agent) users(ctx context.Context) error {
 	entries := []any{"default"}
 	if list, ok := a.config["users"].([]any); ok {
 		entries = list
@@ -236,6 +242,9 @@ func (a *agent) users() error {
 	}
 	var errs []error
 	for _, e := range entries {
+		if ctx.Err() != nil {
+			return errStopped
+		}
 		errs = append(errs, a.user(e))
 	}
 	return errors.Join(errs...)

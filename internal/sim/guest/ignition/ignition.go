@@ -65,7 +65,10 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	a := &agent{m: m, sh: sh, log: log, out: io.MultiWriter(kept, m.Console)}
 	if a.res.Ran = !m.Journal.Done(step); a.res.Ran {
 		a.infof("ignition", "Ignition starts (simulated by casement: no program runs outside of this guest's file tree)")
-		if err := a.apply(); err != nil {
+		if err := a.apply(ctx); err != nil {
+			if ctx.Err() != nil {
+				return a.res, ctx.Err()
+			}
 			a.res.Failed = true
 			a.problemf("ignition", "%v", err)
 			return a.res, ctx.Err()
@@ -82,7 +85,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 }
 
 // apply does what the config says, in Ignition's order: users, then files.
-func (a *agent) apply() error {
+func (a *agent) apply(ctx context.Context) error {
 	if err := a.m.SetHostname(a.m.ComputerName); err != nil {
 		return err
 	}
@@ -98,8 +101,9 @@ func (a *agent) apply() error {
 	if err != nil || report.IsFatal() {
 		return fmt.Errorf("the custom data is no Ignition config of specification 2.x: %w", errors.Join(err, fatal(report)))
 	}
-	for _, do := range []func(types.Config) error{a.refuse, a.users, a.disks, a.directories, a.files, a.links, a.units} {
-		if err := do(config); err != nil {
+	for _, do := range []func(context.Context, types.Config) error{
+		a.refuse, a.users, a.disks, a.directories, a.files, a.links, a.units} {
+		if err := do(ctx, config); err != nil {
 			return err
 		}
 	}
@@ -115,7 +119,7 @@ func fatal(report fmt.Stringer) error {
 
 // refuse returns an error for parts of the configuration that are not simulated and would
 // change the machine.
-func (a *agent) refuse(c types.Config) error {
+func (a *agent) refuse(_ context.Context, c types.Config) error {
 	switch {
 	case c.Ignition.Config.Replace != nil || len(c.Ignition.Config.Append) > 0:
 		return errors.New("ignition.config: casement does not simulate configs that are fetched")
@@ -128,8 +132,11 @@ func (a *agent) refuse(c types.Config) error {
 	return nil
 }
 
-func (a *agent) users(c types.Config) error {
+func (a *agent) users(ctx context.Context, c types.Config) error {
 	for _, u := range c.Passwd.Users {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var keys []string
 		for _, k := range u.SSHAuthorizedKeys {
 			keys = append(keys, string(k))
@@ -157,7 +164,7 @@ func (a *agent) addUser(name, gecos, sh string, keys []string) error {
 
 // disks takes note of what a simulated disk has no use for. A device that the VM does not
 // have fails, as it does when Ignition waits for it in vain.
-func (a *agent) disks(c types.Config) error {
+func (a *agent) disks(_ context.Context, c types.Config) error {
 	note := func(what, device string) error {
 		if lun, found := strings.CutPrefix(device, "/dev/disk/azure/scsi1/lun"); found && !a.m.HasLUN(lun) {
 			return fmt.Errorf("%s: the VM has no data disk %s", what, device)
@@ -181,8 +188,11 @@ func (a *agent) disks(c types.Config) error {
 	return nil
 }
 
-func (a *agent) directories(c types.Config) error {
+func (a *agent) directories(ctx context.Context, c types.Config) error {
 	for _, d := range c.Storage.Directories {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := a.m.Root.MkdirAll(d.Path); err != nil {
 			return fmt.Errorf("storage.directories %s: %w", d.Path, err)
 		}
@@ -190,8 +200,11 @@ func (a *agent) directories(c types.Config) error {
 	return nil
 }
 
-func (a *agent) files(c types.Config) error {
+func (a *agent) files(ctx context.Context, c types.Config) error {
 	for _, f := range c.Storage.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := a.file(f); err != nil {
 			return fmt.Errorf("storage.files %s: %w", f.Path, err)
 		}
@@ -238,8 +251,11 @@ func (a *agent) file(f types.File) error {
 	return a.m.Root.Chmod(f.Path, mode|0o600)
 }
 
-func (a *agent) links(c types.Config) error {
+func (a *agent) links(ctx context.Context, c types.Config) error {
 	for _, l := range c.Storage.Links {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if l.Hard {
 			return fmt.Errorf("storage.links %s: casement does not simulate hard links", l.Path)
 		}

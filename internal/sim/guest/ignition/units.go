@@ -23,8 +23,11 @@ const (
 )
 
 // units writes the units with their drop-ins, and enables or masks them.
-func (a *agent) units(c types.Config) error {
+func (a *agent) units(ctx context.Context, c types.Config) error {
 	for _, u := range c.Systemd.Units {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := a.unit(u); err != nil {
 			return fmt.Errorf("systemd.units %s: %w", u.Name, err)
 		}

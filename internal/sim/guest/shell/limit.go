@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"sync/atomic"
 
@@ -26,6 +27,9 @@ const (
 	maxWritten = 256 << 20
 	// maxRange bounds a sequence such as {1..9}.
 	maxRange = 100_000
+	// maxMatches bounds what patterns of file names match, in bytes of names, and matchesPerCall is what each command adds
+	// to that: the shell says of no match when it is forgotten.
+	maxMatches, matchesPerCall = 32 << 20, 4 << 10
 	// maxScript bounds a script, in bytes.
 	maxScript = 4 << 20
 )
@@ -58,6 +62,8 @@ type usage struct {
 	// outermost script, which no redirection of the script changes.
 	marks io.Writer
 	end   context.CancelCauseFunc
+	// matches are the bytes of names that patterns have matched.
+	matches atomic.Int64
 }
 
 type limitsKey struct{}
@@ -118,6 +124,22 @@ func (s *Shell) counted(ctx context.Context) error {
 	var frame [1]uintptr
 	if n%16 == 0 && runtime.Callers(maxFrames, frame[:]) > 0 {
 		return s.exceed(l.used, "has functions that call each other too deep")
+	}
+	return nil
+}
+
+// matched notes what a pattern of file names finds in a folder, and ends the script if that is too much, or with it.
+func (s *Shell) matched(ctx context.Context, folder string, entries []fs.DirEntry) error {
+	l, some := ctx.Value(limitsKey{}).(limits)
+	if err := ctx.Err(); err != nil || !some {
+		return err
+	}
+	size := len(folder)
+	for _, e := range entries {
+		size += len(folder) + len(e.Name())
+	}
+	if l.used.matches.Add(int64(size)) > maxMatches+matchesPerCall*l.used.calls.Load() {
+		return s.exceed(l.used, fmt.Sprintf("has patterns that match more than %d MiB of names", maxMatches>>20))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,10 +177,10 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 		}),
 		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) {
 			entries, err := s.guest.Root.ReadDir(p)
-			if run.dots {
-				return entries, err
+			if !run.dots {
+				entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
 			}
-			return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), err
+			return entries, cmp.Or(err, s.matched(ctx, p, entries))
 		}),
 		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
 			if p == checkpoint {
