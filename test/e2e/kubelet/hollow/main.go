@@ -27,12 +27,13 @@ import (
 	"k8s.io/client-go/tools/record"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	critesting "k8s.io/cri-api/pkg/apis/testing"
+	"k8s.io/klog/v2"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
 	"k8s.io/kubernetes/pkg/kubemark"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
+	cadvisorapi "github.com/google/cadvisor/lib/model"
 )
 
 func main() {
@@ -93,8 +94,8 @@ type machine struct {
 	memory uint64
 }
 
-func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
-	info, err := m.Fake.MachineInfo()
+func (m *machine) MachineInfo(log klog.Logger) (*cadvisorapi.MachineInfo, error) {
+	info, err := m.Fake.MachineInfo(log)
 	info.NumCores, info.MemoryCapacity = m.cores, m.memory
 	return info, err
 }
