@@ -42,7 +42,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/subpath"
 	utilexec "k8s.io/utils/exec"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
+	cadvisorapi "github.com/google/cadvisor/lib/model"
 )
 
 func main() {
@@ -112,8 +112,8 @@ type machine struct {
 	memory uint64
 }
 
-func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
-	info, err := m.Fake.MachineInfo()
+func (m *machine) MachineInfo(log klog.Logger) (*cadvisorapi.MachineInfo, error) {
+	info, err := m.Fake.MachineInfo(log)
 	info.NumCores, info.MemoryCapacity = m.cores, m.memory
 	return info, err
 }
