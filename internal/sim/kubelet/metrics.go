@@ -130,7 +130,8 @@ func (k *Kubelet) serveContainerMetrics(w http.ResponseWriter, _ *http.Request) 
 		name, kind, help string
 		value            func(usage) float64
 	}{
-		{"container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.", func(u usage) float64 { return u.seconds(now) }},
+		{"container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
+			func(u usage) float64 { return u.seconds(now) }},
 		{"container_last_seen", "gauge", "Last time a container was seen by the exporter", func(usage) float64 { return float64(now.Unix()) }},
 		{"container_memory_rss", "gauge", "Size of RSS in bytes.", func(u usage) float64 { return float64(u.memory) }},
 		{"container_memory_usage_bytes", "gauge", "Current memory usage in bytes, including all memory regardless of when it was accessed",

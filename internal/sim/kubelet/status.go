@@ -328,7 +328,8 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	set(corev1.ContainersReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
 	for _, o := range pod.Status.Conditions {
-		if o.Type != corev1.PodResizePending && o.Type != corev1.DisruptionTarget && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
+		notice := o.Type == corev1.PodResizePending || o.Type == corev1.DisruptionTarget // which notices returns
+		if !notice && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
 			list = append(list, o)
 		}
 	}

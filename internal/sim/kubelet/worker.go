@@ -230,8 +230,8 @@ func (w *worker) meet(pod *corev1.Pod) {
 		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
 			continue
 		}
-		// The HTTPS API may be reading the old list.
-		w.containers = append(slices.Clone(w.containers), newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating"))
+		c := newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating")
+		w.containers = append(slices.Clone(w.containers), c) // the HTTPS API may be reading the old list
 	}
 }
 

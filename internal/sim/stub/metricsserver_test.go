@@ -30,7 +30,8 @@ func TestScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := s.pods["shop/web"][0].Usage
-	if app.Cpu().String() != "500m" || app.Memory().String() != "64Mi" || s.node.Memory().String() != "128Mi" || s.node.Cpu().String() != "500m" {
+	if app.Cpu().String() != "500m" || app.Memory().String() != "64Mi" || s.node.Memory().String() != "128Mi" ||
+		s.node.Cpu().String() != "500m" {
 		t.Errorf("the container uses %v, the node %v", app, s.node)
 	}
 }

@@ -73,8 +73,8 @@ var departures = map[string]string{
 	"pod-resources":      "the fake container manager has no cgroups",
 }
 
-// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
-// for how long a difference may last.
+// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that
+// deadlines and back-offs are reached, and patience is for how long a difference may last.
 const (
 	startUp  = 12 * time.Second
 	settle   = 25 * time.Second
@@ -463,7 +463,8 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 		Listen:  func() (net.Listener, error) { return listener, nil },
 		Version: "v1.36.3", RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
 		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
-		Programs: programs, Processes: processes{}, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
+		Programs: programs, Processes: processes{}, Images: images, Network: nowhere{},
+		PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")},
 		Exec: runCommand, Wall: &contain.Wall{}, Log: io.Discard,
 	})
 	if err != nil {

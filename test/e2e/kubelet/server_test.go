@@ -120,7 +120,8 @@ func compareNodes(t *testing.T, client kubernetes.Interface) {
 		}
 		lease.ManagedFields = nil
 		leases[name] = fieldsOf(t, lease)
-		leases[name][fmt.Sprint("holder is the node: ", *lease.Spec.HolderIdentity == name, ", seconds: ", *lease.Spec.LeaseDurationSeconds)] = true
+		leases[name][fmt.Sprint("held by its node: ", *lease.Spec.HolderIdentity == name, ", for seconds: ",
+			*lease.Spec.LeaseDurationSeconds)] = true
 		list, err := client.CoreV1().Pods(name).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
