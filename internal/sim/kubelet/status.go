@@ -188,7 +188,7 @@ func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	return inits, mains, ephemerals
 }
 
-// loseContainers marks the containers of a pod that has ended which nobody saw end: those after the init containers if the
+// loseContainers marks the containers of a pod that has ended whose end was not seen: those after the init containers if the
 // pod got so far, and else the init containers up to the last that began. Source: kubernetes
 // pkg/kubelet/status/status_manager.go, TerminatePod.
 func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {

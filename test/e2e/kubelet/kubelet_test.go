@@ -66,8 +66,8 @@ var departures = map[string]string{
 	"hook-start-fails":   "the simulation does not ask commands about programs that do not run",
 	"resized-memory":     "the real kubelet keeps the old request of memory in status.resources",
 	"resized-guaranteed": "the real kubelet keeps the old request of memory in status.resources",
-	"static":             "events of static pods are not written: at boot there is nobody who would take them",
-	"guaranteed-least":   "there are no cgroups that would keep the least limit from being told",
+	"static":             "events of static pods are not written: at boot there is no API server that takes them",
+	"guaranteed-least":   "there are no cgroups that would keep the least limit from being shown",
 	"init-unknown":       "init containers whose program is not known end at once in the simulation",
 	"extended":           "the fake container manager gives no devices",
 	"pod-resources":      "the fake container manager has no cgroups",
@@ -465,7 +465,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
 		Programs: programs, Processes: processes{}, Images: images, Network: nowhere{},
 		PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")},
-		Exec: runCommand, Wall: &contain.Wall{}, Log: io.Discard,
+		Exec:   runCommand, Wall: &contain.Wall{}, Log: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -226,7 +226,7 @@ func answerDepartures(path string) map[string]bool {
 		"/pods": {".items[].metadata.managedFields[].apiVersion": true, ".items[].metadata.managedFields[].fieldsType": true,
 			".items[].metadata.managedFields[].manager": true, ".items[].metadata.managedFields[].operation": true,
 			".items[].metadata.managedFields[].time": true, gpuLimit: true, gpuRequest: true},
-		// Of the kernel, which nobody simulates: pressure, faults, inodes, processes and what volumes hold.
+		// Of the kernel, which is not simulated: pressure, faults, inodes, processes and what volumes hold.
 		"/stats/summary": fields(".node.cpu.psi", ".node.memory.psi", ".node.memory.majorPageFaults", ".node.memory.pageFaults",
 			".node.rlimit", ".node.runtime.containerFs.inodesUsed", ".node.runtime.imageFs.inodesUsed", ".pods[].containers[].io",
 			".pods[].containers[].rootfs", ".pods[].ephemeral-storage.inodesUsed", ".pods[].io", ".pods[].memory.availableBytes",
