@@ -2,13 +2,15 @@ package kubelet
 
 import (
 	"context"
-	"crypto/x509"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,18 +28,19 @@ const (
 // alwaysAllow is the authorization mode that allows all requests; the other mode is Webhook.
 const alwaysAllow = "AlwaysAllow"
 
-// guarded allows requests of clients with a certificate of the cluster's CA that the API
-// server authorises; the health check needs no certificate.
+// guarded allows requests of clients that the API server authorises and that show a certificate of the cluster's CA or a
+// token that the API server knows; the health check needs neither.
 func (k *Kubelet) guarded(next http.Handler) http.Handler {
 	var decided decisions
+	var known identities
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
 			next.ServeHTTP(w, r)
 			return
 		}
-		who := k.client(r.TLS)
-		if who == nil {
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		who, err := k.identify(r, &known)
+		if err != nil || who == nil {
+			say(w, http.StatusUnauthorized, "Unauthorized")
 			return
 		}
 		if k.settings.Authorization.Mode == alwaysAllow {
@@ -45,20 +48,104 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 			return
 		}
 		verb, sub := asked(r)
-		allowed, err := decided.ask(fmt.Sprint(who.Subject.CommonName, who.Subject.Organization, verb, sub),
+		allowed, err := decided.ask(fmt.Sprint(who.name, who.groups, verb, sub),
 			func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
 		if err != nil {
 			http.Error(w, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=nodes, subresource=%s)",
-				who.Subject.CommonName, verb, sub), http.StatusInternalServerError)
+				who.name, verb, sub), http.StatusInternalServerError)
 			return
 		}
 		if !allowed {
 			http.Error(w, fmt.Sprintf("Forbidden (user=%s, verb=%s, resource=nodes, subresource=%s)",
-				who.Subject.CommonName, verb, sub), http.StatusForbidden)
+				who.name, verb, sub), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// requester is who asks the kubelet for something.
+type requester struct {
+	name, uid string
+	groups    []string
+}
+
+// identify returns who a request is from, nil where it does not say so.
+func (k *Kubelet) identify(r *http.Request, known *identities) (*requester, error) {
+	if c := k.client(r.TLS); c != nil {
+		return &requester{name: c.Subject.CommonName, groups: append([]string{"system:authenticated"}, c.Subject.Organization...)}, nil
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || token == "" {
+		return nil, nil
+	}
+	return known.ask(token, func() (*requester, error) { return k.review(r.Context(), token) })
+}
+
+// review asks the API server whose a token is. Only who reads metrics shows one, so that no client is kept for it.
+func (k *Kubelet) review(ctx context.Context, token string) (*requester, error) {
+	api := k.api.Load()
+	if api == nil {
+		return nil, fmt.Errorf("kubelet %s is not connected", k.nodeName)
+	}
+	ctx, cancel := context.WithTimeout(ctx, authorizePatience)
+	defer cancel()
+	body, err := json.Marshal(authenticationv1.TokenReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenReview"},
+		Spec:     authenticationv1.TokenReviewSpec{Token: token}})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := api.authz.RESTClient().Post().AbsPath("/apis/authentication.k8s.io/v1/tokenreviews").
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var review authenticationv1.TokenReview
+	if err := json.Unmarshal(answer, &review); err != nil || !review.Status.Authenticated {
+		return nil, err
+	}
+	return &requester{name: review.Status.User.Username, uid: review.Status.User.UID, groups: review.Status.User.Groups}, nil
+}
+
+// tokenHolds is how long an answer about a token holds, and keptTokens bounds them: the default of the real kubelet
+// (KubeletConfiguration authentication.webhook.cacheTTL).
+const (
+	tokenHolds = 2 * time.Minute
+	keptTokens = 64
+)
+
+// identities are remembered answers about tokens. The zero value has none.
+type identities struct {
+	mu   sync.Mutex
+	made map[[sha256.Size]byte]identified
+}
+
+type identified struct {
+	who   *requester
+	until time.Time
+}
+
+// ask returns a remembered answer, or asks.
+func (i *identities) ask(token string, ask func() (*requester, error)) (*requester, error) {
+	key := sha256.Sum256([]byte(token))
+	i.mu.Lock()
+	known, ok := i.made[key]
+	i.mu.Unlock()
+	if ok && time.Now().Before(known.until) {
+		return known.who, nil
+	}
+	who, err := ask()
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.made == nil || len(i.made) >= keptTokens {
+		i.made = map[[sha256.Size]byte]identified{}
+	}
+	i.made[key] = identified{who, time.Now().Add(tokenHolds)}
+	return who, nil
 }
 
 // asked returns the verb and subresource of nodes that a request to the kubelet needs in a
@@ -84,7 +171,7 @@ func asked(r *http.Request) (verb, subresource string) {
 }
 
 // allowed asks the API server.
-func (k *Kubelet) allowed(ctx context.Context, who *x509.Certificate, verb, sub string) (bool, error) {
+func (k *Kubelet) allowed(ctx context.Context, who *requester, verb, sub string) (bool, error) {
 	api := k.api.Load()
 	if api == nil {
 		return false, fmt.Errorf("kubelet %s is not connected", k.nodeName)
@@ -93,7 +180,7 @@ func (k *Kubelet) allowed(ctx context.Context, who *x509.Certificate, verb, sub 
 	defer cancel()
 	review, err := api.authz.SubjectAccessReviews().Create(ctx,
 		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: who.Subject.CommonName, Groups: append([]string{"system:authenticated"}, who.Subject.Organization...),
+			User: who.name, UID: who.uid, Groups: who.groups,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: verb, Version: "v1", Resource: "nodes", Subresource: sub, Name: k.nodeName,
 			},

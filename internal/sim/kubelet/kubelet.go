@@ -199,6 +199,8 @@ type Kubelet struct {
 	node          *nodeState
 	cni           cniFile // belongs to runNode
 	pods          *podManager
+	asked         probeCounts
+	began         time.Time
 	ready         chan struct{}     // closed when the node is registered
 	poke          chan struct{}     // the node's files may have changed
 	refused       map[string]string // why a manifest of a static pod is refused, by its name
@@ -236,7 +238,7 @@ func New(c Config) (*Kubelet, error) {
 		return nil, err
 	}
 	k := &Kubelet{
-		c: c, flags: flags,
+		c: c, flags: flags, began: c.Clock.Now(),
 		log:   slog.New(slog.NewTextHandler(c.Log, nil)),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), refused: map[string]string{},
 	}

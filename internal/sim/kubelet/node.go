@@ -23,6 +23,7 @@ type nodeFacts struct {
 	// networkProblem is "" once the container network is ready.
 	networkProblem string
 	health         Health
+	images         []corev1.ContainerImage
 	now            time.Time
 }
 
@@ -137,6 +138,9 @@ func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	s.DaemonEndpoints.KubeletEndpoint.Port = 10250
 	s.Addresses = addresses(f, old.Addresses)
 	s.Conditions = conditions(f, old.Conditions)
+	if f.images != nil {
+		s.Images = f.images
+	}
 	if s.RuntimeHandlers == nil && minorOf(f.config.Version) >= 30 && strings.HasPrefix(f.config.RuntimeVersion, "containerd") {
 		s.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: ""}}
 	}

@@ -103,6 +103,7 @@ func (m *podManager) start(w *worker) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			delete(m.admitted, w.uid)
+			m.k.asked.forget(w.uid)
 			if m.workers[w.uid] == w {
 				delete(m.workers, w.uid)
 			}

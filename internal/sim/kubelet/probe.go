@@ -120,6 +120,7 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 		if next <= 0 {
 			a := w.ask(ctx, pod, c, p.spec)
 			w.sayUnhealthy(ctx, c, p, a)
+			w.k.asked.count(probed{w.uid, w.namespace, w.name, c.spec.Name, p.kind}, a)
 			var failed bool
 			if next, failed = p.take(a, now); failed && p != c.probes.readiness {
 				w.killUnhealthy(ctx, c, p)

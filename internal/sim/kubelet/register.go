@@ -64,7 +64,11 @@ func (s *nodeState) networkProblem() string {
 }
 
 func (k *Kubelet) facts() nodeFacts {
-	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings,
+	var images []corev1.ContainerImage
+	if k.c.Nodes() <= manyNodes { // each change of them is a write of the Node
+		images = k.runtime.list()
+	}
+	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings, images: images,
 		networkProblem: k.node.networkProblem(), health: k.c.Health(), now: k.c.Clock.Now()}
 }
 

@@ -2,8 +2,12 @@ package kubelet
 
 import (
 	"context"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -41,6 +45,20 @@ func (r *Runtime) has(image string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.images[image]
+}
+
+// shownImages is how many images a Node shows. Source: nodeStatusMaxImages of the KubeletConfiguration's defaults.
+const shownImages = 50
+
+// list returns the images of the machine as its Node shows them. Their sizes are not known.
+func (r *Runtime) list() []corev1.ContainerImage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []corev1.ContainerImage
+	for _, name := range slices.Sorted(maps.Keys(r.images)) {
+		list = append(list, corev1.ContainerImage{Names: []string{name}})
+	}
+	return list[:min(len(list), shownImages)]
 }
 
 // pulled notes that the machine has an image, and reports whether it had it before.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
@@ -42,13 +43,31 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /pods", k.servePods)
 	mux.HandleFunc("GET /logs/", k.serveFiles)
+	mux.HandleFunc("GET /metrics", k.serveMetrics)
 	mux.HandleFunc("GET /metrics/resource", k.serveResourceMetrics)
+	mux.HandleFunc("GET /metrics/probes", k.serveProbeMetrics)
+	mux.HandleFunc("GET /metrics/cadvisor", k.serveContainerMetrics)
+	mux.HandleFunc("GET /configz", k.serveConfig)
 	mux.HandleFunc("GET /stats/summary", k.serveSummary)
 	mux.HandleFunc("GET /runningpods/", k.serveRunningPods)
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
 	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
+	for _, folder := range []string{"stats", "containerLogs", "exec", "attach", "portForward"} {
+		unknown := func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusNotFound, "404: Page Not Found") }
+		mux.HandleFunc("/"+folder, unknown)
+		mux.HandleFunc("/"+folder+"/", unknown)
+	}
+	for _, folder := range []string{"run", "checkpoint"} {
+		mux.HandleFunc("/"+folder+"/", func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				say(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
+				return
+			}
+			say(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
+		})
+	}
 	limits := limit.Default()
 	server := &http.Server{
 		Handler: k.guarded(mux), ReadHeaderTimeout: limits.Head, IdleTimeout: limits.Idle,
@@ -62,6 +81,12 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("kubelet %s: serve: %w", k.nodeName, err)
 	}
 	return nil
+}
+
+// say answers with a text and no line end, as the kubelet's web services do.
+func say(w http.ResponseWriter, status int, text string) {
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
 }
 
 // client returns the certificate of who connects, nil where the cluster's CA has not signed
@@ -95,7 +120,9 @@ func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
 	list := []any{}
 	for _, worker := range k.pods.all() {
 		if s := worker.shown.Load(); s != nil {
-			list = append(list, s.pod)
+			pod := *s.pod
+			pod.TypeMeta, pod.Status = metav1.TypeMeta{}, s.status
+			list = append(list, pod)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -118,12 +145,12 @@ func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		http.Error(w, "pod not found", http.StatusNotFound)
+		say(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")))
 		return
 	}
 	c := worker.container(r.PathValue("container"))
 	if c == nil {
-		http.Error(w, "container not found", http.StatusNotFound)
+		say(w, http.StatusNotFound, fmt.Sprintf("container %q not found in pod %q", r.PathValue("container"), r.PathValue("pod")))
 		return
 	}
 	f, err := worker.openLog(c)
@@ -174,7 +201,7 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 	}
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		http.Error(w, "pod not found", http.StatusNotFound)
+		say(w, http.StatusNotFound, "pod does not exist")
 		return
 	}
 	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle,

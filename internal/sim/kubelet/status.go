@@ -188,7 +188,7 @@ func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	return inits, mains, ephemerals
 }
 
-// loseContainers marks the containers of a pod that has ended which nobody saw end: those after the init containers if the
+// loseContainers marks the containers of a pod that has ended whose end was not seen: those after the init containers if the
 // pod got so far, and else the init containers up to the last that began. Source: kubernetes
 // pkg/kubelet/status/status_manager.go, TerminatePod.
 func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
@@ -328,7 +328,8 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	set(corev1.ContainersReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
 	for _, o := range pod.Status.Conditions {
-		if o.Type != corev1.PodResizePending && o.Type != corev1.DisruptionTarget && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
+		notice := o.Type == corev1.PodResizePending || o.Type == corev1.DisruptionTarget // which notices returns
+		if !notice && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
 			list = append(list, o)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 type usage struct {
 	pod       *corev1.Pod
 	container string
+	id, image string
 	started   time.Time
 	cpu       int64 // in thousandths of a core
 	memory    int64 // in bytes
@@ -42,11 +43,13 @@ func (k *Kubelet) usages() []usage {
 		if s == nil {
 			continue
 		}
-		for _, c := range slices.Concat(s.status.InitContainerStatuses, s.status.ContainerStatuses) {
+		for _, c := range slices.Concat(s.status.InitContainerStatuses, s.status.ContainerStatuses, s.status.EphemeralContainerStatuses) {
 			if c.State.Running == nil {
 				continue
 			}
 			u := usage{pod: s.pod, container: c.Name, started: c.State.Running.StartedAt.Time, cpu: idleCPU, memory: idleMemory}
+			_, u.id, _ = cutRuntime(c.ContainerID)
+			u.image = c.Image
 			if c.Resources != nil {
 				u.cpu = cmp.Or(c.Resources.Requests.Cpu().MilliValue(), u.cpu)
 				u.memory = cmp.Or(c.Resources.Requests.Memory().Value(), u.memory)
@@ -125,6 +128,22 @@ func (k *Kubelet) serveResourceMetrics(w http.ResponseWriter, _ *http.Request) {
 			sample(w, name, fmt.Sprintf("{namespace=%q,pod=%q}", pod[0].pod.Namespace, pod[0].pod.Name), value)
 		}
 	}
+	if k.c.OS != "windows" { // which has no swap in a kubelet's eyes, and nothing here swaps
+		family("node_swap_usage_bytes", "gauge", "Current swap usage of the node in bytes. Reported only on non-windows systems")
+		sample(w, "node_swap_usage_bytes", "", 0)
+		for _, name := range []string{"container_swap_usage_bytes", "container_swap_limit_bytes"} {
+			family(name, "gauge", "Current amount of the container's swap in bytes. Reported only on non-windows systems")
+			for _, u := range list {
+				sample(w, name, of(u), 0)
+			}
+		}
+		family("pod_swap_usage_bytes", "gauge", "Current amount of the pod swap usage in bytes. Reported only on non-windows systems")
+		for _, pod := range byPod(list) {
+			sample(w, "pod_swap_usage_bytes", fmt.Sprintf("{namespace=%q,pod=%q}", pod[0].pod.Namespace, pod[0].pod.Name), 0)
+		}
+	}
+	family("scrape_error", "gauge", "1 if there was an error while getting container metrics, 0 otherwise")
+	fmt.Fprintln(w, "scrape_error 0")
 	family("resource_scrape_error", "gauge", "1 if there was an error while getting container metrics, 0 otherwise")
 	fmt.Fprintln(w, "resource_scrape_error 0")
 }
@@ -145,15 +164,30 @@ func (k *Kubelet) serveSummary(w http.ResponseWriter, _ *http.Request) {
 		}
 		return m
 	}
+	disk := func() *stats.FsStats {
+		size := uint64(k.c.DiskGiB) << 30
+		used := uint64(0) // no container writes
+		if k.c.Health().DiskFull {
+			used = size
+		}
+		return &stats.FsStats{Time: at, CapacityBytes: &size, UsedBytes: &used, AvailableBytes: new(size - used)}
+	}
+	swap := func() *stats.SwapStats {
+		if k.c.OS == "windows" {
+			return nil
+		}
+		return &stats.SwapStats{Time: at, SwapUsageBytes: new(uint64(0)), SwapAvailableBytes: new(uint64(0))}
+	}
 	summary := stats.Summary{Node: stats.NodeStats{NodeName: k.nodeName, StartTime: at, CPU: cpu(list),
-		Memory: memory(list, int64(k.c.MemoryMiB)<<20)}, Pods: []stats.PodStats{}}
+		Memory: memory(list, int64(k.c.MemoryMiB)<<20), Swap: swap(), Fs: disk(),
+		Runtime: &stats.RuntimeStats{ImageFs: disk(), ContainerFs: disk()}}, Pods: []stats.PodStats{}}
 	for _, pod := range byPod(list) {
 		p := stats.PodStats{PodRef: stats.PodReference{Name: pod[0].pod.Name, Namespace: pod[0].pod.Namespace, UID: string(pod[0].pod.UID)},
-			StartTime: metav1.NewTime(pod[0].started), CPU: cpu(pod), Memory: memory(pod, 0)}
+			StartTime: metav1.NewTime(pod[0].started), CPU: cpu(pod), Memory: memory(pod, 0), Swap: swap(), EphemeralStorage: disk()}
 		for _, u := range pod {
 			one := []usage{u}
 			p.Containers = append(p.Containers, stats.ContainerStats{Name: u.container, StartTime: metav1.NewTime(u.started),
-				CPU: cpu(one), Memory: memory(one, 0)})
+				CPU: cpu(one), Memory: memory(one, 0), Swap: swap()})
 		}
 		summary.Pods = append(summary.Pods, p)
 	}

@@ -46,7 +46,7 @@ type worker struct {
 	started    []*container   // those that no event says yet
 	ending     *ending        // nil until the pod is to go
 	delayed    string         // why the sizes that the pod asks for have to wait
-	deleted    bool           // the API server has been told that it has ended
+	deleted    bool           // the API server knows that it has ended
 	settled    bool           // nothing of it runs any more, nor will
 	finished   bool
 	sources    sources
@@ -224,14 +224,14 @@ func (w *worker) isPreempted() bool {
 	return w.preempted
 }
 
-// meet takes up the ephemeral containers that a pod has got since.
+// meet adds the ephemeral containers that a pod has got since.
 func (w *worker) meet(pod *corev1.Pod) {
 	for _, e := range pod.Spec.EphemeralContainers {
 		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
 			continue
 		}
-		// The HTTPS API may be reading the old list.
-		w.containers = append(slices.Clone(w.containers), newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating"))
+		c := newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating")
+		w.containers = append(slices.Clone(w.containers), c) // the HTTPS API may be reading the old list
 	}
 }
 

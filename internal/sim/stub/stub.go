@@ -198,6 +198,8 @@ func entries() []entry {
 		}, (*Cluster).idle, nil},
 		{Description{"gmsa-webhook", []string{"gmsa-webhook/k8s-gmsa-webhook"},
 			"admission: writes credential specs into pods that name them and may use them"}, (*Cluster).gmsaWebhook, nil},
+		{Description{"metrics-server", []string{"metrics-server/metrics-server"},
+			"answers metrics.k8s.io with what kubelets say of usage, averaged since a container's start"}, (*Cluster).metricsServer, nil},
 		{Description{"azuredisk-csi", []string{"azuredisk-csi"},
 			"makes disks for claims, attaches them to machines, and deletes them; neither snapshots nor resizes"},
 			(*Cluster).azureDiskCSI, nil},

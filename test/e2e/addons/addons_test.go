@@ -47,8 +47,23 @@ func TestAddons(t *testing.T) {
 		})
 	}
 	t.Run("nodes", func(t *testing.T) { conditions(t, kubectl) })
+	t.Run("top", func(t *testing.T) { top(t, p, kubectl) })
 	for _, driver := range []string{"disk.csi.azure.com", "file.csi.azure.com"} {
 		kubectl("get", "csidriver", driver)
+	}
+}
+
+// top checks that the manifest of metrics-server finds what it asks for, and kubectl top has an answer for each node.
+func top(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
+	kubectl("apply", "-f", "testdata/metrics-server.yaml")
+	kubectl("-n", "kube-system", "rollout", "status", "deployment/metrics-server", rollout)
+	until(t, "kubectl top nodes", func() bool {
+		out, err := p.Try(nil, "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "top", "nodes", "--no-headers")
+		nodes := kubectl("get", "nodes", "--no-headers")
+		return err == nil && strings.Count(strings.TrimSpace(out), "\n") == strings.Count(strings.TrimSpace(nodes), "\n")
+	})
+	if out := kubectl("top", "pods", "-n", "kube-system"); !strings.Contains(out, "metrics-server-") {
+		t.Errorf("kubectl top pods has no metrics-server:\n%s", out)
 	}
 }
 

@@ -67,15 +67,15 @@ var departures = map[string]string{
 	"hook-start-fails":   "the simulation does not ask commands about programs that do not run",
 	"resized-memory":     "the real kubelet keeps the old request of memory in status.resources",
 	"resized-guaranteed": "the real kubelet keeps the old request of memory in status.resources",
-	"static":             "events of static pods are not written: at boot there is nobody who would take them",
-	"guaranteed-least":   "there are no cgroups that would keep the least limit from being told",
+	"static":             "events of static pods are not written: at boot there is no API server that takes them",
+	"guaranteed-least":   "there are no cgroups that would keep the least limit from being shown",
 	"init-unknown":       "init containers whose program is not known end at once in the simulation",
 	"extended":           "the fake container manager gives no devices",
 	"pod-resources":      "the fake container manager has no cgroups",
 }
 
-// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that deadlines and back-offs are reached, and patience is
-// for how long a difference may last.
+// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that
+// deadlines and back-offs are reached, and patience is for how long a difference may last.
 const (
 	startUp  = 12 * time.Second
 	settle   = 25 * time.Second
@@ -464,8 +464,9 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 		Listen:  func() (net.Listener, error) { return listener, nil },
 		Version: kuberelease.Default, RuntimeVersion: "containerd://2.1.4", Args: []string{"--node-labels=rack=r1"},
 		Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
-		Programs: programs, Processes: processes{}, Images: images, PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")}, Network: nowhere{},
-		Exec: runCommand, Wall: &contain.Wall{}, Log: io.Discard,
+		Programs: programs, Processes: processes{}, Images: images, Network: nowhere{},
+		PodIPs: &addresses{next: netip.MustParseAddr("127.2.0.1")},
+		Exec:   runCommand, Wall: &contain.Wall{}, Log: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)

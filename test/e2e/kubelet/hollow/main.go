@@ -118,6 +118,16 @@ func (m *machine) MachineInfo(log klog.Logger) (*cadvisorapi.MachineInfo, error)
 	return info, err
 }
 
+// ContainerInfoV2 returns the usage of the machine as a whole.
+func (m *machine) ContainerInfoV2(string, cadvisorapi.RequestOptions) (map[string]cadvisorapi.ContainerInfo, error) {
+	now := time.Now()
+	return map[string]cadvisorapi.ContainerInfo{"/": {
+		Spec: cadvisorapi.ContainerSpec{CreationTime: now, HasCpu: true, HasMemory: true},
+		Stats: []*cadvisorapi.ContainerStats{{Timestamp: now, Cpu: &cadvisorapi.CpuStats{Usage: cadvisorapi.CpuUsage{Total: 1}},
+			CpuInst: &cadvisorapi.CpuInstStats{}, Memory: &cadvisorapi.MemoryStats{Usage: 1, WorkingSet: 1, RSS: 1}}},
+	}}, nil
+}
+
 // manager is the container manager without cgroups, on a machine with a disk.
 type manager struct {
 	cm.ContainerManager
@@ -167,6 +177,13 @@ func (r registry) PullImage(ctx context.Context, image *runtimeapi.ImageSpec, au
 		return "", fmt.Errorf("rpc error: code = NotFound desc = %s: not found", image.Image)
 	}
 	return r.FakeImageService.PullImage(ctx, image, auth, sandbox)
+}
+
+// ImageFsInfo implements the image service.
+func (registry) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+	disk := []*runtimeapi.FilesystemUsage{{Timestamp: time.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: "/"},
+		UsedBytes: &runtimeapi.UInt64Value{Value: 1}, InodesUsed: &runtimeapi.UInt64Value{Value: 1}}}
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: disk, ContainerFilesystems: disk}, nil
 }
 
 // runtime is the fake runtime with what it lacks: addresses of pods of their own, on which nothing
@@ -242,6 +259,25 @@ func (r *runtime) UpdateContainerResources(_ context.Context, id string, resourc
 	defer r.Unlock()
 	r.Containers[id].LinuxResources = resources.GetLinux()
 	return nil
+}
+
+// ListContainerStats implements the runtime service: running containers use one of each.
+func (r *runtime) ListContainerStats(context.Context, *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
+	r.Lock()
+	defer r.Unlock()
+	var list []*runtimeapi.ContainerStats
+	one := &runtimeapi.UInt64Value{Value: 1}
+	for id, c := range r.Containers {
+		if c.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			now := time.Now().UnixNano()
+			list = append(list, &runtimeapi.ContainerStats{
+				Attributes: &runtimeapi.ContainerAttributes{Id: id, Metadata: c.Metadata, Labels: c.Labels, Annotations: c.Annotations},
+				Cpu:        &runtimeapi.CpuUsage{Timestamp: now, UsageCoreNanoSeconds: one, UsageNanoCores: one},
+				Memory:     &runtimeapi.MemoryUsage{Timestamp: now, WorkingSetBytes: one, UsageBytes: one, RssBytes: one},
+			})
+		}
+	}
+	return list, nil
 }
 
 // ExecSync implements the runtime service: the only program that fails is "false".
