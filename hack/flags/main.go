@@ -85,7 +85,7 @@ func run(versions []string) error {
 	if len(versions) < 2 {
 		return fmt.Errorf("name one patch release per minor, oldest first")
 	}
-	last := map[string]map[string]int{}              // component, flag: the last minor that has it
+	last := map[string]map[string]int{}                // component, flag: the last minor that has it
 	systems := map[string]map[string]map[string]bool{} // component, flag: the systems that have it, "" for all
 	newest := 0
 	for _, version := range versions {
@@ -142,8 +142,8 @@ func module(name, version string) (string, error) {
 }
 
 // registration matches the methods of flag sets, and kubelet's functions for global flags.
-var registration = regexp.MustCompile(`^(pflagRegister|register(Deprecated)?|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|Uint64|Float32|Float64|` +
-	`Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
+var registration = regexp.MustCompile(`^(pflagRegister|register(Deprecated)?|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|` +
+	`Uint64|Float32|Float64|Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
 
 // system returns the system that a file is for, "" for all.
 func system(file string) string {

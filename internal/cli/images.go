@@ -122,7 +122,8 @@ func onImage(reference string) []string {
 	version := reference[strings.LastIndexAny(reference, ":/")+1:]
 	if build, ok := windows.MarketplaceBuild(version); ok {
 		r, _ := windows.ReleaseByBuild(build)
-		return []string{"-", "-", build, r.EndOfSupport.Format(time.DateOnly), supporters(r, 0), regressions(windows.Judge(build, windows.HitsHost))}
+		return []string{"-", "-", build, r.EndOfSupport.Format(time.DateOnly), supporters(r, 0), regressions(windows.Judge(build,
+			windows.HitsHost))}
 	}
 	on, ok := windows.ParseImage(reference)
 	if !ok {
