@@ -98,7 +98,7 @@ var fences = []fence{
 	},
 	{
 		name: "facts about Windows and Kubernetes are plain facts",
-		from: []string{"internal/windows", "internal/kuberelease", "internal/kubeflags"},
+		from: []string{"internal/windows", "internal/kuberelease", "internal/kubeflags", "internal/kubechange"},
 		deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
 		why:  "both sides read them, so they may depend on neither",
 	},

@@ -142,8 +142,8 @@ func module(name, version string) (string, error) {
 }
 
 // registration matches the methods of flag sets, and kubelet's functions for global flags.
-var registration = regexp.MustCompile(`^(pflagRegister|register(Deprecated)?|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|Uint64|Float32|Float64|` +
-	`Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
+var registration = regexp.MustCompile(`^(pflagRegister|register(Deprecated)?|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|` +
+	`Uint64|Float32|Float64|Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
 
 // system returns the system that a file is for, "" for all.
 func system(file string) string {

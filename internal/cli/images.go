@@ -133,7 +133,7 @@ func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 }
 
 func onImageHeads() []string {
-	return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds", "Regressions"}
+	return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds", "SupportedBy", "Regressions"}
 }
 
 // onImage returns the properties of an image that its name states.
@@ -141,21 +141,45 @@ func onImage(reference string) []string {
 	version := reference[strings.LastIndexAny(reference, ":/")+1:]
 	if build, ok := windows.MarketplaceBuild(version); ok {
 		r, _ := windows.ReleaseByBuild(build)
-		return []string{"-", "-", build, r.EndOfSupport.Format(time.DateOnly), regressions(windows.Judge(build, windows.HitsHost))}
+		return []string{"-", "-", build, r.EndOfSupport.Format(time.DateOnly), supporters(r, 0), regressions(windows.Judge(build,
+			windows.HitsHost))}
 	}
 	on, ok := windows.ParseImage(reference)
 	if !ok {
-		return []string{"-", "-", "-", "-", "-"}
+		return []string{"-", "-", "-", "-", "-", "-"}
 	}
-	known := "-"
+	known, by := "-", "-"
 	if on.OS == windows.OSWindows {
-		known = "not known" // a reference image's name has no build
+		known, by = "not known", supporters(on.Release, minorOf(on.KubernetesVersion)) // a reference image's name has no build
 	}
 	ends := "-"
 	if on.OS == windows.OSWindows {
 		ends = on.Release.EndOfSupport.Format(time.DateOnly)
 	}
-	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends, known}
+	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends, by, known}
+}
+
+// projects are what images list and show judge a release by.
+var projects = []string{"Kubernetes", "Calico", "Azure CNI", "Flannel"}
+
+// supporters names the projects that support a release without a condition in a minor, in a cell.
+func supporters(r windows.Release, minor int) string {
+	var out []string
+	for _, by := range projects {
+		if s, ok := windows.SupportOf(by, r.Name, minor); ok && s.Level == windows.Supported {
+			out = append(out, by)
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), "nobody")
+}
+
+// minorOf returns the minor of a version such as v1.36.3, 0 where it has none.
+func minorOf(version string) int {
+	var minor int
+	if _, err := fmt.Sscanf(version, "v1.%d", &minor); err != nil {
+		return 0
+	}
+	return minor
 }
 
 // regressions names the updates that a build has regressions of, in a cell.
@@ -328,12 +352,8 @@ func (s *shownImage) date(r windows.Release, now time.Time) {
 	if s.Support = r.Support(now); !*s.Supported {
 		s.Support += ": choose a newer --release"
 	}
-	var minor int
-	if _, err := fmt.Sscanf(s.Kubernetes, "v1.%d", &minor); err != nil {
-		minor = 0
-	}
-	for _, by := range []string{"Kubernetes", "Calico", "Azure CNI", "Flannel"} {
-		if support, ok := windows.SupportOf(by, r.Name, minor); ok {
+	for _, by := range projects {
+		if support, ok := windows.SupportOf(by, r.Name, minorOf(s.Kubernetes)); ok {
 			s.SupportedBy = append(s.SupportedBy, support.String())
 		}
 	}

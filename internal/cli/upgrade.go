@@ -18,8 +18,9 @@ import (
 )
 
 func newUpgrade(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "upgrade", Short: "Plan the move to another release of Windows", Example: "  casement upgrade plan demo --to 2025",
-		Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "upgrade", Short: "Plan the move to another release of Windows",
+		Example: "  casement upgrade plan demo --to 2025",
+		Args:    cobra.NoArgs}
 	c.AddCommand(newUpgradePlan(a))
 	return c
 }

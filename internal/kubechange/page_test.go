@@ -64,7 +64,8 @@ func page() string {
 	for _, name := range slices.Sorted(maps.Keys(features)) {
 		put("| `%s` | %s | cmd/kubeadm/app/features/features.go |\n", name, features[name])
 	}
-	put("\n## Fields of pods without effect\n\nRules: [WIN327](../rules/WIN327.md).\n\n| field | Kubernetes | why | source |\n|---|---|---|---|\n")
+	put("\n## Fields of pods without effect\n\nRules: [WIN327](../rules/WIN327.md).\n\n| field | Kubernetes | why | source " +
+		"|\n|---|---|---|---|\n")
 	for _, f := range fields {
 		put("| `%s` | from 1.%d | %s | %s |\n", f.At, f.From, f.Why, f.Source)
 	}
@@ -82,7 +83,8 @@ func page() string {
 	for _, b := range behaviours {
 		put("| 1.%d | %s | %s | %s |\n", b.From, b.What, b.Why, b.Source)
 	}
-	put("\n## A new minor\n\n`go mod download k8s.io/kubernetes@v1.N.P` in a folder outside of the module, then `go test ./internal/kubechange`: it names " +
+	put("\n## A new minor\n\n`go mod download k8s.io/kubernetes@v1.N.P` in a folder outside of the module, then `go test " +
+		"./internal/kubechange`: it names " +
 		"each setting, gate and version that the table lacks or has wrongly. Defects and other changes come from the minor's CHANGELOG, by " +
 		"`grep -iE 'windows|winkernel|HNS'`. Then `make generate`.\n")
 	return out.String()

@@ -94,7 +94,8 @@ var gates = []Gate{
 	{Name: "CSIMigrationAzureFile", Known: Span{0, 30}, On: 24, Locked: 26, What: "Azure Files by CSI", Source: features37},
 	{Name: "IdentifyPodOS", Known: Span{23, 27}, On: 24, Locked: 25, What: "spec.os of pods", Source: features37},
 	{Name: "WindowsHostProcessContainers", Known: Span{22, 28}, On: 23, Locked: 26, What: "HostProcess containers", Source: features37},
-	{Name: "WindowsHostNetwork", Known: Span{26, 0}, Inert: 33, What: "pods in the host's network", Source: features37 + "; KEP-3503, #130250"},
+	{Name: "WindowsHostNetwork", Known: Span{26, 0}, Inert: 33, What: "pods in the host's network",
+		Source: features37 + "; KEP-3503, #130250"},
 	{Name: "WinDSR", Known: Span{14, 0}, On: 33, Locked: 34, What: "direct server return in kube-proxy",
 		Source: features37 + "; KEP-5100, #132108"},
 	{Name: "WinOverlay", Known: Span{14, 0}, On: 20, Locked: 34, What: "overlay networks in kube-proxy", Source: features37 + "; #133042"},
@@ -191,13 +192,16 @@ var defects = []Defect{
 var behaviours = []Behaviour{
 	{31, "eviction by memory", "Windows nodes evict pods when less committed memory is left than evictionHard's memory.available, 500Mi " +
 		"by default: the page file counts, so a node may page before it evicts", "#122922; pkg/kubelet/eviction/defaults_windows.go"},
-	{31, "kube-proxy changes load balancers in place", "in place of removing and creating them, and keeps endpoints that terminate", "#124092"},
+	{31, "kube-proxy changes load balancers in place", "in place of removing and creating them, and keeps endpoints that terminate",
+		"#124092"},
 	{32, "no resize of pods in place", "a resize is infeasible on Windows", "#128623"},
 	{33, "no host network but for HostProcess", "the alpha support went; the gate stays and does nothing", "#130250"},
 	{33, "kubeadm needs xcopy", "a preflight check of kubeadm looks for it", "#130045"},
 	{34, "no resources of whole pods", "the API server refuses pods with spec.os windows that have them, and so does the kubelet", "#133046"},
-	{36, "upgrades wait longer for the test job", "CreateJob of kubeadm upgrade gets a minute, as Windows pulls the pause image", "CHANGELOG-1.36"},
+	{36, "upgrades wait longer for the test job", "CreateJob of kubeadm upgrade gets a minute, as Windows pulls the pause image",
+		"CHANGELOG-1.36"},
 	{37, "kubeadm writes kube-proxy's mode", "KubeProxyConfiguration without a mode gets iptables, which kube-proxy on Windows refuses: " +
 		"a Windows kube-proxy that shares the ConfigMap has to set kernelspace", "#139777; pkg/proxy/apis/config/validation/validation.go"},
-	{37, "no flags of cAdvisor", "the kubelet on Linux loses 18; the one on Windows never had any", "#139870; cmd/kubelet/app/options/globalflags_other.go"},
+	{37, "no flags of cAdvisor", "the kubelet on Linux loses 18; the one on Windows never had any",
+		"#139870; cmd/kubelet/app/options/globalflags_other.go"},
 }

@@ -357,8 +357,9 @@ func TestChecks(t *testing.T) {
 			want: []string{"PRE308 AzureMachineTemplate/default/demo-md-win spec.template.spec"}},
 		{name: "a release that Kubernetes does not name", bad: []string{"windowsServerVersion: windows-2022",
 			"windowsServerVersion: windows-2019"}, want: []string{"PRE308 AzureMachineTemplate/default/demo-md-win spec.template.spec"}},
-		{name: "a build that an update broke", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {marketplace: {publisher: MicrosoftWindowsServer, offer: WindowsServer, " +
-			"sku: 2022-datacenter-core-smalldisk, version: 20348.2700.240905}}\n"},
+		{name: "a build that an update broke", bad: []string{"        osType: Windows\n",
+			"        osType: Windows\n      image: {marketplace: {publisher: MicrosoftWindowsServer, offer: WindowsServer, " +
+				"sku: 2022-datacenter-core-smalldisk, version: 20348.2700.240905}}\n"},
 			want: []string{"PRE307 " + win + "image"}},
 		{name: "HostProcess", bad: []string{
 			"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022",

@@ -111,7 +111,8 @@ func (c checker) versions() []lint.Rule {
 		{
 			ID: "PRE308", Severity: lint.Warning, Title: "A Windows release that its network or Kubernetes does not support", Oracle: lint.Unit,
 			Doc: "Calico does not support Windows Server 2025, and Kubernetes' documentation names 2019 no more. What a project refuses is " +
-				"a warning; what it does not name is an info, where no image is named. docs/reference/windows-releases.md has all, with sources and days.",
+				"a warning; what it does not name is an info, where no image is named. docs/reference/windows-releases.md has all, with " +
+				"sources and days.",
 			Check: eachGroup(checkPRE308),
 		},
 	}

@@ -321,7 +321,8 @@ func (in Input) behind(to windows.Release) []Behind {
 		}
 		owner := ownerOf(pod)
 		if found[owner] == nil {
-			found[owner] = &Behind{Owner: owner, Why: why, Fix: fmt.Sprintf("images of %s and a selector for it: node.kubernetes.io/windows-build: %s",
+			found[owner] = &Behind{Owner: owner, Why: why, Fix: fmt.Sprintf("images of %s and a selector for it: "+
+				"node.kubernetes.io/windows-build: %s",
 				strings.Join(to.Tags, " or "), to.Build)}
 		}
 		found[owner].Pods++

@@ -48,7 +48,8 @@ func TestAdmits(t *testing.T) {
 		want bool
 	}{
 		"none": {nil, true}, "old alone": {affinity(term(corev1.NodeSelectorOpIn, old)), false},
-		"both": {affinity(term(corev1.NodeSelectorOpIn, old, build)), true}, "not the new": {affinity(term(corev1.NodeSelectorOpNotIn, build)), false},
+		"both": {affinity(term(corev1.NodeSelectorOpIn, old, build)), true}, "not the new": {affinity(term(corev1.NodeSelectorOpNotIn,
+			build)), false},
 		"not the old": {affinity(term(corev1.NodeSelectorOpNotIn, old)), true},
 		"either":      {affinity(term(corev1.NodeSelectorOpIn, old), term(corev1.NodeSelectorOpExists)), true},
 	} {

@@ -115,7 +115,8 @@ func TestBuilds(t *testing.T) {
 // TestBuildsPage holds docs/reference/windows-builds.md to the table.
 func TestBuildsPage(t *testing.T) {
 	var out strings.Builder
-	out.WriteString("<!-- made by make generate -->\n# Builds of Windows with known regressions\n\nUpdates of Windows that broke something for containers, " +
+	out.WriteString("<!-- made by make generate -->\n# Builds of Windows with known regressions\n\nUpdates of Windows that broke " +
+		"something for containers, " +
 		"HNS, DNS, storage or the identities of pods, and what releases lacked at their beginning. `images list -o wide`, `images show` and " +
 		"`images build`, preflight (PRE307), lint ([WIN711](../rules/WIN711.md)), doctor (D38) and `why` look here. A build that is newer " +
 		"than the table is not known, which is not the same as fine. *Reported* are reports of users that Microsoft has not confirmed.\n\n" +
@@ -125,7 +126,8 @@ func TestBuildsPage(t *testing.T) {
 			fmt.Fprintf(&out, " %s (Windows Server %s),", newest, r.Name)
 		}
 	}
-	text := strings.TrimSuffix(out.String(), ",") + ".\n\n| from | until | update | area | where | what | what helps | source |\n|---|---|---|---|---|---|---|---|\n"
+	text := strings.TrimSuffix(out.String(), ",") + ".\n\n| from | until | update | area | where | what | what helps | source " +
+		"|\n|---|---|---|---|---|---|---|---|\n"
 	for _, r := range Regressions() {
 		until, kb, what := r.Until, r.KB, r.What
 		if until == "" {
@@ -141,11 +143,15 @@ func TestBuildsPage(t *testing.T) {
 			strings.ReplaceAll(r.Workaround, "|", `\|`), r.Source)
 	}
 	text += "\n## To bring it up to date\n\nAfter the second Tuesday of a month:\n\n" +
-		"1. Read \"known issues\" and \"resolved issues\" of each release at learn.microsoft.com/windows/release-health, the month's KB pages, and what is new in " +
+		"1. Read \"known issues\" and \"resolved issues\" of each release at learn.microsoft.com/windows/release-health, the month's " +
+		"KB pages, and what is new in " +
 		"microsoft/Windows-Containers, Azure/AKS, projectcalico/calico and kubernetes/kubernetes with the build in its title.\n" +
-		"2. Write a row per release into `internal/windows/regressions.tsv`: the first build that has it, the first without it, both KBs, the day, a link. " +
+		"2. Write a row per release into `internal/windows/regressions.tsv`: the first build that has it, the first without it, both " +
+		"KBs, the day, a link. " +
 		"What users alone report gets `reported`.\n" +
-		"3. Set `checkedUntil` in `internal/windows/regression.go` to the newest build that you have read about; the UBR of reference images in " +
-		"`windows.go` may follow.\n4. `go test ./internal/windows -run 'TestRegressions|TestBuildsPage' -update`: each row is held to its builds and to no other.\n"
+		"3. Set `checkedUntil` in `internal/windows/regression.go` to the newest build that you have read about; the UBR of reference " +
+		"images in " +
+		"`windows.go` may follow.\n4. `go test ./internal/windows -run 'TestRegressions|TestBuildsPage' -update`: each row is held to " +
+		"its builds and to no other.\n"
 	golden.Compare(t, "../../docs/reference/windows-builds.md", []byte(text))
 }

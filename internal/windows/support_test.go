@@ -51,7 +51,8 @@ func TestChooseRelease(t *testing.T) {
 // TestEnds: both ends of 2025 are named, and that 2022 gets fixes of security alone.
 func TestEnds(t *testing.T) {
 	day := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
-	for name, want := range map[string]string{"2025": "2034-11-14, base images until 2034-10-10", "2022": "mainstream support ended 2026-10-13",
+	for name, want := range map[string]string{"2025": "2034-11-14, base images until 2034-10-10",
+		"2022": "mainstream support ended 2026-10-13",
 		"2019": "mainstream support ended 2024-01-09, security fixes until 2029-01-09", "23H2": "support ended 2025-10-24"} {
 		r, _ := ReleaseByName(name)
 		if got := r.Support(day); !strings.Contains(got, want) {
@@ -63,8 +64,10 @@ func TestEnds(t *testing.T) {
 // TestSupportPage holds docs/reference/windows-releases.md to the tables.
 func TestSupportPage(t *testing.T) {
 	var out strings.Builder
-	out.WriteString("<!-- made by make generate -->\n# Windows releases and who supports them\n\nWhat each project says of a Windows release as a node, " +
-		"with its source and the day on which that said so. Preflight (PRE308) and lint ([WIN830](../rules/WIN830.md)) report what is not supported.\n\n" +
+	out.WriteString("<!-- made by make generate -->\n# Windows releases and who supports them\n\nWhat each project says of a " +
+		"Windows release as a node, " +
+		"with its source and the day on which that said so. Preflight (PRE308) and lint ([WIN830](../rules/WIN830.md)) report what is " +
+		"not supported.\n\n" +
 		"| release | by | Kubernetes | state | note | source | seen |\n|---|---|---|---|---|---|---|\n")
 	for _, release := range ServerReleases() {
 		for _, s := range supports {
@@ -79,7 +82,8 @@ func TestSupportPage(t *testing.T) {
 				") | " + s.Checked + " |\n")
 		}
 	}
-	out.WriteString("\n## Microsoft's dates\n\nThe lifecycle of the product and that of the container base images are two lists, which differ for 2025. " +
+	out.WriteString("\n## Microsoft's dates\n\nThe lifecycle of the product and that of the container base images are two lists, " +
+		"which differ for 2025. " +
 		"Sources: learn.microsoft.com/lifecycle/products/export; " +
 		"learn.microsoft.com/virtualization/windowscontainers/deploy-containers/base-image-lifecycle.\n\n" +
 		"| release | from | mainstream until | security fixes until | base images until |\n|---|---|---|---|---|\n")
@@ -94,7 +98,9 @@ func TestSupportPage(t *testing.T) {
 		out.WriteString("| " + r.Name + " | " + r.Released.Format(time.DateOnly) + " | " + mainstream.Format(time.DateOnly) + " | " +
 			r.EndOfSupport.Format(time.DateOnly) + " | " + images.Format(time.DateOnly) + " |\n")
 	}
-	out.WriteString("\n## What is chosen\n\n`casement generate cluster` takes 2025 from Kubernetes 1.37 on where the flavor's network supports it, which is Azure CNI, and 2022 " +
-		"else; `WINDOWS_SERVER_VERSION` says otherwise. A machine template that names no release gets 2022: the image of machines that run must not change.\n")
+	out.WriteString("\n## What is chosen\n\n`casement generate cluster` takes 2025 from Kubernetes 1.37 on where the flavor's " +
+		"network supports it, which is Azure CNI, and 2022 " +
+		"else; `WINDOWS_SERVER_VERSION` says otherwise. A machine template that names no release gets 2022: the image of machines " +
+		"that run must not change.\n")
 	golden.Compare(t, "../../docs/reference/windows-releases.md", []byte(out.String()))
 }

@@ -1,8 +1,8 @@
 // Package facts reads the objects that the diagnostic commands judge: a cluster's objects from the management
 // cluster, and its nodes, pods and warnings from the workload cluster. For a cluster it reads whole lists, so
 // that a thousand machines cost as many calls as one; for one machine it reads only the objects that the
-// machine needs. It writes nothing. The command line and the packages below internal/diagnose and internal/ui
-// import it.
+// machine needs. It writes nothing. The command line, internal/upgrade and the packages below internal/diagnose and
+// internal/ui import it.
 package facts
 
 import (

@@ -329,7 +329,7 @@ var win811 = lint.Rule{
 	Doc: "A component exits at its start when it does not know a gate or may not change it: " +
 		"WindowsHostProcessContainers is unknown from 1.28 on (and has to be set on 1.22), HyperVContainer from 1.21, " +
 		"WindowsGracefulNodeShutdown and WindowsCPUAndMemoryAffinity before 1.32; WinDSR and WinOverlay are locked on from " +
-		"1.34, NodeLogQuery from 1.36. WindowsHostNetwork does nothing and is deprecated since 1.33 (a warning). A gate of " +
+		"1.34, NodeLogQuery two minors later. WindowsHostNetwork does nothing and is deprecated since 1.33 (a warning). A gate of " +
 		"Linux in what Windows machines alone get is an info. docs/reference/kubernetes.md has all of them. Source: " +
 		"kubernetes pkg/features/kube_features.go; kubernetes issue 95505.",
 	Bad:   workers(kuberelease.Default, kubelet("feature-gates: WindowsHostProcessContainers=true")),

@@ -217,7 +217,8 @@ func pod(t *testing.T, c client.Client, name, owner, image string, edit func(*co
 		AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "app", Image: image}}}}
 	if owner != "" {
 		p.Labels = map[string]string{"pod-template-hash": "5c4"}
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner + "-5c4", UID: replicaSet(t, c, owner+"-5c4"), Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner + "-5c4", UID: replicaSet(t, c,
+			owner+"-5c4"), Controller: new(true)}}
 	}
 	edit(&p.Spec)
 	if err := c.Create(t.Context(), p); err != nil {
@@ -249,7 +250,8 @@ func run(t *testing.T, args ...string) (string, int) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	code := cli.Main(append([]string{"casement", "upgrade", "plan", "--kubeconfig", file, "--namespace", "default", "--state", t.TempDir()}, args...),
+	code := cli.Main(append([]string{"casement", "upgrade", "plan", "--kubeconfig", file, "--namespace", "default", "--state",
+		t.TempDir()}, args...),
 		cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	if code != cli.ExitDone && code != cli.ExitFailed {
 		t.Fatalf("exit code %d: %s", code, errs.String())
@@ -280,7 +282,8 @@ func versions(t *testing.T, c client.Client) string {
 // until the manifests are applied, and those are what the API server takes.
 func TestPlan(t *testing.T) {
 	c := connect(t)
-	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}); client.IgnoreAlreadyExists(err) != nil {
+	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "default"}}); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	create(t, c, "shop", "calico")
