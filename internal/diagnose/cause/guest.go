@@ -122,7 +122,7 @@ var guest = []Cause{
 
 // node are the causes in the node conditions that the kubelet and the node controller set.
 var node = []Cause{
-	row("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full",
+	row("DiskFull", `DiskPressure|no space left|not enough space on the disk`, "the disk is full",
 		"use osDisk.diskSizeGB of 128 or more; prune images"),
 	row("MemoryPressure", `MemoryPressure`, "the node's memory is used up", "set memory requests and limits, or choose a larger VM size"),
 	row("PIDPressure", `PIDPressure`, "the node's processes are used up", "find what starts them; set podPidsLimit of the kubelet"),

@@ -9,8 +9,13 @@ var (
 		`0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`,
 		"the image is built for another Windows release than the host",
 		"choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build")
-	diskFull = row("DiskFull", `no space left|not enough space on the disk|ephemeral-storage|DiskPressure`,
+	diskFull = row("DiskFull", `no space left|not enough space on the disk|resource: ephemeral-storage|DiskPressure|`+
+		`exceed\w* .*local ephemeral storage`,
 		"the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images")
+	// gmsaLog is gmsa without the words that any program may write about its account.
+	gmsaLog = row("GMSARefused", `0x8007052e|user name or password is incorrect|account.*password.*expired|0x80070532|trust relationship`,
+		"Active Directory refuses the account that the program runs as", "Test-ADServiceAccount on the node; "+
+			"check the GMSACredentialSpec, the password's age and the node's way to a domain controller")
 	gmsa = row("GMSARefused", `gmsa|credential ?spec|0x8007052e|user name or password is `+
 		`incorrect|account.*password.*expired|0x80070532|trust relationship`,
 		"Active Directory refuses the pod's group managed service account", "Test-ADServiceAccount on the node; "+
@@ -63,7 +68,7 @@ var pull = []Cause{
 		"the node does not trust the registry's certificate",
 		"install the registry's CA on the nodes (containerd's certs.d), or use a registry with a public certificate"),
 	row("PullDenied", `401 Unauthorized|403 Forbidden|authorization failed|authentication required|pull access `+
-		`denied|insufficient_scope|no basic auth credentials|denied: |unauthorized`,
+		`denied|insufficient_scope|no basic auth credentials|denied: |\bunauthorized\b`,
 		"the registry refuses to give this image for the credentials that the node has",
 		"check the image's name; add imagePullSecrets, or give the kubelet's identity the role AcrPull"),
 	otherBuild, wrongOS,
@@ -76,8 +81,8 @@ var pull = []Cause{
 		`no such host|server misbehaving|temporary failure in name resolution|getaddrinfow`,
 		"the registry's name does not resolve on the node", "check the image's registry, and the node's DNS"),
 	diskFull,
-	row("ContainerImageNotFound",
-		`not found|manifest unknown|MANIFEST_UNKNOWN|NAME_UNKNOWN|name unknown|does not exist`,
+	row("ContainerImageNotFound", `: not found|code = NotFound|manifest \S* ?not found|manifest unknown|MANIFEST_UNKNOWN|NAME_UNKNOWN|`+
+		`name unknown|repository \S+ .*does not exist`,
 		"the registry has no image of this name and tag",
 		"correct the image's name and tag; see which there are: casement lint, or the registry's list of tags"),
 	row("RegistryUnreachable", `i/o timeout|connection refused|connectex|deadline exceeded|connection reset|no `+
@@ -203,7 +208,7 @@ var container = []Cause{
 		"the node had no room left for the pod when it arrived", "delete the pod, so that another is scheduled"),
 	row("EvictedForResources", `low on resource: memory|MemoryPressure`,
 		"the node ran out of memory and evicted the pod", "set memory requests and limits"),
-	row("Preempted", `Preempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
+	row("Preempted", `\bpreempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
 	row("DeadlineExceeded", `DeadlineExceeded|active on the node longer than`,
 		"the pod ran longer than activeDeadlineSeconds allows",
 		"raise activeDeadlineSeconds, or find what is slow"),
@@ -228,7 +233,7 @@ var log = []Cause{
 		"set KUBE_NETWORK of kube-proxy to the name or pattern of the CNI's network, and see that the CNI runs on the node"),
 	row("CSIProxyMissing", `pipe\\+csi-proxy`, "csi-proxy, which does the driver's work on the host, does not run on the node",
 		"casement addons install csi-proxy --cluster CLUSTER"),
-	hnsLeak,
+	hnsGone, hnsLeak,
 	row("PortTaken", `address already in use|Only one usage of each socket address`,
 		"the port that the program listens on is taken",
 		"give it another port, or leave hostNetwork and hostPort out"),
@@ -241,7 +246,7 @@ var log = []Cause{
 		"look at what listens at the address that the log names"),
 	row("CertificateExpired", `certificate has expired|x509:|certificate verify failed`,
 		"the program does not accept a certificate", "renew the certificate, or give the program its CA"),
-	gmsa,
+	gmsaLog,
 	row("FileMissing",
 		`no such file or directory|FileNotFoundException|Could not find file|cannot find the (file|path)`,
 		"a file that the program needs is not in the container", "mount it, or build it into the image"),
