@@ -81,7 +81,7 @@ var specificAzure = []Cause{
 		codes("RoleAssignmentExists"),
 	row("AddressInUse", `private ip address .* is already|IP address .* (in use|is taken)`,
 		"the private address is not free in the subnet, or is none of its addresses",
-		"leave the address out, or give one of the subnet that nobody has: spec.networkSpec of the AzureCluster, or "+
+		"leave the address out, or give one of the subnet that is free: spec.networkSpec of the AzureCluster, or "+
 			"privateIPAddress of the machine's interface").
 		codes("PrivateIPAddressInUse PrivateIPAddressNotInSubnet PrivateIPAddressIsAllocated PrivateIPAddressInReservedRange " +
 			"PublicIPAddressInUse"),
@@ -265,6 +265,9 @@ var vagueAzure = []Cause{
 	row("OperationRefused", "", "Azure does not allow the operation in the present state of the resource or subscription",
 		"the message names the state or limit; change that first: az resource show, az vm list-usage --location REGION").
 		only("OperationNotAllowed OperationNotSupported Conflict PreconditionFailed ResourceInUse"),
+	row("OperationCancelled", "", "the operation was cancelled in Azure: by a newer one, by a user, or by Azure itself",
+		"see who did it: az monitor activity-log list --resource-group GROUP --status Cancelled -o table; casement tries again").
+		only("Canceled Cancelled OperationCanceled OperationCancelled"),
 	row("AzureNotFound", "", "Azure does not find the resource that the message names",
 		"bring it back, or correct the reference to it").only("NotFound"),
 	row("AccessDenied", "", "Azure refuses the caller; the message names the right, policy or lock",

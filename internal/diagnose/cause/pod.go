@@ -33,7 +33,12 @@ var (
 	usedUp = row("NodeResourcesUsedUp", `Insufficient system resources|0x800705aa|0x800705af`,
 		"the node has no memory or kernel objects left for another container",
 		"run fewer pods on the node, set memory requests, or choose a larger VM size")
-	hnsLeak = row("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`,
+	// STATUS_DLL_INIT_FAILED. Source: learn.microsoft.com/troubleshoot/windows-server/performance/desktop-heap-limitation-out-of-memory.
+	noProcess = row("ProcessesUsedUp", `0xc0000142\b`,
+		"Windows could not initialise a process on the node: its desktop heap or another resource of processes is used up",
+		"restart the node, or replace the machine; run fewer containers and processes on it")
+	hnsLeak = row("HNSLeak", `(HNS failed|hns\w*|hcn\w+).*already exists|0x1392\b|endpoint.*already exists|is either invalid or not part of`+
+		`|0x803b00(13|14|1e)\b`,
 		"HNS refuses new endpoints; crashed pods have left theirs behind",
 		"drain the node, remove stale HNS endpoints, restart hns, or replace the machine")
 	volumes = []Cause{
@@ -104,7 +109,12 @@ var sandbox = []Cause{
 		`sandbox image.*(i/o timeout|connection refused|no such host|connectex|deadline exceeded)`,
 		"the node does not reach the registry of the sandbox (pause) image",
 		"check the node's way out, or set a sandbox image of your own registry in containerd's config.toml"),
-	row("PauseImageMissing", `sandbox image`,
+	row("RegistryCertificate", `sandbox image.*x509`, "the node does not trust the certificate of the sandbox (pause) image's registry",
+		"install the registry's CA on the nodes, or set another sandbox image in containerd's config.toml"),
+	row("PullDenied", `sandbox image.*(40[13] |unauthorized|authorization failed|pull access denied)`,
+		"the registry refuses the sandbox (pause) image for the credentials that the node has",
+		"give the nodes access to the registry, or set another sandbox image in containerd's config.toml"),
+	row("PauseImageMissing", `sandbox image.*(no match|not found|manifest|platform|does not match)`,
 		"the runtime's sandbox (pause) image does not run on the host's build",
 		"set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
 	row("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
@@ -156,25 +166,36 @@ var volume = append(append([]Cause(nil), volumes...),
 		"use a larger VM size, or spread the pods"),
 	row("DiskNotFound", `disk.*(not found|NotFound)|ResourceNotFound`, "the volume's disk does not exist in Azure",
 		"restore the disk, or delete the claim and its volume"),
-	row("ShareDenied",
-		`mount error\(13\)|permission denied|logon failure|New-SmbGlobalMapping|0x80070005|AuthorizationFailed`,
+	noProcess,
+	row("ShareNotFound", `Windows System Error (53|67)\b|network path was not found|network name cannot be found|mount error\((2|113|115)\)`,
+		"the node finds no such server or share: the name does not resolve on the node (names of services do not), port 445 is closed, or "+
+			"the share does not exist", "check the server and share that the StorageClass or volume names, from the node"),
+	row("ShareConflict", `Windows System Error 1219|Multiple connections to a server`,
+		"the node has a connection to the same server as another user, and Windows allows one",
+		"use one account for each server, or another name of the server for the second account; Remove-SmbGlobalMapping on the node"),
+	row("ShareDenied", `mount error\(13\)|permission denied|logon failure|user name or password is incorrect|Windows System Error `+
+		`(5|86|1326|1331)\b|0x80070005|AuthorizationFailure`,
 		"the volume refuses the credentials",
 		"check the secret that the StorageClass or volume names, and the account's firewall"),
 	row("FileSystemUnsupported", `ext4.*windows|wrong fs type|format of disk.*failed`,
 		"the volume's file system is none that the node mounts", "use fsType ntfs in a StorageClass for Windows"),
-	row("ProvisioningFailed",
-		`ProvisioningFailed|failed to provision volume|no persistent volumes available|external `+
-			`provisioner|waiting for a volume to be created`,
+)
+
+// unmade are the causes of claims without a volume that are left when Azure's own are not among them.
+var unmade = []Cause{
+	row("VolumeNotMade", `no persistent volumes available|external provisioner|waiting for a volume to be created`,
 		"nothing makes a volume for the claim",
 		"install the CSI driver that the StorageClass names; see kubectl describe pvc"),
+	row("ProvisioningFailed", `ProvisioningFailed|failed to provision volume`, "the driver cannot make the volume",
+		"correct what the message names: the StorageClass's parameters, the driver's rights, or a limit of the subscription"),
 	row("MountTimedOut", `timed out waiting for the condition|unmounted volumes|unattached volumes`,
 		"a volume of the pod is not attached or mounted",
 		"see kubectl get volumeattachments, and kubectl describe pvc in the pod's namespace"),
-)
+}
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
-	configMissing, reserved, usedUp, gmsa, otherBuild, wrongOS,
+	configMissing, reserved, usedUp, noProcess, gmsa, otherBuild, wrongOS,
 	row("NetworkNotAttached", `operation for attach namespace failed`,
 		"the host cannot attach the container to its pod's network: the namespace or its endpoint is gone from HNS",
 		"delete the pod, so that its sandbox is made again; if it is so with each pod, restart the CNI's pod on the node"),
@@ -190,6 +211,8 @@ var container = []Cause{
 		`runAsUserName|unable to find user|no matching entries in passwd|hcs::System::CreateProcess.*(0x80070525|0x534|account)`,
 		"the container's user does not exist in its image",
 		"set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser"),
+	row("LayerOrMountMissing", `CreateComputeSystem.*The system cannot find the (file|path) specified`,
+		"a layer of the image or a path that is mounted is not on the node", "pull the image again (crictl rmi on the node); check hostPath volumes"),
 	row("CommandMissing", `executable file not found|no such file or directory: unknown|The system cannot find `+
 		`the (file|path) specified|0x80070002|0x2\)|exec: ".*": .*not found|permission denied: unknown`,
 		"the container's command is not in its image, or may not be run",

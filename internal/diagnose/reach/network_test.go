@@ -55,7 +55,7 @@ func TestBlocked(t *testing.T) {
 		"an appliance that runs": {cp: allow, route: appliance, pool: `{}`, unknown: "interface fw-nic: whether it forwards"},
 		"an appliance that does not forward": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.6"), pool: `{}`,
 			blocked: "enableIPForwarding false"},
-		"an interface that nobody has": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.7"), pool: `{}`,
+		"an interface without a machine": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.7"), pool: `{}`,
 			blocked: "belongs to no virtual machine"},
 		"a group on the interface": {cp: allow, nic: rule("corp", "Inbound", "Deny", "*", "*", "6443", 100), pool: `{}`,
 			blocked: "on interface cp-nic"},
