@@ -175,6 +175,7 @@ func follows(name, pattern, says, fix string) Cause {
 var known = map[Step][]Cause{
 	Azure: azure, Data: data, Guest: slices.Concat(joining, guest), Node: node, Reach: reach,
 	Admission: slices.Concat(specs, admission), Schedule: schedule, Pull: pull,
-	Sandbox: sandbox, Volume: slices.Concat(volume, specificAzure, unmade), Container: slices.Concat(identities, container), Log: log, Probe: probe,
+	Sandbox: sandbox, Volume: slices.Concat(volume, specificAzure, unmade), Container: slices.Concat(identities, container), Log: log,
+	Probe:   probe,
 	Service: service, Deletion: deletion,
 }

@@ -4,9 +4,11 @@ import "strings"
 
 // sources say what the text of a step is.
 var sources = map[Step]string{
-	Azure: "a condition of an Azure object", Data: "a condition of a KubeadmConfig", Guest: "a line of a boot log", Node: "a condition of a Node",
-	Reach: "the error of a request to the API server", Admission: "a condition or event of what makes objects", Schedule: "the condition PodScheduled",
-	Pull: "a container's state, or an event about its image", Sandbox: "an event about a pod's sandbox", Volume: "an event about a volume",
+	Azure: "a condition of an Azure object", Data: "a condition of a KubeadmConfig", Guest: "a line of a boot log",
+	Node:  "a condition of a Node",
+	Reach: "the error of a request to the API server", Admission: "a condition or event of what makes objects",
+	Schedule: "the condition PodScheduled",
+	Pull:     "a container's state, or an event about its image", Sandbox: "an event about a pod's sandbox", Volume: "an event about a volume",
 	Container: "a container's state", Log: "a line of a container's log", Probe: "an event about a probe", Service: "an event about a Service",
 	Deletion: "the condition Deleting",
 }

@@ -220,7 +220,8 @@ func TestRead(t *testing.T) {
 		{"out of the pool", func(t *testing.T) { nic(t, c, false, "") }, "BackendPoolEmpty"},
 		{"back in the pool", func(t *testing.T) { nic(t, c, true, "") }, ""},
 		{"a route to nowhere", func(t *testing.T) {
-			put(t, c, netID+"/routeTables/node/routes/hole", desired.NetworkAPIVersion, object{"addressPrefix": "10.0.0.0/16", "nextHopType": "None"})
+			put(t, c, netID+"/routeTables/node/routes/hole", desired.NetworkAPIVersion, object{"addressPrefix": "10.0.0.0/16",
+				"nextHopType": "None"})
 		}, "RouteDrops"},
 		{"a route to a machine that does not forward", func(t *testing.T) {
 			raw, err := c.Get(t.Context(), netID+"/networkInterfaces/cp-0-nic", desired.NetworkAPIVersion)

@@ -46,7 +46,8 @@ func TestMoving(t *testing.T) {
 			"Another operation on this or dependent resource is in progress"),
 		"Azure that fails for a moment": vmSays(infrav1.NetworkInterfaceReadyCondition, "Transient", "cannot read the interface: 503"),
 		"a network that is made": func(s *scene) {
-			s.azure.SetConditions([]metav1.Condition{lately(infrav1.NetworkInfrastructureReadyCondition, metav1.ConditionFalse, "Creating", "3 of 9")})
+			s.azure.SetConditions([]metav1.Condition{lately(infrav1.NetworkInfrastructureReadyCondition, metav1.ConditionFalse, "Creating",
+				"3 of 9")})
 		},
 		"a cluster that is not available since a minute": func(s *scene) {
 			s.cluster.Status.Conditions = []metav1.Condition{lately(clusterv1.ClusterAvailableCondition, metav1.ConditionFalse, "NotAvailable", "x")}
@@ -87,7 +88,8 @@ func TestMoving(t *testing.T) {
 			j.Spec.Template.Spec = *s.web.Spec.Template.Spec.DeepCopy()
 			j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 			j.Status.Succeeded, j.Status.StartTime, j.Status.CompletionTime = 1, new(past()), new(past())
-			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: past()},
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue,
+				LastTransitionTime: past()},
 				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: past()}}
 			s.more = append(s.more, j)
 		},
