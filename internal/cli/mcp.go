@@ -226,6 +226,7 @@ func mcpExplain(_ context.Context, in mcp.Name) (mcp.Explanation, error) {
 			if strings.EqualFold(c.Name, in.Name) {
 				found.Name, found.Says, found.Fix = c.Name, c.Says, c.Fix
 				found.Steps = append(found.Steps, string(step))
+				found.Evidence = append(found.Evidence, c.Needs(step))
 			}
 		}
 	}

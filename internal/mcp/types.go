@@ -110,6 +110,8 @@ type Explanation struct {
 	Fix      string `json:"fix,omitempty"`
 	// Steps are those at which a cause is looked for.
 	Steps []string `json:"steps,omitempty"`
-	Bad   string   `json:"bad,omitempty" jsonschema:"an example that the rule finds"`
-	Good  string   `json:"good,omitempty" jsonschema:"the example corrected"`
+	// Evidence is what says a cause, at each of its steps.
+	Evidence []string `json:"evidence,omitempty"`
+	Bad      string   `json:"bad,omitempty" jsonschema:"an example that the rule finds"`
+	Good     string   `json:"good,omitempty" jsonschema:"the example corrected"`
 }

@@ -141,7 +141,7 @@ var inTexts = map[string]string{
 	"after a colon":      "it says: SALT: %s",
 	"after two":          "a: b: PIN=%s",
 	"in YAML, quoted":    "message: 'it says: $pin = ''%s'''",
-	"password, told":     "the password %s is accepted",
+	"password, said":     "the password %s is accepted",
 }
 
 // TestHundredCanaries plants a secret in many places and forms; none is left.

@@ -11,6 +11,8 @@ import "slices"
 var azure = slices.Concat(specificAzure, ours, entra, vagueAzure, provisioning)
 
 var specificAzure = []Cause{
+	row("BasicSKURetired", "", "Azure makes no basic public IPs and load balancers any more",
+		"use the SKU Standard").codes("IPv4BasicSkuPublicIpCountLimitReached"),
 	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
@@ -77,9 +79,9 @@ var specificAzure = []Cause{
 	row("RoleAssigned", "", "the same role is assigned to the same principal at the same scope under another name",
 		"nothing has to be done for the right itself; delete the other assignment, or set systemAssignedIdentityRole.name to its name").
 		codes("RoleAssignmentExists"),
-	row("AddressTaken", `private ip address .* is already|IP address .* (in use|is taken)`,
+	row("AddressInUse", `private ip address .* is already|IP address .* (in use|is taken)`,
 		"the private address is not free in the subnet, or is none of its addresses",
-		"leave the address out, or give one of the subnet that nobody has: spec.networkSpec of the AzureCluster, or "+
+		"leave the address out, or give one of the subnet that is free: spec.networkSpec of the AzureCluster, or "+
 			"privateIPAddress of the machine's interface").
 		codes("PrivateIPAddressInUse PrivateIPAddressNotInSubnet PrivateIPAddressIsAllocated PrivateIPAddressInReservedRange " +
 			"PublicIPAddressInUse"),
@@ -91,8 +93,6 @@ var specificAzure = []Cause{
 	row("PublicIPMismatch", "", "a public IP and what uses it differ in SKU, zone or version",
 		"make both Standard, and of the same zones").
 		codes("PublicIPAndLBSkuDoNotMatch DifferentSkuLoadBalancersAndPublicIPAddressNotAllowedInAvailabilitySet"),
-	row("BasicSKURetired", "", "Azure makes no basic public IPs and load balancers any more",
-		"use the SKU Standard").codes("IPv4BasicSkuPublicIpCountLimitReached"),
 	row("PeeringRefused", "", "the peering of the virtual networks cannot be made as it is",
 		"correct vnet.peerings of spec.networkSpec; delete a peering that is Disconnected at both ends, so that it is made again").
 		codes("RemotePeeringIsDisconnected AnotherPeeringAlreadyReferencesRemoteVnet"),
@@ -125,7 +125,7 @@ var specificAzure = []Cause{
 	row("ArchitectureMismatch", `(architecture|Arm64|x64).*(not supported|does not match|cannot be used)`,
 		"image and VM size are of different processors (x64, Arm64)", "choose an image of the size's architecture"),
 	row("PasswordRefused", `supplied password must be`, "Azure does not accept the administrator's password",
-		"leave it to casement, or follow the rules that the message has").codes("PasswordTooLong"),
+		"leave it to casement, or follow the rules that the message has"),
 	row("NameInvalid", `computer name .*(cannot be|is not valid|is invalid)|reserved word|trademark`,
 		"Azure does not take the name", "choose another name in the spec that the message names").
 		codes("InvalidResourceName ReservedResourceName InvalidResourceGroup DomainNameLabelReserved InvalidDomainNameLabel"),
@@ -170,7 +170,7 @@ var specificAzure = []Cause{
 	row("AzureFails", "", "an operation failed inside Azure",
 		"wait: casement tries again; if it lasts, look at status.azure.com and give Microsoft the message's correlation ID").
 		codes("InternalServerError ServerTimeout InternalExecutionError NetworkingInternalOperationError GatewayTimeout " +
-			"InternalOperationError ServiceUnavailable VMExtensionManagementInternalError").only("Transient"),
+			"InternalOperationError ServiceUnavailable").only("Transient"),
 }
 
 // entra has the codes of Entra ID, which come after those of Resource Manager.
@@ -226,7 +226,7 @@ var ours = []Cause{
 		"the bootstrap data is compressed, which cloudbase-init cannot read",
 		"leave spec.gzip off; do not compress bootstrap data of Windows machines"),
 	row("PasswordTooLong", `^InvalidBootstrapData: .*20 characters`,
-		"a user's password is longer than Windows accepts", "shorten it, or leave it out"),
+		"a user's password is longer than Windows accepts", "shorten it, or leave it out").only("PasswordTooLong"),
 	row("WrongCRISocket", `^InvalidBootstrapData: .*(criSocket|socket)`,
 		"kubeadm would talk to a CRI socket that is not there",
 		"set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
@@ -259,12 +259,15 @@ var vagueAzure = []Cause{
 		"correct the field of the spec that the message means"+AnotherTemplate).
 		only("InvalidParameter InvalidRequestContent InvalidRequestFormat InvalidTemplate BadRequest Invalid InvalidRequest " +
 			"LinkedInvalidPropertyId MismatchingResourceSegments InvalidParameterConflict"),
-	row("NotSupported", `is not supported`, "Azure does not support the combination that the spec asks for; the message names it",
+	row("NotSupported", `\bNotSupported: `, "Azure does not support the combination that the spec asks for; the message names it",
 		"change what the message names: VM size, disk, image, zone or feature"+AnotherTemplate).
 		only("NotSupported FeatureNotSupported"),
 	row("OperationRefused", "", "Azure does not allow the operation in the present state of the resource or subscription",
 		"the message names the state or limit; change that first: az resource show, az vm list-usage --location REGION").
 		only("OperationNotAllowed OperationNotSupported Conflict PreconditionFailed ResourceInUse"),
+	row("OperationCancelled", "", "the operation was cancelled in Azure: by a newer one, by a user, or by Azure itself",
+		"see who did it: az monitor activity-log list --resource-group GROUP --status Cancelled -o table; casement tries again").
+		only("Canceled Cancelled OperationCanceled OperationCancelled"),
 	row("AzureNotFound", "", "Azure does not find the resource that the message names",
 		"bring it back, or correct the reference to it").only("NotFound"),
 	row("AccessDenied", "", "Azure refuses the caller; the message names the right, policy or lock",
@@ -306,7 +309,7 @@ var reach = []Cause{
 	row("ServerCertificateUnknown", `x509:`,
 		"the API server's certificate is not one that the cluster's kubeconfig trusts",
 		"look at what answers at the address; a cluster of the same name may be older: casement get kubeconfig CLUSTER"),
-	row("KubeconfigRefused", `Unauthorized|the server has asked for the client to provide credentials`,
+	row("KubeconfigRefused", `\bUnauthorized\b|the server has asked for the client to provide credentials`,
 		"the API server refuses the kubeconfig that Cluster API keeps",
 		"delete the secret CLUSTER-kubeconfig, so that Cluster API writes it again"),
 	row("APIRefused", `connection refused|actively refused`,

@@ -137,7 +137,7 @@ func row(name, pattern, says, fix string) Cause {
 	return c
 }
 
-// AnotherTemplate is the part of a fix for a template that nobody else makes.
+// AnotherTemplate is the part of a fix for a template that its user makes.
 const AnotherTemplate = "; a template is immutable, so make another and name it"
 
 // codes adds codes that say the cause as a typed reason and, since an error may have another one inside, as a word of the
@@ -175,6 +175,7 @@ func follows(name, pattern, says, fix string) Cause {
 var known = map[Step][]Cause{
 	Azure: azure, Data: data, Guest: slices.Concat(joining, guest), Node: node, Reach: reach,
 	Admission: slices.Concat(specs, admission), Schedule: schedule, Pull: pull,
-	Sandbox: sandbox, Volume: volume, Container: slices.Concat(identities, container), Log: log, Probe: probe,
+	Sandbox: sandbox, Volume: slices.Concat(volume, specificAzure, unmade), Container: slices.Concat(identities, container), Log: log,
+	Probe:   probe,
 	Service: service, Deletion: deletion,
 }

@@ -60,6 +60,9 @@ var guest = []Cause{
 		"the image lacks a program that a node needs", "give the machine template an image of a node: casement "+
 			"images show names the default one, casement images build makes one of your own"),
 	// Errors of kubeadm.
+	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|`+
+		`/containerd\.sock: (connect|no such))`,
+		"the container runtime does not run, or its CRI plugin is off", "start containerd; look into its config.toml (disabled_plugins)"),
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",
@@ -118,14 +121,14 @@ var guest = []Cause{
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),
 		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),
-	follows(CommandFailed, `line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String(),
+	follows(CommandFailed, `module scripts-user|line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String(),
 		"a command of the bootstrap data failed",
 		"correct it in preKubeadmCommands, postKubeadmCommands or files of the KubeadmConfigTemplate"),
 }
 
 // node are the causes in the node conditions that the kubelet and the node controller set.
 var node = []Cause{
-	row("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full",
+	row("DiskFull", `DiskPressure|no space left|not enough space on the disk`, "the disk is full",
 		"use osDisk.diskSizeGB of 128 or more; prune images"),
 	row("MemoryPressure", `MemoryPressure`, "the node's memory is used up", "set memory requests and limits, or choose a larger VM size"),
 	row("PIDPressure", `PIDPressure`, "the node's processes are used up", "find what starts them; set podPidsLimit of the kubelet"),

@@ -9,8 +9,13 @@ var (
 		`0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`,
 		"the image is built for another Windows release than the host",
 		"choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build")
-	diskFull = row("DiskFull", `no space left|not enough space on the disk|ephemeral-storage|DiskPressure`,
+	diskFull = row("DiskFull", `no space left|not enough space on the disk|resource: ephemeral-storage|DiskPressure|`+
+		`exceed\w* .*local ephemeral storage`,
 		"the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images")
+	// gmsaLog is gmsa without the words that any program may write about its account.
+	gmsaLog = row("GMSARefused", `0x8007052e|user name or password is incorrect|account.*password.*expired|0x80070532|trust relationship`,
+		"Active Directory refuses the account that the program runs as", "Test-ADServiceAccount on the node; "+
+			"check the GMSACredentialSpec, the password's age and the node's way to a domain controller")
 	gmsa = row("GMSARefused", `gmsa|credential ?spec|0x8007052e|user name or password is `+
 		`incorrect|account.*password.*expired|0x80070532|trust relationship`,
 		"Active Directory refuses the pod's group managed service account", "Test-ADServiceAccount on the node; "+
@@ -28,7 +33,12 @@ var (
 	usedUp = row("NodeResourcesUsedUp", `Insufficient system resources|0x800705aa|0x800705af`,
 		"the node has no memory or kernel objects left for another container",
 		"run fewer pods on the node, set memory requests, or choose a larger VM size")
-	hnsLeak = row("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`,
+	// STATUS_DLL_INIT_FAILED. Source: learn.microsoft.com/troubleshoot/windows-server/performance/desktop-heap-limitation-out-of-memory.
+	noProcess = row("ProcessesUsedUp", `0xc0000142\b`,
+		"Windows could not initialise a process on the node: its desktop heap or another resource of processes is used up",
+		"restart the node, or replace the machine; run fewer containers and processes on it")
+	hnsLeak = row("HNSLeak", `(HNS failed|hns\w*|hcn\w+).*already exists|0x1392\b|endpoint.*already exists|is either invalid or not part of`+
+		`|0x803b00(13|14|1e)\b`,
 		"HNS refuses new endpoints; crashed pods have left theirs behind",
 		"drain the node, remove stale HNS endpoints, restart hns, or replace the machine")
 	volumes = []Cause{
@@ -48,7 +58,8 @@ var schedule = append(append([]Cause(nil), volumes...),
 	row("VolumeElsewhere", `volume node affinity conflict`,
 		"the pod's volume is in a zone or on a node that has no room for the pod",
 		"add a node in the volume's zone, or move the volume"),
-	row("ResourceClaimMissing", `resourceclaim`, "a device that the pod claims is not there", "see which there are: kubectl get resourceclaims,resourceslices -A"),
+	row("ResourceClaimMissing", `resourceclaim`, "a device that the pod claims is not there",
+		"see which there are: kubectl get resourceclaims,resourceslices -A"),
 	row("Unschedulable", `nodes are available|Unschedulable|no nodes available`, "no node fits the pod",
 		"compare nodeSelector, tolerations and requests with the nodes"),
 )
@@ -63,7 +74,7 @@ var pull = []Cause{
 		"the node does not trust the registry's certificate",
 		"install the registry's CA on the nodes (containerd's certs.d), or use a registry with a public certificate"),
 	row("PullDenied", `401 Unauthorized|403 Forbidden|authorization failed|authentication required|pull access `+
-		`denied|insufficient_scope|no basic auth credentials|denied: |unauthorized`,
+		`denied|insufficient_scope|no basic auth credentials|denied: |\bunauthorized\b`,
 		"the registry refuses to give this image for the credentials that the node has",
 		"check the image's name; add imagePullSecrets, or give the kubelet's identity the role AcrPull"),
 	otherBuild, wrongOS,
@@ -76,8 +87,8 @@ var pull = []Cause{
 		`no such host|server misbehaving|temporary failure in name resolution|getaddrinfow`,
 		"the registry's name does not resolve on the node", "check the image's registry, and the node's DNS"),
 	diskFull,
-	row("ContainerImageNotFound",
-		`not found|manifest unknown|MANIFEST_UNKNOWN|NAME_UNKNOWN|name unknown|does not exist`,
+	row("ContainerImageNotFound", `: not found|code = NotFound|manifest \S* ?not found|manifest unknown|MANIFEST_UNKNOWN|NAME_UNKNOWN|`+
+		`name unknown|repository \S+ .*does not exist`,
 		"the registry has no image of this name and tag",
 		"correct the image's name and tag; see which there are: casement lint, or the registry's list of tags"),
 	row("RegistryUnreachable", `i/o timeout|connection refused|connectex|deadline exceeded|connection reset|no `+
@@ -99,7 +110,12 @@ var sandbox = []Cause{
 		`sandbox image.*(i/o timeout|connection refused|no such host|connectex|deadline exceeded)`,
 		"the node does not reach the registry of the sandbox (pause) image",
 		"check the node's way out, or set a sandbox image of your own registry in containerd's config.toml"),
-	row("PauseImageMissing", `sandbox image`,
+	row("RegistryCertificate", `sandbox image.*x509`, "the node does not trust the certificate of the sandbox (pause) image's registry",
+		"install the registry's CA on the nodes, or set another sandbox image in containerd's config.toml"),
+	row("PullDenied", `sandbox image.*(40[13] |unauthorized|authorization failed|pull access denied)`,
+		"the registry refuses the sandbox (pause) image for the credentials that the node has",
+		"give the nodes access to the registry, or set another sandbox image in containerd's config.toml"),
+	row("PauseImageMissing", `sandbox image.*(no match|not found|manifest|platform|does not match)`,
 		"the runtime's sandbox (pause) image does not run on the host's build",
 		"set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
 	row("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
@@ -145,31 +161,43 @@ var volume = append(append([]Cause(nil), volumes...),
 	row("DiskNotSeen", `findDiskByLun|failed to find disk on lun|could not find disk id for lun`,
 		"the node does not see the disk that is attached to it: its VM size has another disk controller (NVMe) than the driver knows, or "+
 			"the attach is not done", "update the CSI driver, or use a VM size with a SCSI controller"),
-	row("InstanceUnknown", `failed to get azure instance id|instance not found.*node`, "Azure has no instance of the node's name or provider ID",
+	row("InstanceUnknown", `failed to get azure instance id|instance not found.*node`,
+		"Azure has no instance of the node's name or provider ID",
 		"compare spec.providerID of the node with its virtual machine; delete a node whose machine is gone"),
 	row("DiskLimit", `maximum number of (data )?disks|exceeds max volume`, "the VM size takes no more data disks",
 		"use a larger VM size, or spread the pods"),
 	row("DiskNotFound", `disk.*(not found|NotFound)|ResourceNotFound`, "the volume's disk does not exist in Azure",
 		"restore the disk, or delete the claim and its volume"),
-	row("ShareDenied",
-		`mount error\(13\)|permission denied|logon failure|New-SmbGlobalMapping|0x80070005|AuthorizationFailed`,
+	noProcess,
+	row("ShareNotFound", `Windows System Error (53|67)\b|network path was not found|network name cannot be found|mount error\((2|113|115)\)`,
+		"the node finds no such server or share: the name does not resolve on the node (names of services do not), port 445 is closed, or "+
+			"the share does not exist", "check the server and share that the StorageClass or volume names, from the node"),
+	row("ShareConflict", `Windows System Error 1219|Multiple connections to a server`,
+		"the node has a connection to the same server as another user, and Windows allows one",
+		"use one account for each server, or another name of the server for the second account; Remove-SmbGlobalMapping on the node"),
+	row("ShareDenied", `mount error\(13\)|permission denied|logon failure|user name or password is incorrect|Windows System Error `+
+		`(5|86|1326|1331)\b|0x80070005|AuthorizationFailure`,
 		"the volume refuses the credentials",
 		"check the secret that the StorageClass or volume names, and the account's firewall"),
 	row("FileSystemUnsupported", `ext4.*windows|wrong fs type|format of disk.*failed`,
 		"the volume's file system is none that the node mounts", "use fsType ntfs in a StorageClass for Windows"),
-	row("ProvisioningFailed",
-		`ProvisioningFailed|failed to provision volume|no persistent volumes available|external `+
-			`provisioner|waiting for a volume to be created`,
+)
+
+// unmade are the causes of claims without a volume that are left when Azure's own are not among them.
+var unmade = []Cause{
+	row("VolumeNotMade", `no persistent volumes available|external provisioner|waiting for a volume to be created`,
 		"nothing makes a volume for the claim",
 		"install the CSI driver that the StorageClass names; see kubectl describe pvc"),
+	row("ProvisioningFailed", `ProvisioningFailed|failed to provision volume`, "the driver cannot make the volume",
+		"correct what the message names: the StorageClass's parameters, the driver's rights, or a limit of the subscription"),
 	row("MountTimedOut", `timed out waiting for the condition|unmounted volumes|unattached volumes`,
 		"a volume of the pod is not attached or mounted",
 		"see kubectl get volumeattachments, and kubectl describe pvc in the pod's namespace"),
-)
+}
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
-	configMissing, reserved, usedUp, gmsa, otherBuild, wrongOS,
+	configMissing, reserved, usedUp, noProcess, gmsa, otherBuild, wrongOS,
 	row("NetworkNotAttached", `operation for attach namespace failed`,
 		"the host cannot attach the container to its pod's network: the namespace or its endpoint is gone from HNS",
 		"delete the pod, so that its sandbox is made again; if it is so with each pod, restart the CNI's pod on the node"),
@@ -185,6 +213,9 @@ var container = []Cause{
 		`runAsUserName|unable to find user|no matching entries in passwd|hcs::System::CreateProcess.*(0x80070525|0x534|account)`,
 		"the container's user does not exist in its image",
 		"set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser"),
+	row("LayerOrMountMissing", `CreateComputeSystem.*The system cannot find the (file|path) specified`,
+		"a layer of the image or a path that is mounted is not on the node", "pull the image again (crictl rmi on the node); check "+
+			"hostPath volumes"),
 	row("CommandMissing", `executable file not found|no such file or directory: unknown|The system cannot find `+
 		`the (file|path) specified|0x80070002|0x2\)|exec: ".*": .*not found|permission denied: unknown`,
 		"the container's command is not in its image, or may not be run",
@@ -203,7 +234,7 @@ var container = []Cause{
 		"the node had no room left for the pod when it arrived", "delete the pod, so that another is scheduled"),
 	row("EvictedForResources", `low on resource: memory|MemoryPressure`,
 		"the node ran out of memory and evicted the pod", "set memory requests and limits"),
-	row("Preempted", `Preempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
+	row("Preempted", `\bpreempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
 	row("DeadlineExceeded", `DeadlineExceeded|active on the node longer than`,
 		"the pod ran longer than activeDeadlineSeconds allows",
 		"raise activeDeadlineSeconds, or find what is slow"),
@@ -228,7 +259,7 @@ var log = []Cause{
 		"set KUBE_NETWORK of kube-proxy to the name or pattern of the CNI's network, and see that the CNI runs on the node"),
 	row("CSIProxyMissing", `pipe\\+csi-proxy`, "csi-proxy, which does the driver's work on the host, does not run on the node",
 		"casement addons install csi-proxy --cluster CLUSTER"),
-	hnsLeak,
+	hnsGone, hnsLeak,
 	row("PortTaken", `address already in use|Only one usage of each socket address`,
 		"the port that the program listens on is taken",
 		"give it another port, or leave hostNetwork and hostPort out"),
@@ -241,7 +272,7 @@ var log = []Cause{
 		"look at what listens at the address that the log names"),
 	row("CertificateExpired", `certificate has expired|x509:|certificate verify failed`,
 		"the program does not accept a certificate", "renew the certificate, or give the program its CA"),
-	gmsa,
+	gmsaLog,
 	row("FileMissing",
 		`no such file or directory|FileNotFoundException|Could not find file|cannot find the (file|path)`,
 		"a file that the program needs is not in the container", "mount it, or build it into the image"),

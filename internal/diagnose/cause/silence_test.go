@@ -87,7 +87,7 @@ func TestSilence(t *testing.T) {
 		"a deny assignment under another code": {Azure, "AuthorizationFailed: The client has permission to perform action; however, the " +
 			"access is denied because of the deny assignment with name x", "DeniedByAssignment"},
 		"an address and its neighbour": {Azure, "PrivateIPAddressInUse: Private IP address 10.0.0.4 is in use by another resource",
-			"AddressTaken"},
+			"AddressInUse"},
 		"the CNI's file": {Node, "KubeletNotReady: cni config load failed: failed to load CNI " +
 			"config list file: error parsing configuration list: unexpected end of JSON input", "CNIConfigInvalid"},
 		"the API server refuses": {Reach, "APIServerUnreachable: dial tcp 10.0.0.4:6443: connect: " +

@@ -40,7 +40,7 @@ var admission = []Cause{
 
 // service are the causes in cloud providers' messages about a load balancer.
 var service = append([]Cause{
-	row("AddressInUse", `PublicIPAddressCannotBeDeleted|PublicIPAddressInUse|StaticIPAddress.*(in use|not `+
+	row("AddressInUse", `PublicIPAddressInUse|StaticIPAddress.*(in use|not `+
 		`found)|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)|user supplied IP Address .* was not `+
 		`found`,
 		"the address that the service asks for is not free, or not there",

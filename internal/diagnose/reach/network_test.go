@@ -13,7 +13,8 @@ func TestBlocked(t *testing.T) {
 		return fmt.Sprintf(`{"name":%q,"properties":{"access":%q,"direction":%q,"protocol":"Tcp","sourceAddressPrefix":%q,
 			"destinationAddressPrefix":%q,"destinationPortRange":%q,"priority":%d}}`, name, access, direction, source, target, ports, priority)
 	}
-	const appliance = `{"name":"fw","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.9.0.5"}}`
+	const appliance = `{"name":"fw","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"VirtualAppliance",` +
+		`"nextHopIpAddress":"10.9.0.5"}}`
 	private := func(n *Network) {
 		n.Host, n.Zone = "apiserver.demo.capz.io", "demo.capz.io"
 		n.Links = []json.RawMessage{json.RawMessage(`{"name":"v-link","properties":{"virtualNetwork":{"id":"/vnets/V"}}}`)}
@@ -55,7 +56,7 @@ func TestBlocked(t *testing.T) {
 		"an appliance that runs": {cp: allow, route: appliance, pool: `{}`, unknown: "interface fw-nic: whether it forwards"},
 		"an appliance that does not forward": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.6"), pool: `{}`,
 			blocked: "enableIPForwarding false"},
-		"an interface that nobody has": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.7"), pool: `{}`,
+		"an interface without a machine": {cp: allow, route: strings.ReplaceAll(appliance, "10.9.0.5", "10.9.0.7"), pool: `{}`,
 			blocked: "belongs to no virtual machine"},
 		"a group on the interface": {cp: allow, nic: rule("corp", "Inbound", "Deny", "*", "*", "6443", 100), pool: `{}`,
 			blocked: "on interface cp-nic"},
@@ -93,7 +94,8 @@ func TestBlocked(t *testing.T) {
 			n := Network{Vnet: "v", ControlPlane: []string{"cp"}, Port: 6443,
 				Vnets: []json.RawMessage{json.RawMessage(`{"name":"v","properties":{"subnets":[
 					{"id":"/s/cp","name":"cp","properties":{"addressPrefix":"10.0.0.0/16","networkSecurityGroup":{"id":"/nsg/cp"}}},
-					{"id":"/s/node","name":"node","properties":{"addressPrefix":"10.1.0.0/16","networkSecurityGroup":{"id":"/NSG/node"},"routeTable":{"id":"/rt"}}}]}}`)},
+					{"id":"/s/node","name":"node","properties":{"addressPrefix":"10.1.0.0/16","networkSecurityGroup":{"id":"/NSG/node"},
+						"routeTable":{"id":"/rt"}}}]}}`)},
 				Groups: []json.RawMessage{group("cp", test.cp), group("node", test.node), group("foreign", test.foreign), json.RawMessage(`"x"`),
 					group("nic", test.nic)},
 				Interfaces: []json.RawMessage{

@@ -58,7 +58,8 @@ func Read(ctx context.Context, azure Azure, s *facts.Snapshot) {
 func network(ctx context.Context, azure Azure, s *facts.Snapshot) (Network, error) {
 	ac := s.AzureCluster
 	spec := &ac.Spec.NetworkSpec
-	n := Network{Vnet: spec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: cmp.Or(int(ac.Spec.ControlPlaneEndpoint.Port), defaultPort),
+	n := Network{Vnet: spec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: cmp.Or(int(ac.Spec.ControlPlaneEndpoint.Port),
+		defaultPort),
 		Off: map[string]string{}}
 	if lb := spec.APIServerLB; lb != nil {
 		n.Balancer, n.Public = lb.Name, lb.Type == infrav1.Public

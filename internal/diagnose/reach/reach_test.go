@@ -175,7 +175,7 @@ func snapshot() *facts.Snapshot {
 func TestRead(t *testing.T) {
 	c := azureOf(t)
 	stage(t, c)
-	look := func(t *testing.T) *facts.Snapshot {
+	observe := func(t *testing.T) *facts.Snapshot {
 		t.Helper()
 		s := snapshot()
 		Read(t.Context(), c, s)
@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	t.Run("as casement made it", func(t *testing.T) {
-		s := look(t)
+		s := observe(t)
 		v := s.VMs["cp-0"]
 		if len(s.Closed) > 0 || v.Off() || v.Power == "" || v.Gone || len(v.Identities) != 1 {
 			t.Errorf("got %+v, %+v", s.Closed, v)
@@ -220,7 +220,8 @@ func TestRead(t *testing.T) {
 		{"out of the pool", func(t *testing.T) { nic(t, c, false, "") }, "BackendPoolEmpty"},
 		{"back in the pool", func(t *testing.T) { nic(t, c, true, "") }, ""},
 		{"a route to nowhere", func(t *testing.T) {
-			put(t, c, netID+"/routeTables/node/routes/hole", desired.NetworkAPIVersion, object{"addressPrefix": "10.0.0.0/16", "nextHopType": "None"})
+			put(t, c, netID+"/routeTables/node/routes/hole", desired.NetworkAPIVersion, object{"addressPrefix": "10.0.0.0/16",
+				"nextHopType": "None"})
 		}, "RouteDrops"},
 		{"a route to a machine that does not forward", func(t *testing.T) {
 			raw, err := c.Get(t.Context(), netID+"/networkInterfaces/cp-0-nic", desired.NetworkAPIVersion)
@@ -239,27 +240,27 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			step.change(t)
-			if got := causes(look(t)); got != step.want {
+			if got := causes(observe(t)); got != step.want {
 				t.Errorf("got %s, want %s", got, step.want)
 			}
 		})
 	}
 	t.Run("no identity", func(t *testing.T) {
 		vm(t, c, false)
-		if v := look(t).VMs["cp-0"]; len(v.Identities) > 0 {
+		if v := observe(t).VMs["cp-0"]; len(v.Identities) > 0 {
 			t.Errorf("got %+v", v)
 		}
 	})
 	t.Run("deallocated", func(t *testing.T) {
 		r, err := c.Post(t.Context(), vmID+"/deallocate", desired.ComputeAPIVersion, nil)
 		ended(t, c, r, err)
-		if v := look(t).VMs["cp-0"]; !v.Off() {
+		if v := observe(t).VMs["cp-0"]; !v.Off() {
 			t.Errorf("got %+v", v)
 		}
 	})
 	t.Run("deleted", func(t *testing.T) {
 		remove(vmID, desired.ComputeAPIVersion)(t)
-		if v := look(t).VMs["cp-0"]; !v.Gone {
+		if v := observe(t).VMs["cp-0"]; !v.Gone {
 			t.Errorf("got %+v", v)
 		}
 	})

@@ -12,7 +12,8 @@ import (
 var programs = regexp.MustCompile(`^(az|casement|clusterctl|kubectl) `)
 
 // prose is what a command has not: a list of alternatives, words of capitals for something unknown, or three dots.
-var prose = regexp.MustCompile(`[,;:] |\b(or|and|the) |…|\.\.\.|\b(GROUP|NODE|MACHINE|CLUSTER|VM|ZONE|NAMESPACE|NAME|REGION|SIZE|P|O|SKU)\b`)
+var prose = regexp.MustCompile(`[,;:] |\b(or|and|the) |…|\.\.\.|` +
+	`\b(GROUP|NODE|MACHINE|CLUSTER|VM|ZONE|NAMESPACE|NAME|REGION|SIZE|P|O|SKU)\b`)
 
 // runs fails for a command of an answer that cannot be run as it is, or that asks the wrong cluster.
 func runs(t *testing.T, a Answer) {

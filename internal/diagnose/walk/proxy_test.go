@@ -50,7 +50,8 @@ func TestKubeProxy(t *testing.T) {
 		"Cilium":                      {func(f *facts.Snapshot) { linux(f, daemonSet("cilium", "linux")) }, false, ""},
 		"Calico with eBPF": {func(f *facts.Snapshot) {
 			linux(f)
-			f.Workloads.DaemonSets[0].Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "FELIX_BPFENABLED", Value: "true"}}}}
+			f.Workloads.DaemonSets[0].Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "FELIX_BPFENABLED",
+				Value: "true"}}}}
 		}, false, ""},
 		"a cluster that asks for none": {func(f *facts.Snapshot) {
 			linux(f)

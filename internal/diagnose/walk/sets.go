@@ -59,7 +59,8 @@ func (w walker) set(set *clusterv1.MachineSet) *finding {
 	}
 	if c := created(set); c != nil && c.Status != corev1.ConditionTrue && c.Message != "" {
 		if strings.Contains(c.Reason, "PreflightCheck") {
-			return w.waits(s, c.Reason, "a preflight check of the MachineSet: "+c.Message, c.LastTransitionTime.Time)
+			return w.overdue(w.waits(s, c.Reason, "a preflight check of the MachineSet: "+c.Message, c.LastTransitionTime.Time),
+				c.LastTransitionTime.Time, slowAzure)
 		}
 		a := s.because(c.Reason, c.Message)
 		if strings.HasSuffix(c.Reason, "CloningFailed") && a.Cause == c.Reason {

@@ -58,9 +58,11 @@ func (c *canaries) bootstrap(of string) bootstrapv1.KubeadmConfigSpec {
 	s.JoinConfiguration.Discovery.BootstrapToken.APIServerEndpoint = "10.0.0.100:6443"
 	s.JoinConfiguration.Discovery.BootstrapToken.UnsafeSkipCAVerification = new(true)
 	s.ClusterConfiguration.APIServer.ExtraArgs = []bootstrapv1.Arg{{Name: "oidc-hint", Value: new(in("flag of the API server"))}}
-	s.ClusterConfiguration.APIServer.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "MODE", Value: in("environment of the API server")}}}
+	s.ClusterConfiguration.APIServer.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "MODE",
+		Value: in("environment of the API server")}}}
 	s.ClusterConfiguration.Etcd.Local.ExtraArgs = []bootstrapv1.Arg{{Name: "hint", Value: new(in("flag of etcd"))}}
-	s.ClusterConfiguration.Etcd.Local.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "BACKUP", Value: in("environment of etcd")}}}
+	s.ClusterConfiguration.Etcd.Local.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "BACKUP",
+		Value: in("environment of etcd")}}}
 	return s
 }
 
@@ -77,7 +79,8 @@ func (c *canaries) spec(of string, s *corev1.PodSpec) {
 	k.Command = []string{"setup.exe", "/pwd:" + in("/pwd"), "-pw", in("-pw")}
 	k.Args = []string{"--greeting=" + in("argument"), "--hint", in("argument after its flag"), "-k", in("-k"), "--auth", "u:" + in("--auth")}
 	k.LivenessProbe = &corev1.Probe{ProbeHandler: get("header of a probe")}
-	k.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"check", "--who", in("probe")}}}}
+	k.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"check", "--who",
+		in("probe")}}}}
 	k.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"bye", in("hook")}}},
 		PostStart: &corev1.LifecycleHandler{HTTPGet: get("header of a hook").HTTPGet}}
 	s.InitContainers = []corev1.Container{{Name: "init", Image: "registry.example/init:1",

@@ -50,7 +50,8 @@ func reports() []report {
 		{"Azure/azure-cli#2401", failure{"no capacity, inside of a deployment's error", "AllocationFailed", "AzureMachine/md-0",
 			"reducing the VM size", refused("ResourceDeploymentFailure", "The resource operation completed with terminal provisioning "+
 				"state 'Failed'. AllocationFailed: Allocation failed. Please try reducing the VM size or number of VMs")}},
-		{"Azure/azure-cli#15158", failure{"an operation that Azure cancelled", seen, "AzureMachine/md-0", "Resource state Canceled",
+		{"Azure/azure-cli#15158", failure{"an operation that Azure cancelled", "OperationCancelled", "AzureMachine/md-0",
+			"Resource state Canceled",
 			refused("Canceled", "Operation failed with status: 200. Details: Resource state Canceled")}},
 		{"kubernetes-sigs/cluster-api#10812", failure{"a ClusterClass with an invalid variable", "TopologyNotReconciled", "Cluster/demo",
 			"VariablesReconciled", func(s *scene) {
@@ -114,13 +115,15 @@ func reports() []report {
 		podReport("microsoft/Windows-Containers#109", "a layer that is not ready", "LayerNotReady", "The device is not ready",
 			sandbox("failed to start sandbox container: hcsshim::PrepareLayer - failed failed in Win32: The device is not ready. (0x15)")),
 		podReport("Azure/aks-engine#5086", "a working directory that is not in the image", "WorkingDirMissing", "directory name is invalid",
-			waits("RunContainerError", `failed to start containerd task "web": hcs::System::CreateProcess web: The directory name is invalid.: unknown`)),
+			waits("RunContainerError", `failed to start containerd task "web": hcs::System::CreateProcess web: `+
+				`The directory name is invalid.: unknown`)),
 		podReport("Azure/acs-engine#4046", "a network that HNS does not find", "HNSNetworkGone", "Element not found",
 			sandbox("NetworkPlugin cni failed to set up pod network: Failed to create endpoint: HNS failed with error : Element not found.")),
 		podReport("microsoft/SDN#298", "an endpoint that exists", "HNSLeak", "already exists",
 			sandbox("failed to setup network for sandbox: hnsCall failed in Win32: The object already exists. (0x1392)")),
 		podReport("Azure/azure-container-networking#774", "a store that is locked", "CNIStoreLocked", "timed out locking store",
-			sandbox("plugin type=\"azure-vnet\" failed (add): Failed to initialize key-value store of network plugin, err:timed out locking store.")),
+			sandbox("plugin type=\"azure-vnet\" failed (add): Failed to initialize key-value store of network plugin, err:timed out "+
+				"locking store.")),
 		podReport("kubernetes/kubernetes#79515", "kube-proxy and a network of another name", "HNSNetworkMissing", "specified by cbr0",
 			crashes(1, "Error", "", "E0628 16:57:08.673912 1180 proxier.go:564] Unable to find HNS Network specified by cbr0. Please check "+
 				"network name and CNI deployment")),
@@ -149,7 +152,8 @@ func reports() []report {
 		podReport("Azure/AKS#3612", "a crash of .NET Framework without words", "CrashLoop", "-2147467259",
 			crashes(-2147467259, "Error", "", "")),
 		{"kubernetes/kubernetes#86686", failure{"a load balancer, without the reason", seen, "Service/web", "timed out waiting",
-			balanced("Error creating load balancer (will retry): failed to ensure load balancer for service why/web: timed out waiting for the condition")}},
+			balanced("Error creating load balancer (will retry): failed to ensure load balancer for service why/web: timed out waiting " +
+				"for the condition")}},
 		{"seanknox/aztack#3", failure{"an interface in two load balancers", "TwoBalancers", "Service/web", "more than one load balancer",
 			balanced(`Error creating load balancer: failed to ensure load balancer: Code="NetworkInterfaceUsesMultipleLoadBalancersOfSameType" ` +
 				`Message="Network interface x references more than one load balancer of the same type"`)}},
@@ -159,7 +163,50 @@ func reports() []report {
 			balanced(`Error syncing load balancer: failed to ensure load balancer: Code="ReferencedResourceNotProvisioned" Message="Cannot ` +
 				`proceed with operation because resource x is not in Succeeded state."`)}},
 	}
-	return all
+	return append(all, second()...)
+}
+
+// smb is a failed mount of a share on Windows.
+func smb(output string) func(*scene) {
+	return creating("FailedMount", `MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = volume(x) mount `+
+		`"//x.file.core.windows.net/share" failed with NewSmbGlobalMapping failed. output: "`+output+`", err: exit status 1`)
+}
+
+// second are the reports that were tried after the causes for the first ones were made.
+func second() []report {
+	const sandbox = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+	return []report{
+		podReport("kubernetes-sigs/azuredisk-csi-driver#2082", "PowerShell that does not start", "ProcessesUsedUp", "0xc0000142",
+			smb("exit status 0xc0000142")),
+		podReport("kubernetes-csi/csi-driver-smb#453", "a mapping with a wrong parameter", seen, "parameter is incorrect",
+			smb("New-SmbGlobalMapping : The parameter is incorrect")),
+		podReport("kubernetes-csi/csi-driver-smb#294", "a server of the cluster's DNS", "ShareNotFound", "network path was not found",
+			smb("New-SmbGlobalMapping : The network path was not found. FullyQualifiedErrorId : Windows System Error 53,New-SmbGlobalMapping")),
+		podReport("kubernetes-sigs/azurefile-csi-driver#1610", "a share's password", "ShareDenied", "password is incorrect",
+			smb("New-SmbGlobalMapping : The user name or password is incorrect. FullyQualifiedErrorId : Windows System Error 1326")),
+		podReport("Azure/AKS#5612", "a second account for a server", "ShareConflict", "more than one user name",
+			smb("New-SmbGlobalMapping : Multiple connections to a server or shared resource by the same user, using more than one user name, "+
+				"are not allowed. FullyQualifiedErrorId : Windows System Error 1219")),
+		podReport("Azure/acs-engine#3831", "a parameter that HNS refuses", seen, "parameter is incorrect", creating("FailedCreatePodSandBox",
+			sandbox+"NetworkPlugin cni failed to set up pod network: Failed to create endpoint: HNS failed with error : The parameter is "+
+				"incorrect.")),
+		podReport("kubernetes/kubernetes#74766", "an endpoint of an earlier try", "HNSLeak", "already exists", creating("FailedCreatePodSandBox",
+			sandbox+"error while ProvisionEndpoint: failed to create the new HNSEndpoint: hnsCall failed in Win32: The object already "+
+				"exists. (0x1392)")),
+		podReport("Azure/acs-engine#4352", "an HNS network that is missing", "HNSNetworkGone", "0x490", creating("FailedCreatePodSandBox",
+			sandbox+"Failed to create endpoint: hnsCall failed in Win32: Element not found. (0x490)")),
+		{"kubernetes-sigs/cluster-api#11427", failure{"the bootstrap's script fails", "CommandFailed", "guest of Machine/md-0", "scripts-user",
+			boots("cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)")}},
+		{"kubernetes-sigs/cluster-api#8669", failure{"a preflight check that holds a MachineSet for hours", "PreflightCheckFailed",
+			"MachineSet/md-x", "PreflightCheckFailed", uncreated("PreflightCheckFailed",
+				`KubeadmControlPlane why/demo is provisioning ("ControlPlaneIsStable" preflight check failed)`)}},
+		{"jenkins-infra/azure#719", failure{"a code without a row", seen, "AzureMachine/md-0", "must have a NAT gateway",
+			refused("SubnetNotAssociatedWithNATGateway", "Subnet 'node' must have a NAT gateway associated for outbound connection.")}},
+		{"kubernetes-sigs/cluster-api-provider-azure#1612", failure{"a balancer that does not exist", "AzureResourceGone", "AzureCluster/demo",
+			"outbound", network("LoadBalancersReady", "ResourceNotFound", "The Resource 'loadBalancers/demo-outbound' was not found.")}},
+		{"kubernetes-sigs/cluster-api-provider-azure#3664", failure{"machines without a way out", "NotRegistered", "Machine/md-0",
+			"registry.example", boots("curl: (28) Failed to connect to registry.example port 443: Connection timed out")}},
+	}
 }
 
 // TestReports stores each reported failure in turn: none is wrong, none is called well, and what the evidence does not say

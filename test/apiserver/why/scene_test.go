@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,7 +73,7 @@ func connect(t *testing.T) client.Client {
 		}
 	}
 	cfg := rest.CopyConfig(server)
-	cfg.QPS = -1
+	cfg.QPS, cfg.WarningHandlerWithContext = -1, rest.NoWarnings{}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +113,8 @@ type scene struct {
 	closed []facts.Obstacle
 	// asked is the examined object; empty for the cluster.
 	asked string
+	// at is when the events were, after the time at which the facts are read.
+	at time.Duration
 }
 
 // event is a warning about an object.
@@ -296,7 +300,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 	}
 	for _, e := range s.events {
 		stored := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"},
-			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.NewTime(time.Now().Add(old)),
+			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.NewTime(time.Now().Add(old + s.at)),
 			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: e.about.GetName(), UID: e.about.GetUID()}}
 		if err := c.Create(t.Context(), stored); err != nil {
 			t.Fatal(err)
@@ -308,7 +312,8 @@ func (s *scene) store(t *testing.T, c client.Client) {
 // noStatus reports that a kind has no status to write.
 func noStatus(o client.Object) bool {
 	switch o.(type) {
-	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount, *clusterv1.ClusterClass:
+	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount, *clusterv1.ClusterClass,
+		*storagev1.StorageClass, *networkingv1.NetworkPolicy:
 		return true
 	}
 	return false
