@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 
@@ -207,9 +208,9 @@ func TestExampleTemplates(t *testing.T) {
 }
 
 // TestOldTemplates deploys what templates of ten years ago have: an account without a kind, a
-// retired size, disks without names in a loop, and disks that are blobs.
+// old size, disks without names in a loop, and disks that are blobs.
 func TestOldTemplates(t *testing.T) {
-	a := start(t, Config{})
+	a := start(t, Config{Clock: shifted{by: -8 * 365 * 24 * time.Hour}}) // before these were retired
 	defer a.Close()
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 	a.carried("PUT", deploymentPath, deploymentOf(`"variables": {"account": "[concat('st', uniqueString(resourceGroup().id))]"}, "resources": [

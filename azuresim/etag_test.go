@@ -24,6 +24,15 @@ func TestETagsOfCompute(t *testing.T) {
 	if got := etag(set + now); got != `"1"` {
 		t.Errorf("a new set has the ETag %s", got)
 	}
+	_, nic, _ := a.speak("GET", set+"/virtualMachines/0/networkInterfaces/win-nic-0?api-version=2018-10-01", "")
+	for name := range value.Props(nic) {
+		if name == "deleteOption" || name == "disableTcpStateTracking" {
+			t.Errorf("an interface of 2018-10-01 has %s", name)
+		}
+	}
+	if len(value.Items(nic, "properties", "ipConfigurations")) == 0 {
+		t.Errorf("no interface: %v", nic)
+	}
 	if got := etag(set + "/virtualMachines/0" + now); got != `"1"` {
 		t.Errorf("a new instance has the ETag %s", got)
 	}

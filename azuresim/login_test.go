@@ -175,7 +175,7 @@ func TestWorkloadIdentityOfAnIdentity(t *testing.T) {
 	id := base + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
 	made := a.put(id, `{"location":"westeurope"}`)
 	client := made["properties"].(map[string]any)["clientId"].(string)
-	a.put(id+"/federatedIdentityCredentials/f",
+	a.put(id+"/federatedIdentityCredentials/fic",
 		`{"properties":{"issuer":"https://issuer.test/","subject":"sub","audiences":["api://AzureADTokenExchange"]}}`)
 	for subject, want := range map[string]bool{"sub": true, "other": false} {
 		credential, err := azidentity.NewClientAssertionCredential(engine.DefaultTenant, client, func(context.Context) (string, error) {

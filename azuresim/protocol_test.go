@@ -144,10 +144,13 @@ func TestRefusedRequests(t *testing.T) {
 			`{"properties": {"mode": "Incremental", "template": {"$schema": "x", "contentVersion": "1",
 				"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
 			"InvalidTemplate"},
-		"a group's odd name":       {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
-		"a vault's odd name":       {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a!b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
-		"a vault's doubled hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a--b", `{"location": "westeurope"}`, nil, 400, "VaultNameNotValid"},
-		"a credential's first hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/-ab?api-version=2023-01-31",
+		"a group's odd name": {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a vault's odd name": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a!b", `{"location": "westeurope"}`, nil,
+			400, "VaultNameNotValid"},
+		"a vault's doubled hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/a--b", `{"location": "westeurope"}`, nil,
+			400, "VaultNameNotValid"},
+		"a credential's first hyphen": {"PUT", "resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/" +
+			"federatedIdentityCredentials/-ab?api-version=2023-01-31",
 			`{"properties": {"issuer": "https://i/", "subject": "s", "audiences": ["a"]}}`, nil, 400, "InvalidResourceName"},
 		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
 		"a network's last dash": {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
@@ -357,7 +360,8 @@ func TestListed(t *testing.T) {
 					continue
 				}
 				versions, places := row["apiVersions"].([]any), row["locations"].([]any)
-				if !slices.Contains(versions, any(test.version)) || !slices.Contains(places, any(test.place)) || test.place == "global" && len(places) > 1 {
+				if !slices.Contains(versions, any(test.version)) || !slices.Contains(places, any(test.place)) ||
+					test.place == "global" && len(places) > 1 {
 					t.Errorf("%s is listed with %v and %v", test.typ, versions, places)
 				}
 				return

@@ -52,7 +52,7 @@ func viewReservationGroup(t *engine.Tx, d *engine.Doc, body value.Object, _ stri
 }
 
 func prepareReservation(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	if _, e := sizeFor(d.Location(), value.Str(d.Body, "sku", "name"), value.Texts(d.Body, "zones")); e != nil {
+	if _, e := sizeFor(t, d.Location(), value.Str(d.Body, "sku", "name"), value.Texts(d.Body, "zones")); e != nil {
 		return e
 	}
 	if n, ok := value.Int(d.Body, "sku", "capacity"); !ok || n < 0 {

@@ -89,13 +89,17 @@ func isAccess(d *engine.Doc) bool {
 func checkExtension(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	parent, _ := d.Parsed.Parent()
+	system := "Linux"
+	if vm := t.Find(parent.Key()); vm != nil && isWindows(vm.Body) {
+		system = "Windows"
+	}
 	for _, other := range t.All(d.Type, parent.String()) {
 		o := value.Props(other.Body)
 		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "publisher"), value.Str(p, "publisher")) &&
 			strings.EqualFold(value.Str(o, "type"), value.Str(p, "type")) {
 			return engine.BadRequest("BadRequest", "Multiple VMExtensions per handler not supported for OS type "+
-				"'Windows'. VMExtension '%s' with handler '%s.%s' already added or specified in "+
-				"input.", other.Parsed.Name(), value.Str(p, "publisher"), value.Str(p, "type"))
+				"'%s'. VMExtension '%s' with handler '%s.%s' already added or specified in "+
+				"input.", system, other.Parsed.Name(), value.Str(p, "publisher"), value.Str(p, "type"))
 		}
 	}
 	return nil

@@ -238,8 +238,11 @@ func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) 
 func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if old != nil {
-		p["storageProfile"], p["sourceVirtualMachine"] = value.Clone(value.Props(old.Body)["storageProfile"]),
-			value.Clone(value.Props(old.Body)["sourceVirtualMachine"])
+		for _, field := range []string{"storageProfile", "sourceVirtualMachine"} {
+			if delete(p, field); value.Props(old.Body)[field] != nil {
+				p[field] = value.Clone(value.Props(old.Body)[field])
+			}
+		}
 		return nil
 	}
 	value.SetDefault(p, "hyperVGeneration", "V1")

@@ -61,6 +61,8 @@ func referenceVersions() []string {
 type communityImage struct {
 	name, os string
 	versions []string
+	// definition has what a shared definition says; nil for the reference images.
+	definition value.Object
 }
 
 // communityImages returns the definitions of a community gallery in a location; ok is false
@@ -72,13 +74,13 @@ func communityImages(t *engine.Tx, name, location string) (out []communityImage,
 			if strings.Contains(image, "-win-") {
 				os = "Windows"
 			}
-			out = append(out, communityImage{image, os, referenceVersions()})
+			out = append(out, communityImage{name: image, os: os, versions: referenceVersions()})
 		}
 		return out, true
 	}
 	if strings.EqualFold(name, flatcarGallery) {
 		for _, v := range referenceVersions() {
-			out = append(out, communityImage{"flatcar-stable-amd64-capi-v" + v, "Linux", []string{flatcarLatest}})
+			out = append(out, communityImage{name: "flatcar-stable-amd64-capi-v" + v, os: "Linux", versions: []string{flatcarLatest}})
 		}
 		return out, true
 	}
@@ -87,7 +89,7 @@ func communityImages(t *engine.Tx, name, location string) (out []communityImage,
 		return nil, false
 	}
 	for _, d := range t.All(typeGalleryImage, gallery.ID) {
-		image := communityImage{name: d.Parsed.Name(), os: value.Str(d.Body, "properties", "osType")}
+		image := communityImage{name: d.Parsed.Name(), os: value.Str(d.Body, "properties", "osType"), definition: value.Props(d.Body)}
 		for _, v := range t.All(typeGalleryVersion, d.ID) {
 			if v.State() == engine.StatusSucceeded && replicated(v, location) {
 				image.versions = append(image.versions, v.Parsed.Name())
@@ -130,8 +132,14 @@ func serveCommunityGallery(c *engine.Request) *engine.Error {
 		}
 	}
 	definition := func(i communityImage) value.Object {
-		return entry(i.name, "/images", base+"/Images/"+i.name,
-			value.Object{"osType": i.os, "osState": "Generalized", "hyperVGeneration": "V1", "architecture": "x64"})
+		p := value.Object{"osType": i.os, "osState": "Generalized", "hyperVGeneration": "V1", "architecture": "x64",
+			"identifier": value.Object{"publisher": "capi", "offer": "capi", "sku": i.name}}
+		for field := range p {
+			if v := i.definition[field]; v != nil {
+				p[field] = value.Clone(v)
+			}
+		}
+		return entry(i.name, "/images", base+"/Images/"+i.name, p)
 	}
 	version := func(v string) value.Object {
 		return entry(v, "/images/versions", base+"/Images/"+image.name+"/Versions/"+v,

@@ -47,10 +47,10 @@ func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) 
 		return none, e
 	}
 	zones := value.Texts(d.Body, "zones")
-	sz, e := sizeFor(d.Location(), value.Str(d.Body, "sku", "name"), nil)
+	sz, e := sizeFor(t, d.Location(), value.Str(d.Body, "sku", "name"), nil)
 	for _, z := range zones {
 		if e == nil {
-			sz, e = sizeFor(d.Location(), value.Str(d.Body, "sku", "name"), []string{z})
+			sz, e = sizeFor(t, d.Location(), value.Str(d.Body, "sku", "name"), []string{z})
 		}
 	}
 	if e != nil {

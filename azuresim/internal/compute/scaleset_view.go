@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,13 +34,23 @@ func instanceName(d *engine.Doc) string {
 	return d.Parsed.Name()
 }
 
-func viewScaleNIC(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+func viewScaleNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	parent, _ := d.Parsed.Parent()
 	value.Props(body)["virtualMachine"] = value.Object{"id": parent.String()}
 	value.Props(body)["macAddress"] = engine.Mac(d.Key())
 	// Azure shows no location on the interfaces of instances.
 	delete(body, "location")
+	if !t.Since("2019-01-01") {
+		maps.DeleteFunc(value.Props(body), func(name string, _ any) bool { return !slices.Contains(firstInterface, name) })
+	}
 }
+
+// firstInterface are the members of an interface's properties in API version 2018-10-01, which is the one that
+// clients ask for the interfaces of instances.
+// Source: https://learn.microsoft.com/azure/templates/microsoft.network/2018-10-01/networkinterfaces.
+var firstInterface = []string{"virtualMachine", "networkSecurityGroup", "interfaceEndpoint", "ipConfigurations", "tapConfigurations",
+	"dnsSettings", "macAddress", "primary", "enableAcceleratedNetworking", "enableIPForwarding", "hostedWorkloads", "resourceGuid",
+	"provisioningState"}
 
 // scaleSetView returns the instance view of a set, which counts the states of its
 // instances.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
@@ -17,7 +18,7 @@ import (
 // retired the series in 2025.
 const barredSize = "Standard_NC6s_v3"
 
-func sizeFor(location, name string, zones []string) (catalogue.Size, *engine.Error) {
+func sizeFor(t *engine.Tx, location, name string, zones []string) (catalogue.Size, *engine.Error) {
 	sz, ok := catalogue.SizeNamed(name)
 	place, known := engine.Places[location]
 	if !known {
@@ -30,7 +31,7 @@ func sizeFor(location, name string, zones []string) (catalogue.Size, *engine.Err
 			"the current region are: %s. Find out more on the valid VM sizes in each region at "+
 			"https://aka.ms/azure-regionservices.", name, sizeNames())
 	}
-	if sz.Name == barredSize {
+	if sz.Name == barredSize || engine.Retired(t.Now, sz.RetiredOn()) {
 		return sz, errSKU(name, location)
 	}
 	if len(zones) > 0 && (!place.Zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
@@ -107,7 +108,7 @@ func listSKUs(c *engine.Request) *engine.Error {
 	var entries [][]byte
 	for _, regions := range [][]string{zonal, plain} {
 		if len(regions) > 0 {
-			entries = append(entries, skuEntries(regions)...)
+			entries = append(entries, skuEntries(c.Server.Clock.Now(), regions)...)
 		}
 	}
 	out := []byte(`{"value":[`)
@@ -122,7 +123,7 @@ func listSKUs(c *engine.Request) *engine.Error {
 }
 
 // skuEntries returns the entries for some regions, each without its closing brace.
-func skuEntries(regions []string) [][]byte {
+func skuEntries(now time.Time, regions []string) [][]byte {
 	// Only four things differ between the entries of sizes: whether there are ultra
 	// disks, and whether the size is barred.
 	place := map[[2]bool][]byte{}
@@ -134,7 +135,8 @@ func skuEntries(regions []string) [][]byte {
 	}
 	var out [][]byte
 	for _, s := range skusFixed() {
-		out = append(out, slices.Concat(s.json, place[[2]bool{s.size.UltraDisks(), s.size.Name == barredSize}]))
+		barred := s.size.Name == barredSize || engine.Retired(now, s.size.RetiredOn())
+		out = append(out, slices.Concat(s.json, place[[2]bool{s.size.UltraDisks(), barred}]))
 	}
 	sets := skuPlaces(regions, false, false)
 	sets["resourceType"], sets["name"] = "availabilitySets", "Aligned"

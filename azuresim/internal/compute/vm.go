@@ -20,8 +20,11 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil {
 		return updateVM(t, d, old)
 	}
-	size, e := sizeFor(d.Location(), value.Str(p, "hardwareProfile", "vmSize"), value.Texts(d.Body, "zones"))
+	size, e := sizeFor(t, d.Location(), value.Str(p, "hardwareProfile", "vmSize"), value.Texts(d.Body, "zones"))
 	if e != nil {
+		return e
+	}
+	if e := checkBlobs(t, p); e != nil {
 		return e
 	}
 	if e := quota(t, d, size, 1, isSpot(p)); e != nil {
@@ -59,6 +62,23 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p["vmId"] = t.Server.GUID()
 	p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
 	return makeDisks(t, d)
+}
+
+// unmanagedEnd is the day since which Azure takes no disks that are blobs of a storage account.
+const unmanagedEnd = "2026-03-31"
+
+// checkBlobs refuses disks that are blobs.
+// Source: https://github.com/ansible-collections/azure/pull/2288,
+// https://github.com/cloudfoundry/bosh-deployment/pull/529.
+func checkBlobs(t *engine.Tx, p value.Object) *engine.Error {
+	storage := value.Sub(p, "storageProfile")
+	for _, disk := range append([]value.Object{value.Sub(storage, "osDisk")}, value.Items(storage, "dataDisks")...) {
+		if disk["vhd"] != nil && engine.Retired(t.Now, unmanagedEnd) {
+			return engine.BadRequest("BadRequest", "Unmanaged disks have been retired. Please migrate to Managed Disks. More details "+
+				"available here: https://learn.microsoft.com/en-us/azure/virtual-machines/unmanaged-disks-deprecation")
+		}
+	}
+	return nil
 }
 
 // updateVM copies properties that a write cannot change or need not repeat from the old

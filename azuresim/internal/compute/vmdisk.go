@@ -80,7 +80,7 @@ func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if strings.EqualFold(now, was) {
 		return nil
 	}
-	size, e := sizeFor(d.Location(), now, value.Texts(d.Body, "zones"))
+	size, e := sizeFor(t, d.Location(), now, value.Texts(d.Body, "zones"))
 	if e != nil {
 		return e
 	}

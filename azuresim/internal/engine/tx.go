@@ -174,6 +174,12 @@ func (t *Tx) dropOp(id string) {
 // Since reports whether the transaction's API version is the given one or newer.
 func (t *Tx) Since(version string) bool { return t.Version == "" || t.Version >= version }
 
+// Retired reports whether the day has come since which Azure refuses something; it is of the form
+// 2006-01-02, or empty for what is not retired.
+func Retired(now time.Time, day string) bool {
+	return day != "" && now.UTC().Format(time.DateOnly) >= day
+}
+
 // Underway returns the operation in progress on a document, by the document's key, or nil.
 func (t *Tx) Underway(key string) *Operation { return t.open[key] }
 

@@ -11,6 +11,9 @@ import (
 var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules", "inboundNatPools"}
 
+// basicEnd is the day since which Azure makes no load balancers and addresses of the SKU Basic.
+const basicEnd = "2025-09-30"
+
 func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, a := range balancerArrays {
@@ -30,6 +33,10 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	if e := samePort(d, p); e != nil {
 		return e
+	}
+	if old == nil && value.Str(d.Body, "sku", "name") == "Basic" && engine.Retired(t.Now, basicEnd) {
+		return engine.BadRequest("OperationNotAllowed", "Basic Load Balancer was retired on September 30, 2025: create a Standard Load "+
+			"Balancer. See https://learn.microsoft.com/azure/load-balancer/load-balancer-basic-upgrade-guidance.")
 	}
 	for _, f := range value.Items(p, "frontendIPConfigurations") {
 		fp := value.Props(f)

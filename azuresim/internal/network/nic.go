@@ -72,6 +72,11 @@ func viewNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	} else {
 		delete(body, "kind")
 	}
+	if !t.Since("2019-01-01") {
+		for _, newer := range []string{"nicType", "vnetEncryptionSupported"} {
+			delete(value.Props(body), newer)
+		}
+	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
 		value.Props(body)["virtualMachine"] = value.Object{"id": vms[0].ID}
 		value.Props(body)["macAddress"] = engine.Mac(d.ETag[:0] + d.Key())

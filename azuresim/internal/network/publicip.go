@@ -17,8 +17,14 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return e
 	}
 	sku := value.Ensure(d.Body, "sku")
-	// Basic is the default of the API, though Azure gives no new ones since
-	// September 2025; dynamic ones get their address at once here.
+	if old == nil && value.Str(sku, "name") == "Basic" && engine.Retired(t.Now, basicEnd) {
+		// Source: https://github.com/skypilot-org/skypilot/issues/7977.
+		return engine.BadRequest("IPv4BasicSkuPublicIpCountLimitReached",
+			"Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.")
+	}
+	// Basic is the default of the API. Azure refuses it too since September 2025; here only one that is
+	// asked for is refused, because much that was written before asks for none. Dynamic ones get their
+	// address at once.
 	value.SetDefault(sku, "name", "Basic")
 	value.SetDefault(sku, "tier", "Regional")
 	value.SetDefault(p, "publicIPAllocationMethod", "Dynamic")

@@ -80,6 +80,15 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.BadRequest("InvalidValuesForRequestParameters", "Values for request parameters are invalid: kind.")
 	case sku == "":
 		return engine.BadRequest("InvalidValuesForRequestParameters", "Values for request parameters are invalid: sku.")
+	case old == nil && kind == "Storage" && engine.Retired(t.Now, "2026-10-13"):
+		// Source: https://learn.microsoft.com/azure/storage/common/general-purpose-version-1-account-migration-overview.
+		return engine.BadRequest("OperationNotAllowed", "General-purpose v1 storage accounts (kind Storage) were retired on October 13, "+
+			"2026: create an account of the kind StorageV2.")
+	case slices.Contains([]string{"TLS1_0", "TLS1_1"}, value.Str(d.Body, "properties", "minimumTlsVersion")) &&
+		engine.Retired(t.Now, "2026-02-03"):
+		// Source: https://learn.microsoft.com/azure/storage/common/transport-layer-security-configure-migrate-to-tls2.
+		return engine.BadRequest("InvalidRequestPropertyValue", "The value '%s' is not allowed for property minimumTlsVersion: TLS 1.0 and "+
+			"1.1 were retired on February 3, 2026. Use TLS1_2.", value.Str(d.Body, "properties", "minimumTlsVersion"))
 	case old == nil && findAccount(t, name) != nil:
 		return engine.Conflict("StorageAccountAlreadyTaken", "The storage account named %s is already taken.", name)
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/testing/golden"
@@ -113,10 +116,19 @@ func chosen() (dir string, list []string, err error) {
 	return dir, list, err
 }
 
+// recorded is the real clock, some years ago: much that was recorded is retired by now.
+type recorded struct{ clock.RealClock }
+
+// Now returns the time of the recordings.
+func (recorded) Now() time.Time { return time.Now().AddDate(-3, 0, 0) }
+
+// Since returns how long ago a time of the recordings was.
+func (r recorded) Since(t time.Time) time.Duration { return r.Now().Sub(t) }
+
 // replay plays one recording against a local Azure of its own, at a pace.
 func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
 	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
-		Clients: []azuresim.Client{{ID: zero, Secret: secret}}}
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{}}
 	if *same {
 		config.FQDN = func(_, _, ip string) string { return ip } // as planes have it
 	}

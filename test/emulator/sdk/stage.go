@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	azpolicy "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/policy"
 	azarm "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"k8s.io/utils/clock"
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/sim/proxy"
@@ -41,8 +43,14 @@ type stage struct {
 	calls     int
 }
 
+// earlier is the real clock, some years ago: the examples have what is retired by now.
+type earlier struct{ clock.RealClock }
+
+func (earlier) Now() time.Time                    { return time.Now().AddDate(-3, 0, 0) }
+func (e earlier) Since(t time.Time) time.Duration { return e.Now().Sub(t) }
+
 func open(ctx context.Context, dir string) (*stage, error) {
-	server, err := azuresim.New(azuresim.Config{Dir: dir})
+	server, err := azuresim.New(azuresim.Config{Dir: dir, Clock: earlier{}})
 	if err != nil {
 		return nil, err
 	}

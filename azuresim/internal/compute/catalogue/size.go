@@ -45,6 +45,23 @@ type Size struct {
 	promo            bool
 }
 
+// RetiredOn returns the day since which Azure starts no machines of a size that it still lists; "" for
+// others.
+// Source: https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.
+func (s Size) RetiredOn() string {
+	switch {
+	case s.Name == "Standard_NC24rs_v3":
+		return "2025-03-31"
+	case s.series == "NC" && s.version == 3 && s.accelerator == "":
+		return "2025-09-30"
+	case s.series == "DC" && s.version == 2:
+		return "2026-06-30"
+	case s.series == "NV" && (s.version == 3 || s.version == 4):
+		return "2026-09-30"
+	}
+	return ""
+}
+
 // Sizes are all sizes, sorted by name as in Azure's list.
 var Sizes = sync.OnceValue(func() []Size {
 	list := mustRead(sizesTSV, 6, newSize)
