@@ -192,6 +192,9 @@ provider: ## Write the files of the clusterctl provider to bin/provider/, for Ti
 book: ## Make the pages of docs/ into a book of HTML with a search, dist/book/index.html; V=v0.1.0 names its version
 	go run ./hack/book -out dist/book -version $(or $(V),main)
 
+headlamp: ## Test and build the plugin for Headlamp into dist/headlamp/ (node, npm's registry)
+	mkdir -p .headlamp dist/headlamp && cp -r examples/headlamp/. .headlamp/ && cd .headlamp && npm install --no-audit --no-fund --ignore-scripts && npm run tsc && CI=true npm test && npm run build && cp dist/main.js package.json ../dist/headlamp/
+
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)
 
@@ -220,4 +223,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s FORCE

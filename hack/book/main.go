@@ -291,17 +291,22 @@ var (
 type found struct {
 	Page  string `json:"p"`
 	Title string `json:"t"`
-	Text  string `json:"x"`
+	// Of is the title of the page, of a section below it.
+	Of   string `json:"o,omitempty"`
+	Text string `json:"x"`
 }
 
 // sections splits a page at its headings.
 func (p *page) sections() []found {
 	out := []found{{Page: htmlName(p.file), Title: p.title}}
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
-		if h, ok := n.(*ast.Heading); ok && h.Level > 1 {
+		if h, ok := n.(*ast.Heading); ok && plain(h, p.source) != p.title {
 			id, _ := h.AttributeString("id")
 			anchor, _ := id.([]byte)
-			out = append(out, found{Page: htmlName(p.file) + "#" + string(anchor), Title: p.title + ": " + plain(h, p.source)})
+			out = append(out, found{Page: htmlName(p.file) + "#" + string(anchor), Title: plain(h, p.source), Of: p.title})
+		}
+		if n.Kind() == ast.KindHeading {
+			continue
 		}
 		last := &out[len(out)-1]
 		last.Text = strings.TrimSpace(last.Text + " " + plain(n, p.source))

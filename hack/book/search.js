@@ -1,16 +1,16 @@
-// A search over the sections of the book: all words have to be there; those in titles count more.
+// A search over the sections of the book: all words have to be there; those in headings count more.
 const field = document.getElementById("search"), list = document.getElementById("found"), contents = document.getElementById("contents");
 const root = document.body.dataset.root;
-const texts = index.map((s) => [s.t.toLowerCase(), s.x.toLowerCase()]);
+const texts = index.map((s) => [s.t.toLowerCase(), s.x.toLowerCase(), (s.o || "").toLowerCase()]);
 
 function find(words) {
   const hits = [];
   index.forEach((section, i) => {
     let score = 0;
     for (const w of words) {
-      const title = texts[i][0].includes(w), text = texts[i][1].includes(w);
-      if (!title && !text) return;
-      score += (title ? 10 : 0) + (text ? 1 : 0) + (texts[i][0].split(/[^a-z0-9]+/).includes(w) ? 10 : 0);
+      const title = texts[i][0].includes(w), text = texts[i][1].includes(w), page = texts[i][2].includes(w);
+      if (!title && !text && !page) return;
+      score += (title ? 10 : 0) + (page ? 2 : 0) + (text ? 1 : 0) + (texts[i][0].split(/[^a-z0-9]+/).includes(w) ? 10 : 0);
     }
     hits.push([score, section, texts[i][1].indexOf(words[0])]);
   });
@@ -27,7 +27,7 @@ function show() {
   for (const [, section, at] of hits) {
     const link = document.createElement("a"), text = document.createElement("p");
     link.href = root + section.p;
-    link.textContent = section.t;
+    link.textContent = section.o ? section.o + ": " + section.t : section.t;
     text.textContent = section.x.slice(Math.max(0, at - 40), Math.max(0, at - 40) + 140);
     list.append(link, text);
   }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ type watchman struct {
 	cmd *exec.Cmd
 	// rope keeps the guard waiting: it ends with the run, however that ends.
 	rope io.WriteCloser
-	said bytes.Buffer
 }
 
 func startGuard(s settings, o options, home string) (*watchman, error) {

@@ -42,8 +42,9 @@ func live(ctx context.Context, s settings, o options, home string, r *report) (e
 	if err != nil {
 		return err
 	}
-	c := &client{s: s, program: o.casement, groups: g, home: home, env: append(os.Environ(), "KUBECONFIG=", "CASEMENT_HOME="+stateOf(home),
-		"AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+rec.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
+	c := &client{s: s, program: o.casement, groups: g, home: home, applies: &sync.Mutex{},
+		env: append(os.Environ(), "KUBECONFIG=", "CASEMENT_HOME="+stateOf(home),
+			"AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+rec.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
 	err = r.step("", "start the management cluster", rec, func() (string, error) {
 		_, err := c.run(ctx, nil, "up", "--azure", "env", "--timeout", "5m")
 		return "", err
@@ -75,6 +76,8 @@ type client struct {
 	groups  *groups
 	home    string
 	env     []string
+	// applies is held by one apply at a time: the clusters share an identity, which both would create.
+	applies *sync.Mutex
 }
 
 func (c *client) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
@@ -189,7 +192,10 @@ func (l *life) create(ctx context.Context) error {
 	if tagged == manifest {
 		return errors.New("the manifest has no AzureCluster with a resource group, so that it cannot be tagged")
 	}
-	if _, err := l.run(ctx, []byte(tagged), "kubectl", "apply", "-f", "-"); err != nil {
+	l.applies.Lock()
+	_, err = l.run(ctx, []byte(tagged), "kubectl", "apply", "-f", "-")
+	l.applies.Unlock()
+	if err != nil {
 		return err
 	}
 	if _, err = l.run(ctx, nil, "wait", l.name, "--timeout", waits); err != nil {

@@ -198,21 +198,28 @@ func (o operator) init(azure string) {
 	o.plane.Run([]byte(o.plane.Run(nil, "generate", "addons")), "kubectl", "apply", "--server-side", "-f", "-")
 }
 
-// described waits until clusterctl describe shows the cluster available.
+// described waits until clusterctl describe shows the cluster available, and each of our objects ready below its owner.
 func (o operator) described() {
 	o.t.Helper()
 	var said string
 	for range 60 {
-		said = o.clusterctl("describe", "cluster", "demo", "--color=false")
+		said = o.clusterctl("describe", "cluster", "demo", "--color=false", "--echo")
+		ours := 0
 		for line := range strings.Lines(said) {
-			if f := strings.Fields(line); len(f) > 6 && f[0] == "Cluster" && f[2] == "3/3" && f[6] == "True" {
+			f := strings.Fields(strings.TrimLeft(line, " │├└─"))
+			if len(f) > 3 && (f[0] == "AzureCluster" || f[0] == "AzureMachine") && f[2] == "True" && f[3] == "Ready" {
+				ours++
+			}
+		}
+		for line := range strings.Lines(said) {
+			if f := strings.Fields(line); len(f) > 6 && f[0] == "Cluster" && f[2] == "3/3" && f[6] == "True" && ours == 4 {
 				o.t.Log("\n" + said)
 				return
 			}
 		}
 		<-time.After(time.Second)
 	}
-	o.t.Errorf("clusterctl describe shows no available cluster of 3 machines:\n%s", said)
+	o.t.Errorf("clusterctl describe shows no available cluster of 3 machines, each with a ready AzureMachine:\n%s", said)
 }
 
 func (o operator) image() string {
