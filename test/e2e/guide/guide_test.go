@@ -14,13 +14,24 @@ var full = flag.Bool("full", false, "run the rows on a local plane")
 
 // world is a cluster with one Windows node and a workload.
 type world struct {
-	t         *testing.T
-	p         *plane.Plane
-	kubectl   func(args ...string) string
-	node, pod string
+	t                     *testing.T
+	p                     *plane.Plane
+	kubeconfig, node, pod string
 }
 
-func (w *world) casement(args ...string) string { return w.p.Run(nil, args...) }
+func (w *world) casement(args ...string) string {
+	w.t.Helper()
+	out, err := w.p.Try(nil, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) kubectl(args ...string) string {
+	w.t.Helper()
+	return w.casement(append([]string{"kubectl", "--kubeconfig", w.kubeconfig}, args...)...)
+}
 
 // powershell runs a script on the node.
 func (w *world) powershell(script string) string {
@@ -50,7 +61,7 @@ func TestGuide(t *testing.T) {
 	p.Run(nil, "up")
 	p.Create("demo", "windows")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
-	w := &world{t: t, p: p, kubectl: p.Workload("demo")}
+	w := &world{t: t, p: p, kubeconfig: p.Kubeconfig("demo")}
 	w.node = strings.TrimSpace(w.kubectl("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[0].metadata.name}"))
 	w.kubectl("apply", "-f", "../../../examples/iis.yaml")
 	w.kubectl("rollout", "status", "deployment/iis", "--timeout", "3m")
