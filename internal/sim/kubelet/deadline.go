@@ -24,8 +24,13 @@ func (w *worker) deadline(pod *corev1.Pod) (left time.Duration, over bool) {
 
 // exceed ends a pod whose deadline is over.
 func (w *worker) exceed(ctx context.Context, pod *corev1.Pod) {
-	w.verdict = verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}
-	w.event(ctx, corev1.EventTypeNormal, w.verdict.reason, w.verdict.message, "")
+	w.fail(ctx, pod, verdict{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}, corev1.EventTypeNormal)
+}
+
+// fail ends a pod for good, for a reason.
+func (w *worker) fail(ctx context.Context, pod *corev1.Pod, why verdict, eventType string) {
+	w.verdict = why
+	w.event(ctx, eventType, w.verdict.reason, w.verdict.message, "")
 	w.k.hide(w)
 	for _, c := range slices.Backward(w.containers) {
 		if c.run != nil {

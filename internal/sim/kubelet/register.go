@@ -65,7 +65,7 @@ func (s *nodeState) networkProblem() string {
 
 func (k *Kubelet) facts() nodeFacts {
 	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings,
-		networkProblem: k.node.networkProblem(), health: k.c.Health(), now: k.c.Clock.Now()}
+		networkProblem: k.node.networkProblem(), health: k.health(), now: k.c.Clock.Now()}
 }
 
 // runNode registers the node once and then updates lease and status. Like a real kubelet,

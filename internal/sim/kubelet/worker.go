@@ -183,6 +183,10 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		}
 		w.admitted = true
 	}
+	if why, evicted := w.evicted(pod); evicted {
+		w.fail(ctx, pod, why, corev1.EventTypeWarning)
+		return 0
+	}
 	deadline, over := w.deadline(pod)
 	if over {
 		w.exceed(ctx, pod)
