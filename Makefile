@@ -76,6 +76,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	$(MAKE) e2e-images
 	$(MAKE) e2e-gmsa
 	$(MAKE) e2e-docs
+	$(MAKE) e2e-guide
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
 	$(MAKE) e2e-helm
@@ -100,6 +101,9 @@ e2e-wine: bin/casement.exe ## The client for Windows under wine, which is instal
 
 e2e-ui: build ## The page of casement ui in chromium: a cluster's life, 500 machines; screenshots in bin/ui/
 	go test -timeout 30m -count=1 -v ./test/e2e/ui -full
+
+e2e-guide: build ## The promises of the Windows guides, row by row, on a local plane
+	go test -timeout 30m -count=1 -v ./test/e2e/guide -full
 
 e2e-docs: build ## Every command of the README and the book, line by line, on a local plane
 	go test -timeout 30m -count=1 -v ./test/e2e/docs -full
@@ -223,4 +227,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s FORCE

@@ -23,7 +23,7 @@ func TestWindowsTables(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 3 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "row" {
+		if len(cells) != 3 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "row" || strings.TrimSpace(cells[0]) == "what is promised" {
 			continue
 		}
 		rows++
@@ -48,7 +48,7 @@ func TestWindowsTables(t *testing.T) {
 	} else {
 		for line := range strings.Lines(string(text)) {
 			title, is := strings.CutPrefix(strings.TrimSpace(line), "## ")
-			anchor := "windows-tables.md#" + strings.ToLower(strings.ReplaceAll(title, " ", "-"))
+			anchor := "windows-tables.md#" + strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(title, ",", ""), " ", "-"))
 			if is && title != "Not here yet" && !strings.Contains(string(guide), anchor) {
 				t.Errorf("docs/windows.md does not link %s", anchor)
 			}

@@ -14,7 +14,8 @@ func newGenerateLintWebhook(a *app) *cobra.Command {
 		Long: `Print what the admission webhook of the workload rules needs in a cluster of which
 casement manages nothing: casement-manager with --lint-only, which makes its certificate
 itself, its rights, and the webhook configuration. A management cluster has the webhook
-already.`,
+already. In a workload cluster of the local plane it is refused: its container ends with a
+line that says so, as a simulated one would let everything pass.`,
 		Example: `  casement generate lint-webhook --image registry.example/casement-manager:v0.1.0 | kubectl apply -f -
   kubectl label namespace shop casement.dev/lint=enforce`,
 		Args: cobra.NoArgs,

@@ -301,9 +301,9 @@ func (l *layout) write(w io.Writer, name, ready, detail string) {
 // contextLines is how many lines a message may have that is not of the first fault: those above it repeat what it says.
 const contextLines = 2
 
-// told returns what the last column says of a branch, and what the lines below its row say because the column has no room
+// reported returns what the last column says of a branch, and what the lines below its row say because the column has no room
 // for it.
-func (b *branch) told(l *layout) (row, below string) {
+func (b *branch) reported(l *layout) (row, below string) {
 	switch {
 	case b.Message == "" && b.FirstWrong == "":
 		return b.Detail, ""
@@ -328,7 +328,7 @@ func (b *branch) told(l *layout) (row, below string) {
 // write prints the branch with tree lines; head is the prefix of its own line, tail that of its children. A message that
 // does not fit its row is in lines below it.
 func (b *branch) write(w io.Writer, head, tail string, l *layout) {
-	row, below := b.told(l)
+	row, below := b.reported(l)
 	l.write(w, head+b.Kind+"/"+b.Name, b.Ready, row)
 	if below != "" {
 		bar := tail + "  "

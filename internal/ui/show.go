@@ -29,7 +29,7 @@ const (
 	maxLogBytes = 256 << 10
 )
 
-// shown is an object that a row stands for, with the clients of the cluster that has it.
+// shown is the object of a row, with the clients of the cluster that has it.
 type shown struct {
 	client client.Client
 	config *rest.Config

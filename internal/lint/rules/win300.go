@@ -146,7 +146,7 @@ func checkWIN306(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 	if at.Exists() {
 		p.Report(pod.Object, at, "Windows writes its files to the node's disk, in clear "+
 			"text", say(`set securityProfile.encryptionAtHost on the machines, or BitLocker (Enable-BitLocker C:); and on the node: `+
-			`icacls C:\var\lib\kubelet\pods /inheritance:r /grant *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F`))
+			`icacls C:\var\lib\kubelet\pods /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"`))
 	}
 }
 

@@ -139,6 +139,8 @@ func Faults() []Fault {
 		{Name: "kubelet-manual", Does: "the kubelet does not start with the machine", OS: Windows,
 			inject: startType("kubelet", machine.Manual), heal: startType("kubelet", machine.Automatic)},
 		vital("disk-full", "the OS disk is full", "", func(v *machine.Vitals) { v.Free = 0.003 }),
+		vital("memory-committed", "containers without a limit have committed the node's memory", Windows,
+			func(v *machine.Vitals) { v.Committed = true }),
 		vital("hns-leak", "crashed pods have left their HNS endpoints", Windows, func(v *machine.Vitals) { v.StaleEndpoints = 4000 }),
 		vital("pause-image", "the sandbox image is not made for the host's build", Windows,
 			func(v *machine.Vitals) { v.PauseImage = false }),

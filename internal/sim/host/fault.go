@@ -200,7 +200,7 @@ const evictionShare = 0.1
 func (n *node) health() kubelet.Health {
 	m := n.body.Machine()
 	v := m.Pulse.Get()
-	h := kubelet.Health{DiskFull: v.Free < evictionShare, PodsCutOff: !v.PodNetwork}
+	h := kubelet.Health{DiskFull: v.Free < evictionShare, PodsCutOff: !v.PodNetwork, MemoryCommitted: v.Committed}
 	runtime, _, _ := strings.Cut(m.Image.Runtime, ":")
 	if s, ok := m.Services.Get(runtime); ok {
 		h.RuntimeDown = !s.Running

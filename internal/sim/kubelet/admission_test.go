@@ -98,7 +98,7 @@ func TestHostProcessGate(t *testing.T) {
 		"1.23":           {"v1.23.0", nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			flags, err := parseFlags(c.args, c.version)
+			flags, err := parseFlags(c.args, c.version, "windows")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -430,6 +430,11 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		defer out.Close()
 		fmt.Fprint(out, w.page(c))
 		sayUnprobed(out, &c.spec)
+		if err := stub.Refused(&c.spec); err != nil {
+			fmt.Fprintln(out, err)
+			code = 1
+			return
+		}
 		if known {
 			err := program.Run(runCtx, w.env(pod, c, out))
 			if e, ok := errors.AsType[interface {

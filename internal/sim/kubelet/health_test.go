@@ -19,6 +19,7 @@ func TestHealthInConditions(t *testing.T) {
 		"healthy":      {Health{}, corev1.ConditionTrue, corev1.ConditionFalse},
 		"runtime down": {Health{RuntimeDown: true}, corev1.ConditionFalse, corev1.ConditionFalse},
 		"disk full":    {Health{DiskFull: true}, corev1.ConditionTrue, corev1.ConditionTrue},
+		"memory":       {Health{MemoryCommitted: true}, corev1.ConditionTrue, corev1.ConditionFalse},
 		"sandbox":      {Health{Sandbox: "no"}, corev1.ConditionTrue, corev1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -26,6 +27,9 @@ func TestHealthInConditions(t *testing.T) {
 				want := map[corev1.NodeConditionType]corev1.ConditionStatus{
 					corev1.NodeReady: test.ready, corev1.NodeDiskPressure: test.disk,
 				}[c.Type]
+				if c.Type == corev1.NodeMemoryPressure && (c.Status == corev1.ConditionTrue) != test.health.MemoryCommitted {
+					t.Errorf("%s is %s", c.Type, c.Status)
+				}
 				if want != "" && c.Status != want {
 					t.Errorf("%s is %s, want %s", c.Type, c.Status, want)
 				}

@@ -131,6 +131,8 @@ type Health struct {
 	RuntimeDown bool
 	// DiskFull is set if the disk is fuller than the eviction threshold.
 	DiskFull bool
+	// MemoryCommitted is set if what programs have committed leaves less memory than the eviction threshold.
+	MemoryCommitted bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
 	// PodsCutOff is true if no pod with an address of its own can be reached.

@@ -276,10 +276,14 @@ func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition 
 	if f.health.DiskFull {
 		disk.Status, disk.Reason, disk.Message = corev1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure"
 	}
+	memory := corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse,
+		Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"}
+	if f.health.MemoryCommitted {
+		memory.Status, memory.Reason, memory.Message = corev1.ConditionTrue, "KubeletHasInsufficientMemory",
+			"kubelet has insufficient memory available"
+	}
 	ours := []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
-			Message: "kubelet has sufficient memory available"},
-		disk,
+		memory, disk,
 		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
 			Message: "kubelet has sufficient PID available"},
 		ready,

@@ -11,13 +11,14 @@ import (
 
 // What is chosen is as in kubernetes pkg/kubelet/preemption/preemption.go, whose package would link a kubelet.
 
-// systemCritical is the least priority of a pod that the node needs.
+// systemCritical is the least priority of a pod that the node needs: none is evicted. Source: kubernetes
+// pkg/apis/scheduling/types.go.
 const systemCritical = 2_000_000_000
 
 // preempting is why a pod ends that makes room for a critical one.
 const preempting = "Preempting"
 
-// critical reports whether a node makes room for a pod.
+// critical reports whether a node makes room for a pod, and evicts it for nothing.
 func critical(pod *corev1.Pod) bool {
 	return pod.Annotations[sourceAnnotation] == "file" || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }

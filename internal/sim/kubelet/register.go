@@ -69,7 +69,7 @@ func (k *Kubelet) facts() nodeFacts {
 		images = k.runtime.list()
 	}
 	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings, images: images,
-		networkProblem: k.node.networkProblem(), health: k.c.Health(), now: k.c.Clock.Now()}
+		networkProblem: k.node.networkProblem(), health: k.health(), now: k.c.Clock.Now()}
 }
 
 // runNode registers the node once and then updates lease and status. Like a real kubelet,

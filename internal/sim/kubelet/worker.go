@@ -196,6 +196,10 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		}
 		w.admitted = true
 	}
+	if why, evicted := w.evicted(pod); evicted {
+		w.evict(ctx, pod, corev1.EventTypeWarning, why)
+		return 0
+	}
 	w.meet(pod)
 	if w.isPreempted() {
 		w.evict(ctx, pod, corev1.EventTypeWarning, verdict{preempting, "Preempted in order to admit critical pod"})

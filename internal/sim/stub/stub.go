@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -237,6 +238,16 @@ func (c *Cluster) Find(image string) (Program, bool) {
 		return nil, false
 	}
 	return program{e, c, image}, true
+}
+
+// Refused returns why a container is not simulated: a program that people rely on to refuse something would look as if it ran and
+// let everything pass.
+func Refused(c *corev1.Container) error {
+	if slices.Contains(slices.Concat(c.Command, c.Args), "--lint-only") {
+		return errors.New("casement: a simulated container does not run the lint webhook, which would let everything pass: check " +
+			"manifests with casement lint, or the cluster with casement lint --kubeconfig FILE")
+	}
+	return nil
 }
 
 func find(image string) (entry, bool) {

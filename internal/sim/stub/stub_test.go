@@ -214,3 +214,14 @@ func named(s *corev1.Service, name string) *corev1.Service {
 	s.Name, s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = name, nil, 0
 	return s
 }
+
+// TestRefused: what people rely on to refuse something is not simulated as if it ran.
+func TestRefused(t *testing.T) {
+	webhook := &corev1.Container{Image: "registry.example/any:v1", Args: []string{"--lint-only", "--logging-format=json"}}
+	if err := Refused(webhook); err == nil || !strings.Contains(err.Error(), "casement lint") {
+		t.Errorf("the lint webhook: %v", err)
+	}
+	if err := Refused(&corev1.Container{Image: "registry.example/any:v1", Args: []string{"--lint"}}); err != nil {
+		t.Errorf("another program: %v", err)
+	}
+}

@@ -166,9 +166,9 @@ func bootstraps() []bootstrap {
 		noted("no-effect", l, cloudConfig+placeholder+"packages: [jq]\nruncmd:\n- modprobe br_netfilter "+
 			"2>/dev/null\n- sysctl -w net.ipv4.ip_forward=1 >/dev/null "+
 			"2>&1\n"+joins, "3 things had no effect (simulated): packages, modprobe, sysctl"),
-		noted("no-effect-windows", w, cloudConfig+placeholder+"runcmd:\n- icacls C:\\k /grant Users:R >nul "+
+		noted("no-effect-windows", w, cloudConfig+placeholder+"runcmd:\n- takeown /f C:\\k >nul "+
 			"2>&1\n- powershell -Command \"Set-MpPreference -DisableRealtimeMonitoring $true *> "+
-			"$null\"\n"+joins, "2 things had no effect (simulated): icacls, Set-MpPreference"),
+			"$null\"\n"+joins, "2 things had no effect (simulated): takeown, Set-MpPreference"),
 		noted("not-simulated", l, cloudConfig+placeholder+"runcmd:\n- openssl version\n"+joins,
 			"1 thing is not simulated and failed: openssl"),
 	}

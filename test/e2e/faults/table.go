@@ -84,6 +84,7 @@ func table() []fault {
 		node("container runtime stopped", "ServiceStopped", "runtime-down", "containerd"),
 		node("kubelet starts by hand", "ServiceNotAutomatic", "kubelet-manual", ""),
 		node("disk full", "DiskFull", "disk-full", ""),
+		node("memory committed", "MemoryPressure", "memory-committed", ""),
 		node("HNS leak", "HNSLeak", "hns-leak", "4000"),
 		node("MTU too small", "MTUTooSmall", "mtu", "1300"),
 		node("ports used up", "PortsExhausted", "port-exhaustion", ""),

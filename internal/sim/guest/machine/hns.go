@@ -42,7 +42,7 @@ type HNSBalancer struct {
 	Endpoints []netip.Addr
 }
 
-// Pods tells what a node's kubelet and kube-proxy have made in the Host Network Service.
+// Pods shows what a node's kubelet and kube-proxy have made in the Host Network Service.
 type Pods interface {
 	Endpoints() []HNSEndpoint
 	Balancers() []HNSBalancer

@@ -15,6 +15,8 @@ import (
 type Vitals struct {
 	// Free is the share of the OS disk that is left, from 0 to 1.
 	Free float64 `json:"free"`
+	// Committed reports whether programs have committed the memory of the machine but for less than the kubelet keeps.
+	Committed bool `json:"committed,omitempty"`
 	// StaleEndpoints counts HNS endpoints that crashed pods have left.
 	StaleEndpoints int `json:"staleEndpoints"`
 	// MTU is the MTU of the network adapter, in bytes.

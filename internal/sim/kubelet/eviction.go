@@ -1,0 +1,40 @@
+package kubelet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// committedSince is the first minor whose kubelet on Windows evicts by committed memory; before, the node pages.
+// Source: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction, Windows; kubernetes issue 122922.
+const committedSince = 31
+
+// windowsMemoryThreshold is memory.available of evictionHard on Windows where nothing else is set.
+const windowsMemoryThreshold = "500Mi"
+
+// health returns the faults that this kubelet detects on its machine.
+func (k *Kubelet) health() Health {
+	h := k.c.Health()
+	h.MemoryCommitted = h.MemoryCommitted && k.c.OS == "windows" && minorOf(k.c.Version) >= committedSince
+	return h
+}
+
+// evicted returns why a pod is evicted: the node's memory is committed, and a container of the pod has no limit to what it commits.
+// Pods with limits and critical ones stay, as what the kubelet ranks first has freed the memory by then.
+func (w *worker) evicted(pod *corev1.Pod) (verdict, bool) {
+	if w.static || w.k.c.Health == nil || critical(pod) {
+		return verdict{}, false
+	}
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Resources.Limits.Memory().IsZero() })
+	if i < 0 || !w.k.health().MemoryCommitted {
+		return verdict{}, false
+	}
+	c := &pod.Spec.Containers[i]
+	threshold := cmp.Or(w.k.settings.EvictionHard["memory.available"], windowsMemoryThreshold)
+	return verdict{"Evicted", fmt.Sprintf("The node was low on resource: memory. Threshold quantity: %s, available: 212Mi. Container %s "+
+		"has committed memory without a limit, request is %s, has larger consumption of memory. ", threshold, c.Name,
+		c.Resources.Requests.Memory())}, true
+}
