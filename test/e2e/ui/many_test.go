@@ -103,6 +103,8 @@ func (f *fleet) Why(context.Context, ui.Selection) (walk.Answer, error) {
 	return walk.Answer{Healthy: true, Object: "it"}, nil
 }
 
+func (f *fleet) Show(context.Context, ui.Selection, string, io.Writer) error { return nil }
+
 func (f *fleet) Console(context.Context, ui.Selection, bool, io.Writer) error { return nil }
 
 // TestManyMachines: the page follows 500 machines, of which 25 change at a time, within
