@@ -92,7 +92,7 @@ func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 			"diagnosticsProfile": object{"bootDiagnostics": object{"enabled": diagnostics}},
 		}},
 	} {
-		result, err := client.Put(t.Context(), r.id, apiVersion, object{"location": "westeurope", "properties": r.body})
+		result, err := client.Put(t.Context(), r.id, "2024-07-01", object{"location": "westeurope", "properties": r.body})
 		if err == nil {
 			_, err = v.wait(t.Context(), result)
 		}

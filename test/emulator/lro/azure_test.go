@@ -164,7 +164,13 @@ func (a *azure) do(method, id, body string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Raw().URL.RawQuery = "api-version=2024-07-01"
+	version := "2024-07-01"
+	for kind, own := range map[string]string{"/disks/": "2024-03-02", "/privateDnsZones/": "2024-06-01"} {
+		if strings.Contains(id, kind) {
+			version = own
+		}
+	}
+	req.Raw().URL.RawQuery = "api-version=" + version
 	if body != "" {
 		if err := runtime.MarshalAsJSON(req, json.RawMessage(body)); err != nil {
 			return nil, err
