@@ -14,7 +14,7 @@ import (
 const (
 	linux    = "Canonical:ubuntu-24_04-lts:server:latest"
 	flatcar  = "kinvolk:flatcar-container-linux-free:stable:latest"
-	windows  = "MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-g2:latest"
+	windows  = "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest" // a plain Windows runs no custom data
 	config   = "#cloud-config\n"
 	jinja    = "## template: jinja\n#cloud-config\n"
 	shebang  = "#!/bin/bash\n"
