@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,14 +80,26 @@ func TestEveryFlagIsDecided(t *testing.T) {
 	}
 }
 
+// commands are Kubernetes' programs. A process may make an API server's command once, as it takes the signals.
+var commands = sync.OnceValue(func() map[string]*cobra.Command {
+	return map[string]*cobra.Command{
+		"kube-apiserver": apiserver.NewAPIServerCommand(), "kube-controller-manager": controllermanager.NewControllerManagerCommand(),
+		"kube-scheduler": scheduler.NewSchedulerCommand(),
+	}
+})
+
+// etcdFlags returns etcd's flags; etcdmain adds choices of words, and --config-file.
+func etcdFlags() *flag.FlagSet {
+	flags := flag.NewFlagSet("etcd", flag.ContinueOnError)
+	embed.NewConfig().AddFlags(flags)
+	return flags
+}
+
 // textFlags returns the flags of each program that take more than a number, hidden ones
 // too.
 func textFlags() map[string][]string {
 	out := map[string][]string{}
-	for program, command := range map[string]*cobra.Command{
-		"kube-apiserver": apiserver.NewAPIServerCommand(), "kube-controller-manager": controllermanager.NewControllerManagerCommand(),
-		"kube-scheduler": scheduler.NewSchedulerCommand(),
-	} {
+	for program, command := range commands() {
 		command.Flags().VisitAll(func(f *pflag.Flag) {
 			if !slices.Contains([]string{"bool", "int", "int32", "int64", "uint", "float32", "float64", "float",
 				"duration", "quantity", "Level"}, f.Value.Type()) {
@@ -94,9 +107,7 @@ func textFlags() map[string][]string {
 			}
 		})
 	}
-	etcd := flag.NewFlagSet("etcd", flag.ContinueOnError)
-	embed.NewConfig().AddFlags(etcd) // etcdmain adds choices of words, and --config-file
-	etcd.VisitAll(func(f *flag.Flag) {
+	etcdFlags().VisitAll(func(f *flag.Flag) {
 		_, notDuration := time.ParseDuration(f.DefValue)
 		_, notNumber := strconv.ParseFloat(f.DefValue, 64)
 		_, notBool := strconv.ParseBool(f.DefValue)

@@ -1,17 +1,11 @@
 package main
 
 import (
-	"flag"
 	"slices"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"go.etcd.io/etcd/server/v3/embed"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeapiserver "k8s.io/kubernetes/pkg/kubeapiserver/options"
 
 	"casement.dev/casement/internal/kuberelease"
@@ -28,18 +22,14 @@ func TestEmbedded(t *testing.T) {
 // TestLost holds that a flag, a feature gate or an admission plugin that is dropped for older releases is really unknown to
 // the embedded one.
 func TestLost(t *testing.T) {
-	for program, command := range map[string]*cobra.Command{
-		"kube-apiserver": apiserver.NewAPIServerCommand(), "kube-controller-manager": controllermanager.NewControllerManagerCommand(),
-		"kube-scheduler": scheduler.NewSchedulerCommand(),
-	} {
+	for program, command := range commands() {
 		for _, name := range staticpod.LostFlags(program) {
 			if command.Flags().Lookup(name) != nil {
 				t.Errorf("%s has --%s: it is not lost", program, name)
 			}
 		}
 	}
-	etcd := flag.NewFlagSet("etcd", flag.ContinueOnError)
-	embed.NewConfig().AddFlags(etcd)
+	etcd := etcdFlags()
 	for _, name := range staticpod.LostFlags("etcd") {
 		if etcd.Lookup(name) != nil {
 			t.Errorf("etcd has --%s: it is not lost", name)
