@@ -41,6 +41,7 @@ import (
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/host"
 	"casement.dev/casement/internal/testing/golden"
+	"casement.dev/casement/internal/upgrade"
 )
 
 const (
@@ -70,6 +71,7 @@ var outputs = map[string][]any{
 	"status":                    {plane.Status{}},
 	"timeline":                  {timeline.Timeline{}, timeline.Fleet{}},
 	"tree":                      {branch{}},
+	"upgrade plan":              {upgrade.Plan{}},
 	"why":                       {walk.Answer{}},
 }
 
