@@ -139,8 +139,8 @@ const aboutVersions = `
 - **As another minor**: an older version cannot be emulated. Flags, feature gates and admission plugins that %[1]s has dropped
   are left out, and the guest's log names each. The node's name, images, boot and bootstrap data are those of the version
   that was asked for.
-- **kubeadm** reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on; Cluster API writes the one that
-  goes with the version. ` + "`casement preflight`" + ` names files and commands of bootstrap data with a format that the version does
+- **kubeadm** reads v1beta3 of its configuration from 1.22 to 1.36 and v1beta4 from 1.31 on; Cluster API writes the one of the
+  version. ` + "`casement preflight`" + ` names files and commands of bootstrap data with a format that the version does
   not read (PRE310).
 - **kubelets** may be three minors older than the API server, never newer (PRE302).
 - **Management clusters**: ` + "`casement-manager`" + ` runs where Cluster API does. The local plane's is %[1]s.
