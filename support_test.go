@@ -33,7 +33,8 @@ func TestSupport(t *testing.T) {
 		"The newest release is supported. A row is dropped in a minor release after its publisher's support has ended.\n")
 
 	capi := preflight.ClusterAPI()
-	say("\n## Kubernetes\n\n| minor | upstream support ends | Cluster API %s | cloud provider for Azure | control plane of the local plane |\n"+
+	say("\n## Kubernetes\n\n| minor | upstream support ends | Cluster API %s | cloud provider for Azure | "+
+		"control plane of the local plane |\n"+
 		"|---|---|---|---|---|\n", capi.Release)
 	ends := image.KubernetesEnds()
 	minors := slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return cmp.Compare(number(b), number(a)) })

@@ -23,7 +23,8 @@ func TestWindowsTables(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 3 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "row" || strings.TrimSpace(cells[0]) == "what is promised" {
+		if len(cells) != 3 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "row" ||
+			strings.TrimSpace(cells[0]) == "what is promised" {
 			continue
 		}
 		rows++

@@ -174,7 +174,7 @@ func TestCommunityGallery(t *testing.T) {
 	for gallery, want := range map[string]struct {
 		images, versions int
 		image            string
-	}{name: {1, 1, "nodes"}, compute.CommunityGallery: {5, 125, "capi-win-2025-containerd"}} {
+	}{name: {1, 1, "nodes"}, compute.CommunityGallery: {5, 128, "capi-win-2025-containerd"}} {
 		page, err := images.NewListPager("westeurope", gallery, nil).NextPage(t.Context())
 		if err != nil || len(page.Value) != want.images {
 			t.Errorf("%d images in %s, want %d (%v)", len(page.Value), gallery, want.images, err)
@@ -190,7 +190,7 @@ func TestCommunityGallery(t *testing.T) {
 	}
 	if image, err = a.boot(h, armcompute.ImageReference{
 		CommunityGalleryImageID: new(strings.Replace(*imageID("2025", "x"), "x", "latest", 1)),
-	}); err != nil || image.Source != *imageID("2025", "1.36.3") {
+	}); err != nil || image.Source != *imageID("2025", "1.37.2") {
 		t.Errorf("latest reference image %+v (%v)", image, err)
 	}
 }

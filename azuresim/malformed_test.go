@@ -66,7 +66,7 @@ func TestReturned(t *testing.T) {
 			var puts []string
 			for _, s := range samples() {
 				if s.method == http.MethodPut && !strings.Contains(s.path, "/locks/") && !strings.Contains(s.path, "/deployments/") {
-					puts = append(puts, s.path+"?api-version="+version)
+					puts = append(puts, s.path+"?api-version="+versionFor(s.path, version))
 					a.carried(s.method, puts[len(puts)-1], strings.Replace(s.body, `"mode":"Rolling"`, `"mode":"Manual"`, 1))
 				}
 			}

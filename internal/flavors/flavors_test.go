@@ -256,7 +256,8 @@ func TestFillIsBounded(t *testing.T) {
 }
 
 func TestIdentityType(t *testing.T) {
-	const capz = "kind: Cluster\nspec: {type: 7}\n---\nkind: AzureClusterIdentity\nmetadata: {name: cluster-identity}\nspec: {type: WorkloadIdentity}\n"
+	const capz = "kind: Cluster\nspec: {type: 7}\n---\nkind: AzureClusterIdentity\n" +
+		"metadata: {name: cluster-identity}\nspec: {type: WorkloadIdentity}\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"of another type": {capz, "WorkloadIdentity"},
 		"another name":    {strings.Replace(capz, "name: cluster-identity", "name: mine", 1), ""},

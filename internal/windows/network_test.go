@@ -49,7 +49,7 @@ by its labels; `+"`casement preflight` and `casement lint`"+` check the rest of 
 			}
 			checks = append(checks, rule)
 		}
-		mtu, releases, versions := "the node's", strings.Join(ServerReleases(), ", "), ""
+		mtu, releases, versions := "the node's", "", ""
 		if n.MTU > 0 {
 			mtu = fmt.Sprintf("%d, VNI %d", n.MTU, n.VNI)
 		}

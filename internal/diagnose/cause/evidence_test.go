@@ -42,7 +42,7 @@ func words(re *syntax.Regexp, gap string) []string {
 	case syntax.OpLiteral:
 		return []string{string(re.Rune)}
 	case syntax.OpCharClass:
-		for _, r := range []rune("a0 -./:\"x") {
+		for _, r := range "a0 -./:\"x" {
 			for i := 0; i+1 < len(re.Rune); i += 2 {
 				if re.Rune[i] <= r && r <= re.Rune[i+1] {
 					return []string{string(r)}

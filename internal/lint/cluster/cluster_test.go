@@ -313,7 +313,7 @@ func TestFacts(t *testing.T) {
 		t.Errorf("found %v, not %v", got, want)
 	}
 	target, err := contents.Facts.Complete(lint.Config{}).Resolve()
-	if err != nil || target.Minor != 36 || !target.Mixed ||
+	if err != nil || target.Minor != 37 || !target.Mixed ||
 		!slices.Equal(target.Windows, []string{"2022", "2025"}) ||
 		!slices.Equal(target.Taints, []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}) {
 		t.Errorf("%+v, %v", target, err)

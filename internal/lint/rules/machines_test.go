@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -84,7 +85,7 @@ func TestMachines(t *testing.T) {
 		"the gate on 1.22": {"WIN811", workers("v1.22.4", kubelet("feature-gates: WindowsHostProcessContainers=true")), nil},
 		"gate of its time": {"WIN811", workers("v1.27.3",
 			kubelet("feature-gates: WindowsHostProcessContainers=true")), nil},
-		"gate of the API server": {"WIN811", strings.Replace(controlPlane("Linux"), "  version: v1.36.3\n", "  "+
+		"gate of the API server": {"WIN811", strings.Replace(controlPlane("Linux"), "  version: "+kuberelease.Default+"\n", "  "+
 			"version: v1.36.3\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n        extraArgs:\n"+
 			"        - {name: feature-gates, value: HyperVContainer=true}\n", 1),
 			[]string{"error spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs[0].value"}},
@@ -95,7 +96,7 @@ func TestMachines(t *testing.T) {
 		"flag of its time": {"WIN812", workers("v1.23.3", kubelet("network-plugin: cni")), nil},
 		"version of the control plane": {"WIN812", strings.Replace(demo, "spec:\n", "spec:\n"+
 			"  controlPlaneRef: {kind: KubeadmControlPlane, name: "+
-			"demo}\n", 1) + strings.Replace(controlPlane("Linux"), "v1.36.3", "v1.23.3", 1) + "---\n" +
+			"demo}\n", 1) + strings.Replace(controlPlane("Linux"), kuberelease.Default, "v1.23.3", 1) + "---\n" +
 			strings.Replace(strings.ReplaceAll(workers("", kubelet("network-plugin: cni")), "name: win\n", "name: win2\n"),
 				"      version: \n", "", 1), nil},
 		"taint in the kubelet's file": {"WIN813", workers("v1.36.3", kubelet("cloud-provider: external")+

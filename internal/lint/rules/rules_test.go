@@ -51,7 +51,7 @@ func run(t *testing.T, r lint.Rule, text string) []lint.Finding {
 		t.Fatalf("the example cannot be read: %v\n%s", errs, text)
 	}
 	target := r.For
-	target.Minor = cmp.Or(target.Minor, 36)
+	target.Minor = cmp.Or(target.Minor, 37)
 	return lint.Run(set, []lint.Rule{r}, target)
 }
 

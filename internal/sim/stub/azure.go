@@ -88,6 +88,7 @@ const (
 	computeVersion = "2023-09-01"
 	storageVersion = "2023-05-01"
 	diskVersion    = "2023-10-02"
+	groupVersion   = "2023-07-01"
 )
 
 func apiVersion(path string) string {
@@ -98,6 +99,8 @@ func apiVersion(path string) string {
 		return computeVersion
 	case strings.Contains(path, "/microsoft.storage/"):
 		return storageVersion
+	case !strings.Contains(path, "/providers/"):
+		return groupVersion
 	}
 	return networkVersion
 }

@@ -83,12 +83,13 @@ func (b *bed) azureAsOfCAPZ(vm string) {
 				"allowExtensionOperations": true, "windowsConfiguration": {"enableAutomaticUpdates": false}},
 			"storageProfile": {"imageReference": {
 				"communityGalleryImageId":
-					"/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/" + strings.TrimPrefix(version, "v")},
+					"/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/VERSION"},
 				"osDisk": {"name": "VM_OSDisk", "createOption": "FromImage", "osType": "Windows", "diskSizeGB": 128,
 					"caching": "None", "managedDisk": {"storageAccountType": "Premium_LRS"}}}}}`},
 	} {
 		fill := strings.NewReplacer(
 			"TAGS", `"sigs.k8s.io_cluster-api-provider-azure_cluster_CLUSTER": "owned"`, "LOCATION", location,
+			"VERSION", strings.TrimPrefix(version, "v"),
 			"NET/", b.group().ID()+"/providers/Microsoft.Network/", "CLUSTER", b.name, "LABEL",
 			fmt.Sprintf("%s-%x", b.name, label.Sum32()), "VM", vm[strings.LastIndex(vm, "/")+1:])
 		b.put(fill.Replace(r.id), fill.Replace(fill.Replace(r.body)))

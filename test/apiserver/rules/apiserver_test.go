@@ -98,7 +98,7 @@ func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []strin
 	}
 	chosen := slices.DeleteFunc(rules.All(), func(r lint.Rule) bool { return !of(r) })
 	fields := map[string]bool{}
-	for _, f := range lint.Run(set, chosen, lint.Target{Minor: 36}) {
+	for _, f := range lint.Run(set, chosen, lint.Target{Minor: 37}) {
 		if f.Severity == lint.Error || f.Rule == "WIN005" {
 			fields[named(f)] = true
 		}
@@ -273,5 +273,5 @@ func findings(t *testing.T, text, id string) []lint.Finding {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return lint.Run(set, slices.DeleteFunc(rules.All(), func(r lint.Rule) bool { return r.ID != id }), lint.Target{Minor: 36})
+	return lint.Run(set, slices.DeleteFunc(rules.All(), func(r lint.Rule) bool { return r.ID != id }), lint.Target{Minor: 37})
 }

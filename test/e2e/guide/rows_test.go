@@ -89,15 +89,18 @@ func guide() []row {
 		{promise: "SSH through the API server's machine", is: "by hand, or `casement ssh`", do: func(w *world) {
 			w.has(strings.ToLower(w.casement("ssh", w.node, "--", "hostname")), w.node)
 		}, shown: "`test/e2e/ssh TestPlane`"},
-		{promise: "Remote Desktop through a forwarded port", is: "by hand, or `casement rdp`", shown: "`test/e2e/ssh TestPlane`, `internal/sim/guest TestRDP`"},
+		{promise: "Remote Desktop through a forwarded port", is: "by hand, or `casement rdp`",
+			shown: "`test/e2e/ssh TestPlane`, `internal/sim/guest TestRDP`"},
 		{promise: "az lists the published images", is: "the same table, from 1.18 on", do: func(w *world) {
 			w.has(w.casement("images", "list", "-o", "name"), "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:2021.10.15")
 		}},
 		{promise: "custom images are built", is: "`casement images build`", shown: "`test/e2e/images TestImages`"},
-		{promise: "Docker by dockershim below 1.24, with wins.exe", is: "the annotation `runtime`", shown: "[WIN809](../rules/WIN809.md), `test/e2e/matrix TestMatrix`"},
+		{promise: "Docker by dockershim below 1.24, with wins.exe", is: "the annotation `runtime`",
+			shown: "[WIN809](../rules/WIN809.md), `test/e2e/matrix TestMatrix`"},
 		{promise: "Flannel takes 50 bytes of the 1400 that eth0 is set to", is: "netplan sets eth0, Flannel follows",
 			shown: "`internal/sim/guest/shell TestNetplanMTU`, `internal/sim/stub TestFlannelNeedsPodCIDR`"},
-		{promise: "AKS has Windows nodes too", is: "none", refused: "managed clusters are another provider's; lint and preflight know their pools' names"},
+		{promise: "AKS has Windows nodes too", is: "none",
+			refused: "managed clusters are another provider's; lint and preflight know their pools' names"},
 	}
 }
 
@@ -106,8 +109,10 @@ func proposal() []row {
 		{promise: "cloudbase-init reads the same bootstrap data as cloud-init", is: "simulated by the image's agent", do: func(w *world) {
 			w.has(w.casement("logs", w.node, "boot"), "kubeadm", "cloudbaseinit")
 		}},
-		{promise: "commands run before and after kubeadm", is: "in their order", shown: "`internal/sim/guest TestWindowsTraps`, `internal/sim/guest TestLinuxTraps`"},
-		{promise: "long names work by DNS, NetBIOS cuts them at 15", is: "refused above 15, as Azure does", shown: "[WIN802](../rules/WIN802.md)"},
+		{promise: "commands run before and after kubeadm", is: "in their order",
+			shown: "`internal/sim/guest TestWindowsTraps`, `internal/sim/guest TestLinuxTraps`"},
+		{promise: "long names work by DNS, NetBIOS cuts them at 15", is: "refused above 15, as Azure does",
+			shown: "[WIN802](../rules/WIN802.md)"},
 		{promise: "nodes join a domain by commands", is: "flavor `windows-gmsa`", shown: "`test/e2e/gmsa TestGMSA`"},
 		{promise: "machines are immutable and replaced", is: "a rollout", shown: "`test/e2e/life TestLife`"},
 		{promise: "the control plane runs on Linux alone", is: "none on Windows", refused: "Kubernetes' control plane runs on Linux alone"},
@@ -147,17 +152,20 @@ func introduction() []row {
 		{promise: "the ExceptionList has what is not translated", is: "in the node's CNI configuration", do: func(w *world) {
 			w.has(w.powershell(`Get-Content C:\etc\cni\net.d\10-calico.conflist`), "ExceptionList", "10.96.0.0/12", "Nameservers")
 		}, shown: "[WIN823](../rules/WIN823.md)"},
-		{promise: "pods reach Services by name, and the outside by TCP", is: "in the cluster; the outside is refused with a reason", do: func(w *world) {
-			w.has(w.exec("curl -s http://iis.default.svc.cluster.local"), "simulated container default/iis-")
-			w.has(w.exec("powershell (Resolve-DnsName kubernetes.default.svc.cluster.local).IPAddress"), "10.96.0.1")
-		}, shown: "`internal/sim/host TestExecReachesTheFabric`"},
-		{promise: "secrets lie on the node's disk: restrict them by access lists", is: "icacls keeps lists; nothing is refused by them", do: func(w *world) {
-			const pods = `C:\var\lib\kubelet\pods`
-			w.casement("ssh", w.node, "--", `icacls `+pods+` /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"`)
-			if list := w.casement("ssh", w.node, "--", "icacls "+pods); strings.Contains(list, "Users") || !strings.Contains(list, `NT AUTHORITY\SYSTEM`) {
-				w.t.Errorf("the list is\n%s", list)
-			}
-		}, shown: "[WIN306](../rules/WIN306.md)"},
+		{promise: "pods reach Services by name, and the outside by TCP",
+			is: "in the cluster; the outside is refused with a reason", do: func(w *world) {
+				w.has(w.exec("curl -s http://iis.default.svc.cluster.local"), "simulated container default/iis-")
+				w.has(w.exec("powershell (Resolve-DnsName kubernetes.default.svc.cluster.local).IPAddress"), "10.96.0.1")
+			}, shown: "`internal/sim/host TestExecReachesTheFabric`"},
+		{promise: "secrets lie on the node's disk: restrict them by access lists",
+			is: "icacls keeps lists; nothing is refused by them", do: func(w *world) {
+				const pods = `C:\var\lib\kubelet\pods`
+				w.casement("ssh", w.node, "--", `icacls `+pods+` /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F"`)
+				if list := w.casement("ssh", w.node, "--", "icacls "+pods); strings.Contains(list, "Users") ||
+					!strings.Contains(list, `NT AUTHORITY\SYSTEM`) {
+					w.t.Errorf("the list is\n%s", list)
+				}
+			}, shown: "[WIN306](../rules/WIN306.md)"},
 		{promise: "encrypt the volume", is: "`Get-BitLockerVolume` shows one that is not; encryption at host is the VM's", do: func(w *world) {
 			w.has(w.powershell("(Get-BitLockerVolume C:).ProtectionStatus"), "Off")
 		}},
@@ -178,7 +186,8 @@ func introduction() []row {
 		{promise: "flanneld leaves subnet.env", is: "without it no sandbox", shown: "`internal/sim/kubelet TestSandboxProblem`"},
 		{promise: "kube-proxy needs --hostname-override", is: "a check of `doctor`", shown: "`test/e2e/faults TestFaults`"},
 		{promise: "the pause image fits the host", is: "found", shown: "[WIN707](../rules/WIN707.md)"},
-		{promise: "Hyper-V isolation by RuntimeClass", is: "found: Kubernetes does not support it", shown: "[WIN708](../rules/WIN708.md), [WIN709](../rules/WIN709.md)"},
+		{promise: "Hyper-V isolation by RuntimeClass", is: "found: Kubernetes does not support it",
+			shown: "[WIN708](../rules/WIN708.md), [WIN709](../rules/WIN709.md)"},
 		{promise: "logs, exec and cp as for Linux", is: "of simulated containers", do: func(w *world) {
 			w.has(w.kubectl("logs", w.pod), "simulated container")
 			w.has(w.exec("cmd /c ver"), "Version 10.0.20348.")

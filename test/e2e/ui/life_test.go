@@ -86,7 +86,8 @@ func TestLife(t *testing.T) {
 
 	b.tab("nodes")
 	b.text("#view", "Pods that run", time.Minute)
-	b.js(`[...document.querySelectorAll("#node-list .cells")].find((e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+	b.js(`[...document.querySelectorAll("#node-list .cells")].find(
+		(e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
 	for button, want := range map[string]string{"YAML": "kind: Pod", "Events": "Started", "Logs": "simulated container"} {
 		b.js(`[...document.querySelectorAll("#detail .shows button")].find((e) => e.textContent === "` + button + `").click(); 0`)
 		b.text("#detail .shows .console", want, time.Minute)

@@ -418,8 +418,8 @@ func getEndpoint(c *call) error {
 		}
 	}
 	for i := range c.m.Pulse.Get().StaleEndpoints {
-		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i), "State",
-			int64(3))); err != nil {
+		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i),
+			"IsRemoteEndpoint", false, "State", int64(3))); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,8 @@ func getVolume(c *call) error {
 // getBitLocker gives the system volume, which no image of Azure encrypts inside of the guest.
 func getBitLocker(c *call) error {
 	o := system("Microsoft.BitLocker.Structures.BitLockerVolume",
-		[]string{"VolumeType", "MountPoint", "CapacityGB", "VolumeStatus", "EncryptionPercentage", "KeyProtector", "AutoUnlockEnabled", "ProtectionStatus"},
+		[]string{"VolumeType", "MountPoint", "CapacityGB", "VolumeStatus", "EncryptionPercentage",
+			"KeyProtector", "AutoUnlockEnabled", "ProtectionStatus"},
 		"ComputerName", strings.ToUpper(c.m.ComputerName), "VolumeType", "OperatingSystem", "MountPoint", "C:", "CapacityGB", int64(127),
 		"VolumeStatus", "FullyDecrypted", "EncryptionPercentage", int64(0), "EncryptionMethod", "None", "KeyProtector", newArray(),
 		"AutoUnlockEnabled", nil, "LockStatus", "Unlocked", "ProtectionStatus", "Off")

@@ -49,7 +49,8 @@ func TestICACLS(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	sh.PowerShell(t.Context(), `(Get-BitLockerVolume C:).ProtectionStatus; (Get-BitLockerVolume).VolumeStatus`, shell.Session{Stdout: &out, Stderr: &out})
+	sh.PowerShell(t.Context(), `(Get-BitLockerVolume C:).ProtectionStatus; (Get-BitLockerVolume).VolumeStatus`,
+		shell.Session{Stdout: &out, Stderr: &out})
 	if out.String() != "Off\r\nFullyDecrypted\r\n" {
 		t.Errorf("BitLocker: %q", out.String())
 	}

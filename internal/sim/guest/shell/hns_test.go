@@ -29,10 +29,11 @@ func TestHNS(t *testing.T) {
 		networks     string
 		endpoints    string
 	}{
-		"none":        {"", "", "\r\n", "0\r\n"},
-		"Calico":      {"10-calico.conflist", `{"plugins":[{"type":"calico","mode":"vxlan"}]}`, "Calico:Overlay,External:Overlay\r\n", "2\r\n"},
-		"Azure CNI":   {"10-azure.conflist", `{"name":"azure","plugins":[{"type":"azure-vnet","mode":"bridge"}]}`, "azure:L2Bridge\r\n", "2\r\n"},
-		"Flannel":     {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-overlay"}}`, "External:Overlay,flannel.4096:Overlay\r\n", "2\r\n"},
+		"none":      {"", "", "\r\n", "0\r\n"},
+		"Calico":    {"10-calico.conflist", `{"plugins":[{"type":"calico","mode":"vxlan"}]}`, "Calico:Overlay,External:Overlay\r\n", "2\r\n"},
+		"Azure CNI": {"10-azure.conflist", `{"name":"azure","plugins":[{"type":"azure-vnet","mode":"bridge"}]}`, "azure:L2Bridge\r\n", "2\r\n"},
+		"Flannel": {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-overlay"}}`,
+			"External:Overlay,flannel.4096:Overlay\r\n", "2\r\n"},
 		"win-bridge":  {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-bridge"}}`, "cbr0:L2Bridge\r\n", "2\r\n"},
 		"no CNI file": {"readme.txt", `{"type":"flannel"}`, "\r\n", "0\r\n"},
 	} {
@@ -70,7 +71,8 @@ func TestHNS(t *testing.T) {
 // TestNetplanMTU: eth0 has the MTU of the netplan file from netplan apply on, and the one that ip sets.
 func TestNetplanMTU(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
-	if err := m.Root.WriteFile("/etc/netplan/60-eth0.yaml", []byte("network:\n  version: 2\n  ethernets:\n    eth0:\n      mtu: 1400\n"), 0o600); err != nil {
+	const netplan = "network:\n  version: 2\n  ethernets:\n    eth0:\n      mtu: 1400\n"
+	if err := m.Root.WriteFile("/etc/netplan/60-eth0.yaml", []byte(netplan), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	sh := shell.New(m, nil, nil)

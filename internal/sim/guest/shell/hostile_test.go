@@ -62,7 +62,7 @@ var hostile = []struct{ name, os, script string }{
 	{"a case of patterns", machine.Linux, "x=$(printf '%060000d' 0); while :; do case $x in *0*0*0*0*0*0*1) ;; esac; done"},
 	{"a glob of folders", machine.Linux, "mkdir -p /g/{a,b,c,d,e,f,g,h}; echo " + "/g/*" + strings.Repeat("/../*", 30)},
 	{"globs at once", machine.Linux, "mkdir -p /g/{a,b,c,d,e,f}; for i in 1 2 3 4 5; do echo /g/*" + strings.Repeat("/../*", 20) + " & " +
-			"done; wait"},
+		"done; wait"},
 	{"a pattern removed", machine.Linux, "x=$(printf '%0200000d' 0); y=${x##*0*0*0*0*1}; echo ${#y}"},
 	{"find", machine.Linux, "while :; do find / -name '*a*' > /dev/null; done"},
 	{"PowerShell: Split", machine.Windows, "$s = 'a b ' * 1500000; $s.Split(' ').Count; $s.Split(' ').Count"},
