@@ -31,7 +31,7 @@ func TestContainerUser(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			_, err := container.Exec(t.Context(), []string{"cmd", "/c", "cd"}, nil, &out, &out, false)
+			_, err = container.Exec(t.Context(), []string{"cmd", "/c", "cd"}, nil, &out, &out, false)
 			if err != nil || out.String() != c.at+"\r\n" {
 				t.Errorf("cd: %q, %v", out.String(), err)
 			}
