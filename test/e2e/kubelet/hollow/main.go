@@ -134,7 +134,7 @@ type manager struct {
 	disk int64
 }
 
-func (m manager) GetCapacity(bool) corev1.ResourceList {
+func (m manager) GetCapacity(klog.Logger, bool) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(m.disk, resource.BinarySI)}
 }
 
