@@ -279,6 +279,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	}
 	if reason, message := w.refuseImage(&c.spec); reason != "" {
 		w.failPull(ctx, c, reason, message)
+		if reason == errImagePull {
+			w.checkPullSecrets(ctx, pod)
+		}
 		c.backOff(now)
 		return
 	}

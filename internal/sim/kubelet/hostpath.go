@@ -61,8 +61,27 @@ func (k *Kubelet) checkHostPath(v *corev1.HostPathVolumeSource) error {
 	default:
 		return fmt.Errorf("%s is an invalid volume type", kind)
 	}
-	if err != nil || !is {
-		return fmt.Errorf("hostPath type check failed: %s is not a %s", v.Path, what)
+	switch {
+	case err != nil:
+		return fmt.Errorf("hostPath type check failed, %s is not a %s, unable to determine its type: path %q does not exist",
+			v.Path, what, v.Path)
+	case !is:
+		return fmt.Errorf("hostPath type check failed: %s is not a %s, it's a %s", v.Path, what, typeOf(mode))
 	}
 	return nil
+}
+
+// typeOf returns the kubelet's name of what is at a path.
+func typeOf(mode fs.FileMode) corev1.HostPathType {
+	switch {
+	case mode.IsDir():
+		return corev1.HostPathDirectory
+	case mode&fs.ModeSocket != 0:
+		return corev1.HostPathSocket
+	case mode&fs.ModeCharDevice != 0:
+		return corev1.HostPathCharDev
+	case mode&fs.ModeDevice != 0:
+		return corev1.HostPathBlockDev
+	}
+	return corev1.HostPathFile
 }

@@ -38,8 +38,8 @@ func (w *worker) refuseImage(c *corev1.Container) (reason, message string) {
 	return "", ""
 }
 
-// checkPullSecrets says which secrets for registries a pod names and does not have; it starts all the same. Source:
-// kubernetes pkg/kubelet/kubelet_pods.go, getPullSecretsForPod.
+// checkPullSecrets says which secrets for registries a pod names and does not have, where an image was not pulled. Source:
+// kubernetes v1.37 pkg/kubelet/kubelet.go, SyncPod; kubelets before say it of images that are pulled too.
 func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	var failed []string
 	for _, s := range pod.Spec.ImagePullSecrets {

@@ -160,6 +160,9 @@ func nodeInfo(f nodeFacts) corev1.NodeSystemInfo {
 		OperatingSystem:         c.OS,
 		Architecture:            "amd64",
 	}
+	if minorOf(c.Version) >= 37 {
+		info.RunningInUserNamespace = new(false)
+	}
 	if c.OS != "windows" {
 		info.MachineID = strings.ReplaceAll(uuidOf(c.Hostname+c.Cloud.ProviderID), "-", "")
 		info.SystemUUID = strings.ToLower(info.SystemUUID)

@@ -219,7 +219,10 @@ func probeTarget(p *corev1.Probe, c *corev1.Container) (port int32, host string,
 		}
 	}
 	n, err := strconv.Atoi(at.StrVal)
-	return int32(n), host, err
+	if err != nil {
+		return 0, "", fmt.Errorf("port %q not found", at.StrVal)
+	}
+	return int32(n), host, nil
 }
 
 // probeFailure words a failed connection as the kubelet does for the kind of probe.

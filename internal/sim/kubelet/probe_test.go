@@ -98,7 +98,7 @@ func TestProbes(t *testing.T) {
 		"gRPC, nothing": {readiness(grpc(81)), false, 0,
 			unready + `timeout: failed to connect service "10.244.1.2:81" within 1s: context deadline exceeded`},
 		"no port of that name": {readiness(get(named("api"), "")), false, 0,
-			`Unhealthy: Readiness probe errored and resulted in unknown state: strconv.Atoi: parsing "api": invalid syntax`},
+			`Unhealthy: Readiness probe errored and resulted in unknown state: port "api" not found`},
 		"liveness": {func(c *corev1.Container) { c.LivenessProbe = tcp(81) }, false, 1,
 			"Killing: Container app failed liveness probe, will be restarted"},
 		"startup": {func(c *corev1.Container) { c.StartupProbe, c.ReadinessProbe = tcp(81), tcp(80) }, false, 1,

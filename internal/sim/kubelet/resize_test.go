@@ -106,15 +106,17 @@ func TestHostPath(t *testing.T) {
 		kind corev1.HostPathType
 		want string
 	}{
-		"absent":           {"/nowhere", corev1.HostPathDirectory, "hostPath type check failed: /nowhere is not a directory"},
-		"any":              {"/nowhere", corev1.HostPathUnset, ""},
-		"made":             {"/data/a", corev1.HostPathDirectoryOrCreate, ""},
-		"common":           {"/var/log", corev1.HostPathDirectory, ""},
-		"no file":          {"/var/log", corev1.HostPathFile, "hostPath type check failed: /var/log is not a file"},
-		"of the kernel":    {"/dev/sdc", corev1.HostPathBlockDev, ""},
-		"pipe":             {`\\.\pipe\csi-proxy-disk-v1`, corev1.HostPathSocket, ""},
-		"drive":            {`C:\var\log`, corev1.HostPathDirectory, ""},
-		"absent on drive":  {`C:\nowhere`, corev1.HostPathFile, `hostPath type check failed: C:\nowhere is not a file`},
+		"absent": {"/nowhere", corev1.HostPathDirectory,
+			"hostPath type check failed, /nowhere is not a directory, unable to determine its type: path \"/nowhere\" does not exist"},
+		"any":           {"/nowhere", corev1.HostPathUnset, ""},
+		"made":          {"/data/a", corev1.HostPathDirectoryOrCreate, ""},
+		"common":        {"/var/log", corev1.HostPathDirectory, ""},
+		"no file":       {"/var/log", corev1.HostPathFile, "hostPath type check failed: /var/log is not a file, it's a Directory"},
+		"of the kernel": {"/dev/sdc", corev1.HostPathBlockDev, ""},
+		"pipe":          {`\\.\pipe\csi-proxy-disk-v1`, corev1.HostPathSocket, ""},
+		"drive":         {`C:\var\log`, corev1.HostPathDirectory, ""},
+		"absent on drive": {`C:\nowhere`, corev1.HostPathFile,
+			`hostPath type check failed, C:\nowhere is not a file, unable to determine its type: path "C:\\nowhere" does not exist`},
 		"Windows's folder": {`C:\Windows\System32`, corev1.HostPathDirectory, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

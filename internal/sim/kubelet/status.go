@@ -162,7 +162,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.PodIP = s.HostIP
 		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
 	}
-	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, now)
+	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, w.noSandbox(&s), now)
 	s.Conditions = append(s.Conditions, w.notices(pod, now)...)
 	if w.settled && !w.static {
 		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
@@ -267,10 +267,24 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 	return corev1.PodSucceeded
 }
 
+// noSandbox returns what kubelets from 1.37 on say of a pod whose sandbox is not ready. Source: kubernetes
+// pkg/kubelet/status/generate.go.
+func (w *worker) noSandbox(s *corev1.PodStatus) string {
+	switch {
+	case minorOf(w.k.c.Version) < 37:
+		return ""
+	case w.sandbox.ip.IsValid(), slices.ContainsFunc(slices.Concat(s.InitContainerStatuses, s.ContainerStatuses),
+		func(c corev1.ContainerStatus) bool { return c.ContainerID != "" }):
+		return "pod sandbox is not ready"
+	}
+	return "no pod sandbox exists"
+}
+
 // podConditions returns the kubelet's five conditions together with the conditions of other
 // controllers. The times of transitions are those of last, which the kubelet computed before: on a
 // busy machine the watch has not shown them yet, and with a new time each look would be a write.
-func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
+func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, without string,
+	now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: pod.Generation}
@@ -311,7 +325,11 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	}
 	ready := len(unready) == 0 && !terminal(s.Phase)
 	gates := closedGates(pod)
-	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), "", "")
+	why := ""
+	if without != "" {
+		why = "PodSandboxNotReady"
+	}
+	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), why, without)
 	started := slices.ContainsFunc(s.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 	})

@@ -269,7 +269,6 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		if again > 0 {
 			return again
 		}
-		w.checkPullSecrets(ctx, pod)
 	}
 	if err := w.k.hostProcessOff(pod); err != nil {
 		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
