@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,11 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/config"
-	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/cli"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
+	"casement.dev/casement/test/apiserver/kinds"
 )
 
 // hostile sets the title of a window, clears the screen in three ways, and reorders text.
@@ -35,18 +33,7 @@ var server *rest.Config
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		server = plane.Config()
-		crds, err := config.CRDs()
-		if err != nil {
-			return err
-		}
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
-		if err != nil {
-			return err
-		}
-		for _, p := range providers {
-			crds = append(crds, p.CRDs...)
-		}
-		return kubetest.InstallCRDs(context.Background(), server, crds)
+		return kinds.Install(server)
 	}))
 }
 

@@ -2,7 +2,6 @@ package wait
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/config"
-	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/cli"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
+	"casement.dev/casement/test/apiserver/kinds"
 )
 
 // server is the plane of this package alone: its API server is killed.
@@ -30,18 +28,7 @@ var server *kubeproc.Plane
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		server = plane
-		crds, err := config.CRDs()
-		if err != nil {
-			return err
-		}
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
-		if err != nil {
-			return err
-		}
-		for _, p := range providers {
-			crds = append(crds, p.CRDs...)
-		}
-		return kubetest.InstallCRDs(context.Background(), plane.Config(), crds)
+		return kinds.Install(plane.Config())
 	}))
 }
 

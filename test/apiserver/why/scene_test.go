@@ -26,13 +26,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/config"
-	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/diagnose/facts"
 	helmcrds "casement.dev/casement/internal/helm/crds"
 	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
+	"casement.dev/casement/test/apiserver/kinds"
 )
 
 // server is the management cluster and the workload cluster in one.
@@ -41,23 +40,11 @@ var server *rest.Config
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		server = plane.Config()
-		crds, err := config.CRDs()
-		if err != nil {
-			return err
-		}
-		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil, false)
-		if err != nil {
-			return err
-		}
-		for _, p := range providers {
-			crds = append(crds, p.CRDs...)
-		}
 		charts, err := helmcrds.All()
 		if err != nil {
 			return err
 		}
-		crds = append(crds, charts...)
-		return kubetest.InstallCRDs(context.Background(), server, crds)
+		return kinds.Install(server, charts...)
 	}))
 }
 
