@@ -34,6 +34,13 @@ func (c checker) cni() []lint.Rule {
 				"rest is refused.",
 			Check: func(p *lint.Pass) { c.eachCluster(networkOfWindows)(p); c.hostGateways(p) },
 		},
+		{
+			ID: "PRE212", Severity: lint.Error, Title: "Flannel without ranges of nodes", Oracle: lint.Unit,
+			Doc: "Flannel takes each node's range from the Node's spec.podCIDR, which the controller manager writes unless it has " +
+				"--allocate-node-cidrs=false or no range of pods. Without it its pods end with \"node pod cidr not assigned\". " +
+				"Source: github.com/flannel-io/flannel, Documentation/kubernetes.md.",
+			Check: c.eachCluster(flannelRanges),
+		},
 	}
 }
 
@@ -85,6 +92,47 @@ func (c checker) hostGateways(p *lint.Pass) {
 				say(`"Type": "vxlan", "VNI": 4096, "Port": 4789, or another CNI`))
 		}
 	}
+}
+
+// flannelRanges reports a cluster with Flannel, by its labels, a chart or a manifest, whose nodes get no range.
+func flannelRanges(p *lint.Pass, c *Cluster) {
+	n, labelled := c.network()
+	if !slices.Contains(n.Addons, "flannel") || !labelled {
+		charts := slices.ContainsFunc(p.Set.Kind("HelmChartProxy"), func(o *lint.Object) bool {
+			return o.Root.At("spec", "chartName").Str() == "flannel"
+		})
+		manifests := slices.ContainsFunc(p.Set.Kind("ConfigMap"), func(o *lint.Object) bool {
+			return o.Name == "kube-flannel-cfg"
+		})
+		if !charts && !manifests {
+			return
+		}
+	}
+	if len(c.pods().Items()) == 0 {
+		p.Report(c.Object, c.Object.Root.At("spec"), "Flannel needs a range of pods for each node, and the Cluster has no "+
+			"spec.clusterNetwork.pods", say("cidrBlocks: [10.244.0.0/16], as net-conf.json has it"))
+	}
+	for _, m := range c.Machines {
+		args := m.Owner.Root.At("spec", "kubeadmConfigSpec", "clusterConfiguration", "controllerManager", "extraArgs")
+		if at, ok := argument(args, "allocate-node-cidrs"); m.ControlPlane && ok && at.Str() == "false" {
+			p.Report(m.Owner, at, "Flannel needs a range of pods for each node, and the controller manager gives none",
+				say(`allocate-node-cidrs: "true", or without it`))
+		}
+	}
+}
+
+// argument returns the value of an argument of a component: a list of name and value in kubeadm's v1beta4 and Cluster API's
+// v1beta2, a map before.
+func argument(args lint.Value, name string) (lint.Value, bool) {
+	if v := args.At(name); v.Exists() {
+		return v, true
+	}
+	for _, a := range args.Items() {
+		if a.At("name").Str() == name {
+			return a.At("value"), true
+		}
+	}
+	return lint.Value{}, false
 }
 
 // securityGroups finds rules that deny the ports of a CNI between the nodes' subnets.

@@ -45,6 +45,8 @@ type Subscription struct {
 
 	regions map[string]*region
 	vnets   []vnet
+	// groups and tables are the security groups and route tables, as Azure returns them.
+	groups, tables []json.RawMessage
 	// identities says of each identity that machines name, by ID in lower case, whether it exists.
 	identities map[string]bool
 }
@@ -60,10 +62,23 @@ type region struct {
 
 // vnet is a virtual network that exists.
 type vnet struct {
-	ID         string
+	ID, Name   string
 	Properties struct {
 		AddressSpace struct{ AddressPrefixes []string }
-		Subnets      []struct{ Name string }
+		DHCPOptions  struct{ DNSServers []string }
+		Subnets      []subnet
+	}
+	// raw is Azure's answer.
+	raw json.RawMessage
+}
+
+// subnet is one of its subnets.
+type subnet struct {
+	Name       string
+	Properties struct {
+		AddressPrefix    string
+		AddressPrefixes  []string
+		IPConfigurations []struct{ ID string }
 	}
 }
 
@@ -146,16 +161,17 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 	for _, l := range locations.Value {
 		r.s.Locations = append(r.s.Locations, normal(l.Name))
 	}
-	for item, err := range r.client.List(ctx, at+"/providers/Microsoft.Network/virtualNetworks", networkAPIVersion) {
-		var v vnet
-		if err == nil {
-			err = json.Unmarshal(item, &v)
-		}
-		if err != nil {
+	for _, item := range r.network(ctx, at, "virtualNetworks") {
+		v := vnet{raw: item}
+		if err := json.Unmarshal(item, &v); err != nil {
 			r.unasked(err)
-			break
+			continue
 		}
 		r.s.vnets = append(r.s.vnets, v)
+	}
+	if slices.ContainsFunc(plan.Clusters, (*Cluster).ownsNoNetwork) {
+		r.s.groups = r.network(ctx, at, "networkSecurityGroups")
+		r.s.tables = r.network(ctx, at, "routeTables")
 	}
 	known := catalog.New(elsewhere{r.client, r.s.ID}, nil)
 	for _, c := range plan.Clusters {
@@ -164,6 +180,18 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 		}
 		r.identities(ctx, c)
 	}
+}
+
+// network lists the network resources of a kind in a subscription.
+func (r reader) network(ctx context.Context, subscription, kind string) (all []json.RawMessage) {
+	for item, err := range r.client.List(ctx, subscription+"/providers/Microsoft.Network/"+kind, networkAPIVersion) {
+		if err != nil {
+			r.unasked(err)
+			break
+		}
+		all = append(all, item)
+	}
+	return all
 }
 
 // identities asks for the identities that a cluster's machines name in this subscription.

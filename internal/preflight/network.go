@@ -128,6 +128,29 @@ func (c checker) networks() []lint.Rule {
 				"template may come first.",
 			Check: c.eachCluster(machineSubnets),
 		},
+		{
+			ID: "PRE209", Severity: lint.Error, Title: "A network of one's own that keeps the cluster apart", Oracle: lint.Unit,
+			Doc: "The security groups and route tables of a network that exists stay as they are, so they have to let the " +
+				"cluster work: nodes and, with a public API server, the internet reach the control plane at the API server's " +
+				"port, and the load balancer's probe as well. Without a rule that lets it in, Azure's default rule " +
+				"DenyAllInBound keeps the internet out. Source: " +
+				"learn.microsoft.com/azure/virtual-network/network-security-groups-overview.",
+			Check: c.eachSubscription(ownWay),
+		},
+		{
+			ID: "PRE210", Severity: lint.Error, Title: "A subnet of one's own without addresses", Oracle: lint.Unit,
+			Doc: "Each machine takes an address of its subnet, Azure keeps five, and what else is in the subnet has its own. " +
+				"Azure answers SubnetIsFull when none is left. Source: " +
+				"learn.microsoft.com/azure/virtual-network/virtual-networks-faq.",
+			Check: c.eachSubscription(ownRoom),
+		},
+		{
+			ID: "PRE211", Severity: lint.Warning, Title: "A network of one's own with name servers of its own", Oracle: lint.Unit,
+			Doc: "Machines ask the name servers of their network. The name of an internal API server is in a private DNS " +
+				"zone, which Azure's own 168.63.129.16 answers alone: the network's servers have to forward to it. Source: " +
+				"learn.microsoft.com/azure/private-link/private-endpoint-dns.",
+			Check: c.eachSubscription(ownNames),
+		},
 	}
 }
 
@@ -255,36 +278,3 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 
 // silent reports that nothing is known of the subscription's networks, for whatever reason.
 func (s *Subscription) silent() bool { return s.Err != nil || len(s.Unasked) > 0 }
-
-func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
-	spec := &c.Azure.Spec
-	v := spec.NetworkSpec.Vnet
-	if v.ResourceGroup == "" || strings.EqualFold(v.ResourceGroup, spec.ResourceGroup) || s.silent() {
-		return
-	}
-	live, ok := s.live(v.ResourceGroup, v.Name)
-	if !ok {
-		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"),
-			fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup),
-			say("create it first (on the local plane: casement azure prepare FILE), or leave vnet.resourceGroup out to have it made"))
-		return
-	}
-	for i, subnet := range spec.NetworkSpec.Subnets {
-		found := slices.ContainsFunc(live.Properties.Subnets,
-			func(l struct{ Name string }) bool { return strings.EqualFold(l.Name, subnet.Name) })
-		if !found {
-			p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual "+
-				"network %s has no subnet %s, and casement makes none in a network that is not its "+
-				"own", v.Name, subnet.Name), say("create it first"))
-		}
-	}
-	// Azure has the ranges of such a network, unless the manifest declares them.
-	if at := in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
-		for _, b := range blocks("", at) {
-			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {
-				p.ReportAs(lint.Warning, c.Infra, b.at, fmt.Sprintf("virtual network %s has the ranges %s", v.Name,
-					strings.Join(live.Properties.AddressSpace.AddressPrefixes, ", ")), say("the same"))
-			}
-		}
-	}
-}

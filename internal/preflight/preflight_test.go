@@ -28,21 +28,38 @@ func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	return emulator.Client(t, azuresim.Config{Faults: set})
 }
 
-// network makes a virtual network with one subnet in group others.
-func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR string) {
+// others is a resource group of somebody else.
+const others = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
+
+// network makes a virtual network with one subnet in group others; edit changes the properties of both.
+func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR string, edit ...func(vnet, subnet map[string]any)) {
 	t.Helper()
-	group := "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
-	if _, err := client.Put(t.Context(), group, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
+	if _, err := client.Put(t.Context(), others, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Put(t.Context(), group+"/providers/Microsoft.Network/virtualNetworks/"+
-		name, networkAPIVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
+	part := map[string]any{"addressPrefix": subnetCIDR}
+	properties := map[string]any{
 		"addressSpace": map[string]any{"addressPrefixes": []string{cidr}},
-		"subnets":      []any{map[string]any{"name": subnet, "properties": map[string]any{"addressPrefix": subnetCIDR}}},
-	}})
+		"subnets":      []any{map[string]any{"name": subnet, "properties": part}},
+	}
+	for _, change := range edit {
+		change(properties, part)
+	}
+	_, err := client.Put(t.Context(), others+"/providers/Microsoft.Network/virtualNetworks/"+name, networkAPIVersion,
+		map[string]any{"location": "westeurope", "properties": properties})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// group makes a security group without rules in group others, which exists, and returns an edit that attaches it.
+func group(t *testing.T, client *arm.Client, name string) func(vnet, subnet map[string]any) {
+	t.Helper()
+	id := others + "/providers/Microsoft.Network/networkSecurityGroups/" + name
+	if _, err := client.Put(t.Context(), id, networkAPIVersion, map[string]any{"location": "westeurope"}); err != nil {
+		t.Fatal(err)
+	}
+	return func(_, subnet map[string]any) { subnet["networkSecurityGroup"] = map[string]any{"id": id} }
 }
 
 // manifest returns the base with replacements, each of all places, and further objects.
@@ -174,6 +191,12 @@ func groupRule(protocol, ports string) []string {
 		rule("ssh", "Allow", "Tcp", "22", "*", "2000") + rule("deny", "Deny", protocol, ports, "VirtualNetwork", "3000")}
 }
 
+const flannelChart = `apiVersion: addons.cluster.x-k8s.io/v1alpha1
+kind: HelmChartProxy
+metadata: {name: flannel, namespace: default}
+spec: {clusterSelector: {}, repoURL: https://flannel-io.github.io/flannel, chartName: flannel}
+`
+
 func flannelOf(backend string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-flannel-cfg, namespace: kube-system}\ndata:\n" +
 		`  net-conf.json: '{"Network": "192.168.0.0/16", "Backend": {"Type": "` + backend +
@@ -205,6 +228,14 @@ func TestChecks(t *testing.T) {
 	}
 	all := emulated(t)
 	network(t, all, "theirs", "10.50.0.0/16", "all", "10.50.0.0/24")
+	network(t, all, "closed", "10.50.0.0/16", "all", "10.50.0.0/24", group(t, all, "empty"))
+	network(t, all, "narrow", "10.50.0.0/16", "all", "10.50.0.0/29")
+	internal := func(name string) []string {
+		return append(own(name), "  networkSpec:\n", "  networkSpec:\n    apiServerLB: {type: Internal, name: lb, frontendIPs: [{name: f, privateIP: 10.50.0.100}]}\n")
+	}
+	network(t, all, "named", "10.50.0.0/16", "all", "10.50.0.0/24", func(vnet, _ map[string]any) {
+		vnet["dhcpOptions"] = map[string]any{"dnsServers": []string{"10.50.0.4"}}
+	})
 	for _, tc := range []struct {
 		name      string
 		bad       []string
@@ -280,6 +311,12 @@ func TestChecks(t *testing.T) {
 			want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
 		{name: "network of one's own", bad: own("missing"),
 			want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
+		{name: "network that lets nobody in", bad: own("closed"),
+			want: []string{"PRE209 " + azure + "networkSpec.vnet.name"}, good: internal("closed")},
+		{name: "network without room", bad: append(own("narrow"), "replicas: 1\n", "replicas: 2\n"),
+			want: []string{"PRE210 " + azure + "networkSpec.subnets[0].name"}, good: own("narrow")},
+		{name: "network with name servers", bad: internal("named"),
+			want: []string{"PRE211 " + azure + "networkSpec.vnet.name"}, good: own("named")},
 		{name: "subnet", bad: []string{
 			"        osType: Windows\n",
 			"        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: nowhere}]\n",
@@ -298,6 +335,10 @@ func TestChecks(t *testing.T) {
 				"windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}},
 		{name: "Flannel by routes", badMore: flannelOf("host-gw"), goodMore: flannelOf("vxlan"),
 			want: []string{`PRE208 ConfigMap/kube-system/kube-flannel-cfg data["net-conf.json"]`}},
+		{name: "Flannel's chart without ranges of nodes", badMore: flannelChart, bad: []string{"        - name: cluster-name\n",
+			"        - name: allocate-node-cidrs\n          value: \"false\"\n        - name: cluster-name\n"},
+			want: []string{"PRE212 " + cp +
+				"spec.kubeadmConfigSpec.clusterConfiguration.controllerManager.extraArgs[1].value"}, goodMore: flannelChart},
 		{name: "domain of Azure's DNS", bad: joining("Add-Computer -DomainName corp.example"),
 			want: []string{"PRE404 " + strings.TrimSuffix(win, ".")},
 			good: append(joining("Add-Computer -DomainName corp.example"), "        osType: Windows\n",
