@@ -10,7 +10,7 @@ import (
 // Boot is the result of the bootstrap data's commands according to a boot log. Its texts are copied from the log and
 // may contain secrets.
 type Boot struct {
-	// Ended reports that the boot agent, cloud-init or cloudbase-init, finished.
+	// Ended reports that the boot agent (cloud-init, cloudbase-init, or kubeadm's unit after Ignition) finished.
 	Ended bool
 	// Failed are the commands that failed, with their output, in order. The local plane's log names each command;
 	// Azure's shows only the last command of a script that failed.
@@ -21,19 +21,22 @@ type Boot struct {
 }
 
 var (
-	bootEnded    = regexp.MustCompile(`(?i)cloud-init finished|cloud-init v\. .* finished at|plugins execution done`)
+	bootEnded = regexp.MustCompile(`(?i)cloud-init finished|cloud-init v\. .* finished at|plugins execution done|` +
+		`\[(FAILED|  OK  )\] (Failed to start|Finished) kubeadm`)
 	failedLine   = regexp.MustCompile(`^(?:guest: )?(\S+: line \d+ failed with code -?\d+: .*)$`)
 	scriptFailed = regexp.MustCompile(`script ended with return code: (-?[1-9]\d*)|ended with exit code: ` +
 		`(-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ ` +
-		`\[(-?[1-9]\d*)\]`)
+		`\[(-?[1-9]\d*)\]|\.service: Main process exited, code=exited, status=([1-9]\d*)`)
+	// unitFailed is the line of systemd about Ignition's unit of kubeadm.
+	unitFailed  = regexp.MustCompile(`\[FAILED\] Failed to start kubeadm`)
 	agentFailed = regexp.MustCompile(`(?:module (?:write_files(?:_deferred)?|runcmd|bootcmd|users_groups|ntp) ` +
 		`failed|Processing plugin \S+ failed|plugin '\w+' failed with error|an error occurred during user '.*' ` +
-		`creation): .*`)
+		`creation|ignition\[ERROR\]|Ignition failed|ignition.* failed to fetch config): .*`)
 	markLine    = regexp.MustCompile(`^(?:.*(?:\]: | \[-\] ))?(.+): simulated: no effect`)
 	refusedLine = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
 	// beside matches lines that are not a command's own output: the agent's lines, a prompt with its command, and the
 	// lines that PowerShell adds to an error.
-	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^cloud-init\[|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
+	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^(cloud-init|ignition|systemd)\[|^\[(FAILED|  OK  )\]|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
 )
 
 // ReadBoot reads a boot log.
@@ -54,7 +57,9 @@ func ReadBoot(lines []string) Boot {
 			continue
 		}
 		if m := scriptFailed.FindStringSubmatch(line); m != nil {
-			ends = appendNew(ends, ended(strings.Join(m[1:], ""), lines[:i]))
+			ends = appendNew(ends, ended("the script failed with code "+strings.Join(m[1:], ""), lines[:i]))
+		} else if unitFailed.MatchString(line) && len(ends) == 0 {
+			ends = append(ends, ended("systemd's unit of kubeadm failed", lines[:i]))
 		}
 		if m := markLine.FindStringSubmatch(line); m != nil {
 			b.NoEffect = appendNew(b.NoEffect, m[1])
@@ -70,9 +75,8 @@ func ReadBoot(lines []string) Boot {
 	return b
 }
 
-// ended formats the exit code of a script with its last line of output.
-func ended(code string, before []string) string {
-	text := "the script failed with code " + code
+// ended adds to the end of a script its last line of output.
+func ended(text string, before []string) string {
 	for _, line := range slices.Backward(before) {
 		if line = strings.TrimSpace(line); line != "" && !beside.MatchString(line) {
 			return text + ": " + line

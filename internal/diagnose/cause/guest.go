@@ -17,7 +17,7 @@ var (
 		`phase|:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
 		`|^[IWEF]\d{4} |run\.go:\d+\]|register node`)
 	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports of it.
-	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
+	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|ignition|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
 		`InvalidBootstrapData|simulated|user '.*' creation|casement-`)
 )
 
@@ -28,10 +28,17 @@ var guest = []Cause{
 		"the machine could not fetch its bootstrap script from the cluster's key vault", "look "+
 			"at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or "+
 			"set the annotation bootstrap-secrets to CustomData"),
-	row("UserDataCompressed", `user ?data.*(gzip|compressed)|(gzip|compressed).*user ?data|unsupported user `+
-		`?data|InvalidBootstrapData.*gzip`,
+	row("UserDataCompressed", `user ?data.*(gzip|compressed)|(gzip|compressed).*user ?data|InvalidBootstrapData.*gzip`,
 		"the bootstrap data is compressed, which cloudbase-init cannot read",
 		"leave spec.gzip off; do not compress bootstrap data of Windows machines"),
+	// Sources: cloudbase-init's userdata plug-in, cloud-init's stages.py, Ignition's config/errors.go.
+	row("UserDataUnknown", `unsupported user ?data|unhandled (non-multipart|unknown content-type|user ?data)|no Ignition config|`+
+		`not a config \(found|failed to fetch config`,
+		"the boot agent does not know the format of the bootstrap data, so it ran nothing of it",
+		"set format of the KubeadmConfigTemplate to the image's agent: cloud-config for Ubuntu and Windows, ignition for Flatcar; "+
+			"leave spec.gzip off").from(agent),
+	row("UserDataMissing", `no user ?data|not a config \(empty\)`, "the machine booted without bootstrap data",
+		"replace the machine; one that was made by hand joins no cluster").from(agent),
 	row("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`,
 		"the bootstrap data names metadata that Azure's agent does not have",
 		"use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
@@ -121,7 +128,8 @@ var guest = []Cause{
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),
 		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),
-	follows(CommandFailed, `module scripts-user|line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String(),
+	follows(CommandFailed, `module scripts-user|line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String()+`|`+
+		unitFailed.String(),
 		"a command of the bootstrap data failed",
 		"correct it in preKubeadmCommands, postKubeadmCommands or files of the KubeadmConfigTemplate"),
 }

@@ -93,7 +93,7 @@ func TestIgnitionRefuses(t *testing.T) {
 			`{"ignition":{"version":"2.3.0","config":{"replace":{"source":"https://example.com/x.ign"}}}}`,
 			want{message: "does not simulate", provisioned: guest.ProvisionedFailed}},
 		{"a script that fails", unit("/bin/bash -c 'echo no domain >&2; exit 7'"),
-			want{message: "exited with 7", provisioned: guest.ProvisionedReady, exit: 7}},
+			want{message: "status=7", provisioned: guest.ProvisionedReady, exit: 7}},
 		{"one whose failure is allowed", unit("-/bin/false"), want{message: "", provisioned: guest.ProvisionedReady}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,8 +94,12 @@ func (a *agent) apply(ctx context.Context) error {
 		return err
 	}
 	data, err := userdata.Plain(a.m.CustomData)
-	if err != nil || len(data) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(data) == 0 {
+		a.infof("ignition", "not a config (empty)")
+		return nil
 	}
 	config, report, err := v2_3.Parse(data)
 	if err != nil || report.IsFatal() {

@@ -200,12 +200,16 @@ func (a *agent) runService(ctx context.Context, s started) {
 			if a.res.ExitCode == 0 {
 				a.res.ExitCode = code
 			}
-			a.problemf("systemd", "%s: %s=%s exited with %d", s.name, option, command, code)
+			a.problemf("systemd", "%s: Main process exited, code=exited, status=%d", s.name, code)
+			a.status("FAILED", "Failed to start "+s.name)
 			return
 		}
 	}
-	a.infof("systemd", "%s finished", s.name)
+	a.status("  OK  ", "Finished "+s.name)
 }
+
+// status prints what systemd prints about a unit on the console. Source: systemd src/core/unit.c, manager_status_printf.
+func (a *agent) status(mark, text string) { fmt.Fprintf(a.out, "[%s] %s\n", mark, text) }
 
 // extension names the Kubernetes version in the file name of a system extension.
 // Source: https://extensions.flatcar.org (kubernetes-v1.33.2-x86-64.raw).
