@@ -41,7 +41,7 @@ const (
 )
 
 // VaultDomain is below what the local key vaults have their names.
-const VaultDomain = keyvault.VaultDomain
+const VaultDomain = engine.VaultDomain
 
 // CommunityGallery is the public gallery of Cluster API's reference images.
 const CommunityGallery = compute.CommunityGallery

@@ -18,7 +18,6 @@ import (
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/entra"
-	"casement.dev/casement/azuresim/internal/keyvault"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -128,7 +127,7 @@ func TestTokenEnds(t *testing.T) {
 // vaultStatus asks a key vault for its secrets with a token.
 func (a *azure) vaultStatus(token string) int {
 	a.t.Helper()
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, "https://kv1."+keyvault.VaultDomain+"/secrets?api-version=7.4", nil)
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, "https://kv1."+VaultDomain+"/secrets?api-version=7.4", nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"casement.dev/casement/azuresim/internal/engine"
-	"casement.dev/casement/azuresim/internal/keyvault"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -174,7 +173,7 @@ func TestVault(t *testing.T) {
 		`{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`"}}`)
 	do := func(method, path, body, token string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), method,
-			"https://kv1."+keyvault.VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
+			"https://kv1."+VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,10 +189,10 @@ func TestVault(t *testing.T) {
 	}
 	resp := do("GET", "/secrets/s", "", "")
 	if c := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 401 ||
-		!strings.Contains(c, `resource="https://`+keyvault.VaultDomain+`"`) {
+		!strings.Contains(c, `resource="https://`+VaultDomain+`"`) {
 		t.Errorf("without a token: %d, challenge %q", resp.StatusCode, c)
 	}
-	token := a.Token("c", "c", "https://"+keyvault.VaultDomain)
+	token := a.Token("c", "c", "https://"+VaultDomain)
 	for _, step := range []struct {
 		method, path, body string
 		status             int

@@ -10,7 +10,6 @@ import (
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/entra"
-	"casement.dev/casement/azuresim/internal/keyvault"
 )
 
 // TestVaultAccess reads secrets as the identity of a machine: the one it has a role for,
@@ -81,7 +80,7 @@ func TestVaultAccess(t *testing.T) {
 		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tc.method,
-			"https://kv1."+keyvault.VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))
+			"https://kv1."+VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))
 		if err != nil {
 			t.Fatal(err)
 		}

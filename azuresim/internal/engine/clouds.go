@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/tls"
 	"slices"
+	"strconv"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/value"
@@ -35,6 +36,17 @@ func Clouds() []Cloud {
 		{"AzureGermanCloud", "management.microsoftazure.de", "management.core.cloudapi.de",
 			[]string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
 	}
+}
+
+// VaultDomain is the domain of the local key vaults' names; names below localhost are loopback (RFC 6761).
+const VaultDomain = "vault.casement.localhost"
+
+// VaultSuffix follows a vault's name in its address: the domain, and the port that the server listens on.
+func (s *Server) VaultSuffix() string {
+	if port := s.Port.Load(); port != 0 && port != 443 {
+		return "." + VaultDomain + ":" + strconv.Itoa(int(port))
+	}
+	return "." + VaultDomain
 }
 
 // isManager reports whether a host, with or without a port, is a public name of Azure's resource

@@ -54,18 +54,19 @@ func serveEndpoints(c *engine.Request, base string) {
 	version := c.Query.Get("api-version")
 	login := value.Object{"loginEndpoint": base + "/", "audiences": []any{base, "https://management.azure.com/"},
 		"tenant": "common", "identityProvider": "AAD"}
+	suffixes := value.Object{"keyVaultDns": strings.TrimPrefix(c.Server.VaultSuffix(), "."), "storage": "core.windows.net"}
+	cloud := value.Object{
+		"name": "casement", "resourceManager": base, "authentication": login, "suffixes": suffixes,
+		"microsoftGraphResourceId": base + "/", "graph": base + "/", "gallery": base + "/", "portal": base + "/",
+	}
 	switch {
 	case version < "2019-05-01":
 		c.Reply(http.StatusOK, value.Object{
 			"galleryEndpoint": base, "graphEndpoint": base, "portalEndpoint": base, "authentication": login,
 		})
 	case version < "2022-09-01":
-		c.Reply(http.StatusOK, []any{value.Object{
-			"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{},
-		}})
+		c.Reply(http.StatusOK, []any{cloud})
 	default:
-		c.Reply(http.StatusOK, value.Object{
-			"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{},
-		})
+		c.Reply(http.StatusOK, cloud)
 	}
 }

@@ -3,7 +3,6 @@ package keyvault
 import (
 	"net/http"
 	"slices"
-	"strconv"
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -49,13 +48,4 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 		"%s",
 		managed.Client, c.Principal, c.Server.Options.TenantID, action, value.Lower(c.ID.String()), vault.Parsed.Name())
 	return e
-}
-
-// vaultPort follows a vault's name in its address: the port that the
-// local Azure listens on.
-func vaultPort(s *engine.Server) string {
-	if port := s.Port.Load(); port != 0 && port != 443 {
-		return ":" + strconv.Itoa(int(port))
-	}
-	return ""
 }

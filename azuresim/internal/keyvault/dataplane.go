@@ -9,10 +9,6 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// VaultDomain is below what the local key vaults have their names; names below
-// localhost lead nowhere but here (RFC 6761).
-const VaultDomain = "vault.casement.localhost"
-
 // serveVault answers the data plane of a key vault: secrets alone.
 func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	if e := authorizeVault(c, login); e != nil {
@@ -89,7 +85,7 @@ func authorizeVault(c *engine.Request, login string) *engine.Error {
 // the host that issues tokens for it, "" for the local Azure's own.
 func vaultOf(host string) (name, login string, ok bool) {
 	host, _, _ = strings.Cut(value.Lower(host), ":")
-	for _, c := range append(engine.Clouds(), engine.Cloud{Vault: VaultDomain, Logins: []string{""}}) {
+	for _, c := range append(engine.Clouds(), engine.Cloud{Vault: engine.VaultDomain, Logins: []string{""}}) {
 		if name, ok := strings.CutSuffix(host, "."+c.Vault); ok && name != "" && !strings.Contains(name, ".") {
 			return name, c.Logins[0], true
 		}

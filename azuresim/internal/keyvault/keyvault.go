@@ -35,7 +35,7 @@ func New() engine.Provider {
 			}
 			return true, serveVault(c, vault, login)
 		},
-		Hosts: append([]string{"*." + VaultDomain}, vaultHosts()...),
+		Hosts: append([]string{"*." + engine.VaultDomain}, vaultHosts()...),
 	}
 }
 
