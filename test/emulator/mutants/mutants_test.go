@@ -14,10 +14,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +37,8 @@ var (
 	count  = flag.Int("mutants", 60, "how many mutants of each kind")
 	seed   = flag.Uint64("seed", 1, "the seed of the mutations")
 	inputs = flag.String("inputs", "", "a folder with more scripts: JSON files whose texts are taken, and others that are taken whole")
+	lanes  = flag.Int("lanes", 4, "how many mutants of one kind run at once; each lane has its own share of the seed")
+	late   = flag.Duration("late", 0, "the most that a mutant may go on after it was ended; a busy computer needs much, 0 asks nothing")
 	only   = flag.String("kinds", "", "the kinds to run, with commas; all by default")
 	trace  = flag.String("keep", "", "a folder that keeps the mutant that runs, for one that ends the process")
 )
@@ -52,6 +56,8 @@ type kind struct {
 	from []string
 	os   string
 	run  func(ctx context.Context, m *machine.Machine, text string)
+	// source is where its words are: names of commands, options, functions, fields.
+	source []string
 }
 
 func script(run func(*shell.Shell, context.Context, string, shell.Session) int) func(context.Context, *machine.Machine, string) {
@@ -89,28 +95,34 @@ func boot(ignition bool) func(context.Context, *machine.Machine, string) {
 
 func kinds() []kind {
 	const shells = "guest/shell/"
+	var (
+		linux      = []string{"guest/shell"}
+		agents     = []string{"guest/userdata", "guest/cloudinit", "guest/shell"}
+		powershell = []string{"guest/powershell"}
+	)
 	return []kind{
 		{"sh", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic", shells + "silence", "guest/guest_test"},
-			machine.Linux, script((*shell.Shell).Bash)},
+			machine.Linux, script((*shell.Shell).Bash), linux},
 		{"dash", []string{shells + "shell_test", shells + "pipeline", shells + "limit", shells + "panic"},
-			machine.Linux, script((*shell.Shell).Sh)},
-		{"cmd", []string{shells + "batch", shells + "shell_test"}, machine.Windows, script((*shell.Shell).Batch)},
-		{"powershell", []string{shells + "powershell", "guest/powershell/"}, machine.Windows, script((*shell.Shell).PowerShell)},
-		{"awk", []string{"guest/awk/"}, machine.Linux, program("awk")},
-		{"sed", []string{"guest/sed/"}, machine.Linux, program("sed")},
-		{"jq", []string{shells, "mutants"}, machine.Linux, program("jq")},
+			machine.Linux, script((*shell.Shell).Sh), linux},
+		{"cmd", []string{shells + "batch", shells + "shell_test"}, machine.Windows, script((*shell.Shell).Batch), linux},
+		{"powershell", []string{shells + "powershell", "guest/powershell/"}, machine.Windows, script((*shell.Shell).PowerShell), powershell},
+		{"awk", []string{"guest/awk/"}, machine.Linux, program("awk"), []string{"guest/awk"}},
+		{"sed", []string{"guest/sed/"}, machine.Linux, program("sed"), []string{"guest/sed"}},
+		{"jq", []string{shells}, machine.Linux, program("jq"), linux},
 		{"cloud-init", []string{"guest/cloudinit", "guest/guest_test", "guest/trap", "guest/userdata", "guest/render"},
-			machine.Linux, boot(false)},
-		{"cloudbase-init", []string{"guest/cloudbase", "guest/guest_test", "guest/trap", "guest/userdata"}, machine.Windows, boot(false)},
-		{"ignition", []string{"guest/ignition"}, machine.Linux, boot(true)},
+			machine.Linux, boot(false), agents},
+		{"cloudbase-init", []string{"guest/cloudbase", "guest/guest_test", "guest/trap", "guest/userdata"}, machine.Windows, boot(false),
+			[]string{"guest/userdata", "guest/cloudbase", "guest/powershell"}},
+		{"ignition", []string{"guest/ignition"}, machine.Linux, boot(true), []string{"guest/ignition"}},
 		{"kubeadm", []string{"sim/kubeadm"}, "", func(_ context.Context, _ *machine.Machine, text string) {
 			_, _, _ = kubeadm.ParseJoin([]byte(text), "node-1") // the text may be nonsense
-		}},
+		}, []string{"kubeadm"}},
 		{"static pod", []string{"sim/staticpod"}, "", func(_ context.Context, _ *machine.Machine, text string) {
 			_, _ = staticpod.Translate(strings.Fields(text), staticpod.Mapping{Files: files{text}, Private: "/private",
 				Address: "10.1.0.4", Loopback: "127.1.0.4", EgressConfig: "/egress.yaml"}) // as above
 			_, _ = staticpod.Remake([]byte(text), "/", func(string) ([]byte, error) { return nil, fs.ErrNotExist })
-		}},
+		}, []string{"staticpod"}},
 	}
 }
 
@@ -137,9 +149,9 @@ func TestMutants(t *testing.T) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			seeds := append(texts(t, k.from), foreign(t, "../guests/testdata")...)
+			seeds, strange := texts(t, k.from), foreign(t, "../guests/testdata")
 			if k.name == "jq" {
-				seeds = append(seeds, jqFilters...)
+				seeds, strange = jqFilters, append(strange, seeds...)
 			}
 			if *inputs != "" {
 				seeds = append(seeds, foreign(t, *inputs)...)
@@ -147,33 +159,56 @@ func TestMutants(t *testing.T) {
 			if len(seeds) == 0 {
 				t.Fatal("no seeds; the list is stale")
 			}
-			r := rand.New(rand.NewPCG(*seed, uint64(len(k.name))<<8|uint64(k.name[0])))
-			f := &finds{seen: map[string]bool{}, t: t}
-			var m *machine.Machine
-			for i := range *count {
-				if i%each == 0 {
-					m = fresh(t, m, k.os, f)
-				}
-				one(t, k, m, mutate(r, seeds), f)
+			all := &finds{seen: map[string]bool{}, t: t}
+			var group sync.WaitGroup
+			for lane := range *lanes {
+				r := rand.New(rand.NewPCG(*seed, uint64(lane)<<32|uint64(len(k.name))<<8|uint64(k.name[0])))
+				group.Go(func() { all.lane(k, lane, makerOf(t, k, seeds, strange, r)) })
 			}
-			if m != nil {
-				m.Close()
-			}
+			group.Wait()
 		})
 	}
 }
 
-func one(t *testing.T, k kind, m *machine.Machine, text string, f *finds) {
+// lane runs the share of one lane.
+func (f *finds) lane(k kind, lane int, m maker) {
+	var on *machine.Machine
+	var text atomic.Pointer[string]
+	found := func(p *contain.Panic) { f.found(p, *text.Load()) }
+	for i := lane; i < *count; i += *lanes {
+		if i/(*lanes)%each == 0 {
+			on = fresh(f.t, on, k.os, found)
+		}
+		mutant := m.text()
+		text.Store(&mutant)
+		f.one(k, on, mutant, lane, found)
+	}
+	if on != nil {
+		on.Close()
+	}
+}
+
+func (f *finds) one(k kind, m *machine.Machine, text string, lane int, found func(*contain.Panic)) {
 	if *trace != "" {
-		if err := os.WriteFile(filepath.Join(*trace, strings.ReplaceAll(k.name, " ", "-")), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		name := fmt.Sprintf("%s-%d", strings.ReplaceAll(k.name, " ", "-"), lane)
+		if err := os.WriteFile(filepath.Join(*trace, name), []byte(text), 0o600); err != nil {
+			f.t.Error(err)
 		}
 	}
-	f.is(text)
-	ctx, cancel := context.WithTimeout(t.Context(), most)
+	ctx, cancel := context.WithTimeout(f.t.Context(), most)
 	defer cancel()
-	wall := &contain.Wall{Report: f.found}
+	if *late > 0 {
+		defer time.AfterFunc(most+*late, func() { f.late(k, text) }).Stop()
+	}
+	wall := &contain.Wall{Report: found}
 	wall.Call(k.name, func() { k.run(ctx, m, text) })
+}
+
+// late notes a mutant that goes on after it was ended, and what it does.
+func (f *finds) late(k kind, text string) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	f.t.Errorf("%s goes on %s after its end\nwith %q\n%s", k.name, *late, text, stacks)
 }
 
 // finds are the faults of the simulation that mutants met, each once.
@@ -181,26 +216,19 @@ type finds struct {
 	t *testing.T
 
 	mu   sync.Mutex
-	text string
 	seen map[string]bool
 }
 
-func (f *finds) is(text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.text = text
-}
-
-func (f *finds) found(p *contain.Panic) {
+func (f *finds) found(p *contain.Panic, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.seen[p.Where] {
 		f.seen[p.Where] = true
-		f.t.Errorf("%v\nwith %q\n%s", p, f.text, p.Trace)
+		f.t.Errorf("%v\nwith %q\n%s", p, text, p.Trace)
 	}
 }
 
-func fresh(t *testing.T, old *machine.Machine, system string, f *finds) *machine.Machine {
+func fresh(t *testing.T, old *machine.Machine, system string, found func(*contain.Panic)) *machine.Machine {
 	t.Helper()
 	if old != nil {
 		old.Close()
@@ -218,7 +246,7 @@ func fresh(t *testing.T, old *machine.Machine, system string, f *finds) *machine
 		image = machine.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}
 	}
 	m, err := machine.New(machine.Spec{ID: "/vm/node-1", Dir: dir, OS: system, ComputerName: "node-1", AdminUsername: "capi",
-		IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: image, OnPanic: f.found, Speed: 1e6},
+		IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: image, OnPanic: found, Speed: 1e6},
 		io.Discard, clock.RealClock{}, func(string, machine.Action) {})
 	if err != nil {
 		t.Fatal(err)
@@ -312,62 +340,4 @@ func foreign(t *testing.T, dir string) (all []string) {
 	}
 	slices.Sort(all) // a map has no order
 	return all
-}
-
-// spice are texts that interpreters stumble over.
-var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'",
-	"\"", "`", "\\", "$", "${", "$(", "$((", "}", ")", "))", "]", "[", "{", "(", "<(", ">(", "<<E\n",
-	"|", "||", "&", "&&", ";", ";;", "!", "#", "%", "%%", "~", "^", "*", "?", "-", "--", "=", "==", "+=", ",", ".", "..",
-	"...", ":", "::", "/", "@", "@{", "@(",
-	"0", "-1", "1", "2147483648", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e309", "0x", "NaN",
-	"é", "\u2028", "😀",
-	"\r\n", "%d", "%s", "{{", "}}", "{%", "%}", "null", "[]", "{}", "true", "-n", "-e", "--help", "\\(", "\\)", "\\1",
-	"[:alpha:]", "$1", "$@", "${a[@]}", "${#a}"}
-
-// mutate changes one of the seeds in a few places.
-func mutate(r *rand.Rand, seeds []string) string {
-	text := seeds[r.IntN(len(seeds))]
-	if len(text) > 4<<10 {
-		at := r.IntN(len(text) - 4<<10)
-		text = text[at : at+4<<10]
-	}
-	for range 1 + r.IntN(4) {
-		at := r.IntN(len(text) + 1)
-		end := min(at+r.IntN(12), len(text))
-		switch r.IntN(9) {
-		case 0, 1:
-			text = text[:at] + spice[r.IntN(len(spice))] + text[at:]
-		case 2, 3:
-			text = text[:at] + text[end:]
-		case 4:
-			text = text[:at] + spice[r.IntN(len(spice))] + text[end:]
-		case 5:
-			text = text[:at] + text[at:end] + text[at:end] + text[end:]
-		case 6:
-			other := seeds[r.IntN(len(seeds))]
-			from := r.IntN(len(other) + 1)
-			text = text[:at] + other[from:min(from+r.IntN(40), len(other))] + text[end:]
-		case 7:
-			text = text[:at]
-		case 8:
-			words := strings.SplitAfter(text, " ")
-			i, j := r.IntN(len(words)), r.IntN(len(words))
-			words[i], words[j] = words[j], words[i]
-			text = strings.Join(words, "")
-		}
-	}
-	return text
-}
-
-func TestMutationsAreSeeded(t *testing.T) {
-	mutants := func() (out string) {
-		r := rand.New(rand.NewPCG(7, 7))
-		for range 50 {
-			out += fmt.Sprintf("%q ", mutate(r, jqFilters))
-		}
-		return out
-	}
-	if first, second := mutants(), mutants(); first != second {
-		t.Error("one seed gives different mutants")
-	}
 }

@@ -89,6 +89,12 @@ func TestMistakes(t *testing.T) {
 		{"echo 'eval \"export X=\"; echo x$X' > /tmp/s; sh /tmp/s", "x\n"},
 		{"+=1=[multi word]; echo $?; +=2 a=b c; echo $?", "127\n127\n"},
 		{"trap -- 'echo bye' EXIT; trap -- >/dev/null; echo on", "on\nbye\n"},
+		{"set -- a b; shift -1; echo $? $#; builtin shift -1; command shift -1; echo $#; command shift; echo $1", "1 2\n2\nb\n"},
+		{"dash -c 'set -- a; shift -1; echo no'; echo $?", "2\n"},
+		{"shift() { echo mine; }; set -- a b; builtin shift -1; command shift; echo $1; shift", "b\nmine\n"},
+		{"builtin printf '%5d|' 1; builtin echo -n x; builtin nothing; echo $?", "    1|x1\n"},
+		{"printf 'a\\n\\nb' | { mapfile x; echo ${#x[@]} \"${x[0]}${x[2]}\"; }", "3 a\nb\n"},
+		{"mapfile -t -d : x <<<a:b:; echo ${#x[@]} \"${x[1]}\"; mapfile -t; echo ${#MAPFILE[@]}; mapfile 1x; echo $?", "3 b\n0\n1\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")

@@ -27,7 +27,7 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	case own + "tolerate":
 		return []string{"set", "+e"}
 	case own + "shift":
-		return append([]string{"shift"}, args[1:]...)
+		return append([]string{"builtin", "shift"}, args[1:]...) // a function may have the name
 	case own + "assign":
 		if interp.HandlerCtx(ctx).Env.Get(args[1]).ReadOnly {
 			return fatal(map[bool]int{true: 2, false: 1}[posix], args[1]+": is read only")
@@ -37,10 +37,23 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	if r.Funcs[name] != nil || !interp.IsBuiltin(name) {
 		return args
 	}
+	return s.builtinCall(ctx, r, posix, args)
+}
+
+// builtinCall is call for a builtin, whatever functions there are.
+func (s *Shell) builtinCall(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
+	name := args[0]
 	if posix && slices.Contains(bashOnly, name) {
 		return failing(127, name+": not found")
 	}
 	switch name {
+	case "builtin":
+		switch {
+		case len(args) > 1 && interp.IsBuiltin(args[1]):
+			return s.past(ctx, r, posix, args[1:])
+		case len(args) > 1:
+			return failing(1, fmt.Sprintf("builtin: %s: not a shell builtin", args[1]))
+		}
 	case "echo", "printf", "test", "[":
 		return s.evaluated(ctx, posix, args)
 	case "command":
@@ -92,10 +105,7 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 	case "shopt":
 		return shoptCall(args)
 	case "mapfile", "readarray":
-		o, unknown := declare("t d:").parse(args[1:])
-		if unknown != "" || len(o.operands) > 1 {
-			return []string{own + "refuse", strings.Join(args, " ")}
-		}
+		return s.mapfileCall(ctx, args)
 	case "wait":
 		if len(args) > 1 && args[1] == "-n" {
 			return []string{own + "refuse", "wait -n"}
@@ -247,7 +257,21 @@ func (s *Shell) commandCall(ctx context.Context, r *interp.Runner, posix bool, a
 	if len(rest) > 0 && slices.Contains([]string{"echo", "printf", "test", "["}, rest[0]) {
 		return append([]string{own + rest[0]}, rest[1:]...)
 	}
-	return append([]string{"command"}, rest...)
+	if len(rest) > 0 {
+		return s.past(ctx, r, posix, rest)
+	}
+	return []string{"command"}
+}
+
+// past is a call behind builtin or command, which pass over functions.
+func (s *Shell) past(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
+	if interp.IsBuiltin(args[0]) {
+		args = s.builtinCall(ctx, r, posix, args)
+	}
+	if r.Funcs[args[0]] != nil {
+		return append([]string{"command"}, args...)
+	}
+	return args
 }
 
 // typeCall is type and hash.
@@ -457,6 +481,12 @@ func shiftCall(args []string, posix bool) []string {
 	if len(args) > 1 {
 		n = args[1]
 	}
+	if _, err := strconv.Atoi(n); err == nil && n[0] == '-' {
+		if posix {
+			return fatal(2, "shift: Illegal number: "+n)
+		}
+		return failing(1, "shift: "+n+": shift count out of range")
+	}
 	if strings.Trim(n, "0123456789") != "" || n == "" {
 		return args
 	}
@@ -505,7 +535,7 @@ func readCall(ctx context.Context, args []string, posix bool) []string {
 	}
 	for _, f := range []string{"n", "N"} {
 		if n, err := strconv.Atoi(o.value(f)); err == nil {
-			most = n
+			most = min(n, maxVariables+1) // more ends the script
 		}
 	}
 	text, ended := readUntil(h.Stdin, end, most, o.has("N"))
@@ -530,6 +560,42 @@ func readCall(ctx context.Context, args []string, posix bool) []string {
 		status = "false"
 	}
 	return []string{"eval", name + "=" + single(text) + "; " + status}
+}
+
+// mapfileCall is mapfile and readarray: all of the input, which has the bound of variables, as the items of an array.
+func (s *Shell) mapfileCall(ctx context.Context, args []string) []string {
+	o, unknown := declare("t d:").parse(args[1:])
+	if unknown != "" || len(o.operands) > 1 {
+		return []string{own + "refuse", strings.Join(args, " ")}
+	}
+	name, end := "MAPFILE", byte('\n')
+	if len(o.operands) > 0 {
+		name = o.operands[0]
+	}
+	if !syntax.ValidName(name) {
+		return failing(1, fmt.Sprintf("%s: `%s': not a valid identifier", args[0], name))
+	}
+	if o.has("d") {
+		end = append([]byte(o.value("d")), 0)[0]
+	}
+	var data []byte
+	if in := interp.HandlerCtx(ctx).Stdin; in != nil {
+		data, _ = io.ReadAll(io.LimitReader(in, maxVariables+1)) // an end amid the input is its end
+	}
+	if l, some := ctx.Value(limitsKey{}).(limits); some && len(data) > maxVariables {
+		return failing(1, s.exceed(l.used, fmt.Sprintf("has variables of more than %d KiB", maxVariables>>10)).Error())
+	}
+	var items strings.Builder
+	for item := range strings.SplitAfterSeq(string(data), string([]byte{end})) {
+		if item == "" {
+			continue // what is after the last end
+		}
+		if o.has("t") {
+			item = strings.TrimSuffix(item, string([]byte{end}))
+		}
+		items.WriteString(single(strings.ReplaceAll(item, "\x00", "")) + " ")
+	}
+	return []string{"eval", name + "=(" + items.String() + ")"}
 }
 
 // readFields reads a line into variables or an array by separators that are no blanks, of which
