@@ -1,10 +1,12 @@
 package desired
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
@@ -351,9 +353,32 @@ func (b *scaleSetBuilder) scaleSetSpot(p *armcompute.VirtualMachineScaleSetVMPro
 	p.Priority, p.EvictionPolicy, p.BillingProfile = vm.Priority, vm.EvictionPolicy, vm.BillingProfile
 }
 
+// Hidden is the part of a scale set's model that its instances do not show, or only in
+// resources of their own: two sets with the same one make the same instances of it.
+type Hidden struct {
+	// Extensions are ordered by name. Their settings may be secret.
+	Extensions []*armcompute.VirtualMachineScaleSetExtension
+	Interfaces []*armcompute.VirtualMachineScaleSetNetworkConfiguration
+}
+
+// HiddenModel returns the part of a scale set that InstanceModel leaves out, but for the
+// bootstrap data.
+func HiddenModel(set Resource) Hidden {
+	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
+	if !ok {
+		return Hidden{}
+	}
+	p := body.Properties.VirtualMachineProfile
+	hidden := Hidden{Interfaces: p.NetworkProfile.NetworkInterfaceConfigurations}
+	if p.ExtensionProfile != nil {
+		hidden.Extensions = slices.SortedFunc(slices.Values(p.ExtensionProfile.Extensions),
+			func(a, b *armcompute.VirtualMachineScaleSetExtension) int { return cmp.Compare(*a.Name, *b.Name) })
+	}
+	return hidden
+}
+
 // InstanceModel returns the part of a scale set's model that an instance shows too; an
-// instance that differs from it has an old model. Interfaces, extensions and bootstrap data
-// are not compared: changes of those apply to new instances only.
+// instance that differs from it has an old model.
 func InstanceModel(set Resource) any {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {

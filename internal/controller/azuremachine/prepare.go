@@ -90,7 +90,7 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 
 // bootstrapData reads the bootstrap data and refuses data that a guest could not use.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
-	data, secret, err := bootdata.CustomData(ctx, s.Azure, r.Client, bootdata.Input{
+	data, err := bootdata.Read(ctx, s.Azure, r.Client, bootdata.Input{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine,
 		Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
 		Secret: client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
@@ -101,7 +101,7 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Error(fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err))
 	}
-	s.input.bootstrapData, s.input.secret = data, secret
+	s.input.bootstrapData, s.input.secret = data.Custom, data.Secret
 	return pass.Next()
 }
 

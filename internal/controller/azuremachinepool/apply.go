@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -34,7 +35,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	if err := r.adoptReplicas(ctx, s); err != nil {
 		return pass.Error(err)
 	}
-	resources, err := s.resources()
+	resources, err := r.resources(ctx, s)
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return pass.Blocked(cloud.InvalidConfiguration, invalid.Error(), hourly)
 	}
@@ -63,7 +64,7 @@ func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 
 // resources returns the desired resources of the pool. They are computed twice, because the
 // capacity depends on how many instances the model outdates.
-func (s *scope) resources() ([]desired.Resource, error) {
+func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
 	in := desired.ScaleSetInput{
 		Cluster: s.AzureCluster, Pool: s.pool, ClusterName: s.Cluster.Name, Name: s.name,
 		Zones: s.machinePool.Spec.FailureDomains, Capacity: s.replicas(), Exists: s.live != nil,
@@ -74,13 +75,15 @@ func (s *scope) resources() ([]desired.Resource, error) {
 	if s.input.secret != nil {
 		in.SecretReader = s.input.secret.ReaderID(s.AzureCluster)
 	}
-	if s.live == nil {
-		return desired.ScaleSet(in)
+	if s.live != nil {
+		in.PrincipalID = s.live.Identity.PrincipalID
 	}
-	in.PrincipalID = s.live.Identity.PrincipalID
 	resources, err := desired.ScaleSet(in)
 	if err != nil {
 		return nil, err
+	}
+	if err := r.note(ctx, s, resources[0]); err != nil || s.live == nil {
+		return resources, err
 	}
 	if err := s.compare(resources[0]); err != nil {
 		return nil, err
@@ -122,6 +125,19 @@ func (s *scope) outdated() int32 {
 		}
 	}
 	return n
+}
+
+// changed returns the names of the parts of the model that instances of old models were
+// made with otherwise.
+func (s *scope) changed() []string {
+	var names []string
+	for _, m := range s.members {
+		if m.instance != nil {
+			names = append(names, m.instance.changed...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // present returns the number of instances in Azure.

@@ -51,8 +51,9 @@ type Reconciler struct {
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
 
-	looks  console.Looks
-	parser parser
+	looks   console.Looks
+	parser  parser
+	digests digests
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepools,verbs=list;watch;patch
@@ -144,6 +145,8 @@ type scope struct {
 	// if there are none.
 	views map[string]cloud.View
 	input inputs
+	// model is what instances are to be made from, as modelAnnotation has it.
+	model string
 	// set is the desired scale set, outcome the result of applying it.
 	set     desired.Resource
 	outcome plan.Outcome

@@ -28,8 +28,10 @@ type instance struct {
 	created               time.Time
 	// latest is Azure's latestModelApplied.
 	latest bool
-	// outdated is true if the instance differs from the pool's present template.
+	// outdated is true if the instance differs from the pool's present template; changed
+	// names the parts of its model that do.
 	outdated bool
+	changed  []string
 	// nics are the IDs of its network interfaces, in order. addresses are read once and
 	// then kept in the status.
 	nics      []string
@@ -132,9 +134,9 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 }
 
 // compare marks the instances that differ from the model in properties that a new instance
-// would have. Azure's own latestModelApplied also becomes false after a change of bootstrap
-// data, which is no reason to replace a node, and it does not consider a model that has not
-// been written yet.
+// would have, or were made from another one. Azure's own latestModelApplied also becomes
+// false when a bootstrap token is renewed, which is no reason to replace a node, and it does
+// not consider a model that has not been written yet.
 func (s *scope) compare(set desired.Resource) error {
 	changes, err := plan.Differences(s.live.raw, desired.SetModel(set))
 	if err != nil {
@@ -145,8 +147,14 @@ func (s *scope) compare(set desired.Resource) error {
 		model = desired.FlexibleInstanceModel(set)
 	}
 	for i := range s.members {
-		in := s.members[i].instance
-		if in == nil || in.latest && len(changes) == 0 {
+		in, shown := s.members[i].instance, s.members[i].shown
+		if in == nil {
+			continue
+		}
+		if shown != nil {
+			in.changed = changed(shown.Annotations[modelAnnotation], s.model)
+		}
+		if in.outdated = len(in.changed) > 0; in.outdated || in.latest && len(changes) == 0 {
 			continue
 		}
 		differences, err := plan.Differences(in.raw, model)

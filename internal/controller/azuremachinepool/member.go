@@ -134,14 +134,7 @@ func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 
 // show creates or updates the AzureMachinePoolMachine of an instance.
 func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
-	if m.shown == nil {
-		made := s.machineOf(m.instance)
-		if err := r.Client.Create(ctx, made); err != nil {
-			return fmt.Errorf("show instance %s of AzureMachinePool %s: %w", m.instance.number, s.pool.Name, err)
-		}
-		m.shown = made
-	}
-	if err := r.restore(ctx, s, m.shown); err != nil {
+	if err := r.present(ctx, s, m); err != nil {
 		return err
 	}
 	before := m.shown.DeepCopy()
@@ -181,8 +174,21 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	return client.IgnoreNotFound(err)
 }
 
+// present makes sure that an instance has its AzureMachinePoolMachine.
+func (r *Reconciler) present(ctx context.Context, s *scope, m *member) error {
+	if m.shown == nil {
+		made := s.machineOf(m.instance)
+		if err := r.Client.Create(ctx, made); err != nil {
+			return fmt.Errorf("show instance %s of AzureMachinePool %s: %w", m.instance.number, s.pool.Name, err)
+		}
+		m.shown = made
+	}
+	return r.restore(ctx, s, m.shown)
+}
+
 // restore sets the finalizer and owner of an object that a restored backup may lack:
-// without the finalizer an instance would outlive its object.
+// without the finalizer an instance would outlive its object. It also sets the model of one
+// that another provider or an older casement made.
 func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.AzureMachinePoolMachine) error {
 	if !shown.DeletionTimestamp.IsZero() {
 		return nil
@@ -197,6 +203,9 @@ func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.Azure
 		if shown.Labels[name] == "" {
 			shown.Labels[name] = value
 		}
+	}
+	if model := s.pool.Annotations[modelAnnotation]; model != "" && shown.Annotations[modelAnnotation] == "" {
+		metav1.SetMetaDataAnnotation(&shown.ObjectMeta, modelAnnotation, model)
 	}
 	if reflect.DeepEqual(before.ObjectMeta, shown.ObjectMeta) {
 		return nil
@@ -222,6 +231,9 @@ func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 			OwnerReferences: []metav1.OwnerReference{s.owner()},
 		},
 		Spec: infrav1.AzureMachinePoolMachineSpec{ProviderID: desired.ProviderID(i.id)},
+	}
+	if model := s.pool.Annotations[modelAnnotation]; model != "" {
+		m.Annotations = map[string]string{modelAnnotation: model}
 	}
 	if !s.flexible() {
 		m.Spec.InstanceID = i.number

@@ -96,6 +96,7 @@ func (r *Reconciler) readInstances(ctx context.Context, s *scope, fresh bool) pa
 	var found []instance
 	if s.live == nil {
 		r.parser.forget(s.setID())
+		r.digests.forget(s.setID())
 	} else {
 		var err error
 		if found, err = s.instances(ctx, &r.parser, fresh); err != nil {

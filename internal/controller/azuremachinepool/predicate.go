@@ -1,6 +1,7 @@
 package azuremachinepool
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -27,6 +28,16 @@ func nodeChanged() predicate.Predicate {
 // nodeReady reports whether a Machine has a node that accepts pods.
 func nodeReady(m *clusterv1.Machine) bool {
 	return m != nil && m.Status.NodeRef.IsDefined() && conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
+}
+
+// unseen reports whether it is not known how a Machine's node is: Cluster API does not reach
+// the cluster. A node whose kubelet is silent is known.
+func unseen(m *clusterv1.Machine) bool {
+	if m == nil || !m.Status.NodeRef.IsDefined() {
+		return false
+	}
+	c := conditions.Get(m, clusterv1.MachineNodeReadyCondition)
+	return c == nil || c.Status == metav1.ConditionUnknown && c.Reason != clusterv1.MachineNodeReadyUnknownReason
 }
 
 // toDelete reports whether a user marked a Machine to be deleted first.

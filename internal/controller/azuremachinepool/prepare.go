@@ -21,10 +21,11 @@ import (
 // inputs are the values from which a scale set is created, beyond the specs. They contain
 // secrets and are discarded after the pass.
 type inputs struct {
-	image         infrav1.Image
-	size          capacity.Size
-	bootstrapData []byte
-	password      string
+	image infrav1.Image
+	size  capacity.Size
+	// rendered is the bootstrap data, bootstrapData the custom data made of it.
+	rendered, bootstrapData []byte
+	password                string
 	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
 	// custom data.
 	secret *desired.BootstrapSecret
@@ -114,7 +115,7 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 // bootstrapData reads the bootstrap data and refuses data that instances could not use. New
 // data, with a new token, replaces the old.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
-	data, secret, err := bootdata.CustomData(ctx, s.Azure, r.Client, bootdata.Input{
+	data, err := bootdata.Read(ctx, s.Azure, r.Client, bootdata.Input{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,
 		Windows: s.windows(), Renewed: true,
 		Secret: client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
@@ -125,7 +126,7 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	if err != nil {
 		return pass.Error(fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err))
 	}
-	s.input.bootstrapData, s.input.secret = data, secret
+	s.input.rendered, s.input.bootstrapData, s.input.secret = data.Rendered, data.Custom, data.Secret
 	return pass.Next()
 }
 

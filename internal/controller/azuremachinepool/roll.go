@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,14 +56,18 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 
 // choose returns the members to delete now: those that a MachineHealthCheck found
 // unhealthy, surplus ones, and those with an old model that can be deleted without leaving
-// fewer ready nodes than the budget allows.
+// fewer ready nodes than the budget allows. Nothing is lost with one that never became a
+// node. A node that is not ready may still serve what runs on it, and when many are not, the
+// reason is seldom theirs: as many go at once as the budget has for ready ones. One that
+// Cluster API cannot see stays.
 func choose(members []member, b budget) []*member {
 	var alive, outdated, broken []*member
-	ready := int32(0)
+	ready, going := int32(0), int32(0)
 	for i := range members {
 		m := &members[i]
 		switch {
 		case m.dying():
+			going++
 			continue
 		case unhealthy(m.machine):
 			broken = append(broken, m)
@@ -85,17 +90,23 @@ func choose(members []member, b budget) []*member {
 	}
 	order(outdated, b.policy)
 	spare := ready - (b.wanted - b.unavailable)
-	going := broken
+	silent := max(b.surge, b.unavailable) - going
+	chosen := broken
 	for _, m := range outdated {
 		switch {
-		case !m.ready():
-			going = append(going, m) // nothing is lost with it
-		case spare > 0:
+		case unseen(m.machine):
+			continue
+		case m.machine == nil, !m.machine.Status.NodeRef.IsDefined():
+		case m.ready() && spare > 0:
 			spare--
-			going = append(going, m)
+		case !m.ready() && silent > 0:
+			silent--
+		default:
+			continue
 		}
+		chosen = append(chosen, m)
 	}
-	return going
+	return chosen
 }
 
 // order sorts members by the order of their deletion: those that a user marked, those that
@@ -146,7 +157,8 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 		if m.machine == nil {
 			object = m.shown
 		}
-		ctrl.LoggerFrom(ctx).Info("Deleting an instance of the pool", "instance", m.instance.number, "oldModel", m.instance.outdated)
+		ctrl.LoggerFrom(ctx).Info("Deleting an instance of the pool", "instance", m.instance.number, "oldModel", m.instance.outdated,
+			"changed", m.instance.changed)
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, object)); err != nil {
 			return pass.Error(fmt.Errorf("delete %s of AzureMachinePool %s: %w", object.GetName(), s.pool.Name, err))
 		}
@@ -171,10 +183,14 @@ func (s *scope) reportProgress() {
 		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Scaling,
 			fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
 	}
-	if old := s.outdated(); old == 0 {
+	old, why := s.outdated(), ""
+	if names := s.changed(); len(names) > 0 {
+		why = " (" + strings.Join(names, ", ") + ")"
+	}
+	if old == 0 {
 		condition.True(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.Provisioned)
 	} else {
 		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.RollingUpdate,
-			fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
+			fmt.Sprintf("%d of %d instances are of an old model%s and are replaced as the strategy allows", old, present, why))
 	}
 }

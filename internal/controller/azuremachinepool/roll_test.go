@@ -15,7 +15,8 @@ import (
 )
 
 // members returns the members that a line describes: each word is an instance, with o for
-// an old model, r for a ready node, d for one being deleted, m for one that a user marked,
+// an old model, r for a ready node, n for one that is not ready, c for one that Cluster API
+// cannot see, d for one being deleted, m for one that a user marked,
 // u for one that a health check found unhealthy.
 func members(line string) []member {
 	var out []member
@@ -28,6 +29,15 @@ func members(line string) []member {
 		if strings.Contains(word, "r") {
 			m.machine.Status.NodeRef.Name = "n"
 			m.machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue}}
+		}
+		for letter, is := range map[string]metav1.Condition{
+			"n": {Status: metav1.ConditionFalse, Reason: clusterv1.MachineNodeNotReadyReason},
+			"c": {Status: metav1.ConditionUnknown, Reason: clusterv1.MachineNodeConnectionDownReason},
+		} {
+			if strings.Contains(word, letter) {
+				m.machine.Status.NodeRef.Name, is.Type = "n", clusterv1.MachineNodeReadyCondition
+				m.machine.Status.Conditions = []metav1.Condition{is}
+			}
 		}
 		if strings.Contains(word, "d") {
 			m.machine.DeletionTimestamp = new(metav1.Now())
@@ -66,6 +76,13 @@ func TestChoose(t *testing.T) {
 		{"old model, one may be missing", "ro ro", budget{wanted: 2, unavailable: 1}, "0"},
 		{"old model without nodes goes at once", "o o r", budget{wanted: 2, surge: 1}, "0 1"},
 		{"old model and too many", "ro ro ro r", budget{wanted: 2, surge: 1}, "0 1"},
+		{"old model, nodes that are not ready go one by one", "no no no no", budget{wanted: 4, surge: 1}, "0"},
+		{"old model, one that is not ready is going", "nod no no ro", budget{wanted: 4, surge: 1}, ""},
+		{"old model, as many that are not ready as may be missing", "no no no no", budget{wanted: 4, unavailable: 2}, "0 1"},
+		{"old model, the cluster is not seen", "co co co co", budget{wanted: 4, surge: 1}, ""},
+		{"old model, the cluster is not seen, half way", "co co c c c", budget{wanted: 4, unavailable: 2}, ""},
+		{"old model, a new node fails in the middle", "ro ro r n", budget{wanted: 3, surge: 1}, ""},
+		{"old model, a new node that failed is replaced", "ro ro r nu", budget{wanted: 3, surge: 1}, "3"},
 		{"broken", "ru r", budget{wanted: 2, surge: 1}, "0"},
 		{"broken, of an old model", "rou ro r", budget{wanted: 2, surge: 1}, "0"},
 	} {

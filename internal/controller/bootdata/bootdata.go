@@ -9,8 +9,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,6 +70,19 @@ func bootstrapProblem(windows bool, data []byte) string {
 		lines = append(lines, problem.String())
 	}
 	return strings.Join(lines, "; ")
+}
+
+// token is a bootstrap token. Source: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens.
+var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+
+// Meaning returns what bootstrap data says whenever it was rendered: the data without its
+// bootstrap tokens, which the bootstrap provider renews every few minutes. Data that is not
+// text may have a token inside and has no meaning.
+func Meaning(data []byte) []byte {
+	if !utf8.Valid(data) {
+		return nil
+	}
+	return token.ReplaceAll(data, nil)
 }
 
 // Azure requires a password for the administrator of a Windows VM. The image's agent

@@ -109,22 +109,31 @@ type Input struct {
 	Renewed bool
 }
 
-// CustomData returns the custom data of a guest: the bootstrap data or, if it is kept in
-// the cluster's key vault, a loader that downloads it. In the second case it also returns
-// the secret. The error is an *Error if something has to change first.
-func CustomData(ctx context.Context, s *cloud.Session, c client.Client, b Input) ([]byte, *desired.BootstrapSecret, error) {
+// Data is what a guest begins with.
+type Data struct {
+	// Rendered is the bootstrap data, Custom what the guest gets as custom data: the same
+	// or, if it is kept in the cluster's key vault, a loader that downloads it.
+	Rendered, Custom []byte
+	// Secret is where it is kept in the vault; nil if it is not.
+	Secret *desired.BootstrapSecret
+}
+
+// Read returns the data of a guest, which it stores in the cluster's key vault if it is kept
+// there. The error is an *Error if something has to change first.
+func Read(ctx context.Context, s *cloud.Session, c client.Client, b Input) (Data, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
-		return nil, nil, err
+		return Data{}, err
 	}
 	wanted, err := inVault(b.Cluster, b.Owner)
 	if err != nil {
-		return nil, nil, &Error{Reason: cloud.InvalidConfiguration, Message: err.Error()}
+		return Data{}, &Error{Reason: cloud.InvalidConfiguration, Message: err.Error()}
 	}
 	if !wanted {
-		return data, nil, nil
+		return Data{Rendered: data, Custom: data}, nil
 	}
-	return hide(ctx, s, c, b, data)
+	custom, secret, err := hide(ctx, s, c, b, data)
+	return Data{Rendered: data, Custom: custom, Secret: secret}, err
 }
 
 // hide stores bootstrap data in the cluster's key vault, once, and creates the identity

@@ -67,6 +67,11 @@ func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.
 	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
 }
 
+// Open reports whether Azure may be at work on a write of a resource.
+func Open(states []infrav1.LongRunningOperationState, id string) bool {
+	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Resume != "" })
+}
+
 // Creating reports whether a resource may be missing because it is being created, or
 // created again.
 func Creating(states []infrav1.LongRunningOperationState, id string) bool {

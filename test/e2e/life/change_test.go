@@ -220,6 +220,22 @@ func (l *life) upgradeWindows() {
 	l.settled()
 }
 
+// changeExtensions gives the pool an extension, for which every node is replaced.
+func (l *life) changeExtensions() {
+	var old []string
+	for _, n := range l.nodes(true) {
+		old = append(old, n.Metadata.Name)
+	}
+	l.management("patch", "azuremachinepool", "demo-mp-win", "--type", "merge", "-p", `{"spec":{"template":{"vmExtensions":[{`+
+		`"name":"CustomScriptExtension","publisher":"Microsoft.Compute","version":"1.10",`+
+		`"settings":{"commandToExecute":"powershell.exe -Command Get-Date"}}]}}}`)
+	l.until("new nodes", func() string {
+		return l.missing(true, len(old), func(n node) bool { return !slices.Contains(old, n.Metadata.Name) })
+	})
+	l.until("pods", func() string { return l.missingPods(l.release) })
+	l.settled()
+}
+
 func (l *life) delete() {
 	l.probe.end() // what it asks for goes too
 	l.management("delete", "cluster", "demo", "--wait=false")

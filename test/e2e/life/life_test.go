@@ -122,6 +122,11 @@ func (l *life) changes() {
 	} else {
 		l.without("upgrade Windows", "there is no later release")
 	}
+	if l.pools && !l.class {
+		l.do("change extensions", l.changeExtensions)
+	} else {
+		l.without("change extensions", "instances that do not show it are those of pools; a class changes it by its template")
+	}
 	l.do("repair: VM deleted", func() { l.repair(l.deleteVM) })
 }
 
