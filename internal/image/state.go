@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
 )
 
 // Tags by which a build finds the resources that it created.
@@ -19,7 +20,7 @@ const (
 	tagStep    = "casement-image-step"    // the last step that is done
 	tagVersion = "casement-image-version" // ID of the version that is made
 	tagTrial   = "casement-image-trial"   // name of the throw-away cluster that there may be
-	tagState   = "casement-image-state"   // of the version: verified
+	tagState   = catalog.StateTag         // of the version: verified
 	tagHolds   = "casement-holds-"        // of the version: what is on it
 )
 

@@ -66,6 +66,9 @@ func TestChoose(t *testing.T) {
 		{"old model, one may be missing", "ro ro", budget{wanted: 2, unavailable: 1}, "0"},
 		{"old model without nodes goes at once", "o o r", budget{wanted: 2, surge: 1}, "0 1"},
 		{"old model and too many", "ro ro ro r", budget{wanted: 2, surge: 1}, "0 1"},
+		{"old model, the surge is ready and held", "ro ro r", budget{wanted: 2, surge: 1, minReady: time.Hour}, ""},
+		{"old model, one may be missing, held", "ro ro ro", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, "0"},
+		{"old model, one is missing, held", "ro ro r", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, ""},
 		{"broken", "ru r", budget{wanted: 2, surge: 1}, "0"},
 		{"broken, of an old model", "rou ro r", budget{wanted: 2, surge: 1}, "0"},
 	} {
