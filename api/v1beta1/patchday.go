@@ -92,5 +92,6 @@ const (
 	PatchRollingReason        = "Rolling"
 	PatchRollingBackReason    = "RollingBack"
 	PatchRolledBackReason     = "RolledBack"
+	PatchChangeRefusedReason  = "ChangeRefused"
 	PatchRefusedReason        = "RefusedElsewhere"
 )

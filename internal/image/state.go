@@ -67,7 +67,7 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 		}
 	}
 	own := version.Tags[tagBuild] == b.Build.Metadata.Name && version.Tags[tagFile] == b.sum
-	published := made && own && version.Tags[tagState] == "verified"
+	published := made && own && version.Tags[tagState] == catalog.StateVerified
 	for name, value := range version.Tags {
 		if program, ok := strings.CutPrefix(name, tagHolds); ok && own {
 			b.holds[program] = value

@@ -2,8 +2,8 @@
 // their zones and capabilities, images, and how much quota is left.
 //
 // It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice. The
-// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight
-// and the command line import it.
+// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight,
+// internal/image and the command line import it.
 package catalog
 
 import (

@@ -16,9 +16,6 @@ const (
 	StateVerified = "verified"
 )
 
-// releasesFor is how long the list of an image's versions is kept.
-const releasesFor = 10 * time.Minute
-
 // Release is one version of an image.
 type Release struct {
 	Version string
@@ -29,14 +26,14 @@ type Release struct {
 }
 
 // Releases returns the versions of an image that a location has, whatever the image's version is. The
-// answer is kept for ten minutes.
-func (c *Catalog) Releases(ctx context.Context, locationName string, image Image) ([]Release, error) {
+// answer is kept for a time.
+func (c *Catalog) Releases(ctx context.Context, locationName string, image Image, keep time.Duration) ([]Release, error) {
 	image.Version = ""
 	image.ID = line(image.ID)
 	path, version := c.imagePath(locationName, image)
 	found, err := c.releases.get(ctx, path, func(ctx context.Context) ([]Release, time.Duration, error) {
 		found, err := c.readReleases(ctx, path, version, normal(locationName))
-		return found, releasesFor, err
+		return found, keep, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the versions of the image: %w", err)
