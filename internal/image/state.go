@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
 )
 
 // Tags by which a build finds the resources that it created.
@@ -19,7 +20,7 @@ const (
 	tagStep    = "casement-image-step"    // the last step that is done
 	tagVersion = "casement-image-version" // ID of the version that is made
 	tagTrial   = "casement-image-trial"   // name of the throw-away cluster that there may be
-	tagState   = "casement-image-state"   // of the version: verified
+	tagState   = catalog.StateTag         // of the version: verified
 	tagHolds   = "casement-holds-"        // of the version: what is on it
 )
 
@@ -66,7 +67,7 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 		}
 	}
 	own := version.Tags[tagBuild] == b.Build.Metadata.Name && version.Tags[tagFile] == b.sum
-	published := made && own && version.Tags[tagState] == "verified"
+	published := made && own && version.Tags[tagState] == catalog.StateVerified
 	for name, value := range version.Tags {
 		if program, ok := strings.CutPrefix(name, tagHolds); ok && own {
 			b.holds[program] = value

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -374,7 +375,7 @@ func (b *builder) tryOut(ctx context.Context) error {
 
 // publish includes the version in the latest one that machines may request.
 func (b *builder) publish(ctx context.Context) error {
-	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"),
+	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags(catalog.StateVerified),
 		"properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
 }
 

@@ -14,6 +14,9 @@ import (
 // its MachinePools: where one is off, the other may as well be.
 const MachinePool featuregate.Feature = "MachinePool"
 
+// PatchDay moves pools to newer versions of their images, as annotations ask.
+const PatchDay featuregate.Feature = "PatchDay"
+
 // idleGates returns the gates of CAPZ v1.26 that change nothing here, and why. They are
 // known so that an operator's flags go on working.
 func idleGates() map[featuregate.Feature]string {
@@ -30,7 +33,8 @@ func idleGates() map[featuregate.Feature]string {
 
 // gates returns all feature gates with the values that FeatureGates sets.
 func (o *Options) gates() (featuregate.MutableVersionedFeatureGate, error) {
-	specs := map[featuregate.Feature]featuregate.FeatureSpec{MachinePool: {Default: true, PreRelease: featuregate.Beta}}
+	specs := map[featuregate.Feature]featuregate.FeatureSpec{MachinePool: {Default: true, PreRelease: featuregate.Beta},
+		PatchDay: {PreRelease: featuregate.Alpha}}
 	for gate := range idleGates() {
 		specs[gate] = featuregate.FeatureSpec{PreRelease: featuregate.Alpha}
 	}

@@ -35,6 +35,7 @@ import (
 	"casement.dev/casement/internal/controller/azuremachinepool"
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/patch"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/metric"
 	"casement.dev/casement/internal/queue"
@@ -177,6 +178,9 @@ var (
 	longer  = queue.Rest{Factor: 20, Longest: 5 * time.Second}
 )
 
+// patchClusters is how many clusters patch day works on at once: it only begins and watches what others do.
+const patchClusters = 2
+
 // setUpControllers registers every controller that the gates let in.
 func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	metrics := metric.New(mgr.GetCache())
@@ -208,12 +212,16 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, briefly, (&azuremachinetemplate.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
+		{"patch day", patchClusters, briefly, (&patch.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Opener: opener, Recorder: mgr.GetEventRecorder("patchday"),
+			WatchFilter: o.WatchFilter, Resync: o.Resync, ReadTTL: o.ReadTTL,
+		}).SetupWithManager},
 		{"azure.json", o.Concurrency.AzureJSON, briefly, (&azurejson.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 	} {
-		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {
+		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) || c.name == "patch day" && !gates.Enabled(PatchDay) {
 			continue
 		}
 		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce, NewQueue: queue.New(c.rest)}); err != nil {

@@ -71,7 +71,7 @@ type Options struct {
 	// no traces.
 	TraceEndpoint string
 	// FeatureGates turns gates on and off by name; the others have the values of
-	// MachinePool and idleGates.
+	// MachinePool, PatchDay and idleGates.
 	FeatureGates map[string]bool
 	// Concurrency is how many objects of a kind are worked on at once.
 	Concurrency Concurrency
@@ -160,7 +160,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 		"collector that traces are sent to by gRPC, such as http://collector:4317; empty sends none "+
 		"("+envTraceEndpoint+")")
 	flags.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "features to turn on or off: "+
-		"MachinePool=true|false (BETA - default=true); the gates of CAPZ that are not here are accepted and "+
+		"MachinePool=true|false (BETA - default=true), PatchDay=true|false (ALPHA - default=false); the gates of CAPZ that are not here are accepted and "+
 		"change nothing")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")

@@ -2,8 +2,8 @@
 // their zones and capabilities, images, and how much quota is left.
 //
 // It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice. The
-// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight
-// and the command line import it.
+// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight,
+// internal/image and the command line import it.
 package catalog
 
 import (
@@ -46,6 +46,7 @@ type Catalog struct {
 	client    Client
 	locations *cache[location]
 	images    *cache[bool] // whether they exist
+	releases  *cache[[]Release]
 }
 
 // location is the VM sizes of one Azure location, by name in lower case.
@@ -56,7 +57,8 @@ func New(c Client, now func() time.Time) *Catalog {
 	if now == nil {
 		now = time.Now
 	}
-	return &Catalog{client: c, locations: newCache[location](now), images: newCache[bool](now)}
+	return &Catalog{client: c, locations: newCache[location](now), images: newCache[bool](now),
+		releases: newCache[[]Release](now)}
 }
 
 // SKU returns a VM size of a location, without case; ok is false if the location does not

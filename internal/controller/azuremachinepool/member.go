@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels/format"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +56,15 @@ func (m member) vanished() bool {
 
 // ready reports whether the member has a node that accepts pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
+
+// readyFor returns how much longer the member's node has to be ready before it counts, as the MachinePool asks by
+// minReadySeconds.
+func (m *member) readyFor(b budget) time.Duration {
+	if b.minReady == 0 || !m.ready() {
+		return 0
+	}
+	return max(conditions.Get(m.machine, clusterv1.MachineNodeReadyCondition).LastTransitionTime.Add(b.minReady).Sub(b.now), 0)
+}
 
 func (s *scope) labels() map[string]string {
 	return map[string]string{

@@ -8,8 +8,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,10 +26,14 @@ type budget struct {
 	policy                     infrav1.AzureMachinePoolDeletePolicyType
 	// busy says that only broken instances may be replaced in this pass.
 	busy bool
+	// minReady is how long a new instance has to be ready before another is replaced for it.
+	minReady time.Duration
+	now      time.Time
 }
 
 func (s *scope) budget() budget {
 	b := budget{wanted: s.replicas(), surge: 1, busy: s.busy, policy: infrav1.OldestDeletePolicyType}
+	b.minReady = time.Duration(ptr.Deref(s.machinePool.Spec.Template.Spec.MinReadySeconds, 0)) * time.Second
 	r := s.pool.Spec.Strategy.RollingUpdate
 	if r == nil {
 		return b
@@ -74,7 +80,7 @@ func choose(members []member, b budget) []*member {
 			continue
 		}
 		alive = append(alive, m)
-		if m.ready() {
+		if m.ready() && (m.instance.outdated || m.readyFor(b) == 0) {
 			ready++
 		}
 		if m.instance.outdated {
@@ -107,6 +113,18 @@ func choose(members []member, b budget) []*member {
 		chosen = append(chosen, m)
 	}
 	return chosen
+}
+
+// soonest returns when the next of the new instances has been ready for long enough; 0 for none.
+func soonest(members []member, b budget) time.Duration {
+	var next time.Duration
+	for i := range members {
+		m := &members[i]
+		if left := m.readyFor(b); !m.dying() && m.ready() && !m.instance.outdated && left > 0 && (next == 0 || left < next) {
+			next = left
+		}
+	}
+	return next
 }
 
 // order sorts members by the order of their deletion: those that a user marked, those that
@@ -148,6 +166,7 @@ func shuffled(id string) uint32 {
 func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 	s.reportProgress()
 	b := s.budget()
+	b.now = time.Now()
 	if s.scaledElsewhere() {
 		b.wanted = math.MaxInt32 // what somebody else added stays, old models too
 	}
@@ -162,6 +181,9 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, object)); err != nil {
 			return pass.Error(fmt.Errorf("delete %s of AzureMachinePool %s: %w", object.GetName(), s.pool.Name, err))
 		}
+	}
+	if left := soonest(s.members, b); left > 0 && s.outdated() > 0 {
+		return pass.Within(min(left, r.Resync))
 	}
 	if !s.scaledElsewhere() && len(going) == 0 && int32(s.present()) < s.replicas() {
 		return pass.Within(soon) // instances are on their way, and nothing else triggers a pass

@@ -83,6 +83,9 @@ func TestChoose(t *testing.T) {
 		{"old model, the cluster is not seen, half way", "co co c c c", budget{wanted: 4, unavailable: 2}, ""},
 		{"old model, a new node fails in the middle", "ro ro r n", budget{wanted: 3, surge: 1}, ""},
 		{"old model, a new node that failed is replaced", "ro ro r nu", budget{wanted: 3, surge: 1}, "3"},
+		{"old model, the surge is ready and held", "ro ro r", budget{wanted: 2, surge: 1, minReady: time.Hour}, ""},
+		{"old model, one may be missing, held", "ro ro ro", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, "0"},
+		{"old model, one is missing, held", "ro ro r", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, ""},
 		{"broken", "ru r", budget{wanted: 2, surge: 1}, "0"},
 		{"broken, of an old model", "rou ro r", budget{wanted: 2, surge: 1}, "0"},
 	} {

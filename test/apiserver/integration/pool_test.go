@@ -182,8 +182,10 @@ func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	m.Labels, m.Finalizers = shown.Labels, []string{playedFinalizer}
 	p.create(m)
 	m.Status.NodeRef.Name = strings.ToLower(shown.Status.InstanceName)
-	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition,
-		Status: metav1.ConditionTrue, Reason: "NodeReady", LastTransitionTime: metav1.Now()}}
+	for _, is := range []string{clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition} {
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: is, Status: metav1.ConditionTrue, Reason: is,
+			LastTransitionTime: metav1.Now()})
+	}
 	if err := p.client.Status().Update(p.t.Context(), m); err != nil {
 		p.t.Fatal(err)
 	}
