@@ -100,6 +100,8 @@ type scene struct {
 	console, logs string
 	// closed are the rules in Azure that deny a connection.
 	closed []facts.Obstacle
+	// vms are the virtual machines as Azure has them, by machine.
+	vms map[string]facts.VM
 	// asked is the examined object; empty for the cluster.
 	asked string
 	// at is when the events were, after the time at which the facts are read.
@@ -278,6 +280,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 		t.Cleanup(func() { remove(t, c, o) })
 		want.SetResourceVersion(o.GetResourceVersion())
 		want.SetUID(o.GetUID())
+		want.SetDeletionTimestamp(nil)
 		if err := c.Status().Update(t.Context(), want); err != nil && !noStatus(o) {
 			t.Fatalf("update the status of %T %s: %v", o, o.GetName(), err)
 		}
@@ -337,7 +340,7 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Taken, f.Closed = f.Taken.Add(old), s.closed
+	f.Taken, f.Closed, f.VMs = f.Taken.Add(old), s.closed, s.vms
 	f.Console = func(m *clusterv1.Machine) string {
 		if m.Name == s.worker.Name {
 			return s.console
