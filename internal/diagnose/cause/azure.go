@@ -37,6 +37,9 @@ var specificAzure = []Cause{
 	row("PlanInvalid", `requires Plan information`, "the plan that the image needs is missing or is another one",
 		"give spec.image.marketplace of the machine template thirdPartyImage: true, and the publisher, offer and SKU of the image").
 		codes("VMMarketplaceInvalidInput VMMarketplaceOrderFailed"),
+	row("SASExpired", `Signature not valid in the specified time frame|Signature (fields )?not well formed|Signed ?expiry`,
+		"the shared access signature (SAS) of the address has expired, or is not valid yet",
+		"make a new signature and put its address where the old one is: the image's source, the secret of the volume, or a file's URL"),
 	row("ImageNotFound", `image .* (was )?not found`, "the VM image does not exist there",
 		"name an image that exists: spec.image of the AzureMachineTemplate, or another Kubernetes version").
 		codes("ImageNotFound PlatformImageNotFound GalleryImageNotFound ArtifactNotFound ArtifactVersionNotFound InaccessibleImage " +
@@ -107,10 +110,11 @@ var specificAzure = []Cause{
 	row("ZoneNotSupported", `zone.*not supported`, "the region or size has no such zone",
 		"correct failureDomain or zones: az vm list-skus --location REGION --zone -o table").
 		codes("InvalidAvailabilityZone AvailabilityZoneNotSupported LocationNotSupportAvailabilityZones"),
+	diskLimit,
 	row("DiskNotSupported", `EphemeralOSDisk|OS disk of Ephemeral VM|ephemeral.*(not supported|not allowed|is greater)|`+
 		`Ultra.*not (supported|enabled)|storage ?account ?type .* not supported`,
 		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says").
-		codes("StorageAccountTypeNotSupported DiskSizeNotSupported MaximumDataDisksExceeded MaxDiskLUNExceeded InvalidDiskCapacity"),
+		codes("StorageAccountTypeNotSupported DiskSizeNotSupported InvalidDiskCapacity"),
 	row("EncryptionAtHostOff", `EncryptionAtHost`, "the subscription is not registered for encryption at host, or the size has none",
 		"register it (az feature register --namespace Microsoft.Compute --name EncryptionAtHost), or leave securityProfile.encryptionAtHost out"),
 	row("FeatureNotRegistered", `not registered for the (preview )?feature`, "the subscription is not registered for a feature that the "+
@@ -306,6 +310,13 @@ var data = []Cause{
 
 // reach are the causes in the errors of a client that connects to an API server.
 var reach = []Cause{
+	row("KubeconfigMissing", `has no kubeconfig yet|holds no valid kubeconfig`,
+		"the secret with the cluster's kubeconfig is not there, or is no kubeconfig",
+		"see that nothing pauses the KubeadmControlPlane, which makes the secret CLUSTER-kubeconfig; delete one that is not valid"),
+	clockWrong, proxyFails,
+	row("ServerCertificateExpired", `x509: certificate has expired`,
+		"the API server's certificate has expired",
+		"renew it: roll the control plane out again (spec.rollout.after of the KubeadmControlPlane), or kubeadm certs renew on its machines"),
 	row("ServerCertificateUnknown", `x509:`,
 		"the API server's certificate is not one that the cluster's kubeconfig trusts",
 		"look at what answers at the address; a cluster of the same name may be older: casement get kubeconfig CLUSTER"),

@@ -14,7 +14,7 @@ const (
 var (
 	// nodeProgram matches lines of kubeadm, the kubelet and containerd, or about the API server's port.
 	nodeProgram = regexp.MustCompile(`(?i)kubeadm|kubelet|cluster-info|containerd|criSocket|^\s*(guest: )?\[[a-z-]+\] |error execution ` +
-		`phase|:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
+		`phase|\[ERROR [\w-]+\]: |:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
 		`|^[IWEF]\d{4} |run\.go:\d+\]|register node`)
 	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports of it.
 	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|ignition|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
@@ -92,9 +92,15 @@ var guest = []Cause{
 		`"\w+" is registered for version "kubeadm`,
 		"the image's kubeadm does not fit the Kubernetes version that the cluster asks for",
 		"name an image of the cluster's Kubernetes version in the machine template").from(nodeProgram),
-	row("ClockWrong", `x509: certificate has expired or is not yet valid: current time \S+ is before`,
-		"the machine's clock is behind: a certificate is not yet valid for it",
-		"let the image synchronise its time with the host before kubeadm runs (Hyper-V time provider, chrony)"),
+	clockWrong, proxyFails.from(nodeProgram),
+	// Source: k8s.io/kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go.
+	row("KubeletCertificateExpired", `client certificate in \S+ is expired`,
+		"the kubelet's client certificate has expired while the machine was off, or its rotation failed",
+		"replace the machine; to keep it, join it again with a new bootstrap token"),
+	// Source: k8s.io/kubernetes plugin/pkg/admission/noderestriction.
+	row("NodeNameMismatch", `is not allowed to modify node \\?"`,
+		"the kubelet registers another name than the one that its certificate is for",
+		"let nodeRegistration.name of the KubeadmConfigTemplate be the machine's host name in lower case"),
 	row("APINameUnresolved", `lookup \S+.*no such host|no such host`, "the name of the API server does not resolve on the machine",
 		"look at the private DNS zone's link to the machine's network, and at the network's DNS servers").from(nodeProgram),
 	row("TokenInvalid",
@@ -122,9 +128,12 @@ var guest = []Cause{
 			"table and DNS").from(nodeProgram),
 	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
 	// k8s.io/component-base/cli/run.go.
+	follows("TLSBootstrapFails", `error execution phase kubelet-start`,
+		"the kubelet has not got its client certificate in time: it does not run, or nobody approves or signs its request",
+		"read the kubelet's log (casement logs MACHINE kubelet), and look at the requests: kubectl get csr"),
 	row("PreflightFailed", `\[ERROR [\w-]+\]: `, "a check that kubeadm makes first fails", "correct on the image, or in the "+
 		"bootstrap data, what the line names"),
-	row("KubeletEnds", `"command failed" err=`, "the kubelet, or another program of the node, ends with the error of the line",
+	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=`, "the kubelet, or another program of the node, ends with the error of the line",
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),
 		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),
@@ -142,9 +151,7 @@ var node = []Cause{
 	row("PIDPressure", `PIDPressure`, "the node's processes are used up", "find what starts them; set podPidsLimit of the kubelet"),
 	row("NetworkUnavailable", `NetworkUnavailable`, "no route for the node's pods is made",
 		"look at the cloud controller manager and the CNI"),
-	row("CNIConfigInvalid", `failed to load cni config|error parsing configuration|invalid cni config`,
-		"the CNI's configuration on the node is not valid",
-		"correct it where it is written: the ConfigMap of the CNI's DaemonSet; the file is in C:\\etc\\cni\\net.d or /etc/cni/net.d"),
+	cniInvalid,
 	row("CNIMissing",
 		`cni (plugin|config) not initialized|NetworkPluginNotReady|NetworkNotReady|no networks found in`,
 		"no CNI has configured the node",

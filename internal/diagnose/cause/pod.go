@@ -2,9 +2,29 @@ package cause
 
 // Causes about containers' images that occur in more than one step.
 var (
-	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec `+
-		`format error|image operating system "windows" cannot be used|cannot be used on this platform`,
-		"the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os")
+	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|image operating system `+
+		`"windows" cannot be used|cannot be used on this platform`,
+		"the image or pod is for another operating system or processor than the node's",
+		"set nodeSelector kubernetes.io/os, and kubernetes.io/arch where nodes differ in it; or use an image that has the node's platform")
+	// The messages of Linux's ENOEXEC and of Windows' ERROR_BAD_EXE_FORMAT.
+	wrongArchitecture = row("WrongArchitecture", `exec format error|is not a valid Win32 application|0x800700c1\b`,
+		"the program is built for another processor than the node's, or is no program",
+		"use an image of the node's processor, or set nodeSelector kubernetes.io/arch; a script needs its interpreter in the first line")
+	// The client's own message where HTTPS_PROXY names a proxy. Source: net/http, transport.go.
+	proxyFails = row("ProxyFails", `proxyconnect tcp|Proxy Authentication Required`,
+		"the proxy that the program is told to use does not answer, or refuses the connection",
+		"correct HTTPS_PROXY, or name the address in NO_PROXY: the API server, the ranges of nodes, pods and services, 169.254.169.254 "+
+			"and 168.63.129.16 need no proxy")
+	// crypto/x509's two messages differ in their last words: a time before the certificate's begin is a clock's fault.
+	clockWrong = row("ClockWrong", `x509: certificate has expired or is not yet valid: current time \S+ is before`,
+		"the clock is behind of who says this: a certificate is not yet valid for it",
+		"let the machine synchronise its time with the host before kubeadm runs (Hyper-V time provider, chrony)")
+	diskLimit = row("DiskLimit", `maximum number of (data )?disks|exceeds? max volume`, "the VM size takes no more data disks",
+		"use a larger VM size, or spread the pods").codes("MaximumDataDisksExceeded MaxDiskLUNExceeded")
+	cniInvalid = row("CNIConfigInvalid", `failed to load cni config|error parsing configuration|invalid cni config|incompatible CNI `+
+		`versions|unsupported CNI (result )?version`,
+		"the CNI's configuration on the node is not valid",
+		"correct it where it is written: the ConfigMap of the CNI's DaemonSet; the file is in C:\\etc\\cni\\net.d or /etc/cni/net.d")
 	otherBuild = row("HostBuildMismatch",
 		`0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`,
 		"the image is built for another Windows release than the host",
@@ -67,6 +87,7 @@ var schedule = append(append([]Cause(nil), volumes...),
 // pull are the causes in messages of the runtime and the registry about an image. Sources: messages of containerd's
 // pull and resolver errors and of the OCI distribution's error codes.
 var pull = []Cause{
+	proxyFails, clockWrong,
 	row("PullThrottled", `toomanyrequests|429 Too Many Requests|status.{0,12} 429|pull rate limit`,
 		"the image's registry limits how often images are pulled",
 		"pull with an account (imagePullSecrets), or from a registry of your own; Azure Container Registry caches others"),
@@ -118,6 +139,7 @@ var sandbox = []Cause{
 	row("PauseImageMissing", `sandbox image.*(no match|not found|manifest|platform|does not match)`,
 		"the runtime's sandbox (pause) image does not run on the host's build",
 		"set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
+	proxyFails, cniInvalid,
 	row("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
 	row("CNIPluginMissing", `failed to find plugin`, "a CNI plugin's program is not on the node",
 		"restart the CNI's DaemonSet pod on the node, which installs it"),
@@ -164,8 +186,9 @@ var volume = append(append([]Cause(nil), volumes...),
 	row("InstanceUnknown", `failed to get azure instance id|instance not found.*node`,
 		"Azure has no instance of the node's name or provider ID",
 		"compare spec.providerID of the node with its virtual machine; delete a node whose machine is gone"),
-	row("DiskLimit", `maximum number of (data )?disks|exceeds max volume`, "the VM size takes no more data disks",
-		"use a larger VM size, or spread the pods"),
+	diskLimit,
+	row("HostPathMissing", `hostPath type check failed`, "the path of the node that the pod mounts is not there, or is of another kind",
+		"correct hostPath.path and its type; type DirectoryOrCreate makes a folder that is missing"),
 	row("DiskNotFound", `disk.*(not found|NotFound)|ResourceNotFound`, "the volume's disk does not exist in Azure",
 		"restore the disk, or delete the claim and its volume"),
 	noProcess,
@@ -197,7 +220,7 @@ var unmade = []Cause{
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
-	configMissing, reserved, usedUp, noProcess, gmsa, otherBuild, wrongOS,
+	configMissing, reserved, usedUp, noProcess, gmsa, otherBuild, wrongOS, wrongArchitecture,
 	row("NetworkNotAttached", `operation for attach namespace failed`,
 		"the host cannot attach the container to its pod's network: the namespace or its endpoint is gone from HNS",
 		"delete the pod, so that its sandbox is made again; if it is so with each pod, restart the CNI's pod on the node"),
@@ -260,7 +283,7 @@ var log = []Cause{
 		"set KUBE_NETWORK of kube-proxy to the name or pattern of the CNI's network, and see that the CNI runs on the node"),
 	row("CSIProxyMissing", `pipe\\+csi-proxy`, "csi-proxy, which does the driver's work on the host, does not run on the node",
 		"casement addons install csi-proxy --cluster CLUSTER"),
-	hnsGone, hnsLeak,
+	hnsGone, hnsLeak, wrongArchitecture, proxyFails, clockWrong,
 	row("PortTaken", `address already in use|Only one usage of each socket address`,
 		"the port that the program listens on is taken",
 		"give it another port, or leave hostNetwork and hostPort out"),

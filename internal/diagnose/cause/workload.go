@@ -3,7 +3,13 @@ package cause
 // admission are the causes in an API server's refusals of objects that controllers create. Sources: messages of
 // k8s.io/apiserver's webhook client and of the built-in plugins.
 var admission = []Cause{
-	row("WebhookUnavailable", `failed calling webhook|failed to call webhook`,
+	// Source: go.etcd.io/etcd/api/v3/v3rpc/rpctypes.
+	row("EtcdFull", `mvcc: database space exceeded`, "etcd has used up its space, so the API server takes no more writes",
+		"compact and defragment etcd and clear its alarm (etcdctl alarm disarm), or raise quota-backend-bytes of etcd's extraArgs"),
+	row("EtcdSlow", `etcdserver: (request timed out|leader changed|no leader|too many requests)`,
+		"etcd does not answer the API server in time, or has no leader",
+		"look at the control plane: casement why CLUSTER; etcd needs fast disks and most of its members"),
+	row("WebhookUnavailable", `failed calling webhook|failed to call webhook|conversion webhook for .* failed`,
 		"an admission webhook that has to be asked does not answer",
 		"start the webhook's Deployment, or delete its configuration: kubectl get "+
 			"validatingwebhookconfigurations,mutatingwebhookconfigurations"),
@@ -15,7 +21,8 @@ var admission = []Cause{
 		"the namespace's ResourceQuota lets no more be created",
 		"raise the quota, or lower replicas and requests: kubectl describe resourcequota"),
 	row("LimitRangeViolated",
-		`(maximum|minimum) (cpu|memory|storage|ephemeral-storage) (usage|limit|request)?.*per (Container|Pod|PersistentVolumeClaim)`,
+		`(maximum|minimum) (cpu|memory|storage|ephemeral-storage) (usage|limit|request)?.*per (Container|Pod|PersistentVolumeClaim)|`+
+			`max limit to request ratio`,
 		"the namespace's LimitRange forbids such requests",
 		"change the requests and limits: kubectl describe limitrange"),
 	row("PodSecurityViolated", `violates PodSecurity`, "the namespace's Pod Security level forbids the pod",

@@ -279,7 +279,7 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 	if err != nil {
 		return err
 	}
-	f.Logs, f.More = logs(cfg), more(cfg, f)
+	f.Logs, f.More = logs(cfg), more(c, cfg, f)
 	return together(
 		func() error {
 			return listed(ctx, w, nil, func(nodes *corev1.NodeList) {

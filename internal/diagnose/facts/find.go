@@ -96,7 +96,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
 
-// kindOf converts a word to lower case and, unless it is a known kind, to the singular.
+// kindOf converts a word to lower case and, unless it is a known kind, from the plural in s to the singular.
 func kindOf(word string) string {
 	word = strings.ToLower(word)
 	for _, all := range []map[string]string{kinds, ours} {
@@ -105,6 +105,9 @@ func kindOf(word string) string {
 		}
 	}
 	if _, is := otherOf(word); is {
+		return word
+	}
+	if strings.HasSuffix(word, "ss") { // clusterclass
 		return word
 	}
 	return strings.TrimSuffix(word, "s")

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -37,6 +40,7 @@ func Others() []Other {
 		{"APIService", "", "apiregistration.k8s.io/v1", "apiservices", false},
 		{"Namespace", "ns", "", "namespaces", false},
 		{"PersistentVolume", "pv", "", "persistentvolumes", false},
+		{"CertificateSigningRequest", "csr", "certificates.k8s.io/v1", "certificatesigningrequests", false},
 		{"StorageClass", "sc", "storage.k8s.io/v1", "storageclasses", false},
 	}
 }
@@ -57,8 +61,23 @@ func (o Other) path(namespace, name string) string {
 	return at
 }
 
-// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery.
-func more(cfg *rest.Config, f *Snapshot) func(context.Context) error {
+// resourceSets lists the ClusterResourceSets that select the cluster.
+func resourceSets(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) ([]unstructured.Unstructured, error) {
+	all, err := foreign(ctx, c, "addons.cluster.x-k8s.io/v1beta2", "ClusterResourceSet", client.InNamespace(cluster.Namespace))
+	return slices.DeleteFunc(all, func(o unstructured.Unstructured) bool {
+		chosen, _, _ := unstructured.NestedMap(o.Object, "spec", "clusterSelector")
+		var selector metav1.LabelSelector
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(chosen, &selector) != nil {
+			return true
+		}
+		of, err := metav1.LabelSelectorAsSelector(&selector)
+		return err != nil || !of.Matches(labels.Set(cluster.Labels))
+	}), err
+}
+
+// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery, and those
+// of the management cluster that put something into it.
+func more(c client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) error {
 	return func(ctx context.Context) error {
 		core, err := Core(cfg)
 		if err != nil {
@@ -80,6 +99,11 @@ func more(cfg *rest.Config, f *Snapshot) func(context.Context) error {
 				return nil
 			}
 		}
+		var sets []unstructured.Unstructured
+		reads["ClusterResourceSets"] = func() (err error) {
+			sets, err = resourceSets(ctx, c, f.Cluster)
+			return err
+		}
 		if err := f.allowed(reads); err != nil {
 			return err
 		}
@@ -90,6 +114,7 @@ func more(cfg *rest.Config, f *Snapshot) func(context.Context) error {
 			}
 			f.Others[o.Kind] = found[i]
 		}
+		f.Others["ClusterResourceSet"] = sets
 		return nil
 	}
 }

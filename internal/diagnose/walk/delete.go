@@ -53,6 +53,20 @@ func (w walker) deleting() *finding {
 			a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
 		}
 	}
+	if ac := w.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
+		own := w.waits(said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name +
+			" -n " + ac.Namespace}, deletionUnderWay, "the cluster's network to be deleted", ac.DeletionTimestamp.Time)
+		if own = w.kept(own, &ac.ObjectMeta); own.Cause == "FinalizerStays" {
+			return own
+		}
+	}
+	if kcp := w.ControlPlane; kcp != nil && !kcp.DeletionTimestamp.IsZero() {
+		own := w.waits(said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name, "kubectl describe kubeadmcontrolplane " +
+			kcp.Name + " -n " + kcp.Namespace}, deletionUnderWay, "the control plane to be deleted", kcp.DeletionTimestamp.Time)
+		if own = w.kept(own, &kcp.ObjectMeta); own.Cause == "FinalizerStays" {
+			return own
+		}
+	}
 	if c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		if known := s.condition(c); known.Fix != "" {
 			return known

@@ -40,10 +40,12 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 		return a
 	}
 	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
-		return w.status(said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name,
-			"kubectl describe azuremachine " + am.Name + " -n " + m.Namespace}, later(am.GetConditions()))
+		if a := w.status(said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name,
+			"kubectl describe azuremachine " + am.Name + " -n " + m.Namespace}, later(am.GetConditions())); a != nil {
+			return a
+		}
 	}
-	return nil
+	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
 }
 
 // soonExpired is the time before a certificate's end from which it is a fault.

@@ -22,7 +22,7 @@ type reader func(f walker, o *unstructured.Unstructured, asked bool) *finding
 func readers() map[string]reader {
 	return map[string]reader{
 		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
-		"PersistentVolume": persistentVolume,
+		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing,
 	}
 }
 
@@ -39,7 +39,8 @@ func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 // others examines the objects of all kinds that were read besides the usual ones.
 func (w walker) others() *finding {
 	var checks []func() *finding
-	for _, kind := range []string{"Namespace", "APIService", "PersistentVolume", "Ingress", "HorizontalPodAutoscaler", "CronJob"} {
+	for _, kind := range []string{"ClusterResourceSet", "Namespace", "APIService", "PersistentVolume", "Ingress", "HorizontalPodAutoscaler", "CronJob",
+		"CertificateSigningRequest"} {
 		all := w.Others[kind]
 		for i := range all {
 			checks = append(checks, func() *finding { return w.other(&all[i], false) })
@@ -74,7 +75,29 @@ var badWords = []string{"Fail", "Failed", "Failure", "Failing", "Stalled", "Degr
 
 // Conditions that say what an object does, and not how it is.
 var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Remediating", "Progressing", "Reconciling", "Suspended",
-	"Complete", "ScalingLimited", "Local", "Resizing", "Updating"}
+	"Complete", "ScalingLimited", "Local", "Resizing", "Updating", "Approved", "Denied"}
+
+// wrong reports whether a condition says that something of its object is not as it should be.
+func wrong(c *metav1.Condition) bool {
+	bad := slices.ContainsFunc(badWords, func(word string) bool { return strings.HasSuffix(c.Type, word) || strings.Contains(c.Type, "Failure") })
+	want := metav1.ConditionFalse
+	if bad {
+		want = metav1.ConditionTrue
+	}
+	return c.Status == want && c.Type != clusterv1.PausedCondition && !slices.Contains(neutral, c.Type)
+}
+
+// left finds a condition of an object with a walk of its own that no step of that walk has judged, and that says for longer
+// than any operation takes that something is wrong.
+func (w walker) left(s said, conditions []metav1.Condition) *finding {
+	for i := range conditions {
+		c := &conditions[i]
+		if since := c.LastTransitionTime.Time; wrong(c) && !since.IsZero() && w.Taken.Sub(since) > slowAzure {
+			return s.unknown(c.Type, c.Reason, reported(c), since)
+		}
+	}
+	return nil
+}
 
 // generic examines what objects of all kinds have: deletion and finalizers, pauses, generations, conditions and events.
 func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
@@ -91,13 +114,8 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 				"reason", Next: s.next}
 	}
 	for _, c := range conditionsOf(o) {
-		bad := slices.ContainsFunc(badWords, func(workloads string) bool {
-			return strings.HasSuffix(c.Type, workloads) || strings.Contains(c.Type, "Failure")
-		})
 		switch {
-		case slices.Contains(neutral, c.Type), bad && c.Status != metav1.ConditionTrue, !bad && c.Status != metav1.ConditionFalse:
-			continue
-		case c.Type == clusterv1.PausedCondition, c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
+		case !wrong(&c), c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
 			continue
 		case inProgress(c.Reason) || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
 			return w.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
@@ -283,6 +301,24 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			Fix:      "add a rule for what has to pass, if that is not what the policy is for", Next: s.next}
 	}
 	return nil
+}
+
+// signing examines a certificate request that has been neither approved nor denied.
+func signing(f walker, o *unstructured.Unstructured, _ bool) *finding {
+	since := o.GetCreationTimestamp().Time
+	certificate, _, _ := unstructured.NestedString(o.Object, "status", "certificate")
+	if certificate != "" || len(conditionsOf(o)) > 0 || since.IsZero() || f.Taken.Sub(since) < slowStatus {
+		return nil
+	}
+	s := saysOf(o)
+	signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName")
+	user, _, _ := unstructured.NestedString(o.Object, "spec", "username")
+	return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "CSRPending", Since: since,
+		Says:     "nobody has approved or denied the certificate request; whoever made it has no certificate yet",
+		Evidence: []string{fmt.Sprintf("spec.signerName: %s, spec.username: %s; status has no condition", signer, user)},
+		Fix:      "kubectl certificate approve " + o.GetName() + ", or run what approves requests of this signer",
+		Harm:     "whoever made the request gets a certificate for what it asks for: look at its names first",
+		Next:     s.next}
 }
 
 // persistentVolume examines a volume that failed, or that no claim can get any more.

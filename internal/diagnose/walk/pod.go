@@ -83,7 +83,18 @@ func (w walker) pod(p *corev1.Pod) *finding {
 	for i := range statuses {
 		checks[i] = func() *finding { return w.container(s, p, &statuses[i]) }
 	}
-	return first(append(checks, func() *finding { return w.gated(s, p) })...)
+	return first(append(checks, func() *finding { return w.gated(s, p) }, func() *finding { return w.unready(s, p) })...)
+}
+
+// unready finds a pod that runs and is not Ready, although its containers and gates are.
+func (w walker) unready(s said, p *corev1.Pod) *finding {
+	for _, c := range p.Status.Conditions {
+		if since := c.LastTransitionTime.Time; c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse &&
+			p.Status.Phase == corev1.PodRunning && !since.IsZero() && w.Taken.Sub(since) > slowStatus {
+			return s.unknown(string(c.Type), c.Reason, string(c.Type)+" is False ("+c.Reason+") "+c.Message, since)
+		}
+	}
+	return nil
 }
 
 // unplaced examines a pod that is on no node although the scheduler does not say why: its claims, or its scheduler.
@@ -177,6 +188,9 @@ func (w walker) growing() bool {
 		}
 	}
 	for _, n := range w.Nodes {
+		if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) > slowAzure {
+			continue // one that is not ready for so long brings no room
+		}
 		if slices.ContainsFunc(n.Spec.Taints,
 			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
 			return true

@@ -57,6 +57,12 @@ func (w walker) service(s *corev1.Service) *finding {
 			Fix:      "casement addons install cloud-provider, or install cloud-provider-azure", Next: "kubectl get pods -A -o wide"}
 	}
 	pending.Waiting, pending.Fix = false, "read the log of the cloud controller manager"
+	pending.Type, pending.Evidence = "Field", []string{"status.loadBalancer is empty"}
+	if class := s.Spec.LoadBalancerClass; class != nil {
+		pending.Evidence = []string{"spec.loadBalancerClass: " + *class + "; status.loadBalancer is empty"}
+		pending.Fix = "see whether the controller of this class runs; the cloud controller manager makes none of a class"
+		i = -1
+	}
 	pending.Says = "the service has no load balancer " + age(w.Taken.Sub(since)) + " after it was created"
 	if i >= 0 {
 		pending.Next = fmt.Sprintf("kubectl logs -n %s %s", w.Pods[i].Namespace, w.Pods[i].Name)

@@ -38,12 +38,14 @@ func (w walker) deployment(d *clusterv1.MachineDeployment) *finding {
 
 // short finds a MachineDeployment with fewer machines than its spec asks for, although its machines have no fault.
 func (w walker) short(d *clusterv1.MachineDeployment) *finding {
-	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
-	if c == nil {
-		return nil
-	}
 	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name,
 		"kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
+	if c == nil && w.growing() {
+		return nil
+	} else if c == nil {
+		return w.left(s, d.Status.Conditions)
+	}
 	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 

@@ -170,7 +170,11 @@ func (w walker) topology() *finding {
 		}
 		return a
 	}
-	return w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
+	a := w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
+	if a.Evidence = evidence(reported(c)); !w.growing() { // an upgrade of many machines takes as long as it takes
+		a = w.overdue(a, c.LastTransitionTime.Time, slowAzure)
+	}
+	return a
 }
 
 // controlPlane examines the control plane's machines, and then its conditions.
@@ -200,7 +204,10 @@ func (w walker) controlPlane() *finding {
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 		controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)
 	if c == nil {
-		return nil
+		if w.growing() {
+			return nil
+		}
+		return w.left(health, kcp.Status.Conditions)
 	}
 	young := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
 	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition

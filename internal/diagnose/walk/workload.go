@@ -175,7 +175,14 @@ func (w walker) running(o facts.Object) func() *finding {
 		return of(workloads.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, w.claim)
 	case "Deployment":
 		return of(workloads.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
-			return first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) })
+			a := first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) })
+			if d.Spec.Paused && (a == nil || a.Waiting) {
+				return &finding{Step: "workload", At: "Deployment/" + d.Name, Type: "Field", Cause: "Paused",
+					Says:     "the Deployment is paused, so changes of its template are not rolled out",
+					Evidence: []string{"spec.paused: true"}, Fix: "kubectl rollout resume deployment/" + d.Name + " -n " + d.Namespace,
+					Harm: "whoever paused it may have had a reason", Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
+			}
+			return a
 		})
 	}
 	all := w.controllers()

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -27,6 +28,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/walk"
 	helmcrds "casement.dev/casement/internal/helm/crds"
 	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
@@ -52,7 +54,7 @@ func connect(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, addonsv1.AddToScheme,
 		infrav1.AddToScheme, helmv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -98,6 +100,8 @@ type scene struct {
 	console, logs string
 	// closed are the rules in Azure that deny a connection.
 	closed []facts.Obstacle
+	// vms are the virtual machines as Azure has them, by machine.
+	vms map[string]facts.VM
 	// asked is the examined object; empty for the cluster.
 	asked string
 	// at is when the events were, after the time at which the facts are read.
@@ -276,6 +280,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 		t.Cleanup(func() { remove(t, c, o) })
 		want.SetResourceVersion(o.GetResourceVersion())
 		want.SetUID(o.GetUID())
+		want.SetDeletionTimestamp(nil)
 		if err := c.Status().Update(t.Context(), want); err != nil && !noStatus(o) {
 			t.Fatalf("update the status of %T %s: %v", o, o.GetName(), err)
 		}
@@ -300,7 +305,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 func noStatus(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount, *clusterv1.ClusterClass,
-		*storagev1.StorageClass, *networkingv1.NetworkPolicy:
+		*storagev1.StorageClass, *networkingv1.NetworkPolicy, *networkingv1.IngressClass:
 		return true
 	}
 	return false
@@ -335,7 +340,7 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Taken, f.Closed = f.Taken.Add(old), s.closed
+	f.Taken, f.Closed, f.VMs = f.Taken.Add(old), s.closed, s.vms
 	f.Console = func(m *clusterv1.Machine) string {
 		if m.Name == s.worker.Name {
 			return s.console
@@ -344,4 +349,20 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	}
 	f.Logs = func(*corev1.Pod, string) string { return s.logs }
 	return f, object
+}
+
+// answer returns what why says of the scene: of a cluster without a fault among the usual kinds the others are read too.
+func (s *scene) answer(t *testing.T, c client.Client) walk.Answer {
+	t.Helper()
+	f, object := s.read(t, c)
+	a, err := walk.Object(f, object)
+	if err == nil && a.Healthy && f.More != nil {
+		if err = f.More(t.Context()); err == nil {
+			a, err = walk.Object(f, object)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
