@@ -128,10 +128,9 @@ func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out [
 var readers = map[string]string{
 	"internal/allowance/allowance.go":         "a file of the kernel",
 	"internal/capi/generate/main.go":          "a source file, for a generator",
-	"internal/cli/client.go":                  "kubeconfigs, after internal/input has seen them",
-	"internal/cli/memory_linux.go":            "a file of the kernel",
-	"internal/cli/ssh.go":                     "the plane's own kubeconfig",
-	"internal/cli/vm.go":                      "the certificate of the local Azure",
+	"internal/cli/app/client.go":              "kubeconfigs, after internal/input has seen them, and the plane's own",
+	"internal/cli/check/memory_linux.go":      "a file of the kernel",
+	"internal/cli/machine/vm.go":              "the certificate of the local Azure",
 	"internal/controlplane/boot.go":           "files that kubeadm made, in a confined process",
 	"internal/helm/main.go":                   "a kubeconfig of the plane, in a process of its own",
 	"internal/inotify/inotify.go":             "files of the kernel",

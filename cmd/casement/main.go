@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(cli.Main(os.Args, app.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 const expandTemplate = `{"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
@@ -29,7 +31,7 @@ func expandWith(t *testing.T, files map[string]string, args ...string) (string, 
 	}
 	var stdout, stderr bytes.Buffer
 	if Main(append([]string{"casement", "azure", "expand"}, args...),
-		Streams{In: strings.NewReader(expandTemplate), Out: &stdout, Err: &stderr}) != ExitDone {
+		app.Streams{In: strings.NewReader(expandTemplate), Out: &stdout, Err: &stderr}) != app.ExitDone {
 		return stdout.String(), errors.New(stderr.String())
 	}
 	return stdout.String(), nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // TestNamedFiles: a file without end, in whatever place a user may name a file, is refused at once.
@@ -41,7 +43,7 @@ users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: "https://12
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			code := Main(append([]string{"casement"}, args...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			if code == 0 || !strings.Contains(out.String()+errs.String(), "/dev/zero is a device") {
 				t.Errorf("code %d, printed %s%s", code, &out, &errs)
 			}

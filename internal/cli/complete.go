@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
@@ -43,7 +43,7 @@ var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?
 // print an object as YAML. What is printed line by line has none.
 func widenOutput(c *cobra.Command) {
 	if f := c.Flags().Lookup("output"); f != nil && strings.Contains(f.Usage, "yaml") && !strings.Contains(f.Usage, "--follow") {
-		f.Usage += "; or kubectl's " + strings.Join(templates, ", ")
+		f.Usage += "; or kubectl's " + strings.Join(app.Templates, ", ")
 	}
 	for _, sub := range c.Commands() {
 		widenOutput(sub)
@@ -79,7 +79,7 @@ func strictOutput(c *cobra.Command) {
 				return got == value || strings.HasSuffix(value, "=") && strings.HasPrefix(got, value)
 			}
 			if got != "" && len(values) > 0 && !slices.ContainsFunc(values, fits) {
-				return usagef("unknown output format %q: use %s", got, f.Usage)
+				return app.Usagef("unknown output format %q: use %s", got, f.Usage)
 			}
 			return run(c, args)
 		}
@@ -97,34 +97,31 @@ func directive(name string) cobra.ShellCompDirective {
 	return cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePatience bounds the time that a completion may take.
-const completePatience = 2 * time.Second
-
 // completing returns the target that the flags of a partly typed command line select.
-func (a *app) completing(c *cobra.Command) target {
+func completing(a *app.App, c *cobra.Command) app.Target {
 	text := func(name string) string {
 		if f := c.Flags().Lookup(name); f != nil {
 			return f.Value.String()
 		}
 		return ""
 	}
-	_ = a.settle(text("state")) // without a state directory nothing is found
-	return target{kubeconfig: text("kubeconfig"), context: text("context"), namespace: cmp.Or(text("namespace"), "default")}
+	_ = a.Settle(text("state")) // without a state directory nothing is found
+	return app.Target{Kubeconfig: text("kubeconfig"), Context: text("context"), Namespace: cmp.Or(text("namespace"), "default")}
 }
 
 // namesOf returns the names of the objects of some kinds in the management cluster.
-func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
-	t := a.completing(c)
-	k, err := a.client(t)
+func namesOf(a *app.App, c *cobra.Command, kinds []string) (names []string) {
+	t := completing(a, c)
+	k, err := a.Client(t)
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+	ctx, cancel := context.WithTimeout(c.Context(), app.CompletePatience)
 	defer cancel()
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(groupOf(kind).WithKind(kind + "List"))
-		within := []client.ListOption{client.InNamespace(t.namespace)}
+		within := []client.ListOption{client.InNamespace(t.Namespace)}
 		if kind == "Namespace" {
 			within = nil
 		}
@@ -139,15 +136,15 @@ func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
 }
 
 // services returns the LoadBalancer services of the workload cluster that the flags select.
-func (a *app) services(c *cobra.Command) (names []string) {
-	t := a.completing(c)
-	k, err := a.client(t)
+func services(a *app.App, c *cobra.Command) (names []string) {
+	t := completing(a, c)
+	k, err := a.Client(t)
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+	ctx, cancel := context.WithTimeout(c.Context(), app.CompletePatience)
 	defer cancel()
-	within, err := facts.Find(ctx, k, t.namespace, c.Flag("cluster").Value.String(), "service/any")
+	within, err := facts.Find(ctx, k, t.Namespace, c.Flag("cluster").Value.String(), "service/any")
 	if err != nil {
 		return nil
 	}
@@ -182,8 +179,8 @@ func groupOf(kind string) schema.GroupVersion {
 }
 
 // contexts returns the names of the contexts in the kubeconfig.
-func (a *app) contexts(c *cobra.Command) []string {
-	raw, err := a.clientConfig(a.completing(c)).RawConfig()
+func contexts(a *app.App, c *cobra.Command) []string {
+	raw, err := a.ClientConfig(completing(a, c)).RawConfig()
 	if err != nil {
 		return nil
 	}

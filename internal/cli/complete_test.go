@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/kuberelease"
 )
 
@@ -27,13 +30,37 @@ func TestValues(t *testing.T) {
 			args := append(append([]string{"casement", "__complete"}, strings.Fields(line)...), "")
 			t.Setenv("CASEMENT_HOME", t.TempDir())
 			t.Setenv("KUBECONFIG", "")
-			Main(args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			Main(args, app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			offered := strings.Split(strings.TrimSpace(out.String()), "\n")
 			for i := range offered {
 				offered[i], _, _ = strings.Cut(offered[i], "\t")
 			}
 			if !slices.Contains(offered, ":4") || want != "" && !slices.Contains(offered, want) {
 				t.Errorf("%q is not offered, or files are: %q", want, offered)
+			}
+		})
+	}
+}
+
+// TestWidened: what a command prints as YAML it prints by templates too.
+func TestWidened(t *testing.T) {
+	for usage, c := range map[string]struct {
+		value string
+		fits  bool
+	}{
+		"table, json or yaml": {"custom-columns=A:.a", true},
+		"table, wide or yaml": {"jsonpath={.a}", true},
+		"text or json":        {"jsonpath={.a}", false},
+		"table, json (one a line with --follow) or yaml": {"jsonpath={.a}", false},
+	} {
+		t.Run(usage, func(t *testing.T) {
+			root := &cobra.Command{RunE: func(*cobra.Command, []string) error { return nil }, SilenceErrors: true, SilenceUsage: true}
+			root.Flags().StringP("output", "o", "", usage)
+			widenOutput(root)
+			strictOutput(root)
+			root.SetArgs([]string{"-o", c.value})
+			if err := root.Execute(); (err == nil) != c.fits {
+				t.Errorf("-o %s: %v", c.value, err)
 			}
 		})
 	}

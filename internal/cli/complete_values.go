@@ -10,6 +10,10 @@ import (
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/addons"
 	"casement.dev/casement/internal/azure/permission"
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/cli/azure"
+	"casement.dev/casement/internal/cli/local"
+	"casement.dev/casement/internal/cli/machine"
 	"casement.dev/casement/internal/diagnose/logs"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/kuberelease"
@@ -21,26 +25,26 @@ import (
 )
 
 // valuesOf returns the possible values of an argument or flag.
-type valuesOf func(a *app, c *cobra.Command) []string
+type valuesOf func(a *app.App, c *cobra.Command) []string
 
 // these returns fixed values.
 func these(values ...string) valuesOf {
-	return func(*app, *cobra.Command) []string { return values }
+	return func(*app.App, *cobra.Command) []string { return values }
 }
 
 // ofPlane returns values that are read from the local plane.
 func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
-	return func(a *app, c *cobra.Command) []string {
-		a.completing(c)
-		ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+	return func(a *app.App, c *cobra.Command) []string {
+		completing(a, c)
+		ctx, cancel := context.WithTimeout(c.Context(), app.CompletePatience)
 		defer cancel()
-		return read(ctx, plane.NewClient(a.dir))
+		return read(ctx, plane.NewClient(a.Dir))
 	}
 }
 
 // objects returns the names of the objects of some kinds.
 func objects(kinds ...string) valuesOf {
-	return func(a *app, c *cobra.Command) []string { return a.namesOf(c, kinds) }
+	return func(a *app.App, c *cobra.Command) []string { return namesOf(a, c, kinds) }
 }
 
 // argumentValues are the values of commands' positional arguments, by the command's path. All arguments of a command
@@ -50,46 +54,46 @@ var argumentValues = map[string]valuesOf{
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
 	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine", "Cluster"), "ssh": objects("Machine"),
 	"rdp": objects("Machine"), "cp": objects("Machine"),
-	"logs": func(a *app, c *cobra.Command) []string {
+	"logs": func(a *app.App, c *cobra.Command) []string {
 		if all, _ := c.Flags().GetBool("all"); all || c.Flags().NArg() > 0 {
 			return logNames()
 		}
-		return a.namesOf(c, []string{"Machine"})
+		return namesOf(a, c, []string{"Machine"})
 	},
-	"fetch":          (*app).services,
+	"fetch":          services,
 	"addons install": addonNames, "generate addons": addonNames,
-	"azure faults add": func(*app, *cobra.Command) []string {
-		return names(fault.Kinds(), func(k [2]string) string { return k[0] })
+	"azure faults add": func(*app.App, *cobra.Command) []string {
+		return app.Names(fault.Kinds(), func(k [2]string) string { return k[0] })
 	},
 	"azure faults clear": ofPlane(faultIDs),
 	"images show":        these(kuberelease.Default),
-	"lint explain":       func(*app, *cobra.Command) []string { return ruleIDs(rules.All()) },
-	"preflight explain":  func(*app, *cobra.Command) []string { return ruleIDs(preflight.All(nil, nil)) },
+	"lint explain":       func(*app.App, *cobra.Command) []string { return ruleIDs(rules.All()) },
+	"preflight explain":  func(*app.App, *cobra.Command) []string { return ruleIDs(preflight.All(nil, nil)) },
 }
 
-func addonNames(*app, *cobra.Command) []string {
-	return names(addons.All(), func(x addons.Addon) string { return x.Name })
+func addonNames(*app.App, *cobra.Command) []string {
+	return app.Names(addons.All(), func(x addons.Addon) string { return x.Name })
 }
 
 // flagValues are the values of flags, by the flag's name, or by the command's path and the name where commands have
 // different flags of that name.
 var flagValues = map[string]valuesOf{
 	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
-	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
+	"context": contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
 	"images pins azure": these("local", "env"),
-	"flavor":            func(*app, *cobra.Command) []string { return flavors.List() },
-	"feature": func(*app, *cobra.Command) []string {
-		return names(permission.Features(), func(f permission.Feature) string { return f.Name })
+	"flavor":            func(*app.App, *cobra.Command) []string { return flavors.List() },
+	"feature": func(*app.App, *cobra.Command) []string {
+		return app.Names(permission.Features(), func(f permission.Feature) string { return f.Name })
 	},
 	"wait for": these("ready", "deleted"), "azure env for": these("sdk", "az", "proxy"),
-	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole),
+	"logs from": these(machine.FromAuto, machine.FromSSH, machine.FromKubelet, machine.FromAgent, machine.FromConsole),
 	"latency":   these("instant", "azure"), "throttle": these("off", "real"), "audit": these("manager", "all"),
-	"images": func(*app, *cobra.Command) []string { return imagePolicies() },
+	"images": func(*app.App, *cobra.Command) []string { return local.ImagePolicies() },
 	"os":     these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
 	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),
 	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(kuberelease.Default),
 	"verb": these("GET", "PUT", "PATCH", "POST", "DELETE"), "status": these("2xx", "4xx", "5xx", "429"),
-	"guest-fault":    func(*app, *cobra.Command) []string { return guestFaultNames() },
+	"guest-fault":    func(*app.App, *cobra.Command) []string { return azure.GuestFaultNames() },
 	"resource-group": ofPlane(resourceGroups), "preflight identity": objects("AzureClusterIdentity"),
 	"images build identity": objects("AzureClusterIdentity"),
 	"images list identity":  objects("AzureClusterIdentity"),
@@ -99,10 +103,10 @@ var flagValues = map[string]valuesOf{
 
 // completeNames completes arguments and flags of all commands below c. It offers nothing where no server can be asked,
 // and files only for arguments and flags that name files.
-func (a *app) completeNames(c *cobra.Command) {
+func completeNames(a *app.App, c *cobra.Command) {
 	_, path, _ := strings.Cut(c.CommandPath(), " ")
 	if values, ok := argumentValues[path]; ok {
-		c.ValidArgsFunction = a.offer(values, directive(c.Name()))
+		c.ValidArgsFunction = offer(a, values, directive(c.Name()))
 	} else if c.ValidArgsFunction == nil && c.Runnable() && c.Args != nil && c.Args(c, nil) == nil && c.Args(c, []string{"x"}) != nil {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -118,15 +122,15 @@ func (a *app) completeNames(c *cobra.Command) {
 			values = these()
 		}
 		// RegisterFlagCompletionFunc fails only for a flag that has a completion already.
-		_ = c.RegisterFlagCompletionFunc(f.Name, a.offer(values, cobra.ShellCompDirectiveNoFileComp))
+		_ = c.RegisterFlagCompletionFunc(f.Name, offer(a, values, cobra.ShellCompDirectiveNoFileComp))
 	})
 	for _, sub := range c.Commands() {
-		a.completeNames(sub)
+		completeNames(a, sub)
 	}
 }
 
 // offer returns a completion function that offers the given values.
-func (a *app) offer(values valuesOf, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+func offer(a *app.App, values valuesOf, directive cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return values(a, c), directive
 	}
@@ -142,21 +146,13 @@ func namesFile(f *pflag.Flag) bool {
 	return false
 }
 
-func names[T any](all []T, name func(T) string) []string {
-	out := make([]string, len(all))
-	for i := range all {
-		out[i] = name(all[i])
-	}
-	return out
-}
-
 func logNames() []string {
-	return names(logs.Sources(), func(s logs.Source) string { return s.Name })
+	return app.Names(logs.Sources(), func(s logs.Source) string { return s.Name })
 }
 
 func faultIDs(ctx context.Context, k *plane.Client) []string {
 	list, _ := k.Faults(ctx) // no plane, nothing to offer
-	return names(list, func(r fault.Rule) string { return r.ID })
+	return app.Names(list, func(r fault.Rule) string { return r.ID })
 }
 
 func resourceGroups(ctx context.Context, k *plane.Client) (out []string) {
@@ -170,5 +166,5 @@ func resourceGroups(ctx context.Context, k *plane.Client) (out []string) {
 }
 
 func ruleIDs(all []lint.Rule) []string {
-	return names(all, func(r lint.Rule) string { return r.ID })
+	return app.Names(all, func(r lint.Rule) string { return r.ID })
 }

@@ -6,9 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
-func newDocs(*app) *cobra.Command {
+func newDocs(*app.App) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "docs DIR",
@@ -20,12 +22,12 @@ or man pages of section 1. Their date is SOURCE_DATE_EPOCH, else today.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "markdown" && format != "man" {
-				return usagef("--format is markdown or man, not %q", format)
+				return app.Usagef("--format is markdown or man, not %q", format)
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("write the reference: %w", err)
 			}
-			root := newRoot(newApp(Streams{}), "casement")
+			root := newRoot(app.New(app.Streams{}), "casement")
 			root.InitDefaultCompletionCmd()
 			root.DisableAutoGenTag = true
 			if format == "man" {

@@ -30,6 +30,11 @@ import (
 	"casement.dev/casement/internal/adopt"
 	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/azure/permission"
+	"casement.dev/casement/internal/cli/azure"
+	"casement.dev/casement/internal/cli/check"
+	"casement.dev/casement/internal/cli/cluster"
+	"casement.dev/casement/internal/cli/explain"
+	"casement.dev/casement/internal/cli/images"
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/timeline"
 	"casement.dev/casement/internal/diagnose/walk"
@@ -51,10 +56,10 @@ const (
 
 // outputs are what -o json prints, by command. A list is its element.
 var outputs = map[string][]any{
-	"addons list":               {addonRow{}},
+	"addons list":               {cluster.AddonRow{}},
 	"adopt":                     {adopt.Plan{}},
 	"azure domain list":         {plane.Domain{}},
-	"azure expand":              {template.Prediction{}, expansion{}},
+	"azure expand":              {template.Prediction{}, azure.Expansion{}},
 	"azure faults guest-faults": {host.GuestFault{}},
 	"azure faults list":         {fault.Rule{}},
 	"azure log":                 {plane.AzureCall{}},
@@ -62,15 +67,15 @@ var outputs = map[string][]any{
 	"azure resources":           {plane.AzureResource{}},
 	"calls":                     {plane.Calls{}},
 	"doctor":                    {checks.Result{}},
-	"get clusters":              {clusterRow{}},
-	"images diff":               {contentRow{}},
+	"get clusters":              {cluster.ClusterRow{}},
+	"images diff":               {images.ContentRow{}},
 	"images list":               {catalog.Listed{}, catalog.Shared{}},
-	"images show":               {shownImage{}},
+	"images show":               {images.ShownImage{}},
 	"lint":                      {lint.Finding{}},
-	"preflight":                 {preflightResult{}},
+	"preflight":                 {check.PreflightResult{}},
 	"status":                    {plane.Status{}},
 	"timeline":                  {timeline.Timeline{}, timeline.Fleet{}},
-	"tree":                      {branch{}},
+	"tree":                      {explain.Branch{}},
 	"upgrade plan":              {upgrade.Plan{}},
 	"why":                       {walk.Answer{}},
 }

@@ -4,30 +4,11 @@ package cli
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
-)
 
-// TestOwnState: casement's --state does not reach kubectl, and a container's program keeps its own.
-func TestOwnState(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		dir  string
-		rest []string
-	}{
-		"none":       {[]string{"get", "pods"}, "", []string{"get", "pods"}},
-		"a word":     {[]string{"--state", "/x", "get", "pods"}, "/x", []string{"get", "pods"}},
-		"joined":     {[]string{"--state=/x", "get", "pods"}, "/x", []string{"get", "pods"}},
-		"of another": {[]string{"exec", "p", "--", "tool", "--state", "on"}, "", []string{"exec", "p", "--", "tool", "--state", "on"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if dir, rest := ownState(c.args); dir != c.dir || !slices.Equal(rest, c.rest) {
-				t.Errorf("state %q, arguments %q", dir, rest)
-			}
-		})
-	}
-}
+	"casement.dev/casement/internal/cli/app"
+)
 
 // TestHintsNameTheState: a command that had --state suggests commands that have it, and one that had not suggests none.
 func TestHintsNameTheState(t *testing.T) {
@@ -49,7 +30,7 @@ func TestHintsNameTheState(t *testing.T) {
 				args = append(args, strings.ReplaceAll(a, "DIR", dir))
 			}
 			var out, err bytes.Buffer
-			if code := Main(args, Streams{In: strings.NewReader(""), Out: &out, Err: &err}); code != ExitFailed {
+			if code := Main(args, app.Streams{In: strings.NewReader(""), Out: &out, Err: &err}); code != app.ExitFailed {
 				t.Errorf("exit code %d", code)
 			}
 			if want := strings.ReplaceAll(c.want, "DIR", dir); !strings.Contains(err.String(), want) {

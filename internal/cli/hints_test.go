@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // texts returns the string constants of a file; what a concatenation has between them is X.
@@ -93,7 +95,7 @@ func runs(root *cobra.Command, words []string) (err error) {
 
 // TestSuggestions: each command that a text of the program suggests exists, with its flags and arguments.
 func TestSuggestions(t *testing.T) {
-	root, found := newRoot(newApp(Streams{}), "casement"), 0
+	root, found := newRoot(app.New(app.Streams{}), "casement"), 0
 	pattern := commandsOf(root)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -122,7 +124,7 @@ func TestSuggestions(t *testing.T) {
 }
 
 func TestWrongSuggestions(t *testing.T) {
-	root := newRoot(newApp(Streams{}), "casement")
+	root := newRoot(app.New(app.Streams{}), "casement")
 	for _, text := range []string{"see: casement images shw x", "see casement azure nosuch", "casement logs MACHINE --nosuch says more",
 		"'casement wait %s --timeout soon'"} {
 		words := suggested(commandsOf(root), text)

@@ -9,6 +9,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 const deployment = `apiVersion: apps/v1
@@ -69,7 +71,8 @@ func TestLintStandardInput(t *testing.T) {
 	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s"},
   "spec": {"nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [
   {"name": "a", "image": "contoso.example/a:1", "resources": {"limits": {"memory": "800m"}}}]}}`
-	list := "apiVersion: v1\nkind: List\nitems:\n" + "-   " + strings.TrimPrefix(indent(deployment), "    ") + "- " +
+	list := "apiVersion: v1\nkind: List\nitems:\n" + "-   " +
+		strings.ReplaceAll(strings.TrimSuffix(deployment, "\n"), "\n", "\n    ") + "\n" + "- " +
 		"apiVersion: v1\n  kind: PodList\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " +
 		"{nodeSelector: {kubernetes.io/os: windows}, containers: [{name: a, resources: {limits: {memory: " +
 		"800m}}}]}}\n"
@@ -89,7 +92,7 @@ func TestLintStandardInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := runLint(t, nil, c.text, "-o", "json", "-")
-			if code != ExitFailed || errs != "" {
+			if code != app.ExitFailed || errs != "" {
 				t.Fatalf("exit code %d, %s", code, errs)
 			}
 			lines := strings.Split(c.text, "\n")

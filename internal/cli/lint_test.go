@@ -18,6 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/cli/check"
 )
 
 const (
@@ -46,7 +49,7 @@ func runLint(t *testing.T, files map[string]string, stdin string, args ...string
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("DOCKER_CONFIG", dir)
 	var stdout, stderr bytes.Buffer
-	code = Main(append([]string{"casement", "lint"}, args...), Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
+	code = Main(append([]string{"casement", "lint"}, args...), app.Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 
@@ -62,34 +65,34 @@ func TestLintExitCodes(t *testing.T) {
 		// says is a text that the output or the errors contain.
 		says string
 	}{
-		"nothing found":                {[]string{"tidy.yaml"}, ExitDone, ""},
-		"a directory without files":    {[]string{"empty"}, ExitDone, ""},
-		"a warning":                    {[]string{"warned.yaml"}, ExitFailed, "WIN002"},
-		"a warning below --fail-on":    {[]string{"--fail-on", "error", "warned.yaml"}, ExitDone, "WIN002"},
-		"an error":                     {[]string{"--fail-on", "error", "wrong.yaml"}, ExitFailed, "hostPID"},
-		"advice above --fail-on":       {[]string{"--fail-on", "info", "warned.yaml"}, ExitFailed, "WIN517"},
-		"no input":                     {nil, ExitUsage, "name files"},
-		"a flag that is not there":     {[]string{"--colour", "tidy.yaml"}, ExitUsage, "--colour"},
-		"a format that is not there":   {[]string{"-o", "xml", "tidy.yaml"}, ExitUsage, "sarif"},
-		"a severity that is not there": {[]string{"--fail-on", "fatal", "tidy.yaml"}, ExitUsage, "fatal"},
-		"another system":               {[]string{"--assume-os", "plan9", "tidy.yaml"}, ExitUsage, "plan9"},
-		"a version that is none":       {[]string{"--kubernetes-version", "newest", "tidy.yaml"}, ExitUsage, "newest"},
-		"a release that is none":       {[]string{"--windows-release", "2021", "tidy.yaml"}, ExitUsage, "2021"},
-		"a path of no template":        {[]string{"--template-path", "Rollout", "tidy.yaml"}, ExitUsage, "Rollout"},
-		"a configuration that is bad":  {[]string{"--config", "odd.config", "tidy.yaml"}, ExitUsage, "windowsReleases"},
-		"a configuration not there":    {[]string{"--config", "none.yaml", "tidy.yaml"}, ExitUsage, "none.yaml"},
-		"a baseline without its file":  {[]string{"--update-baseline", "tidy.yaml"}, ExitUsage, "--baseline"},
-		"repair of standard input":     {[]string{"--fix", "-"}, ExitUsage, "standard input"},
-		"a rule that is not there":     {[]string{"explain", "WIN999"}, ExitUsage, "WIN999"},
-		"files and a cluster":          {[]string{"-A", "tidy.yaml"}, ExitUsage, "tidy.yaml"},
-		"repair of a cluster":          {[]string{"-A", "--fix"}, ExitUsage, "--fix"},
-		"one and all namespaces":       {[]string{"-A", "-n", "x"}, ExitUsage, "not both"},
-		"a file that is not there":     {[]string{"missing.yaml"}, ExitUnreadable, "missing.yaml"},
-		"a document that is torn":      {[]string{"torn.yaml"}, ExitUnreadable, "torn.yaml:"},
-		"binary":                       {[]string{"binary.yaml"}, ExitUnreadable, "UTF-8"},
-		"torn beside an error":         {[]string{"torn-and-wrong.yaml"}, ExitUnreadable, "hostPID"},
-		"a kubeconfig not there":       {[]string{"--kubeconfig", "none.kubeconfig"}, ExitUnreadable, "none.kubeconfig"},
-		"the local plane not there":    {[]string{"-A"}, ExitUnreadable, "casement up"},
+		"nothing found":                {[]string{"tidy.yaml"}, app.ExitDone, ""},
+		"a directory without files":    {[]string{"empty"}, app.ExitDone, ""},
+		"a warning":                    {[]string{"warned.yaml"}, app.ExitFailed, "WIN002"},
+		"a warning below --fail-on":    {[]string{"--fail-on", "error", "warned.yaml"}, app.ExitDone, "WIN002"},
+		"an error":                     {[]string{"--fail-on", "error", "wrong.yaml"}, app.ExitFailed, "hostPID"},
+		"advice above --fail-on":       {[]string{"--fail-on", "info", "warned.yaml"}, app.ExitFailed, "WIN517"},
+		"no input":                     {nil, app.ExitUsage, "name files"},
+		"a flag that is not there":     {[]string{"--colour", "tidy.yaml"}, app.ExitUsage, "--colour"},
+		"a format that is not there":   {[]string{"-o", "xml", "tidy.yaml"}, app.ExitUsage, "sarif"},
+		"a severity that is not there": {[]string{"--fail-on", "fatal", "tidy.yaml"}, app.ExitUsage, "fatal"},
+		"another system":               {[]string{"--assume-os", "plan9", "tidy.yaml"}, app.ExitUsage, "plan9"},
+		"a version that is none":       {[]string{"--kubernetes-version", "newest", "tidy.yaml"}, app.ExitUsage, "newest"},
+		"a release that is none":       {[]string{"--windows-release", "2021", "tidy.yaml"}, app.ExitUsage, "2021"},
+		"a path of no template":        {[]string{"--template-path", "Rollout", "tidy.yaml"}, app.ExitUsage, "Rollout"},
+		"a configuration that is bad":  {[]string{"--config", "odd.config", "tidy.yaml"}, app.ExitUsage, "windowsReleases"},
+		"a configuration not there":    {[]string{"--config", "none.yaml", "tidy.yaml"}, app.ExitUsage, "none.yaml"},
+		"a baseline without its file":  {[]string{"--update-baseline", "tidy.yaml"}, app.ExitUsage, "--baseline"},
+		"repair of standard input":     {[]string{"--fix", "-"}, app.ExitUsage, "standard input"},
+		"a rule that is not there":     {[]string{"explain", "WIN999"}, app.ExitUsage, "WIN999"},
+		"files and a cluster":          {[]string{"-A", "tidy.yaml"}, app.ExitUsage, "tidy.yaml"},
+		"repair of a cluster":          {[]string{"-A", "--fix"}, app.ExitUsage, "--fix"},
+		"one and all namespaces":       {[]string{"-A", "-n", "x"}, app.ExitUsage, "not both"},
+		"a file that is not there":     {[]string{"missing.yaml"}, check.ExitUnreadable, "missing.yaml"},
+		"a document that is torn":      {[]string{"torn.yaml"}, check.ExitUnreadable, "torn.yaml:"},
+		"binary":                       {[]string{"binary.yaml"}, check.ExitUnreadable, "UTF-8"},
+		"torn beside an error":         {[]string{"torn-and-wrong.yaml"}, check.ExitUnreadable, "hostPID"},
+		"a kubeconfig not there":       {[]string{"--kubeconfig", "none.kubeconfig"}, check.ExitUnreadable, "none.kubeconfig"},
+		"the local plane not there":    {[]string{"-A"}, check.ExitUnreadable, "casement up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := runLint(t, files, "", c.args...)
@@ -107,10 +110,10 @@ func TestLintFixExitCode(t *testing.T) {
 		"    image: contoso.example/a:1\n    resources:\n      limits:\n        memory: 800m\n"
 	code, _, errs := runLint(t, map[string]string{"p.yaml": text}, "", "--fix", "--fail-on", "error", "p.yaml")
 	data, err := os.ReadFile("p.yaml")
-	if err != nil || code != ExitDone || !strings.Contains(errs, "fixed 1") || string(data) != strings.Replace(text, "800m", "800Mi", 1) {
+	if err != nil || code != app.ExitDone || !strings.Contains(errs, "fixed 1") || string(data) != strings.Replace(text, "800m", "800Mi", 1) {
 		t.Errorf("exit code %d, %v, %s\n%s", code, err, errs, data)
 	}
-	if code, out, _ := runLint(t, map[string]string{"p.yaml": text}, "", "--diff", "p.yaml"); code != ExitDone ||
+	if code, out, _ := runLint(t, map[string]string{"p.yaml": text}, "", "--diff", "p.yaml"); code != app.ExitDone ||
 		!strings.Contains(out, "+        memory: 800Mi") {
 		t.Errorf("--diff: exit code %d\n%s", code, out)
 	}
@@ -161,19 +164,19 @@ func TestLintRegistry(t *testing.T) {
 	lint := func(args ...string) (int, string, string) {
 		return runLint(t, nil, manifest, append(args, "-o", "json", "--fail-on", "error", "-")...)
 	}
-	if code, out, errs := lint("--check-images", "--windows-release", "2022"); code != ExitFailed || errs != "" ||
+	if code, out, errs := lint("--check-images", "--windows-release", "2022"); code != app.ExitFailed || errs != "" ||
 		!strings.Contains(out, "an image for Windows 10.0.17763.5329 and 10.0.26100.1 does not run on nodes with Windows Server 2022") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 	for name, args := range map[string][]string{"a build that fits": {"--check-images", "--windows-release", "2025"},
 		"not asked": {"--windows-release", "2022"}} {
-		if code, out, errs := lint(args...); code != ExitDone || errs != "" || strings.Contains(out, "WIN702") {
+		if code, out, errs := lint(args...); code != app.ExitDone || errs != "" || strings.Contains(out, "WIN702") {
 			t.Errorf("%s: exit code %d, %s%s", name, code, out, errs)
 		}
 	}
 	server.Close()
 	code, out, errs := lint("--check-images", "--windows-release", "2022")
-	if code != ExitDone || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "casement: warning: --check-images: "+host+": ") {
+	if code != app.ExitDone || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "casement: warning: --check-images: "+host+": ") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }

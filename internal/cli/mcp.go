@@ -12,6 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/docs"
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/cli/azure"
+	"casement.dev/casement/internal/cli/check"
+	"casement.dev/casement/internal/cli/explain"
+	"casement.dev/casement/internal/cli/machine"
 	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/facts"
@@ -26,8 +31,8 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-func newMCP(a *app) *cobra.Command {
-	var t target
+func newMCP(a *app.App) *cobra.Command {
+	var t app.Target
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve why, tree, doctor, logs and the checks to an agent, over stdin and stdout",
@@ -39,90 +44,75 @@ management cluster of --kubeconfig; docs/mcp.md shows how to add it to a client.
 		Example: "  casement mcp\n  casement mcp --kubeconfig management.kubeconfig -n clusters",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return mcp.Serve(cmd.Context(), mcp.Config{Version: version(), Source: a.source(t), Docs: docs.Pages}, a.In, a.raw.Out)
+			return mcp.Serve(cmd.Context(), mcp.Config{Version: version(), Source: source(a, t), Docs: docs.Pages}, a.In, a.Raw.Out)
 		},
 	}
-	t.addFlags(c)
+	t.AddFlags(c)
 	return c
 }
 
 // source answers an agent's questions as the commands answer a person's.
-func (a *app) source(t target) mcp.Source {
-	at := func(namespace string) target {
+func source(a *app.App, t app.Target) mcp.Source {
+	at := func(namespace string) app.Target {
 		own := t
-		own.namespace = cmp.Or(namespace, t.namespace)
+		own.Namespace = cmp.Or(namespace, t.Namespace)
 		return own
 	}
 	return mcp.Source{
 		Why: func(ctx context.Context, in mcp.Object) (walk.Answer, error) {
-			return a.mcpWhy(ctx, at(in.Namespace), in)
+			return mcpWhy(ctx, a, at(in.Namespace), in)
 		},
 		Tree: func(ctx context.Context, in mcp.Cluster) (mcp.Tree, error) {
-			return a.mcpTree(ctx, at(in.Namespace), in)
+			return mcpTree(ctx, a, at(in.Namespace), in)
 		},
 		Doctor: func(ctx context.Context, in mcp.Patient) (mcp.Doctor, error) {
-			return a.mcpDoctor(ctx, at(in.Namespace), in)
+			return mcpDoctor(ctx, a, at(in.Namespace), in)
 		},
 		Timeline: func(ctx context.Context, in mcp.Machine) (timeline.Timeline, error) {
-			return a.mcpTimeline(ctx, at(in.Namespace), in)
+			return mcpTimeline(ctx, a, at(in.Namespace), in)
 		},
 		Logs: func(ctx context.Context, in mcp.Logs) (mcp.LogText, error) {
-			return a.mcpLogs(ctx, at(in.Namespace), in)
+			return mcpLogs(ctx, a, at(in.Namespace), in)
 		},
 		Calls: func(ctx context.Context) (plane.Calls, error) {
-			if !a.ofPlane(t) {
+			if !a.OfPlane(t) {
 				return plane.Calls{}, errors.New("calls are recorded by the local Azure alone, and the management cluster is no local plane")
 			}
-			return readCalls(ctx, plane.NewClient(a.dir))
+			return azure.ReadCalls(ctx, plane.NewClient(a.Dir))
 		},
 		Lint:      mcpLint,
-		Preflight: func(ctx context.Context, in mcp.Manifests) (mcp.Preflight, error) { return a.mcpPreflight(ctx, t, in) },
+		Preflight: func(ctx context.Context, in mcp.Manifests) (mcp.Preflight, error) { return mcpPreflight(ctx, a, t, in) },
 		Explain:   mcpExplain,
 	}
 }
 
-func (a *app) mcpWhy(ctx context.Context, t target, in mcp.Object) (walk.Answer, error) {
-	c, err := a.client(t)
+func mcpWhy(ctx context.Context, a *app.App, t app.Target, in mcp.Object) (walk.Answer, error) {
+	c, err := a.Client(t)
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	object, err := facts.Find(ctx, c, t.namespace, in.Cluster, in.Object)
+	object, err := facts.Find(ctx, c, t.Namespace, in.Cluster, in.Object)
 	if err != nil {
 		return walk.Answer{}, err
 	}
-	return a.answer(ctx, t, c, object)
+	return explain.Answer(ctx, a, t, c, object)
 }
 
-func (a *app) mcpTree(ctx context.Context, t target, in mcp.Cluster) (mcp.Tree, error) {
-	c, err := a.client(t)
+func mcpTree(ctx context.Context, a *app.App, t app.Target, in mcp.Cluster) (mcp.Tree, error) {
+	c, err := a.Client(t)
 	if err != nil {
 		return mcp.Tree{}, err
 	}
-	snapshot, err := a.snapshot(ctx, c, clusterObject(t.namespace, in.Cluster))
+	root, err := explain.Tree(ctx, a, c, explain.ClusterObject(t.Namespace, in.Cluster))
 	if err != nil {
 		return mcp.Tree{}, err
 	}
-	root, err := readTree(ctx, c, snapshot)
-	if err != nil {
-		return mcp.Tree{}, err
-	}
-	root.markFirst(walk.Cluster(snapshot))
-	root.fold()
-	return mcp.Tree{Objects: root.rows("")}, nil
+	root.Fold()
+	return mcp.Tree{Objects: rows(root, "")}, nil
 }
 
-// rows returns the branch and those below it, each with its owner.
-func (b branch) rows(owner string) []mcp.Row {
-	out := []mcp.Row{{Kind: b.Kind, Name: b.Name, Owner: owner, Ready: b.Ready, Reason: b.Reason, Message: b.Message,
-		Detail: b.Detail, FirstWrong: b.FirstWrong}}
-	for _, child := range b.Children {
-		out = append(out, child.rows(b.Kind+"/"+b.Name)...)
-	}
-	return out
-}
-
-func (a *app) mcpDoctor(ctx context.Context, t target, in mcp.Patient) (mcp.Doctor, error) {
-	c, err := a.client(t)
+func mcpDoctor(ctx context.Context, a *app.App, t app.Target, in mcp.Patient) (mcp.Doctor, error) {
+	c, err := a.Client(t)
 	if err != nil {
 		return mcp.Doctor{}, err
 	}
@@ -130,33 +120,33 @@ func (a *app) mcpDoctor(ctx context.Context, t target, in mcp.Patient) (mcp.Doct
 	if in.Object != "" {
 		named = []string{in.Object}
 	}
-	object, err := patient(ctx, c, t.namespace, named)
+	object, err := explain.Patient(ctx, c, t.Namespace, named)
 	if err != nil {
 		return mcp.Doctor{}, err
 	}
-	results, err := a.examine(ctx, t, c, object)
+	results, err := explain.Examine(ctx, a, t, c, object)
 	return mcp.Doctor{Checks: results}, err
 }
 
-func (a *app) mcpTimeline(ctx context.Context, t target, in mcp.Machine) (timeline.Timeline, error) {
-	c, err := a.client(t)
+func mcpTimeline(ctx context.Context, a *app.App, t app.Target, in mcp.Machine) (timeline.Timeline, error) {
+	c, err := a.Client(t)
 	if err != nil {
 		return timeline.Timeline{}, err
 	}
-	return a.timeline(ctx, c, t.namespace, in.Machine)
+	return explain.Timeline(ctx, a, c, t.Namespace, in.Machine)
 }
 
 // Bounds of the lines of each log that an agent gets.
 const mcpLines, mcpMaxLines = 100, 2000
 
-func (a *app) mcpLogs(ctx context.Context, t target, in mcp.Logs) (mcp.LogText, error) {
+func mcpLogs(ctx context.Context, a *app.App, t app.Target, in mcp.Logs) (mcp.LogText, error) {
 	var out, notes bytes.Buffer
-	o := logsOptions{way: way{target: t, user: sshroute.User}, from: fromAuto}
+	o := machine.LogsOptions{Way: machine.Way{Target: t, User: sshroute.User}, From: machine.FromAuto}
 	o.Tail = min(max(in.Lines, 0), mcpMaxLines)
 	if o.Tail == 0 {
 		o.Tail = mcpLines
 	}
-	err := a.readLogs(ctx, o, append([]string{in.Machine}, in.Logs...), &logs.Printer{Out: &out, Notes: &notes})
+	err := machine.ReadLogs(ctx, a, o, append([]string{in.Machine}, in.Logs...), &logs.Printer{Out: &out, Notes: &notes})
 	if err != nil && out.Len() == 0 {
 		return mcp.LogText{}, err
 	}
@@ -188,12 +178,13 @@ func mcpLint(_ context.Context, in mcp.Manifests) (mcp.Lint, error) {
 	return mcp.Lint{Findings: leveled(lint.Run(set, rules.All(), lint.Target{})), Unread: unread}, nil
 }
 
-func (a *app) mcpPreflight(ctx context.Context, t target, in mcp.Manifests) (mcp.Preflight, error) {
+func mcpPreflight(ctx context.Context, a *app.App, t app.Target, in mcp.Manifests) (mcp.Preflight, error) {
 	set, unread, err := given(in)
 	if err != nil {
 		return mcp.Preflight{}, err
 	}
-	result, _, err := a.judgeManifests(ctx, set, preflightOptions{account: account{target: t, azure: "auto"}, timeout: preflightTimeout})
+	result, _, err := check.JudgeManifests(ctx, a, set,
+		check.PreflightOptions{Account: azure.Account{Target: t, Azure: "auto"}, Timeout: check.PreflightTimeout})
 	return mcp.Preflight{Findings: leveled(result.Findings), Clusters: result.Clusters, Machines: result.Machines, Azure: result.Azure,
 		NotAsked: result.NotAsked, NotRendered: result.NotRendered, Unread: unread}, err
 }
@@ -235,4 +226,14 @@ func mcpExplain(_ context.Context, in mcp.Name) (mcp.Explanation, error) {
 	}
 	found.Steps = slices.Compact(found.Steps)
 	return found, nil
+}
+
+// rows returns the branch and those below it, each with its owner.
+func rows(b explain.Branch, owner string) []mcp.Row {
+	out := []mcp.Row{{Kind: b.Kind, Name: b.Name, Owner: owner, Ready: b.Ready, Reason: b.Reason, Message: b.Message,
+		Detail: b.Detail, FirstWrong: b.FirstWrong}}
+	for _, child := range b.Children {
+		out = append(out, rows(child, b.Kind+"/"+b.Name)...)
+	}
+	return out
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/cli/check"
 )
 
 // TestPreflightTopology: for a Cluster with a topology the objects that its ClusterClass renders are checked.
@@ -29,15 +32,15 @@ func TestPreflightTopology(t *testing.T) {
 	}{
 		{name: "machines", flavor: "topology-windows", machines: 6},
 		{name: "pools", flavor: "topology-machinepool-windows", machines: 6},
-		{name: "ranges that overlap", flavor: "topology-windows", edit: [2]string{pods, "10.96.0.0/16"}, code: ExitFailed, machines: 6,
+		{name: "ranges that overlap", flavor: "topology-windows", edit: [2]string{pods, "10.96.0.0/16"}, code: app.ExitFailed, machines: 6,
 			says: []string{"PRE202 Cluster/default/demo"}},
 		{name: "a disk that a template has too large", flavor: "topology-windows", edit: [2]string{
 			"\n        diskSizeGB: 128\n        managedDisk:", "\n        diskSizeGB: 99999\n        managedDisk:",
-		}, code: ExitFailed, machines: 6,
+		}, code: app.ExitFailed, machines: 6,
 			says: []string{"PRE501 AzureMachineTemplate/default/casement-windows-windows",
 				"PRE501 AzureMachineTemplate/default/demo-md-win-xx009"}},
 		{name: "a value that the class does not allow", flavor: "topology-windows",
-			edit: [2]string{"value: windows-2022", "value: windows-1999"}, code: ExitFailed,
+			edit: [2]string{"value: windows-2022", "value: windows-1999"}, code: app.ExitFailed,
 			says: []string{"PRE503 Cluster/default/demo"}},
 		{name: "a class that is elsewhere", flavor: "topology-windows", edit: [2]string{class, "kind: OtherClass"},
 			says: []string{"cluster demo of ClusterClass casement-windows: ClusterClass casement-windows is not in the input"}},
@@ -45,7 +48,7 @@ func TestPreflightTopology(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var manifest, out, errs bytes.Buffer
 			if code := Main([]string{"casement", "generate", "cluster", "demo", "--flavor", tc.flavor},
-				Streams{Out: &manifest, Err: &errs}); code != ExitDone {
+				app.Streams{Out: &manifest, Err: &errs}); code != app.ExitDone {
 				t.Fatal(errs.String())
 			}
 			text := manifest.String()
@@ -56,8 +59,8 @@ func TestPreflightTopology(t *testing.T) {
 				text = strings.ReplaceAll(text, tc.edit[0], tc.edit[1])
 			}
 			code := Main([]string{"casement", "preflight", "-", "--offline", "-o", "json"},
-				Streams{In: strings.NewReader(text), Out: &out, Err: &errs})
-			var got preflightResult
+				app.Streams{In: strings.NewReader(text), Out: &out, Err: &errs})
+			var got check.PreflightResult
 			if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 				t.Fatalf("%v: %s %s", err, &out, &errs)
 			}

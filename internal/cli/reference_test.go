@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // every calls check for each command in the help, and for each hidden command that has examples.
@@ -23,7 +25,7 @@ func every(t *testing.T, check func(t *testing.T, c *cobra.Command)) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(Streams{}), "casement"))
+	walk(newRoot(app.New(app.Streams{}), "casement"))
 }
 
 // TestHelp: every command has a description and a usage line, and its help fits a screen.
@@ -72,7 +74,7 @@ func TestWrongExamples(t *testing.T) {
 
 // parses finds the command of a call and parses its flags and arguments.
 func parses(args []string) error {
-	root := newRoot(newApp(Streams{}), "casement")
+	root := newRoot(app.New(app.Streams{}), "casement")
 	root.InitDefaultCompletionCmd()
 	c, rest, err := root.Find(args)
 	if err != nil || c.DisableFlagParsing {
@@ -82,7 +84,7 @@ func parses(args []string) error {
 		return err
 	}
 	if !c.Runnable() {
-		return usagef("%s does nothing by itself", c.CommandPath())
+		return app.Usagef("%s does nothing by itself", c.CommandPath())
 	}
 	return c.ValidateArgs(c.Flags().Args())
 }
@@ -149,7 +151,7 @@ func commands(text string) [][]string {
 // TestReference: each visible command has a page in docs/cli. `make verify` checks that the pages are current.
 func TestReference(t *testing.T) {
 	dir := t.TempDir()
-	if code := Main([]string{"casement", "docs", dir}, Streams{Out: io.Discard, Err: os.Stderr}); code != ExitDone {
+	if code := Main([]string{"casement", "docs", dir}, app.Streams{Out: io.Discard, Err: os.Stderr}); code != app.ExitDone {
 		t.Fatalf("exit code %d", code)
 	}
 	every(t, func(t *testing.T, c *cobra.Command) {
@@ -168,7 +170,7 @@ func TestReference(t *testing.T) {
 
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	if code := Main([]string{"casement", "docs", "--format", "man", dir}, Streams{Out: io.Discard, Err: os.Stderr}); code != ExitDone {
+	if code := Main([]string{"casement", "docs", "--format", "man", dir}, app.Streams{Out: io.Discard, Err: os.Stderr}); code != app.ExitDone {
 		t.Fatalf("exit code %d", code)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "casement-images-show.1"))
@@ -195,7 +197,7 @@ func TestPlugin(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := Main(tc.args, Streams{Out: &out, Err: io.Discard}); code != ExitDone {
+			if code := Main(tc.args, app.Streams{Out: &out, Err: io.Discard}); code != app.ExitDone {
 				t.Errorf("exit code %d", code)
 			}
 			if !strings.Contains(out.String(), tc.want) {

@@ -1,7 +1,8 @@
-// Package cli is the command line of casement: one file per command, each with
-// its flags and a run function over streams and clients. It holds no domain
-// logic; what a command knows, a package below knows. Only cmd/casement may
-// import it.
+// Package cli is the command line of casement: the root of the commands, their completion, and the commands over all of
+// them (mcp, docs, version). Each family of commands is a package below with a file per command, which has its flags and a
+// function over app.App.
+//
+// It holds no domain logic. Only cmd/casement may import it.
 package cli
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -21,39 +23,24 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/cli/azure"
+	"casement.dev/casement/internal/cli/check"
+	"casement.dev/casement/internal/cli/cluster"
+	"casement.dev/casement/internal/cli/explain"
+	"casement.dev/casement/internal/cli/images"
+	"casement.dev/casement/internal/cli/local"
+	"casement.dev/casement/internal/cli/machine"
 )
-
-// Exit codes of every command.
-const (
-	ExitDone    = 0
-	ExitFailed  = 1
-	ExitUsage   = 2
-	ExitTimeout = 3
-	// ExitInterrupted is the exit code of a program that SIGINT ended, as shells report it: 128 plus the signal's
-	// number.
-	ExitInterrupted = 130
-)
-
-// usageError is an error of the command line itself.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// exitError contains the exit code of a child program, such as kubectl, which becomes
-// casement's own.
-type exitError struct{ code int }
-
-func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 // Main runs the command line args (with the program's name first) and returns
 // the exit code.
-func Main(args []string, streams Streams) int {
+func Main(args []string, streams app.Streams) int {
 	// Kubernetes' client logs errors that it also returns, such as a read that a deadline cut off. Such lines would be
 	// mixed with a command's output, so they are discarded. The local plane sets its own logger.
 	klog.SetLogger(logr.Discard())
-	a := newApp(streams)
-	defer a.flush()
+	a := app.New(streams)
+	defer a.Flush()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(a, programName(args[0]))
@@ -63,25 +50,25 @@ func Main(args []string, streams Streams) int {
 	if err == nil {
 		ran, err = root.ExecuteContextC(ctx)
 	}
-	var exit exitError
-	var usage usageError
+	var exit app.ExitError
+	var usage app.UsageError
 	switch {
 	case err == nil:
-		return ExitDone
+		return app.ExitDone
 	case errors.As(err, &exit):
-		return exit.code
+		return exit.Code
 	case errors.As(err, &usage):
-		a.complain(fmt.Sprintf("%s: %v\nsee '%s --help'", root.Name(), err, commandPath(root, ran)))
-		return ExitUsage
+		a.Complain(fmt.Sprintf("%s: %v\nsee '%s --help'", root.Name(), err, commandPath(root, ran)))
+		return app.ExitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		a.complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
-		return ExitInterrupted
+		a.Complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		return app.ExitInterrupted
 	case errors.Is(err, context.DeadlineExceeded):
-		a.complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "timed out"))
-		return ExitTimeout
+		a.Complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "timed out"))
+		return app.ExitTimeout
 	default:
-		a.complain(fmt.Sprintf("%s: %v", root.Name(), misdirected(err)))
-		return ExitFailed
+		a.Complain(fmt.Sprintf("%s: %v", root.Name(), misdirected(err)))
+		return app.ExitFailed
 	}
 }
 
@@ -111,7 +98,7 @@ func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	root.InitDefaultCompletionCmd(args...)
 	group, rest, err := root.Find(args)
 	if err != nil {
-		return root, usageError{err}
+		return root, app.Usagef("%w", err)
 	}
 	if group.Runnable() || group.ParseFlags(rest) != nil || group.Flags().NArg() == 0 {
 		return nil, nil
@@ -121,7 +108,7 @@ func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if near := group.SuggestionsFor(name); len(near) > 0 {
 		like = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return group, usagef("unknown command %q for %q%s", name, group.CommandPath(), like)
+	return group, app.Usagef("unknown command %q for %q%s", name, group.CommandPath(), like)
 }
 
 // commandPath returns the command as the user called it, for messages that point to its help.
@@ -140,7 +127,7 @@ func programName(arg0 string) string {
 	return "casement"
 }
 
-func newRoot(a *app, name string) *cobra.Command {
+func newRoot(a *app.App, name string) *cobra.Command {
 	var stateDir string
 	root := &cobra.Command{
 		Use:   "casement",
@@ -157,21 +144,23 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.settle(stateDir) },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.Settle(stateDir) },
 	}
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetIn(a.In)
 	root.PersistentFlags().StringVar(&stateDir, "state", "",
 		"state directory of the local plane (default $CASEMENT_HOME or ~/.local/state/casement)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.Usagef("%w", err) })
 	root.AddCommand(
-		newUp(a), newDown(a), newStatus(a), newConduct(a),
-		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUpgrade(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
-		newAdopt(a), newTimeline(a), newMCP(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
-		newKubectl(a),
-		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
-		newVersion(a), newDocs(a),
+		local.NewUp(a), local.NewDown(a), local.NewStatus(a), local.NewConduct(a), local.NewKubectl(a),
+		azure.New(a), azure.NewCalls(a),
+		cluster.NewGenerate(a), cluster.NewAddons(a), cluster.NewGet(a), cluster.NewUpgrade(a), cluster.NewUI(a), cluster.NewAdopt(a),
+		cluster.NewWait(a), cluster.NewFetch(a),
+		explain.NewWhy(a), explain.NewDoctor(a), explain.NewTree(a), explain.NewTimeline(a), explain.NewSupport(a),
+		machine.NewSSH(a), machine.NewRDP(a), machine.NewCp(a), machine.NewLogs(a),
+		images.New(a), check.NewLint(a), check.NewPreflight(a),
+		newMCP(a), newVersion(a), newDocs(a),
 	)
 	root.Version = version()
 	root.SetVersionTemplate(versionLine() + "\n")
@@ -181,28 +170,10 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		strictArgs(c)
 		strictOutput(c)
 	}
-	a.suit = commandsOf(root)
+	a.Commands = commandsOf(root)
 	completeOutput(root)
-	a.completeNames(root)
+	completeNames(a, root)
 	return root
-}
-
-// settle determines the state directory: the named one, or the user's default. One that others could exchange is
-// refused.
-func (a *app) settle(named string) (err error) {
-	if named == "" {
-		a.dir, err = plane.DefaultDir()
-	} else {
-		named, err = filepath.Abs(named)
-		a.dir = plane.Dir(named)
-		if usual, _ := plane.DefaultDir(); usual != a.dir {
-			a.named = named
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return a.dir.Check()
 }
 
 // strictArgs turns wrong positional arguments into usage errors.
@@ -210,7 +181,7 @@ func strictArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usagef("%w: %s", err, c.UseLine())
+				return app.Usagef("%w: %s", err, c.UseLine())
 			}
 			return nil
 		}
@@ -218,4 +189,13 @@ func strictArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		strictArgs(sub)
 	}
+}
+
+// commandsOf returns the pattern of a text's commands: the program's name and a command after it.
+func commandsOf(root *cobra.Command) *regexp.Regexp {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, regexp.QuoteMeta(c.Name()))
+	}
+	return regexp.MustCompile(`\bcasement (` + strings.Join(names, "|") + `)\b`)
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 func TestWrongCommandLines(t *testing.T) {
@@ -31,16 +33,16 @@ func TestWrongCommandLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			var out, err bytes.Buffer
-			if code := Main(append([]string{"casement"}, c.args...), Streams{
+			if code := Main(append([]string{"casement"}, c.args...), app.Streams{
 				In: strings.NewReader(""), Out: &out, Err: &err,
-			}); code != ExitUsage || !strings.Contains(err.String(), c.says) {
+			}); code != app.ExitUsage || !strings.Contains(err.String(), c.says) {
 				t.Errorf("exit code %d: %s%s", code, out.String(), err.String())
 			}
 		})
 	}
 	for _, args := range [][]string{{"help", "why"}, {"images"}, {"images", "--help"}, {"completion", "bash"}, {"__complete", "im"}} {
 		if code := Main(append([]string{"casement"}, args...),
-			Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != ExitDone {
+			app.Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != app.ExitDone {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 	}
@@ -52,25 +54,13 @@ func TestLogsOfLibraries(t *testing.T) {
 	klog.LogToStderr(false)
 	klog.SetOutput(&logged)
 	defer klog.LogToStderr(true)
-	if code := Main([]string{"casement", "version"}, Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != ExitDone {
+	if code := Main([]string{"casement", "version"}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != app.ExitDone {
 		t.Fatalf("exit code %d: %s", code, &out)
 	}
 	klog.ErrorS(nil, "Unexpected error when reading response body")
 	klog.Flush()
 	if logged.Len() > 0 {
 		t.Errorf("logged: %s", &logged)
-	}
-}
-
-func TestSentence(t *testing.T) {
-	for in, want := range map[string]string{
-		"one": "one",
-		"* Deleting:\n  * Worker Machines: a\n* Other: b": "Deleting: Worker Machines: a; Other: b",
-		"": "",
-	} {
-		if got := sentence(in); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // stranger is a user that owns nothing.
@@ -45,8 +47,8 @@ func TestForeignState(t *testing.T) {
 				}
 				var out bytes.Buffer
 				t.Setenv("CASEMENT_HOME", filepath.Join(base, "s"))
-				code := Main(append([]string{"casement"}, strings.Fields(line)...), Streams{In: strings.NewReader(""), Out: &out, Err: &out})
-				if code != ExitFailed || !strings.Contains(out.String(), "belongs to user") {
+				code := Main(append([]string{"casement"}, strings.Fields(line)...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &out})
+				if code != app.ExitFailed || !strings.Contains(out.String(), "belongs to user") {
 					t.Errorf("exit code %d: %s", code, &out)
 				}
 				if names, err := os.ReadDir(filepath.Join(base, "s")); err != nil || len(names) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/diagnose/logs"
 )
 
@@ -64,8 +65,8 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 		{"tree", "x", "--kubeconfig", hostile}, {"azure", hostile}, {"--" + hostile},
 	} {
 		var out, errs bytes.Buffer
-		code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		if all := out.String() + errs.String(); code == ExitDone || acts(all) || all == "" {
+		code := Main(append([]string{"casement"}, args...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if all := out.String() + errs.String(); code == app.ExitDone || acts(all) || all == "" {
 			t.Errorf("%q: exit code %d: %q", args, code, all)
 		}
 	}
@@ -74,21 +75,21 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 // A command's data is the same bytes through a pipe, and escaped on a terminal; its tables are always escaped;
 // casement's own control sequences are never escaped.
 func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
-	log := func(a *app) {
-		l := (&logs.Printer{Out: a.data(), Notes: a.Err}).Log("kubelet of "+hostile, logs.Options{})
+	log := func(a *app.App) {
+		l := (&logs.Printer{Out: a.Data(), Notes: a.Err}).Log("kubelet of "+hostile, logs.Options{})
 		fmt.Fprintln(l, hostile)
 		_ = l.Close()
 	}
-	object := func(format string) func(*app) {
-		return func(a *app) {
+	object := func(format string) func(*app.App) {
+		return func(a *app.App) {
 			table := func(w io.Writer) { fmt.Fprintln(w, hostile) }
-			if err := a.print(format, map[string]string{"name": hostile}, table); err != nil {
+			if err := a.Print(format, map[string]string{"name": hostile}, table); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	for name, c := range map[string]struct {
-		write       func(*app)
+		write       func(*app.App)
 		onAPipeToo  bool
 		pipeHasThis string
 	}{
@@ -99,19 +100,19 @@ func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pipe bytes.Buffer
-			a := newApp(Streams{Out: &pipe, Err: io.Discard})
+			a := app.New(app.Streams{Out: &pipe, Err: io.Discard})
 			c.write(a)
-			a.flush()
+			a.Flush()
 			if got := pipe.String(); !strings.Contains(got, c.pipeHasThis) || c.onAPipeToo && acts(got) {
 				t.Errorf("through a pipe: %q", got)
 			}
 			got := onTerminal(t, func(f *os.File) {
-				a := newApp(Streams{Out: f, Err: io.Discard})
+				a := app.New(app.Streams{Out: f, Err: io.Discard})
 				if !a.Terminal() {
 					t.Fatal("the pseudo-terminal is none")
 				}
 				c.write(a)
-				a.flush()
+				a.Flush()
 			})
 			if drawn := strings.ReplaceAll(got, "\r\n", "\n"); acts(drawn) || !strings.Contains(drawn, "owned") {
 				t.Errorf("on a terminal: %q", got)

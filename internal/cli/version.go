@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // version returns the module's version.
@@ -55,7 +57,7 @@ func moduleVersion(path string) string {
 	return "unknown"
 }
 
-func newVersion(a *app) *cobra.Command {
+func newVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

@@ -20,6 +20,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
 	"casement.dev/casement/test/apiserver/kinds"
@@ -131,7 +132,7 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			cli.Main(append(append([]string{"casement"}, test.args...), "--kubeconfig", config),
-				cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+				app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			shown := out.String() + errs.String()
 			if strings.ContainsAny(shown, "\x1b\a\r\u009b\u202e") {
 				t.Errorf("a control function is left: %q", shown)

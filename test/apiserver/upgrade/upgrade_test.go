@@ -23,6 +23,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
 	plan "casement.dev/casement/internal/upgrade"
@@ -239,8 +240,8 @@ func run(t *testing.T, args ...string) (string, int) {
 	var out, errs bytes.Buffer
 	code := cli.Main(append([]string{"casement", "upgrade", "plan", "--kubeconfig", file, "--namespace", "default", "--state",
 		t.TempDir()}, args...),
-		cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-	if code != cli.ExitDone && code != cli.ExitFailed {
+		app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if code != app.ExitDone && code != app.ExitFailed {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	return out.String(), code
@@ -284,7 +285,7 @@ func TestPlan(t *testing.T) {
 	pod(t, c, "linux", "", "registry.example/app:ltsc2019", func(s *corev1.PodSpec) { s.NodeSelector["kubernetes.io/os"] = "linux" })
 	before, folder := versions(t, c), t.TempDir()
 	text, code := run(t, "shop", "--to", "2025", "--manifests", folder, "-o", "json")
-	if code != cli.ExitFailed {
+	if code != app.ExitFailed {
 		t.Errorf("exit code %d although Calico does not support 2025", code)
 	}
 	if after := versions(t, c); after != before {
@@ -362,7 +363,7 @@ func TestPlan(t *testing.T) {
 func TestFree(t *testing.T) {
 	create(t, connect(t), "free", "azure")
 	text, code := run(t, "free")
-	if code != cli.ExitDone || strings.Contains(text, "AGAINST IT") {
+	if code != app.ExitDone || strings.Contains(text, "AGAINST IT") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	for _, line := range []string{"MachinePool/free-mp", "MachineDeployment/free-md-own", "MachineDeployment/free-md-win", "an image of yours",

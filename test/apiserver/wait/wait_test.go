@@ -17,6 +17,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
 	"casement.dev/casement/test/apiserver/kinds"
@@ -95,7 +96,7 @@ func TestRestart(t *testing.T) {
 	out, code := &output{more: make(chan struct{}, 1)}, make(chan int, 1)
 	go func() {
 		code <- cli.Main([]string{"casement", "wait", "demo", "--for", "deleted", "--timeout", "10m", "--kubeconfig", file},
-			cli.Streams{In: strings.NewReader(""), Out: out, Err: out})
+			app.Streams{In: strings.NewReader(""), Out: out, Err: out})
 	}()
 	out.await(t, "left")
 	for _, p := range server.Processes() {
@@ -122,7 +123,7 @@ func TestRestart(t *testing.T) {
 	if err := c.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-code; got != cli.ExitDone || !strings.Contains(out.String(), "demo is gone") {
+	if got := <-code; got != app.ExitDone || !strings.Contains(out.String(), "demo is gone") {
 		t.Errorf("code %d, printed %s", got, out)
 	}
 }

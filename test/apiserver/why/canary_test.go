@@ -21,6 +21,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 )
 
 // canaries are planted secrets by what they are.
@@ -138,7 +139,7 @@ func (c *canaries) plant(s *scene) {
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, notes bytes.Buffer
-	if code := cli.Main(append([]string{"casement"}, args...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &notes}); code > 1 {
+	if code := cli.Main(append([]string{"casement"}, args...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &notes}); code > 1 {
 		t.Fatalf("casement %v ended with %d: %s", args, code, &notes)
 	}
 	return out.String() + notes.String()

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"casement.dev/casement/internal/cli"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/testing/golden"
 )
 
@@ -36,7 +37,7 @@ func newAgent(t *testing.T) *agent {
 	var notes bytes.Buffer
 	go func() {
 		code := cli.Main([]string{"casement", "mcp", "--kubeconfig", file, "--namespace", ns, "--state", t.TempDir()},
-			cli.Streams{In: in, Out: out, Err: &notes})
+			app.Streams{In: in, Out: out, Err: &notes})
 		out.Close()
 		ended <- code
 	}()

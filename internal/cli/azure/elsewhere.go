@@ -1,0 +1,20 @@
+//go:build !linux || client
+
+package azure
+
+import (
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
+)
+
+func newAzureServe(*app.App) *cobra.Command {
+	return app.LinuxOnly("serve", "Run the local Azure alone, in the foreground")
+}
+
+func newFaultsGuest(*app.App) *cobra.Command {
+	return app.LinuxOnly("guest-faults", "List what a guest can be made to have")
+}
+
+// GuestFaultNames returns nothing: the local Azure, which defines the faults, is in the Linux program only.
+func GuestFaultNames() []string { return nil }

@@ -1,0 +1,59 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/lint"
+)
+
+// tryCreating creates each object in the management cluster as a dry run, and returns the refusals. For an object that
+// exists already the dry run is an update.
+func tryCreating(ctx context.Context, a *app.App, t app.Target, objects []*lint.Object) (map[*lint.Object]string, error) {
+	c, err := a.Client(t)
+	if err != nil {
+		return nil, err
+	}
+	// As kubectl apply asks: an unknown field is refused and not dropped.
+	dry := client.WithFieldValidation(client.NewDryRunClient(c), metav1.FieldValidationStrict)
+	brought := map[string]bool{} // the namespaces and classes of the input itself
+	for _, o := range objects {
+		brought[o.Kind+"/"+o.Name] = true
+	}
+	refused := map[*lint.Object]string{}
+	for _, o := range objects {
+		class := o.Root.At("spec", "topology", "classRef", "name").Str() + o.Root.At("spec", "topology", "class").Str()
+		if o.Kind == "Cluster" && brought["ClusterClass/"+class] || brought["Namespace/"+o.Namespace] {
+			continue
+		}
+		data, err := o.Root.JSON()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", o, err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(data); err != nil {
+			refused[o] = err.Error()
+			continue
+		}
+		if namespaced, err := c.IsObjectNamespaced(u); err == nil && namespaced && u.GetNamespace() == "" {
+			u.SetNamespace(t.Namespace)
+		}
+		switch err := dry.Create(ctx, u); {
+		case err == nil, apierrors.IsAlreadyExists(err):
+		case meta.IsNoMatchError(err):
+			refused[o] = fmt.Sprintf("it serves no kind %s of %s", o.Kind, o.APIVersion)
+		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
+			refused[o] = err.Error()
+		default:
+			return nil, fmt.Errorf("ask the management cluster for %s: %w", o, err)
+		}
+	}
+	return refused, nil
+}

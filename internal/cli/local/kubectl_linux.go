@@ -1,0 +1,73 @@
+//go:build !client
+
+package local
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/kubeproc"
+)
+
+func NewKubectl(a *app.App) *cobra.Command {
+	var rest []string
+	return &cobra.Command{
+		Use:   "kubectl [ARGS]",
+		Short: "Run the upstream kubectl that is built in",
+		Long: `Run the upstream kubectl that is built into casement-kube, for machines without
+one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster;
+--state DIR comes before kubectl's own arguments.`,
+		Example:            "  casement kubectl get clusters\n  casement kubectl --kubeconfig demo.kubeconfig get nodes -o wide",
+		DisableFlagParsing: true,
+		PersistentPreRunE: func(_ *cobra.Command, args []string) error {
+			var stateDir string
+			stateDir, rest = ownState(args)
+			return a.Settle(stateDir)
+		},
+		RunE: func(*cobra.Command, []string) error {
+			binary, err := kubeproc.Find()
+			if err != nil {
+				return err
+			}
+			if os.Getenv("KUBECONFIG") == "" {
+				if !slices.ContainsFunc(rest, asksNoPlane) {
+					if err := a.PlaneRuns(); err != nil {
+						fmt.Fprintf(a.Err, "casement: %v\n", err)
+					}
+				}
+				if err := os.Setenv("KUBECONFIG", a.Dir.Kubeconfig()); err != nil {
+					return err
+				}
+			}
+			return syscall.Exec(binary, append([]string{"kubectl"}, rest...), os.Environ())
+		},
+	}
+}
+
+// ownState takes casement's --state, which kubectl does not know, off the front of a command line that cobra leaves
+// whole; what kubectl runs in a container may have a flag of that name further back.
+func ownState(args []string) (dir string, rest []string) {
+	for len(args) > 0 {
+		if value, is := strings.CutPrefix(args[0], "--state="); is {
+			dir, args = value, args[1:]
+			continue
+		}
+		if args[0] != "--state" || len(args) < 2 {
+			break
+		}
+		dir, args = args[1], args[2:]
+	}
+	return dir, args
+}
+
+// asksNoPlane reports whether an argument makes kubectl use another server, or no server.
+func asksNoPlane(arg string) bool {
+	flag, _, _ := strings.Cut(arg, "=")
+	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)
+}
