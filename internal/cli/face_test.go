@@ -33,6 +33,7 @@ import (
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/timeline"
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/drift"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
@@ -62,6 +63,7 @@ var outputs = map[string][]any{
 	"azure resources":           {plane.AzureResource{}},
 	"calls":                     {plane.Calls{}},
 	"doctor":                    {checks.Result{}},
+	"drift":                     {drift.Report{}},
 	"get clusters":              {clusterRow{}},
 	"images diff":               {contentRow{}},
 	"images list":               {catalog.Listed{}, catalog.Shared{}},

@@ -170,7 +170,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUpgrade(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
 		newAdopt(a), newTimeline(a), newMCP(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
 		newKubectl(a),
-		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
+		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a), newDrift(a),
 		newVersion(a), newDocs(a),
 	)
 	root.Version = version()
