@@ -30,7 +30,7 @@ func TestActivityLog(t *testing.T) {
 		for _, e := range events {
 			e, _ := e.(value.Object)
 			if value.Str(e, "caller") == "" {
-				t.Errorf("nobody wrote %v", e)
+				t.Errorf("no caller in %v", e)
 			}
 			out = append(out, value.Str(e, "operationName", "value")+" "+value.Str(e, "status", "value"))
 		}

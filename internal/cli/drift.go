@@ -22,10 +22,10 @@ func newDrift(a *app) *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
 		Use:   "drift CLUSTER",
-		Short: "List what in Azure differs from a cluster's objects, or belongs to nobody",
+		Short: "List what in Azure differs from a cluster's objects, or has no owner",
 		Long: `Compare a cluster's objects with Azure, as the manager does before it writes, and list
 what differs, what somebody has added, what is missing, and what is in the cluster's
-resource group or has its tags and belongs to nobody, with the last write in Azure's
+resource group or has its tags and has no owner, with the last write in Azure's
 activity log. Nothing is changed.
 
 ` + accountHelp + `

@@ -1,5 +1,5 @@
 // Package drift names what in Azure differs from what the objects of a cluster ask for, what
-// others have added to it, and what belongs to nobody, with who wrote it last. It compares as
+// others have added to it, and what has no owner, with who wrote it last. It compares as
 // plan does before a write, and writes nothing.
 //
 // It refuses to judge: a difference may be what somebody wants. The command line imports it.

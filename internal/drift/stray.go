@@ -17,7 +17,7 @@ type listed struct {
 	Tags      map[string]string `json:"tags"`
 }
 
-// strays finds what is in the cluster's groups and belongs to nobody.
+// strays finds what is in the cluster's groups and has no owner.
 func (f *finder) strays(ctx context.Context) error {
 	groups := []desired.Group{desired.ClusterGroup(f.azureC)}
 	if vnet := desired.VNetGroup(f.azureC); !strings.EqualFold(vnet.ID(), groups[0].ID()) {
@@ -56,7 +56,7 @@ func (f *finder) strays(ctx context.Context) error {
 	return nil
 }
 
-// stray says why a resource belongs to nobody; "" if it belongs to somebody. own is true for the
+// stray says why a resource has no owner; "" if it belongs to somebody. own is true for the
 // resources of a group that is the cluster's: of another group those without the cluster's tag
 // are other people's.
 func (f *finder) stray(ctx context.Context, r listed, own bool) (string, error) {

@@ -57,7 +57,7 @@ func properties(doc map[string]any) map[string]any {
 	return p
 }
 
-// TestDrift: a cluster that nobody has touched has no drift; everything that a person changes,
+// TestDrift: a cluster that was not touched has no drift; everything that a person changes,
 // adds or leaves is found, with who did it, and nothing is written.
 func TestDrift(t *testing.T) {
 	b := newBed(t)
@@ -72,7 +72,7 @@ func TestDrift(t *testing.T) {
 		p.settled()
 	}
 	if report, found := b.drifts(); found != "" || report.Compared < 15 || len(report.Notes) > 0 {
-		t.Fatalf("%d resources that nobody has touched differ: %v\n%s", report.Compared, report.Notes, found)
+		t.Fatalf("%d resources that was not touched differ: %v\n%s", report.Compared, report.Notes, found)
 	}
 
 	b.nodeIs("lin", metav1.ConditionTrue, clusterv1.MachineNodeReadyReason)
@@ -141,7 +141,7 @@ func TestDrift(t *testing.T) {
 	}
 	for _, f := range report.Findings {
 		if f.Last == nil || f.Last.By == "" {
-			t.Errorf("nobody wrote %s", f.ID)
+			t.Errorf("no writer of %s is known", f.ID)
 		}
 	}
 	for _, call := range b.azure.since(mark) {
