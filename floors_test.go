@@ -160,7 +160,7 @@ var fences = []fence{
 
 // azureProviders are the resource providers of the local Azure.
 var azureProviders = []string{"azuresim/internal/authorization", "azuresim/internal/compute",
-	"azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/keyvault",
+	"azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/insights", "azuresim/internal/keyvault",
 	"azuresim/internal/network", "azuresim/internal/resources", "azuresim/internal/storage"}
 
 // azureFences keep each resource provider from all others.

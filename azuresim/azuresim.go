@@ -19,6 +19,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/entra"
 	"casement.dev/casement/azuresim/internal/identity"
+	"casement.dev/casement/azuresim/internal/insights"
 	"casement.dev/casement/azuresim/internal/keyvault"
 	"casement.dev/casement/azuresim/internal/network"
 	"casement.dev/casement/azuresim/internal/resources"
@@ -175,6 +176,7 @@ func providers(cfg Config) []engine.Provider {
 		authorization.New(),
 		keyvault.New(),
 		storage.New(),
+		insights.New(),
 	}
 }
 

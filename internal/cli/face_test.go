@@ -38,6 +38,7 @@ import (
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/timeline"
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/drift"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
@@ -67,6 +68,7 @@ var outputs = map[string][]any{
 	"azure resources":           {plane.AzureResource{}},
 	"calls":                     {plane.Calls{}},
 	"doctor":                    {checks.Result{}},
+	"drift":                     {drift.Report{}},
 	"get clusters":              {cluster.ClusterRow{}},
 	"images diff":               {images.ContentRow{}},
 	"images list":               {catalog.Listed{}, catalog.Shared{}},

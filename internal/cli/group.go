@@ -10,7 +10,7 @@ var groups = []struct {
 }{
 	{"The local plane:", []string{"up", "down", "status", "azure", "calls", "kubectl"}},
 	{"Clusters:", []string{"generate", "get", "wait", "tree", "ui", "addons", "adopt", "fetch"}},
-	{"When something is wrong:", []string{"why", "doctor", "timeline", "logs", "support", "mcp"}},
+	{"When something is wrong:", []string{"why", "doctor", "timeline", "logs", "drift", "support", "mcp"}},
 	{"On a machine:", []string{"ssh", "rdp", "cp"}},
 	{"Before something is applied:", []string{"lint", "preflight", "images"}},
 	{"More:", nil},

@@ -158,6 +158,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		cluster.NewGenerate(a), cluster.NewAddons(a), cluster.NewGet(a), cluster.NewUpgrade(a), cluster.NewUI(a), cluster.NewAdopt(a),
 		cluster.NewWait(a), cluster.NewFetch(a),
 		explain.NewWhy(a), explain.NewDoctor(a), explain.NewTree(a), explain.NewTimeline(a), explain.NewSupport(a),
+		explain.NewDrift(a),
 		machine.NewSSH(a), machine.NewRDP(a), machine.NewCp(a), machine.NewLogs(a),
 		images.New(a), check.NewLint(a), check.NewPreflight(a),
 		newMCP(a), newVersion(a), newDocs(a),

@@ -30,6 +30,8 @@ type Call struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Seconds is how long the answer took.
 	Seconds float64 `json:"seconds"`
+	// Principal is the object ID of the caller.
+	Principal string `json:"-"`
 }
 
 // Counter is the number of calls of one kind.
@@ -55,7 +57,9 @@ type callLog struct {
 	mu       sync.Mutex
 	counters map[Counter]int
 	recent   []Call
-	last     uint64
+	// writes are the latest of the calls that are no reads.
+	writes []Call
+	last   uint64
 }
 
 func newCallLog() *callLog { return &callLog{counters: map[Counter]int{}} }
@@ -69,14 +73,30 @@ func (l *callLog) add(c *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counters[Counter{Verb: c.HTTP.Method, Type: typ, Status: c.status, Caller: caller}]++
-	if len(l.recent) >= keptCalls {
-		l.recent = slices.Delete(l.recent, 0, keptCalls/2)
-	}
 	l.last++
 	now := c.Server.Clock.Now()
-	l.recent = append(l.recent, Call{Number: l.last, Time: now, Method: c.HTTP.Method, Path: c.HTTP.URL.Path,
+	call := Call{Principal: c.Principal, Number: l.last, Time: now, Method: c.HTTP.Method, Path: c.HTTP.URL.Path,
 		Type: typ, Status: c.status, Caller: caller,
-		Code: c.Writer.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.Version, Seconds: now.Sub(c.begun).Seconds()})
+		Code: c.Writer.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.Version, Seconds: now.Sub(c.begun).Seconds()}
+	l.recent = keep(l.recent, call)
+	if c.HTTP.Method != http.MethodGet && c.HTTP.Method != http.MethodHead && c.ID.Subscription != "" {
+		l.writes = keep(l.writes, call)
+	}
+}
+
+// keep appends a call, and drops the older half of too many.
+func keep(calls []Call, c Call) []Call {
+	if len(calls) >= keptCalls {
+		calls = slices.Delete(calls, 0, keptCalls/2)
+	}
+	return append(calls, c)
+}
+
+// Writes returns the latest calls that were no reads.
+func (s *Server) Writes() []Call {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	return slices.Clone(s.calls.writes)
 }
 
 // CallsAfter returns the calls in the log whose number is higher than after.

@@ -15,7 +15,7 @@ func TestChanged(t *testing.T) {
 		{"the same", "bootstrap-data=1 extensions=2", "bootstrap-data=1 extensions=2", ""},
 		{"one part", "bootstrap-data=1 extensions=2", "bootstrap-data=3 extensions=2", "bootstrap data"},
 		{"two parts", "extensions=2 interfaces=1", "extensions=3 interfaces=2", "extensions, interfaces"},
-		{"of nobody knows what", "", "bootstrap-data=1 extensions=2", ""},
+		{"of an unknown model", "", "bootstrap-data=1 extensions=2", ""},
 		{"a part that there was not", "extensions=2", "bootstrap-data=1 extensions=2", ""},
 		{"a part that there is not any more", "bootstrap-data=1 extensions=2", "extensions=2", ""},
 	} {

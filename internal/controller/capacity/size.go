@@ -1,7 +1,7 @@
 // Package capacity says what a node will be: the image and size of its machine, whether Azure offers both, and
 // what an autoscaler reads before the first node exists.
 //
-// It makes nothing in Azure. The controllers, internal/upgrade and preflight import it.
+// It makes nothing in Azure. The controllers, internal/upgrade, internal/drift and preflight import it.
 package capacity
 
 import (

@@ -171,7 +171,7 @@ func TestPoolOutOfSight(t *testing.T) {
 	})
 	for _, was := range before {
 		if m := p.machines()[was.Name]; m == nil || !m.DeletionTimestamp.IsZero() {
-			t.Errorf("%s is deleted, and nobody knows how its node is", was.Name)
+			t.Errorf("%s is deleted, and how its node is is not known", was.Name)
 		}
 	}
 	for _, was := range before {

@@ -1,0 +1,102 @@
+package drift
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// lists are the lists of a type that a spec gives in full, and that others add to. Machines,
+// which add to load balancers too, are not among those who add to these.
+var lists = map[string][]string{
+	"microsoft.network/networksecuritygroups": {"securityRules"},
+	"microsoft.network/routetables":           {"routes"},
+	"microsoft.network/virtualnetworks":       {"subnets", "virtualNetworkPeerings"},
+	"microsoft.network/loadbalancers": {"loadBalancingRules", "probes", "frontendIPConfigurations", "backendAddressPools",
+		"outboundRules"},
+}
+
+// cloudProvider matches the names of what the cloud provider of Kubernetes adds: its shared
+// rules, and what has a Service's UID in its name.
+// Source: https://github.com/kubernetes-sigs/cloud-provider-azure, pkg/provider/loadbalancer
+// (k8s-azure-lb_allow_) and pkg/provider/azure_loadbalancer.go (GetDefaultLoadBalancerName).
+var cloudProvider = regexp.MustCompile(`^(k8s-azure-|kubernetes|a[0-9a-f]{31})`)
+
+// element is an element of one of lists.
+type element struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	Properties map[string]any `json:"properties"`
+}
+
+// additions finds what somebody has added to a resource of the cluster.
+func (f *finder) additions(a asked, live json.RawMessage) error {
+	names := lists[strings.ToLower(arm.TypeOf(a.resource.ID))]
+	if len(names) == 0 {
+		return nil
+	}
+	have, err := elements(live)
+	if err != nil {
+		return err
+	}
+	want, err := elements(body(a.resource))
+	if err != nil {
+		return err
+	}
+	for _, list := range names {
+		for _, e := range have[list] {
+			asksFor := func(w element) bool { return strings.EqualFold(w.Name, e.Name) }
+			if slices.ContainsFunc(want[list], asksFor) || f.wanted[arm.Key(e.ID)] || cloudProvider.MatchString(e.Name) || f.routeOf(list, e) {
+				continue
+			}
+			f.add(Finding{Kind: Added, ID: a.resource.ID, Object: a.object, Field: a.resource.Field,
+				What: fmt.Sprintf("properties.%s[%s]: %s", list, e.Name, e.describe()), Then: "it stays: casement keeps what others add"})
+		}
+	}
+	return nil
+}
+
+// elements returns the lists in the properties of a resource.
+func elements(live json.RawMessage) (map[string][]element, error) {
+	var doc struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &doc); err != nil {
+		return nil, err
+	}
+	out := map[string][]element{}
+	for name, raw := range doc.Properties {
+		var list []element
+		if json.Unmarshal(raw, &list) == nil {
+			out[name] = list
+		}
+	}
+	return out, nil
+}
+
+// routeOf reports whether an element is the route of a node, which the cloud provider writes and
+// names after the node.
+func (f *finder) routeOf(list string, e element) bool {
+	node, _, _ := strings.Cut(e.Name, "____")
+	return list == "routes" && f.nodes[strings.ToLower(node)]
+}
+
+// describe says in a few words what an element does.
+func (e element) describe() string {
+	text := func(field string) string {
+		s, _ := e.Properties[field].(string)
+		return s
+	}
+	switch {
+	case text("access") != "":
+		return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s from %s to port %s", text("access"), text("direction"), text("protocol"),
+			text("sourceAddressPrefix"), text("destinationPortRange"))), " ")
+	case text("nextHopType") != "":
+		return strings.Join(strings.Fields(fmt.Sprintf("%s by %s %s", text("addressPrefix"), text("nextHopType"), text("nextHopIpAddress"))), " ")
+	}
+	return "not asked for"
+}
