@@ -72,6 +72,7 @@ var outputs = map[string][]any{
 	"timeline":                  {timeline.Timeline{}, timeline.Fleet{}},
 	"tree":                      {branch{}},
 	"upgrade plan":              {upgrade.Plan{}},
+	"upgrade status":            {patchedPool{}},
 	"why":                       {walk.Answer{}},
 }
 
