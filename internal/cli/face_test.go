@@ -79,6 +79,7 @@ var outputs = map[string][]any{
 	"timeline":                  {timeline.Timeline{}, timeline.Fleet{}},
 	"tree":                      {explain.Branch{}},
 	"upgrade plan":              {upgrade.Plan{}},
+	"upgrade status":            {cluster.PatchedPool{}},
 	"why":                       {walk.Answer{}},
 }
 

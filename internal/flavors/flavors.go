@@ -93,6 +93,8 @@ func (f flavor) Variables() []variable {
 		{Name: "identityName", About: "AzureClusterIdentity in the cluster's namespace", Required: true},
 		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022",
 			Enum: "[windows-" + strings.Join(windows.ServerReleases(), ", windows-") + "]"},
+		{Name: "windowsImage", About: "ID of the image version of the Windows workers; empty is the default one of the Kubernetes version",
+			Default: `""`},
 		{Name: "controlPlaneSize", About: "VM size of the control plane", Default: size},
 		{Name: "nodeSize", About: "VM size of the Linux workers", Default: size},
 		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: windowsSize},

@@ -39,8 +39,8 @@ type State struct {
 	Since metav1.Time `json:"since,omitzero"`
 	// Soaking is set once all canary nodes are healthy, as from Since on.
 	Soaking bool `json:"soaking,omitempty"`
-	// Held is true while a rollout waits for a window or the end of a freeze.
-	Held bool `json:"held,omitempty"`
+	// Paused is true while a rollout waits for a window or the end of a freeze.
+	Paused bool `json:"paused,omitempty"`
 	// Going are the names of the nodes that the move replaces.
 	Going []string `json:"going,omitempty"`
 	// Healthy is the number of healthy nodes of the new version at Since.
@@ -236,7 +236,7 @@ func (d *decider) settings() {
 	case Canary:
 		d.out.Version, d.out.Hold, d.out.Canary = s.To, true, d.first()
 	case Rolling:
-		d.out.Version, d.out.Hold = s.To, s.Held
+		d.out.Version, d.out.Hold = s.To, s.Paused
 	case RollingBack:
 		d.out.Version = s.From
 	}
@@ -294,7 +294,7 @@ func (d *decider) idle(before string, failed map[string]Failed) {
 func (d *decider) enter(phase Phase) {
 	s := &d.out.State
 	s.Phase, s.Began, s.Since = phase, d.stamp(), d.stamp()
-	s.Soaking, s.Held, s.Healthy = false, false, 0
+	s.Soaking, s.Paused, s.Healthy = false, false, 0
 	switch phase {
 	case Canary:
 		d.say(infrav1.PatchCanaryReason, "%d of %d nodes get %s first", d.first(), d.Replicas, s.To)
@@ -312,8 +312,8 @@ func (d *decider) fail(format string, args ...any) {
 	d.enter(RollingBack)
 }
 
-// held reports that nothing may change now, and says why.
-func (d *decider) held() bool {
+// paused reports that nothing may change now, and says why.
+func (d *decider) paused() bool {
 	switch {
 	case d.Policy.Freeze != "":
 		d.say(infrav1.PatchFrozenReason, "%s; frozen: %s", d.progress(), d.Policy.Freeze)
@@ -372,8 +372,8 @@ func (d *decider) canary() {
 	s := &d.out.State
 	n := d.first()
 	well := d.healthy()
-	if frozen := d.Policy.Freeze != ""; frozen != s.Held {
-		s.Held, s.Since, s.Soaking = frozen, d.stamp(), false // the time of a freeze does not count
+	if frozen := d.Policy.Freeze != ""; frozen != s.Paused {
+		s.Paused, s.Since, s.Soaking = frozen, d.stamp(), false // the time of a freeze does not count
 	}
 	if why := d.trouble(func(n Node) (string, bool) { return n.Why, n.Lost }); why != "" {
 		d.fail("a canary failed: %s", why)
@@ -415,11 +415,11 @@ func (d *decider) canary() {
 			d.out.Wake = soaked
 		}
 		d.say(infrav1.PatchSoakingReason, "%d canary nodes are healthy with %s, until %s", len(well), s.To, stamp(soaked))
-	case s.Soaking && tested && d.held():
+	case s.Soaking && tested && d.paused():
 	case s.Soaking && tested:
 		d.enter(Rolling)
 	case d.Policy.Freeze != "":
-		d.held()
+		d.paused()
 	case !d.now.Before(late) && s.Soaking:
 		d.fail("the Job %s did not end on the canary nodes in %s", d.Policy.Job, d.Policy.Timeout)
 	case !d.now.Before(late):
@@ -482,11 +482,11 @@ func (d *decider) rolling() {
 		d.out.State = State{Line: s.Line, From: s.From, Refused: s.Refused, Was: s.Was}
 		return
 	}
-	held := d.held()
-	if len(well) > s.Healthy || held != s.Held {
+	paused := d.paused()
+	if len(well) > s.Healthy || paused != s.Paused {
 		s.Since, s.Healthy = d.stamp(), max(s.Healthy, len(well))
 	}
-	if s.Held = held; held {
+	if s.Paused = paused; paused {
 		return
 	}
 	late := s.Since.Add(d.Policy.Timeout)

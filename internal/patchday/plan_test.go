@@ -67,7 +67,7 @@ func in(phase Phase, ago time.Duration, line string) func(*Pool) {
 func soaking(p *Pool)  { p.State.Soaking = true }
 func job(p *Pool)      { p.Policy.Job = "ns/smoke" }
 func frozen(p *Pool)   { p.Policy.Freeze = "quarter end" }
-func held(p *Pool)     { p.State.Held = true }
+func paused(p *Pool)   { p.State.Paused = true }
 func back(p *Pool)     { p.Policy.Rollback = "slow disks" }
 func noCanary(p *Pool) { p.Policy.Canary = 0 }
 
@@ -148,9 +148,9 @@ func TestDecide(t *testing.T) {
 			reason: infrav1.PatchRollingReason, wake: 30 * minute},
 		{name: "the Job fails", pool: pool(in(Canary, minute, "oh oh oh hf"), soaking, job), phase: RollingBack, version: "1.0.0",
 			reason: infrav1.PatchRollingBackReason, wake: 30 * minute, says: "the Job: it broke"},
-		{name: "a canary is frozen", pool: pool(in(Canary, day, "oh oh oh n"), frozen, held), phase: Canary, version: "1.1.0", hold: true,
+		{name: "a canary is frozen", pool: pool(in(Canary, day, "oh oh oh n"), frozen, paused), phase: Canary, version: "1.1.0", hold: true,
 			reason: infrav1.PatchFrozenReason, wake: -day + 30*minute},
-		{name: "a freeze does not count", pool: pool(in(Canary, day, "oh oh oh n"), held), phase: Canary, version: "1.1.0", hold: true,
+		{name: "a freeze does not count", pool: pool(in(Canary, day, "oh oh oh n"), paused), phase: Canary, version: "1.1.0", hold: true,
 			reason: infrav1.PatchCanaryReason, wake: 30 * minute},
 		{name: "rolls", pool: pool(in(Rolling, 5*minute, "oh ohl h h")), phase: Rolling, version: "1.1.0", reason: infrav1.PatchRollingReason,
 			wake: 30 * minute, says: "2 of 3"},
@@ -159,7 +159,7 @@ func TestDecide(t *testing.T) {
 		}), phase: Rolling, version: "1.1.0", reason: infrav1.PatchRollingReason, wake: 2 * time.Hour},
 		{name: "the window closes while it rolls", pool: pool(in(Rolling, 5*minute, "oh oh h h"), closed), phase: Rolling, version: "1.1.0",
 			hold: true, reason: infrav1.PatchOutsideWindowReason, wake: 10 * time.Hour},
-		{name: "the next window opens", pool: pool(in(Rolling, day, "oh oh h"), open, held), phase: Rolling, version: "1.1.0",
+		{name: "the next window opens", pool: pool(in(Rolling, day, "oh oh h"), open, paused), phase: Rolling, version: "1.1.0",
 			reason: infrav1.PatchRollingReason, wake: 30 * minute},
 		{name: "frozen while it rolls", pool: pool(in(Rolling, 5*minute, "oh oh h h"), frozen), phase: Rolling, version: "1.1.0", hold: true,
 			reason: infrav1.PatchFrozenReason},

@@ -20,10 +20,10 @@ import (
 )
 
 func NewUpgrade(a *app.App) *cobra.Command {
-	c := &cobra.Command{Use: "upgrade", Short: "Plan the move to another release of Windows",
-		Example: "  casement upgrade plan demo --to 2025",
+	c := &cobra.Command{Use: "upgrade", Short: "Plan the move to another release of Windows, and watch patch day",
+		Example: "  casement upgrade plan demo --to 2025\n  casement upgrade status demo",
 		Args:    cobra.NoArgs}
-	c.AddCommand(newUpgradePlan(a))
+	c.AddCommand(newUpgradePlan(a), newUpgradeStatus(a), newUpgradePause(a), newUpgradeResume(a), newUpgradeRollback(a))
 	return c
 }
 

@@ -158,7 +158,7 @@ func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p
 		return err
 	}
 	if d.Test {
-		if err := r.test(ctx, cluster, p); err != nil {
+		if err := r.test(ctx, p); err != nil {
 			ctrl.LoggerFrom(ctx).V(2).Info("The Job of patch day was not started", "pool", p.plan.Name, "reason", err.Error())
 		}
 	}

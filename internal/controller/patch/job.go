@@ -15,8 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/kubeconfig"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,11 +29,12 @@ func (r *Reconciler) workload(ctx context.Context, cluster client.ObjectKey) (cl
 	if r.Workload != nil {
 		return r.Workload(ctx, cluster)
 	}
-	data, err := kubeconfig.FromSecret(ctx, r.Client, cluster)
-	if err != nil {
+	// Source: Cluster API's contract for control plane providers, "Cluster kubeconfig management".
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
 	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(data)
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
 	}
@@ -89,7 +88,7 @@ func (r *Reconciler) results(ctx context.Context, p *pool) {
 }
 
 // test makes the copies of the user's Job that do not exist, one for each canary node.
-func (r *Reconciler) test(ctx context.Context, cluster *clusterv1.Cluster, p *pool) error {
+func (r *Reconciler) test(ctx context.Context, p *pool) error {
 	namespace, name, _ := strings.Cut(p.plan.Policy.Job, "/")
 	var remote client.Client
 	template := &batchv1.Job{}
@@ -100,7 +99,7 @@ func (r *Reconciler) test(ctx context.Context, cluster *clusterv1.Cluster, p *po
 		}
 		if remote == nil {
 			var err error
-			if remote, err = r.workload(ctx, client.ObjectKeyFromObject(cluster)); err != nil {
+			if remote, err = r.workload(ctx, client.ObjectKeyFromObject(p.cluster)); err != nil {
 				return err
 			}
 			if err := remote.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template); err != nil {

@@ -134,6 +134,9 @@ func (r *Reconciler) setDeployment(ctx context.Context, p *pool, d patchday.Deci
 		spec.Template.Spec.InfrastructureRef.Name = name
 		rolling := &spec.Rollout.Strategy.RollingUpdate
 		spec.Template.Spec.MinReadySeconds, rolling.MaxSurge, rolling.MaxUnavailable = p.wanted(d)
+		if rolling.MaxSurge != nil || rolling.MaxUnavailable != nil {
+			spec.Rollout.Strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+		}
 		return nil
 	})
 }

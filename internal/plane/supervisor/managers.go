@@ -145,6 +145,7 @@ func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 	o.MetricsAddress, o.HealthAddress = "0", "0"
 	o.WebhookHost, o.WebhookPort, o.WebhookCertificate = planeHost, ports.casement, certificate
 	o.SkipNameValidation = true
+	o.FeatureGates = map[string]bool{string(manager.PatchDay): true} // a pool without its annotations is left alone
 	// casement's manager has only the rights that it has in production.
 	limited, err := plane.ConfigFor(config.User)
 	if err != nil {
