@@ -72,6 +72,13 @@ func (m *Meter) Look() {
 	}
 }
 
+// End ends the program for a reason of its own. Without a meter nothing ends.
+func (m *Meter) End(err error) {
+	if m != nil {
+		panic(stop{err})
+	}
+}
+
 // Hold notes that the program is about to hold more bytes, or fewer, and ends it if the
 // guest has no more.
 func (m *Meter) Hold(bytes int) {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 func (r *run) eval(n *node) value {
@@ -19,7 +21,7 @@ func (r *run) eval(n *node) value {
 		return textOf(n.text)
 	case "pattern":
 		r.bounded(len(r.record))
-		return truth(r.compile(n.text).MatchString(r.record))
+		return truth(r.compile(n.text).Match(r.meter, r.record))
 	case "name":
 		return r.get(n.text)
 	case "group":
@@ -56,7 +58,7 @@ func (r *run) eval(n *node) value {
 		_, ok := r.array(n.parts[1].text)[key]
 		return truth(ok)
 	case "~", "!~":
-		return truth(r.pattern(n.parts[1]).MatchString(r.text(r.eval(n.parts[0]))) == (n.op == "~"))
+		return truth(r.pattern(n.parts[1]).Match(r.meter, r.text(r.eval(n.parts[0]))) == (n.op == "~"))
 	case "assign":
 		v := r.eval(n.parts[1])
 		if n.text != "" {
@@ -157,15 +159,8 @@ func (r *run) compared(n *node) bool {
 // matchSize is what a match takes, in bytes: a search gives all at once.
 const matchSize = 64
 
-type matching interface {
-	MatchString(string) bool
-	FindStringIndex(string) []int
-	FindAllStringIndex(string, int) [][]int
-	Split(string, int) []string
-}
-
 // pattern returns a node as a regular expression: a literal, or one that its text contains.
-func (r *run) pattern(n *node) matching {
+func (r *run) pattern(n *node) *regex.Pattern {
 	if n.op == "pattern" {
 		return r.compile(n.text)
 	}
@@ -212,7 +207,7 @@ func (r *run) call(n *node) value {
 		return r.replace(n)
 	case "match":
 		s := arg(0)
-		m := r.pattern(n.parts[1]).FindStringIndex(s)
+		m := r.pattern(n.parts[1]).Find(r.meter, s)
 		start, length := 0, -1
 		if m != nil {
 			start, length = utf8.RuneCountInString(s[:m[0]])+1, utf8.RuneCountInString(s[m[0]:m[1]])
@@ -273,7 +268,7 @@ func (r *run) split(n *node, s string) value {
 		parts = r.splitFields(s, r.text(r.vars["FS"]))
 	case n.parts[2].op == "pattern":
 		if s != "" {
-			parts = r.compile(n.parts[2].text).Split(s, -1)
+			parts = r.compile(n.parts[2].text).Split(r.meter, s)
 		}
 	default:
 		parts = r.splitFields(s, r.text(r.eval(n.parts[2])))
@@ -299,7 +294,7 @@ func (r *run) replace(n *node) value {
 	from := 0
 	r.bounded(len(s))
 	r.meter.Hold(matchSize * (1 + len(s)))
-	found := re.FindAllStringIndex(s, most)
+	found := re.All(r.meter, s, most)
 	for _, m := range found {
 		b.WriteString(s[from:m[0]])
 		for i := 0; i < len(with); i++ {

@@ -119,7 +119,7 @@ func (r *run) splitFields(s, sep string) []string {
 	case sep == "":
 		return strings.Split(s, "")
 	}
-	return r.compile(sep).Split(s, -1)
+	return r.compile(sep).Split(r.meter, s)
 }
 
 // rebuild makes the record of its fields.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -86,7 +85,7 @@ type run struct {
 	frames   []*frame
 	record   string
 	fields   []string
-	patterns map[string]*regexp.Regexp
+	patterns map[string]*regex.Pattern
 	out      io.Writer
 	write    Output
 	opened   map[string]bool
@@ -105,7 +104,7 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[str
 	write Output) (code int, err error) {
 	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
-		arrays: map[string]map[string]value{}, patterns: map[string]*regexp.Regexp{}, out: out, write: write, opened: map[string]bool{}}
+		arrays: map[string]map[string]value{}, patterns: map[string]*regex.Pattern{}, out: out, write: write, opened: map[string]bool{}}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -163,7 +162,7 @@ func (r *run) finish() int {
 
 func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // a failed write is the reader's affair
 
-func (r *run) compile(p string) *regexp.Regexp {
+func (r *run) compile(p string) *regex.Pattern {
 	if re, ok := r.patterns[p]; ok {
 		return re
 	}

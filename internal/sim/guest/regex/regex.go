@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"strings"
 )
 
@@ -17,7 +16,7 @@ var ErrUnsupported = errors.New("pattern")
 var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 
 // Perl returns a pattern of grep -P. What looks around or back is refused.
-func Perl(pattern string, o Options) (*regexp.Regexp, error) {
+func Perl(pattern string, o Options) (*Pattern, error) {
 	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!", "(?>", `\K`, `\1`, `\2`, "++", "*+", "?+"} {
 		if strings.Contains(pattern, s) {
 			return nil, fmt.Errorf("%s in a %w of Perl's", s, ErrUnsupported)
@@ -33,7 +32,7 @@ func Perl(pattern string, o Options) (*regexp.Regexp, error) {
 	if o.IgnoreCase {
 		text = "(?i)" + text
 	}
-	re, err := compile(text)
+	re, err := compile(text, false)
 	if err != nil {
 		return nil, fmt.Errorf("%w of Perl's that Go does not know: %w", ErrUnsupported, err)
 	}
@@ -50,14 +49,16 @@ type Options struct {
 	Fixed bool
 	// IgnoreCase matches letters in either case.
 	IgnoreCase bool
+	// Begin matches at the begin of a text alone.
+	Begin bool
 	// Word and Line match whole words or whole lines alone.
 	Word, Line bool
 	// Multiline lets ^ and $ match at each line of a text.
 	Multiline bool
 }
 
-// Compile returns the pattern as Go's, which matches the longest as POSIX does.
-func Compile(pattern string, o Options) (*regexp.Regexp, error) {
+// Compile returns a pattern that matches the longest as POSIX does.
+func Compile(pattern string, o Options) (*Pattern, error) {
 	text := regexp.QuoteMeta(pattern)
 	if !o.Fixed {
 		t := translator{in: pattern, extended: o.Extended, escapes: o.Escapes}
@@ -69,6 +70,8 @@ func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	switch {
 	case o.Line:
 		text = `^(?:` + text + `)$`
+	case o.Begin:
+		text = `^(?:` + text + `)`
 	case o.Word:
 		text = `(?:^|\b)(?:` + text + `)(?:\b|$)`
 	}
@@ -79,11 +82,10 @@ func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	if o.Multiline {
 		flags += "m"
 	}
-	re, err := compile("(?" + flags + ")" + text)
+	re, err := compile("(?"+flags+")"+text, true)
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression: %w", err)
 	}
-	re.Longest()
 	return re, nil
 }
 
@@ -94,33 +96,6 @@ const (
 	// maxItems bounds its letters, with counted repetitions written out.
 	maxItems = 50_000
 )
-
-// compile refuses a pattern that would take long to compile.
-func compile(text string) (*regexp.Regexp, error) {
-	if len(text) > maxPattern {
-		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
-	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	if items(parsed) > maxItems {
-		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
-	}
-	return regexp.Compile(text)
-}
-
-// items counts what a pattern is compiled to, up to the bound.
-func items(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)
-	for _, sub := range re.Sub {
-		n += items(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min, re.Max, 1)
-	}
-	return min(n, maxItems+1)
-}
 
 type translator struct {
 	in       string

@@ -30,7 +30,7 @@ func TestCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := re.FindString(test.text); got != test.match {
+			if got := text(re, test.text); got != test.match {
 				t.Errorf("got %q of %q, want %q", got, test.text, test.match)
 			}
 		})
@@ -60,7 +60,7 @@ func FuzzCompile(f *testing.F) {
 			t.Errorf("%q: pattern %v and error %v", pattern, re != nil, err)
 		}
 		if re != nil {
-			re.MatchString("some text\nof two lines")
+			re.Match(nil, "some text\nof two lines")
 		}
 		_, _ = Perl(pattern, Options{Line: line})
 	})

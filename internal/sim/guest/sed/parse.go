@@ -3,7 +3,6 @@ package sed
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -38,12 +37,12 @@ type command struct {
 type address struct {
 	line, step int // N, or first~step; step is -1 for +N, -2 for ~N
 	last       bool
-	re         *regexp.Regexp
+	re         *regex.Pattern
 	empty      bool // the pattern that matched last
 }
 
 type substitution struct {
-	re            *regexp.Regexp
+	re            *regex.Pattern
 	empty         bool
 	replacement   []piece
 	global, print bool
@@ -263,7 +262,7 @@ func (p *parser) address() (*address, error) {
 	return nil, nil
 }
 
-func compile(pattern string, o regex.Options) (*regexp.Regexp, error) {
+func compile(pattern string, o regex.Options) (*regex.Pattern, error) {
 	re, err := regex.Compile(pattern, o)
 	if errors.Is(err, regex.ErrBackReference) {
 		return nil, Unsupported(err.Error())
@@ -384,7 +383,7 @@ func (p *parser) compiled(c *command, s *substitution, pattern string, o regex.O
 	}
 	if err == nil && s.re != nil {
 		for _, piece := range s.replacement {
-			if piece.group > s.re.NumSubexp() {
+			if piece.group > s.re.Groups() {
 				return fmt.Errorf("invalid reference \\%d on `s' command's RHS", piece.group)
 			}
 		}

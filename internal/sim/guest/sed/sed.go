@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"casement.dev/casement/internal/limit"
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 // Bounds of one run.
@@ -71,7 +71,7 @@ type run struct {
 	out      io.Writer
 	files    Files
 	appended []string
-	last     *regexp.Regexp
+	last     *regex.Pattern
 	replaced bool
 	steps    int
 }
@@ -282,10 +282,10 @@ func (r *run) matches(a *address) (bool, error) {
 	case a.empty && r.last == nil:
 		return false, errors.New("no previous regular expression")
 	case a.empty:
-		return r.last.MatchString(r.text()), nil
+		return r.last.Match(r.meter, r.text()), nil
 	case a.re != nil:
 		r.last = a.re
-		return a.re.MatchString(r.text()), nil
+		return a.re.Match(r.meter, r.text()), nil
 	case a.step > 0:
 		return r.at >= a.line && (r.at-a.line)%a.step == 0, nil
 	}
@@ -411,7 +411,7 @@ func (r *run) substitute(s *substitution) error {
 	}
 	from, done := 0, false
 	r.meter.During(matchSize*(1+len(text)), func() {
-		for i, m := range re.FindAllStringSubmatchIndex(text, most) {
+		for i, m := range re.All(r.meter, text, most) {
 			if i+1 < s.number {
 				continue
 			}

@@ -3,10 +3,11 @@ package shell
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
@@ -15,10 +16,11 @@ type exprRun struct {
 	words []string
 	at    int
 	err   string
+	meter *limit.Meter
 }
 
 func expr(_ context.Context, p *Process) int {
-	e := &exprRun{words: p.Args[1:]}
+	e := &exprRun{words: p.Args[1:], meter: p.meter}
 	if len(e.words) > 0 && e.words[0] == "--" {
 		e.words = e.words[1:]
 	}
@@ -169,14 +171,10 @@ func (e *exprRun) apply(a, op, b string) string {
 
 // match is STRING : PATTERN, which starts at the first letter.
 func (e *exprRun) match(text, pattern string) string {
-	re, err := regex.Compile(strings.TrimPrefix(pattern, "^"), regex.Options{})
-	var m []string
+	re, err := regex.Compile(strings.TrimPrefix(pattern, "^"), regex.Options{Begin: true})
+	var m []int
 	if err == nil {
-		anchored, err2 := regexp.Compile("^(?:" + re.String() + ")")
-		if err = err2; err == nil {
-			anchored.Longest()
-			m = anchored.FindStringSubmatch(text)
-		}
+		m = re.Find(e.meter, text)
 	}
 	switch {
 	case errors.Is(err, regex.ErrUnsupported):
@@ -185,10 +183,12 @@ func (e *exprRun) match(text, pattern string) string {
 	case err != nil:
 		e.err = "the pattern is wrong"
 		return ""
-	case len(m) > 1:
-		return m[1]
-	case len(m) == 1:
-		return strconv.Itoa(len([]rune(m[0])))
+	case len(m) > 2 && m[2] < 0:
+		return ""
+	case len(m) > 2:
+		return text[m[2]:m[3]]
+	case len(m) > 0:
+		return strconv.Itoa(utf8.RuneCountInString(text[:m[1]]))
 	}
 	if strings.Contains(pattern, `\(`) {
 		return ""

@@ -193,7 +193,7 @@ func (f *findRun) primary() (predicate, bool) {
 			return always, true
 		}
 		f.at++
-		return func(_ context.Context, x found) bool { return re.MatchString(x.name) }, true
+		return func(_ context.Context, x found) bool { return re.Match(f.p.meter, x.name) }, true
 	case "-regextype":
 		f.regextype = true
 		return always, f.next() != ""

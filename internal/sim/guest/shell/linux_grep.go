@@ -29,10 +29,10 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}
 	style := cmp.Or(o.last("E", "F", "G", "P"), map[string]string{"egrep": "E", "fgrep": "F"}[p.name()])
 	ro := regex.Options{Extended: style == "E", Fixed: style == "F", IgnoreCase: o.has("i"), Word: o.has("w"), Line: o.has("x")}
-	var m []regexpLike
+	var m []*regex.Pattern
 	for _, pattern := range patterns {
 		for one := range strings.SplitSeq(pattern, "\n") {
-			var re regexpLike
+			var re *regex.Pattern
 			var err error
 			if style == "P" {
 				re, err = regex.Perl(one, ro)
@@ -50,15 +50,11 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}
 	return matcher{
 		match: func(line string) bool {
-			return slices.ContainsFunc(m, func(re regexpLike) bool { return re.MatchString(line) })
+			return slices.ContainsFunc(m, func(re *regex.Pattern) bool { return re.Match(p.meter, line) })
 		},
 		find: func(line string) (all []string) {
 			for _, re := range m {
-				for _, found := range re.FindAllString(line, -1) {
-					if found != "" {
-						all = append(all, found)
-					}
-				}
+				all = append(all, re.Texts(p.meter, line)...)
 			}
 			return all
 		},
@@ -67,11 +63,6 @@ func (p *Process) matcher(o options) (matcher, int) {
 
 // maxMatched bounds a line that is searched, in bytes: a search cannot be ended.
 const maxMatched = 8 << 20
-
-type regexpLike interface {
-	MatchString(string) bool
-	FindAllString(string, int) []string
-}
 
 func grepCommand(_ context.Context, p *Process, o options) int {
 	if !o.has("e", "f") {

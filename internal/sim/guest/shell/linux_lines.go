@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,40 +35,35 @@ func seq(_ context.Context, p *Process, o options) int {
 	default:
 		return p.Fail(1, "seq: missing operand")
 	}
-	if step == 0 || (to-from)/step > maxRange {
+	count := math.Floor((to-from)/step+1e-9) + 1
+	if step == 0 || math.IsNaN(count) || count > maxRange+1 {
 		return p.Fail(1, "seq: invalid Zero increment value, or more than %d numbers (a bound of the simulation)", maxRange)
 	}
 	if o.has("f") {
 		return p.Refuse("seq -f")
 	}
-	var out []string
-	width := 0
-	for i := 0; ; i++ {
-		n := from + float64(i)*step
-		if step > 0 && n > to+1e-9 || step < 0 && n < to-1e-9 {
-			break
-		}
-		out = append(out, strconv.FormatFloat(n, 'f', places, 64))
-		width = max(width, len(out[i]))
-	}
-	sep := "\n"
+	number := func(i int) string { return strconv.FormatFloat(from+float64(i)*step, 'f', places, 64) }
+	sep, width, all := "\n", 0, int(max(count, 0))
 	if o.has("s") {
 		sep = o.value("s")
 	}
-	for i, n := range out {
-		if o.has("w") {
-			sign := ""
-			if strings.HasPrefix(n, "-") {
-				sign, n = "-", n[1:]
-			}
-			n = sign + strings.Repeat("0", width-len(sign)-len(n)) + n
+	if o.has("w") {
+		width = max(len(number(0)), len(number(all-1)))
+	}
+	for i := range all {
+		n, sign := number(i), ""
+		if strings.HasPrefix(n, "-") {
+			sign, n = "-", n[1:]
 		}
 		if i > 0 {
 			p.Printf("%s", sep)
 		}
-		p.Printf("%s", n)
+		p.Printf("%s%s%s", sign, strings.Repeat("0", max(width-len(sign)-len(n), 0)), n)
+		if p.unread() {
+			break
+		}
 	}
-	if len(out) > 0 {
+	if all > 0 {
 		p.Printf("\n")
 	}
 	return 0
@@ -144,7 +140,13 @@ func tac(_ context.Context, p *Process, o options) int {
 }
 
 func nl(_ context.Context, p *Process, o options) int {
-	width, _ := strconv.Atoi(cmp.Or(o.value("w"), "6"))
+	width, err := strconv.Atoi(cmp.Or(o.value("w"), "6"))
+	if err != nil || width < 1 {
+		return p.Fail(1, "nl: invalid line number field width: ‘%s’", o.value("w"))
+	}
+	if width > streamPart {
+		return p.Refuse("nl -w %d", width)
+	}
 	sep := "\t"
 	if o.has("s") {
 		sep = o.value("s")
@@ -269,7 +271,7 @@ func yes(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) > 0 {
 		line = strings.Join(o.operands, " ")
 	}
-	block := []byte(strings.Repeat(line+"\n", 512))
+	block := []byte(strings.Repeat(line+"\n", max(1<<10/(len(line)+1), 1)))
 	for range maxRange {
 		if _, err := p.Stdout.Write(block); err != nil || ctx.Err() != nil {
 			break

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 // findstr searches lines; it supports /i /v /r /l /c:TEXT /x /b /e /n /m /s. Words of the
@@ -56,7 +58,7 @@ func findstr(_ context.Context, p *Process) int {
 	if f.fold {
 		text = "(?i)" + text
 	}
-	re, err := regexp.Compile(text)
+	re, err := regex.New(text)
 	if err != nil {
 		return p.Fail(2, "FINDSTR: the pattern is not one that casement simulates\r")
 	}
@@ -101,7 +103,7 @@ func findstrPattern(p string) string {
 }
 
 // search prints the lines that match; the code is 1 where none does.
-func (f finder) search(p *Process, names []string, re *regexp.Regexp) int {
+func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
 	files := names
 	if len(names) > 0 {
 		files = nil
@@ -128,7 +130,7 @@ func (f finder) search(p *Process, names []string, re *regexp.Regexp) int {
 			n++
 			text := strings.TrimRight(line, "\r\n")
 			end := cmp.Or(line[len(text):], "\r\n")
-			if line = text; re.MatchString(line) == f.invert {
+			if line = text; re.Match(p.meter, line) == f.invert {
 				continue
 			}
 			code = 0

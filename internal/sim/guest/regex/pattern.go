@@ -1,0 +1,191 @@
+package regex
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+
+	"casement.dev/casement/internal/limit"
+)
+
+// Pattern is a compiled pattern. A search of Go's cannot be ended, so a text is searched match by match, between which the
+// meter of the guest looks whether it is to go on, and one search takes a bounded time.
+type Pattern struct {
+	re *regexp.Regexp
+	// items is what the search does for each byte of a text, at most.
+	items int
+	// looks is set for a pattern that asks what is before a match; after finds one behind a letter, and at matches right behind it.
+	looks     bool
+	after, at *regexp.Regexp
+}
+
+// maxSearch bounds one search, in bytes of the text times items of the pattern: about a second.
+const maxSearch = 64 << 20
+
+// New compiles an expression of Go's.
+func New(expression string) (*Pattern, error) { return compile(expression, false) }
+
+// compile refuses a pattern that would take long to compile.
+func compile(text string, longest bool) (*Pattern, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pattern{items: items(parsed), looks: looks(parsed)}
+	if p.items > maxItems {
+		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
+	}
+	if p.re, err = regexp.Compile(text); err != nil || !p.looks {
+		return p.longest(longest), err
+	}
+	if p.after, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + text + `)`); err != nil {
+		return nil, err
+	}
+	p.at, err = regexp.Compile(`\A(?s:.)(` + text + `)`)
+	return p.longest(longest), err
+}
+
+func (p *Pattern) longest(is bool) *Pattern {
+	if is && p.re != nil {
+		p.re.Longest()
+		if p.at != nil {
+			p.at.Longest()
+		}
+	}
+	return p
+}
+
+// looks reports whether a pattern asks what is before a match.
+func looks(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	for _, sub := range re.Sub {
+		if looks(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// items counts what a pattern is compiled to, up to the bound.
+func items(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		n += items(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxItems+1)
+}
+
+// String returns the pattern as Go's.
+func (p *Pattern) String() string { return p.re.String() }
+
+// Groups returns how many groups the pattern has.
+func (p *Pattern) Groups() int { return p.re.NumSubexp() }
+
+// bounded ends the program that is to search too much at once. Letters alone cost the same however many they are.
+func (p *Pattern) bounded(m *limit.Meter, text string) {
+	m.Look()
+	if _, whole := p.re.LiteralPrefix(); !whole && len(text) > maxSearch/p.items {
+		m.End(fmt.Errorf("a line of %d KiB is too long for a pattern of %d items (%w)", len(text)>>10, p.items, limit.ErrExceeded))
+	}
+}
+
+// Match reports whether a text has a match.
+func (p *Pattern) Match(m *limit.Meter, text string) bool {
+	p.bounded(m, text)
+	return p.re.MatchString(text)
+}
+
+// Find returns the places of the first match and of its groups, or nil.
+func (p *Pattern) Find(m *limit.Meter, text string) []int {
+	p.bounded(m, text)
+	return p.re.FindStringSubmatchIndex(text)
+}
+
+// All returns the places of at most so many matches, or of all, as FindAllStringSubmatchIndex of package regexp does.
+func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
+	p.bounded(m, text)
+	before := -1 // where the last match has ended
+	for at := 0; at <= len(text) && (most < 0 || len(all) < most); {
+		m.Look()
+		found := p.from(text, at)
+		if found == nil {
+			break
+		}
+		empty := found[1] == at
+		if !empty || found[0] != before {
+			all = append(all, found)
+		}
+		before = found[1]
+		if at = found[1]; empty {
+			_, width := utf8.DecodeRuneInString(text[at:])
+			at += max(width, 1)
+		}
+	}
+	return all
+}
+
+// from returns the first match that begins at a place of the text or behind it, with what is before the place as its context.
+func (p *Pattern) from(text string, at int) []int {
+	shift := at
+	var found []int
+	if !p.looks || at == 0 {
+		found = p.re.FindStringSubmatchIndex(text[at:])
+	} else {
+		_, width := utf8.DecodeLastRuneInString(text[:at])
+		first := p.after.FindStringSubmatchIndex(text[at-width:])
+		if first == nil {
+			return nil
+		}
+		begin := at - width + first[2]
+		_, width = utf8.DecodeLastRuneInString(text[:begin])
+		shift = begin - width
+		if found = p.at.FindStringSubmatchIndex(text[shift:]); found != nil {
+			found = found[2:] // its first group is the match
+		}
+	}
+	for i := range found {
+		if found[i] >= 0 {
+			found[i] += shift
+		}
+	}
+	return found
+}
+
+// Texts returns the texts of matches that are not empty.
+func (p *Pattern) Texts(m *limit.Meter, text string) (all []string) {
+	for _, found := range p.All(m, text, -1) {
+		if found[0] < found[1] {
+			all = append(all, text[found[0]:found[1]])
+		}
+	}
+	return all
+}
+
+// Split returns what is between matches, as Split of package regexp does with -1.
+func (p *Pattern) Split(m *limit.Meter, text string) (parts []string) {
+	if text == "" {
+		return []string{""}
+	}
+	begin, end := 0, 0
+	for _, found := range p.All(m, text, -1) {
+		end = found[0]
+		if found[1] != 0 {
+			parts = append(parts, text[begin:end])
+		}
+		begin = found[1]
+	}
+	if end != len(text) {
+		parts = append(parts, text[begin:])
+	}
+	return parts
+}
