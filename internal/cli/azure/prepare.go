@@ -25,11 +25,12 @@ import (
 func newAzurePrepare(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare FILE|-",
-		Short: "Make in the local Azure what a cluster's manifest takes for granted",
+		Short: "Make in the local Azure what a manifest takes for granted",
 		Long: `Make what a manifest expects to be there, in the local Azure: the user-assigned
 identities of its machines, the virtual network, where that is in a resource group which
 is not the cluster's, with its security groups, networks that it is peered with, and
-images in galleries of a subscription, which are copies of the reference images.
+images in galleries of a subscription, which are copies of the reference images; for an
+ImageBuild its gallery.
 CAPZ's users create these by hand in their subscription before the first cluster. What is
 there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
@@ -145,6 +146,10 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 		}
 		if err == nil {
 			err = collectIdentities(document, identities)
+		}
+		if gallery, is := galleryOf(document); is {
+			gallery.subscription = subscription
+			wanted = append(wanted, gallery)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o, err)

@@ -7,6 +7,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/image"
 	"casement.dev/casement/internal/preflight"
 	"casement.dev/casement/internal/windows"
 )
@@ -52,6 +53,23 @@ func imagesOf(machines []*preflight.Machines) (out []prerequisite) {
 			}), made)
 	}
 	return out
+}
+
+// galleryOf returns the gallery that an ImageBuild writes to.
+func galleryOf(document any) (prerequisite, bool) {
+	fields, _ := document.(map[string]any)
+	if fields["kind"] != image.Kind {
+		return prerequisite{}, false
+	}
+	spec, _ := fields["spec"].(map[string]any)
+	target, _ := spec["target"].(map[string]any)
+	group, _ := target["resourceGroup"].(string)
+	gallery, _ := target["gallery"].(string)
+	if group == "" || gallery == "" {
+		return prerequisite{}, false // the build says that they are missing
+	}
+	return prerequisite{kind: "gallery", group: group, name: gallery, version: galleryVersion, properties: map[string]any{},
+		path: "/resourceGroups/" + group + "/providers/Microsoft.Compute/galleries/" + gallery}, true
 }
 
 // privateImage returns the ID of an image that is in a subscription, or empty.

@@ -84,6 +84,21 @@ spec: {userAssignedIdentities: [{providerID:
 	}
 }
 
+// TestPrerequisiteOfBuild: an ImageBuild takes its gallery for granted; the example of the documentation is one.
+func TestPrerequisiteOfBuild(t *testing.T) {
+	set, unread := lint.Read([]string{"../../examples/windows-2022.yaml"}, lint.Options{})
+	if len(unread) > 0 {
+		t.Fatal(unread)
+	}
+	found, err := prerequisites(set, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].subscription+found[0].path != "s/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes" {
+		t.Errorf("it takes %v for granted", found)
+	}
+}
+
 func TestRangeApart(t *testing.T) {
 	for _, c := range []struct {
 		taken []string

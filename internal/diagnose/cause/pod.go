@@ -202,6 +202,10 @@ var volume = append(append([]Cause(nil), volumes...),
 		`(5|86|1326|1331)\b|0x80070005|AuthorizationFailure`,
 		"the volume refuses the credentials",
 		"check the secret that the StorageClass or volume names, and the account's firewall"),
+	// Source: azuredisk-csi-driver, IsValidVolumeCapabilities.
+	row("AccessModeUnsupported", `Volume capability not supported|is not supported for access mode|access mode: \S+ is not supported`,
+		"the driver makes no volume of this access mode: a disk is one machine's",
+		"take ReadWriteOnce, or a StorageClass of shares (provisioner file.csi.azure.com)"),
 	row("FileSystemUnsupported", `ext4.*windows|wrong fs type|format of disk.*failed`,
 		"the volume's file system is none that the node mounts", "use fsType ntfs in a StorageClass for Windows"),
 )

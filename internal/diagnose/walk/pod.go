@@ -130,6 +130,9 @@ func (w walker) unprovisioned(p *corev1.Pod) *finding {
 			if c.Namespace != p.Namespace || c.Name != v.PersistentVolumeClaim.ClaimName || c.Status.Phase != corev1.ClaimPending || driver == "" {
 				continue
 			}
+			if a := w.claim(c); a != nil && !a.Waiting {
+				return a
+			}
 			s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, "kubectl describe pvc " + c.Name + " -n " + c.Namespace}
 			a := w.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
 			a.Evidence = []string{"phase Pending, volume.kubernetes.io/storage-provisioner: " + driver}

@@ -15,12 +15,14 @@ var misfits = []struct{ says, fix string }{
 	{"Insufficient ", "lower the pod's requests, or add machines: kubectl scale machinedeployment NAME --replicas N (in " +
 		"the management cluster)"},
 	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
-	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"},
 	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
 	{"Too many pods", "add nodes, or raise maxPods of the kubelet"},
 	{"free ports", "take hostPort out, or run one such pod per node"},
 	{"anti-affinity", "add nodes, or relax the pod's anti-affinity"},
+	{"max volume count", "take a VM size with more data disks or add nodes: each claim of the pod is one disk of its node"},
+	{"persistent volumes to bind", "make a volume that fits the pod's claims, or name a StorageClass that makes one"},
 	{"topology spread", "add nodes in the missing domain, or relax topologySpreadConstraints"},
+	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last, as most pods leave some nodes out
 }
 
 // misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
@@ -35,6 +37,13 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 		if strings.Contains(message, m.says) {
 			fixes = append(fixes, m.fix)
 		}
+	}
+	_, reasons, _ := strings.Cut(message, "available: ")
+	other := slices.ContainsFunc(strings.Split(reasons, ", "), func(reason string) bool {
+		return !slices.ContainsFunc(misfits, func(m struct{ says, fix string }) bool { return strings.Contains(reason, m.says) })
+	})
+	if len(fixes) > 0 && other {
+		fixes = append(fixes, "see what the message says of the other nodes")
 	}
 	if len(fixes) > 0 {
 		a.Fix = strings.Join(fixes, "; ")

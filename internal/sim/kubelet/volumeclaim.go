@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"casement.dev/casement/internal/guestfs"
+	"casement.dev/casement/internal/sim/stub"
 )
 
 // drivers are the CSI drivers that the plane simulates, with whether a volume of theirs is attached to the machine.
@@ -97,6 +98,8 @@ func volumeOf(pv *corev1.PersistentVolume) (driver, handle string) {
 		return pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
 	case pv.Spec.AzureDisk != nil:
 		return "disk.csi.azure.com", pv.Spec.AzureDisk.DataDiskURI
+	case pv.Spec.AzureFile != nil:
+		return "file.csi.azure.com", stub.ShareHandle(pv)
 	}
 	return "", ""
 }

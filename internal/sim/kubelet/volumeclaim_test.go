@@ -21,8 +21,14 @@ func TestClaims(t *testing.T) {
 	volume := func(driver string) object {
 		return object{"kind": "PersistentVolume", "apiVersion": "v1", "spec": object{"csi": object{"driver": driver, "volumeHandle": "/disk"}}}
 	}
+	inTree := func(source object) object {
+		return object{"kind": "PersistentVolume", "apiVersion": "v1", "spec": source,
+			"metadata": object{"annotations": object{"kubernetes.io/azure-file-resource-group": "rg"}}}
+	}
+	disk := inTree(object{"azureDisk": object{"diskName": "d", "diskURI": "/disk"}})
+	share := inTree(object{"azureFile": object{"secretName": "azure-storage-account-acc-secret", "shareName": "s"}})
 	node := object{"kind": "CSINode", "apiVersion": "storage.k8s.io/v1", "spec": object{"drivers": []any{
-		object{"name": "disk.csi.azure.com", "nodeID": "n"}}}}
+		object{"name": "disk.csi.azure.com", "nodeID": "n"}, object{"name": "file.csi.azure.com", "nodeID": "n"}}}}
 	attached := object{"kind": "VolumeAttachment", "apiVersion": "storage.k8s.io/v1", "status": object{"attached": true}}
 	const (
 		claimPath  = "/api/v1/namespaces/default/persistentvolumeclaims/data"
@@ -37,6 +43,8 @@ func TestClaims(t *testing.T) {
 		want          string
 	}{
 		"mounted":            {claim, volume("disk.csi.azure.com"), true, true, ""},
+		"an in-tree disk":    {claim, disk, true, true, ""},
+		"an in-tree share":   {claim, share, true, false, ""},
 		"not attached":       {claim, volume("disk.csi.azure.com"), true, false, errAttaching.Error()},
 		"no plug-in":         {claim, volume("disk.csi.azure.com"), false, true, "not found in the list of registered CSI drivers"},
 		"another driver":     {claim, volume("ebs.csi.aws.com"), true, true, "only"},
@@ -64,7 +72,12 @@ func TestClaims(t *testing.T) {
 				server[attachment+attachmentName("/disk", "disk.csi.azure.com", w.k.nodeName)] = attached
 			}
 			disk := guestfs.At(t.TempDir())
-			w.k.c.Volume = func(string) (guestfs.Folder, error) { return disk, nil }
+			w.k.c.Volume = func(handle string) (guestfs.Folder, error) {
+				if handle != "/disk" && handle != "rg#acc#s##default" {
+					t.Errorf("the volume is %q", handle)
+				}
+				return disk, nil
+			}
 			err := errors.Join(w.volumes.mount(t.Context(), pod)...)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -262,11 +262,10 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if claim.Spec.DataSource != nil || claim.Spec.DataSourceRef != nil {
 		return p.say(ctx, claim, errors.New("simulated: volumes with a data source are not made"))
 	}
-	if p.disk && slices.ContainsFunc(claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
-		return m != corev1.ReadWriteOnce && m != corev1.ReadWriteOncePod
-	}) {
-		return p.say(ctx, claim, errors.New("rpc error: code = InvalidArgument desc = Volume capability not supported: "+
-			"a disk is ReadWriteOnce; simulated: there are no shared disks"))
+	for _, mode := range claim.Spec.AccessModes {
+		if name, shared := sharedModes[mode]; p.disk && shared {
+			return p.say(ctx, claim, sharedRefused(claim, name, class.Parameters["maxShares"]))
+		}
 	}
 	pv, err := p.create(ctx, claim, class, node)
 	if err != nil {
@@ -279,6 +278,24 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 		p.env.printf("simulated: made %s for claim %s/%s", pv.Name, claim.Namespace, claim.Name)
 	}
 	return err
+}
+
+// sharedModes are the access modes by which several machines have a volume, by their names in CSI.
+var sharedModes = map[corev1.PersistentVolumeAccessMode]string{
+	corev1.ReadWriteMany: "MULTI_NODE_MULTI_WRITER", corev1.ReadOnlyMany: "MULTI_NODE_READER_ONLY",
+}
+
+// sharedRefused is the error of a driver of disks for a claim of several machines, in the words of azuredisk-csi-driver's
+// IsValidVolumeCapabilities.
+func sharedRefused(claim *corev1.PersistentVolumeClaim, mode, maxShares string) error {
+	block := claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock
+	switch {
+	case !block:
+		return fmt.Errorf("rpc error: code = InvalidArgument desc = mountVolume is not supported for access mode: %s", mode)
+	case maxShares == "" || maxShares == "1":
+		return fmt.Errorf("rpc error: code = InvalidArgument desc = access mode: %s is not supported for non-shared disk", mode)
+	}
+	return errors.New("simulated: shared disks are not made")
 }
 
 // say writes the event of a claim for which no volume could be made.
@@ -329,7 +346,7 @@ func (p *provisioner) create(ctx context.Context, claim *corev1.PersistentVolume
 	if p.disk {
 		return pv, p.createDisk(ctx, pv, class.Provisioner, options, gib, node)
 	}
-	return pv, p.createShare(ctx, pv, options, gib)
+	return pv, p.createShare(ctx, pv, class.Provisioner, options, gib)
 }
 
 func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolume, provisioner string, options map[string]string,
@@ -352,6 +369,9 @@ func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolum
 		return err
 	}
 	id, _ := made["id"].(string)
+	// The translation to the in-tree plug-in keeps the zones. Source: k8s.io/csi-translation-lib, TranslateCSIPVToInTree.
+	pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: diskZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}}}}}
 	if provisioner == p.inTree {
 		kind, caching := corev1.AzureManagedDisk, corev1.AzureDataDiskCachingReadOnly
 		pv.Spec.AzureDisk = &corev1.AzureDiskVolumeSource{DiskName: pv.Name, DataDiskURI: id, Kind: &kind, CachingMode: &caching}
@@ -359,13 +379,11 @@ func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolum
 	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name, VolumeHandle: id, FSType: options["fstype"],
 		VolumeAttributes: map[string]string{"requestedsizegib": fmt.Sprint(gib)}}
-	pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: diskZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}}}}}
 	return nil
 }
 
 // createShare makes a file share, in the one storage account that the cluster has for an SKU.
-func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolume, options map[string]string, gib int64) error {
+func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolume, provisioner string, options map[string]string, gib int64) error {
 	sku := cmp.Or(options["skuname"], options["storageaccounttype"], "Standard_LRS")
 	if strings.HasPrefix(sku, "StandardSSD_") { // a kind of disks, which the driver reads as this
 		sku = "Standard_" + strings.TrimPrefix(sku, "StandardSSD_")
@@ -391,19 +409,42 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	if err != nil {
 		return err
 	}
+	if provisioner == p.inTree {
+		pv.Annotations[shareGroup] = p.arm.c.ResourceGroup
+		pv.Spec.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: "azure-storage-account-" + account + "-secret",
+			SecretNamespace: new(pv.Spec.ClaimRef.Namespace), ShareName: pv.Name}
+		return nil
+	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name,
 		VolumeHandle:     strings.Join([]string{p.arm.c.ResourceGroup, account, pv.Name, "", pv.Spec.ClaimRef.Namespace}, "#"),
 		VolumeAttributes: map[string]string{"storageAccount": account, "shareName": pv.Name, "skuName": sku}}
 	return nil
 }
 
-// volume returns the handle of a volume of the driver, or "".
+// shareGroup is the annotation with the resource group of an in-tree share.
+const shareGroup = "kubernetes.io/azure-file-resource-group"
+
+// ShareHandle returns the handle that a share of the in-tree plug-in has for the driver. Source: k8s.io/csi-translation-lib,
+// TranslateInTreePVToCSI.
+func ShareHandle(pv *corev1.PersistentVolume) string {
+	source := pv.Spec.AzureFile
+	account := strings.TrimSuffix(strings.TrimPrefix(source.SecretName, "azure-storage-account-"), "-secret")
+	namespace := "default"
+	if source.SecretNamespace != nil {
+		namespace = *source.SecretNamespace
+	}
+	return strings.Join([]string{pv.Annotations[shareGroup], account, source.ShareName, "", namespace}, "#")
+}
+
+// handle returns the handle of a volume of the driver, or "".
 func (p *provisioner) handle(pv *corev1.PersistentVolume) string {
 	switch {
 	case pv.Spec.CSI != nil && pv.Spec.CSI.Driver == p.name:
 		return pv.Spec.CSI.VolumeHandle
 	case pv.Spec.AzureDisk != nil && p.disk:
 		return pv.Spec.AzureDisk.DataDiskURI
+	case pv.Spec.AzureFile != nil && !p.disk:
+		return ShareHandle(pv)
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ const rollout = "--timeout=2m"
 // TestAddons: after one command the pods of each addon are Ready, on the nodes that it
 // supports.
 func TestAddons(t *testing.T) {
-	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1")
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=2", "WORKER_MACHINE_COUNT=1")
 	p.Run(nil, "up")
 	p.Create("demo", "windows")
 	names := []string{"azuredisk-csi", "azurefile-csi", "windows-exporter", "windows-logs", "node-problem-detector-windows"}
@@ -47,6 +47,7 @@ func TestAddons(t *testing.T) {
 		})
 	}
 	t.Run("nodes", func(t *testing.T) { conditions(t, kubectl) })
+	t.Run("volumes", func(t *testing.T) { volumes(t, p, kubectl) })
 	t.Run("top", func(t *testing.T) { top(t, p, kubectl) })
 	for _, driver := range []string{"disk.csi.azure.com", "file.csi.azure.com"} {
 		kubectl("get", "csidriver", driver)
