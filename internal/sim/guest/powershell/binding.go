@@ -60,6 +60,7 @@ func (one parameter) any(has func(parameterSet) bool) bool { return slices.Conta
 
 func newBinder(r *run, f function, to *scope, piped bool) *binder {
 	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped}
+	b.bound.kind = kindBound
 	for _, one := range b.p.list {
 		for _, s := range one.sets {
 			if s.name != "" && !slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, s.name) }) {
@@ -410,11 +411,18 @@ func (b *binder) fromPipe(one parameter) bool {
 }
 
 func (b *binder) unmatched(v any) error {
-	f := broken("ParameterBindingException", "InputObjectNotBound,"+b.f.shownName(), "The input object cannot be bound to any parameters "+
+	f := unbound(v)
+	f.id += "," + b.f.shownName()
+	return named(b.f.shownName(), f)
+}
+
+// unbound is the failure of an item of the pipeline that no parameter takes.
+func unbound(v any) *failure {
+	f := broken("ParameterBindingException", "InputObjectNotBound", "The input object cannot be bound to any parameters "+
 		"for the command either because the command does not take pipeline input or the input and its properties do not "+
 		"match any of the parameters that take pipeline input.")
 	f.category, f.target = "InvalidArgument", v
-	return named(b.f.shownName(), f)
+	return f
 }
 
 // ownProperty returns a property that a value has itself.
@@ -480,6 +488,15 @@ func (b *binder) validate(one parameter, v any) error {
 	refuse := func(kind, format string, a ...any) error {
 		return b.fail("ParameterBindingValidationException", "ParameterArgumentValidationError"+kind, format, append([]any{one.shown}, a...)...)
 	}
+	for _, check := range one.validators {
+		why, err := b.r.check(check, v)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return refuse("", "Cannot validate argument on parameter '%s'. %s", why)
+		}
+	}
 	if one.any(func(s parameterSet) bool { return s.mandatory }) {
 		switch l := v.(type) {
 		case nil:
@@ -491,7 +508,7 @@ func (b *binder) validate(one parameter, v any) error {
 				return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
 			}
 		case *array:
-			if len(l.items) == 0 && !one.emptyList {
+			if len(l.items) == 0 && !one.emptyList && castOf(one, "") != "" {
 				return refuse("EmptyArrayNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty array.")
 			}
 			for _, item := range l.items {
@@ -499,15 +516,6 @@ func (b *binder) validate(one parameter, v any) error {
 					return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
 				}
 			}
-		}
-	}
-	for _, check := range one.validators {
-		why, err := b.r.check(check, v)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			return refuse("", "Cannot validate argument on parameter '%s'. %s", why)
 		}
 	}
 	return nil
@@ -645,6 +653,8 @@ func (c *cell) valueOr() any {
 	return c.value
 }
 
+const kindBound = "System.Management.Automation.PSBoundParametersDictionary"
+
 const kindCmdlet = "System.Management.Automation.PSScriptCmdlet"
 
 // cmdletCall runs a method of $PSCmdlet.
@@ -677,7 +687,7 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 			f.id += "," + text(own)
 		}
 		if low == "throwterminatingerror" {
-			f.ends = true
+			f.leaves = true
 			return nil, f
 		}
 		r.scope.unwell = true

@@ -417,6 +417,26 @@ func shownArgument(v any) string {
 const pathTakers = " get-item get-content remove-item copy-item move-item rename-item resolve-path convert-path split-path join-path " +
 	"clear-content get-filehash get-itemproperty "
 
+// byProperty are cmdlets that take nothing else from the pipeline than properties of its objects.
+const byProperty = " get-content clear-content clear-variable remove-variable new-object add-type start-process set-strictmode " +
+	"get-host read-host write-progress "
+
+// textTakers are cmdlets whose -Message takes the pipeline, and no null.
+const textTakers = " write-warning write-verbose write-debug "
+
+// takes is the parameter of a cmdlet that takes the pipeline and is neither null nor, as a path, nothing.
+func takes(name string) string {
+	switch {
+	case strings.Contains(pathTakers, name):
+		return "Path"
+	case strings.Contains(textTakers, name):
+		return "Message"
+	case name == " convertfrom-json ":
+		return "InputObject"
+	}
+	return ""
+}
+
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
 	c  *call
@@ -434,8 +454,12 @@ func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
 	}
-	if strings.Contains(pathTakers, " "+strings.ToLower(s.c.cmd.name)+" ") {
-		if err := (&spec{shown: "Path"}).empty(v); err != nil {
+	name := " " + strings.ToLower(s.c.cmd.name) + " "
+	if _, isObject := v.(*object); !isObject && strings.Contains(byProperty, name) {
+		return s.finish(s.c.fault(unbound(v)))
+	}
+	if taken := takes(name); taken == "Path" || taken != "" && v == nil {
+		if err := (&spec{shown: taken}).empty(v); err != nil {
 			return s.finish(s.c.fault(err))
 		}
 	}

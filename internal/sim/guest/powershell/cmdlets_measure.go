@@ -85,6 +85,13 @@ func measureObject(c *call) error {
 		}
 		sum, low, high = sum+f, min(low, f), max(high, f)
 	}
+	if count == 0 && c.has("property") {
+		if len(values) == 0 {
+			return nil
+		}
+		return c.fault(broken("System.Management.Automation.PSArgumentException", "GenericMeasurePropertyNotFound",
+			"The property \"%s\" cannot be found in the input for any objects.", c.textOf("property")))
+	}
 	pick := func(name string, f float64) any {
 		if c.is(name) && count > 0 {
 			return f
@@ -129,7 +136,12 @@ func compareObject(c *call) error {
 	if c.has("property") || c.is("passthru") {
 		return lacking("-Property and -PassThru of Compare-Object")
 	}
-	left, right := list(c.given["referenceobject"]), list(c.given["differenceobject"])
+	left, right := list(c.given["referenceobject"]), c.objects("differenceobject")
+	for _, name := range []string{"referenceobject", "differenceobject"} {
+		if given, ok := c.given[name]; ok && given == nil {
+			return (&spec{shown: c.shownName(name)}).empty(nil)
+		}
+	}
 	show := func(v any, side string) error {
 		return c.emit(custom(field{"InputObject", v}, field{"SideIndicator", side}))
 	}

@@ -3,6 +3,7 @@ package powershell
 import (
 	"cmp"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -80,6 +81,12 @@ func writeHostLine(c *call) error {
 				parts = append(parts, "System.Collections.DictionaryEntry")
 			}
 			continue
+		}
+		if t, ok := v.(time.Time); ok { // by the culture, as its own ToString
+			v = cellText(t)
+		}
+		if t, ok := v.(typeValue); ok {
+			v = typeName(t.name)
 		}
 		s, err := c.text(v)
 		if err != nil {

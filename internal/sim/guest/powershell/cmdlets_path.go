@@ -61,6 +61,11 @@ func drive(name string) (provider, rest string) {
 }
 
 func notFound(name string) *failure {
+	if head, _, ok := strings.Cut(name, ":"); ok && len(head) > 1 && !strings.ContainsAny(head, `\/`) {
+		f := broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", head)
+		f.category, f.target = "ObjectNotFound", head
+		return f
+	}
 	f := broken("ItemNotFoundException", "PathNotFound", "Cannot find path '%s' because it does not exist.", name)
 	f.target = name
 	return f.with("ItemName", name)

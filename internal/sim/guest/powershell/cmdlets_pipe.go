@@ -93,6 +93,11 @@ func (c *call) eachMember(v any) error {
 	var args []any
 	args = append(args, words[1:]...)
 	args = append(args, list(c.given["argumentlist"])...)
+	if low := strings.ToLower(name); (low == "length" || low == "count") && isScalar(v) {
+		if _, isText := v.(string); !isText || low == "count" {
+			return nil
+		}
+	}
 	if len(args) == 0 {
 		got, err := c.property(v, name)
 		if err != nil {
@@ -303,17 +308,22 @@ func (c *call) selected(v any) error {
 	switch {
 	case c.has("expandproperty"):
 		name := c.textOf("expandproperty")
-		o, isObject := v.(*object)
-		if isObject && !o.closed {
-			if _, ok := o.get(name); !ok {
-				return c.fault(broken("System.ArgumentException",
-					"ExpandPropertyNotFound,Microsoft.PowerShell.Commands.SelectObjectCommand",
-					"Property \"%s\" cannot be found.", name))
-			}
-		}
 		got, err := c.property(v, name)
 		if err != nil {
 			return err
+		}
+		if o, isObject := v.(*object); got == nil && !(isObject && o.closed) || isScalar(v) && !slices.ContainsFunc(propertyNames(v),
+			func(n string) bool { return strings.EqualFold(n, name) }) {
+			has := false
+			if isObject {
+				_, has = o.get(name)
+			}
+			if h, ok := v.(*hashtable); ok {
+				_, has = h.get(name)
+			}
+			if !has {
+				return c.fault(broken("System.ArgumentException", "ExpandPropertyNotFound", "Property \"%s\" cannot be found.", name))
+			}
 		}
 		if !c.has("property") {
 			return each(got, c.emit)

@@ -59,6 +59,35 @@ var typeNames = map[string]string{
 	"net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
 }
 
+// accelerators are the short names by which a type reads in a text.
+const accelerators = " array bool byte char cultureinfo datetime decimal double float guid hashtable int ipaddress long ordered pscredential " +
+	"psobject ref regex sbyte scriptblock securestring short string switch timespan type uint ulong uri ushort version void xml object "
+
+// shortName is how a type reads in a text.
+func shortName(key string) string {
+	if base, ok := strings.CutSuffix(key, "[]"); ok {
+		return shortName(base) + "[]"
+	}
+	full := typeName(key)
+	for short := range strings.FieldsSeq(accelerators) {
+		if typeNames[short] == full && short != "psobject" {
+			return short
+		}
+	}
+	if full == customKind {
+		return "psobject"
+	}
+	if generic, _, ok := strings.Cut(full, "`"); ok && strings.Contains(key, "[") {
+		_, inner, _ := strings.Cut(strings.TrimSuffix(key, "]"), "[")
+		names := strings.Split(inner, ",")
+		for i, n := range names {
+			names[i] = shortName(n)
+		}
+		return generic + "[" + strings.Join(names, ",") + "]"
+	}
+	return full
+}
+
 // typeName returns a type's full name.
 func typeName(name string) string {
 	if base, ok := strings.CutSuffix(name, "[]"); ok {
@@ -124,8 +153,8 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "double", "float", "single":
 		return toFloat(kind, v)
 	case "bool", "boolean", "switch", "management.automation.switchparameter":
-		if s, ok := v.(string); ok && kind == "switch" {
-			return nil, cannot(s, kind)
+		if _, ok := v.(bool); !ok && v != nil && kind != "bool" && kind != "boolean" {
+			return nil, cannot(v, kind)
 		}
 		return truth(v), nil
 	case "ref", "management.automation.psreference":
@@ -168,12 +197,18 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "void":
 		return void{}, nil
 	case "uri":
-		return uriOf(text(v))
+		if v == nil {
+			return nil, nil
+		}
+		return uriOf(text(v), false)
 	case "ipaddress", "net.ipaddress":
 		return toAddress(v)
 	case "regex", "text.regularexpressions.regex":
 		if o, ok := v.(*object); ok && o.kind == kindRegex {
 			return o, nil
+		}
+		if _, ok := v.(string); !ok && v != nil {
+			return nil, cannot(v, kind)
 		}
 		return regexObject([]any{text(v)})
 	case "securestring", "security.securestring":
@@ -185,6 +220,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
 			return a, nil
 		}
+		if !isList(v) && v != nil {
+			return nil, cannot(v, kind)
+		}
 		a := newArray(append([]any(nil), list(v)...)...)
 		a.kind = "System.Collections.ArrayList"
 		return a, nil
@@ -192,7 +230,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if t, ok := v.(typeValue); ok {
 			return t, nil
 		}
-		return typeValue{typeKey(text(v))}, nil
+		if _, ok := v.(string); !ok {
+			return nil, cannot(v, kind)
+		}
+		return typeValue{typeKey(text(v))}, known(typeKey(text(v)))
 	case "xml":
 		return nil, lacking("XML documents ([xml])")
 	}
@@ -296,6 +337,9 @@ func (r *run) bounded(kind string, v any) (any, error) {
 		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err == nil {
 			return sized{"UInt64", int64(n)}, nil
 		}
+	}
+	if isList(v) {
+		return nil, cannot(v, kind)
 	}
 	n, err := r.integer(v)
 	if failed(err) != nil {
@@ -619,5 +663,13 @@ func toAddress(v any) (any, error) {
 		family = "InterNetworkV6"
 	}
 	bytes := a.AsSlice()
-	return system(kindIPAddress, nil, "IPAddressToString", a.String(), "AddressFamily", family, "text", a.String(), "bytes", bytes), nil
+	o := system(kindIPAddress, strings.Fields("AddressFamily ScopeId IsIPv6Multicast IsIPv6LinkLocal IsIPv6SiteLocal IsIPv6Teredo "+
+		"IsIPv6UniqueLocal IsIPv4MappedToIPv6 Address IPAddressToString"), "AddressFamily", family, "ScopeId", nil, "IsIPv6Multicast",
+		a.Is6() && a.IsMulticast(), "IsIPv6LinkLocal", a.Is6() && a.IsLinkLocalUnicast(), "IsIPv6SiteLocal", false, "IsIPv6Teredo", false,
+		"IsIPv6UniqueLocal", a.Is6() && a.IsPrivate(), "IsIPv4MappedToIPv6", a.Is4In6(), "Address", nil, "IPAddressToString", a.String(), "text",
+		a.String(), "bytes", bytes)
+	if a.Is4() {
+		o.set("Address", int64(bytes[0])|int64(bytes[1])<<8|int64(bytes[2])<<16|int64(bytes[3])<<24)
+	}
+	return o, nil
 }

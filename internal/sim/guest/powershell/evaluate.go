@@ -289,6 +289,9 @@ func (r *run) put(target node, v any) error {
 		if err == nil && plain(v) == nil {
 			converted, err = r.convert(t.kind, nil)
 		}
+		if f := failed(err); f != nil {
+			f.id, f.category = "RuntimeException", "MetadataError"
+		}
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,8 @@ type failure struct {
 	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
 	// unless it catches them.
 	ends bool
+	// leaves is set until the advanced function that it ends has ended; its caller goes on.
+	leaves bool
 	// quiet is set once the failure has been printed, silent for one that is not to be.
 	quiet, silent bool
 	// whole is set for ids that take no name of a cmdlet.

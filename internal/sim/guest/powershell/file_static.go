@@ -2,10 +2,12 @@ package powershell
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -267,7 +269,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 	case "net.webclient":
 		return system(kindClient, nil, "Headers", newHash(), "Encoding", nil, "Proxy", nil, "UseDefaultCredentials", false), nil
 	case "uri":
-		return uriOf(at(args, 0))
+		return uriOf(at(args, 0), true)
 	case "guid", "version", "datetime", "timespan":
 		return r.makeValue(kind, args)
 	case "pscredential", "management.automation.pscredential":
@@ -393,8 +395,16 @@ func (r *run) unzip(args []any) (any, error) {
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
 }
 
-func uriOf(s string) (any, error) {
+// uriParts are the columns of a URI.
+var uriParts = strings.Fields("AbsolutePath AbsoluteUri LocalPath Authority HostNameType IsDefaultPort IsFile IsLoopback PathAndQuery " +
+	"Segments IsUnc Host Port Query Fragment Scheme OriginalString DnsSafeHost IdnHost IsAbsoluteUri UserEscaped UserInfo")
+
+// uriOf reads a URI. Only an absolute one has parts.
+func uriOf(s string, absolute bool) (any, error) {
 	u, err := url.Parse(s)
+	if (err != nil || u.Scheme == "") && !absolute {
+		return system(kindUri, uriParts, "OriginalString", s, "IsAbsoluteUri", false, "text", s), nil
+	}
 	if err != nil || u.Scheme == "" {
 		return nil, broken("System.UriFormatException", "UriFormatException", "Invalid URI: The format of the URI could not be determined.")
 	}
@@ -415,7 +425,21 @@ func uriOf(s string) (any, error) {
 	if query != "" {
 		query = "?" + query
 	}
-	return system(kindUri, nil, "Host", u.Hostname(), "Scheme", u.Scheme, "Port", port, "AbsolutePath",
-		u.EscapedPath(), "LocalPath", u.Path, "Query", query, "AbsoluteUri", u.String(), "OriginalString", s,
-		"Segments", segments, "PathAndQuery", u.EscapedPath()+query, "text", u.String()), nil
+	host, kind, fragment := u.Hostname(), "Dns", ""
+	if a, err := netip.ParseAddr(host); err == nil {
+		kind = map[bool]string{true: "IPv4", false: "IPv6"}[a.Is4()]
+	}
+	standard := port == 80 && u.Scheme == "http" || port == 443 && u.Scheme == "https"
+	authority := host
+	if u.Fragment != "" {
+		fragment = "#" + u.EscapedFragment()
+	}
+	if !standard && port >= 0 {
+		authority = u.Host
+	}
+	return system(kindUri, uriParts, "AbsolutePath", cmp.Or(u.EscapedPath(), "/"), "AbsoluteUri", u.String(), "LocalPath", cmp.Or(u.Path, "/"),
+		"Authority", authority, "HostNameType", kind, "IsDefaultPort", standard, "IsFile", u.Scheme == "file", "IsLoopback",
+		host == "localhost" || host == "127.0.0.1", "PathAndQuery", cmp.Or(u.EscapedPath(), "/")+query, "Segments", segments, "IsUnc", false,
+		"Host", host, "Port", port, "Query", query, "Fragment", fragment, "Scheme", u.Scheme, "OriginalString", s, "DnsSafeHost", host,
+		"IdnHost", host, "IsAbsoluteUri", true, "UserEscaped", false, "UserInfo", u.User.String(), "text", u.String()), nil
 }

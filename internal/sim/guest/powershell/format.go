@@ -14,11 +14,20 @@ func (r *run) format(left, right any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := list(right)
-	if right == nil {
-		args = []any{nil}
+	args := []any{right}
+	if a, ok := right.(*array); ok && strings.HasSuffix(a.kind, "[]") {
+		args = a.items
 	}
 	return r.composite(form, args)
+}
+
+// formats reports values whose text has formats.
+func formats(v any) bool {
+	switch v.(type) {
+	case time.Time, time.Duration, int64, float64, sized, decimal, guid, enumMember:
+		return true
+	}
+	return false
 }
 
 func (r *run) composite(form string, args []any) (any, error) {
@@ -79,6 +88,10 @@ func (r *run) composite(form string, args []any) (any, error) {
 
 // formatOne returns a value in a format of .NET.
 func (r *run) formatOne(v any, spec string) (any, error) {
+	if t, ok := v.(time.Time); ok && spec == "" {
+		spec = "G"
+		v = t
+	}
 	if spec == "" {
 		return r.text(v)
 	}
@@ -328,6 +341,9 @@ func spanFormat(d time.Duration, spec string) (any, error) {
 		fmt.Sprintf("%02d", int(d.Seconds())%60)).Replace(spec)
 	if strings.ContainsAny(out, "dhmsfF") {
 		return nil, lacking("the time span format %q", spec)
+	}
+	if !strings.ContainsAny(spec, "dhms") || strings.Contains(strings.ReplaceAll(spec, `\:`, ""), ":") {
+		return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Input string was not in a correct format..")
 	}
 	return out, nil
 }

@@ -97,6 +97,7 @@ func (s *functionStage) within(f func() error) error {
 		return nil
 	}
 	if e := failed(err); e != nil && s.binder != nil {
+		e.leaves = e.leaves && !s.binder.p.binding
 		if a := s.binder.common.kept[2]; a != nil && !slices.Contains(a.items, any(e)) {
 			a.items = append(a.items, e)
 		}

@@ -71,6 +71,9 @@ func wrapped(f *failure, name string, args int) *failure {
 // call runs a method of a value.
 func (r *run) call(of any, name string, args []any) (any, error) {
 	low := strings.ToLower(name)
+	if (low == "where" || low == "foreach") && !isList(of) { // each value has these two
+		of = newArray(list(of)...)
+	}
 	if of == nil {
 		return nil, broken("RuntimeException", "InvokeMethodOnNull", "You cannot call a method on a null-valued expression.")
 	}
@@ -88,6 +91,15 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			if t, ok := of.(time.Time); ok {
 				return t.Format("1/2/2006 3:04:05 PM"), nil
 			}
+			if isList(of) {
+				return kindOf(of), nil
+			}
+			if t, ok := of.(typeValue); ok {
+				return typeName(t.name), nil
+			}
+			if isCustom(of) {
+				return "", nil
+			}
 			return r.text(of)
 		}
 		if o, ok := of.(*object); ok && o.kind == "System.Version" {
@@ -104,6 +116,9 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		}
 		if o, ok := of.(*object); ok && o.kind == "System.DateTimeOffset" {
 			break
+		}
+		if !formats(of) {
+			return nil, noOverload("ToString", len(args))
 		}
 		return r.formatOne(of, text(args[0]))
 	case "equals":
@@ -172,6 +187,12 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		}
 	}
 	return nil, r.noMethod(of, name)
+}
+
+// noOverload is the failure of a call with arguments that no overload takes.
+func noOverload(name string, args int) error {
+	return broken("MethodException", "MethodCountCouldNotFindBest",
+		"Cannot find an overload for \"%s\" and the argument count: \"%d\".", name, args)
 }
 
 // noMethod refuses a method that the type may well have.

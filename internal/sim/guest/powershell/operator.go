@@ -49,7 +49,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		case string:
 			return r.typed(base, left, typeKey(t))
 		}
-		return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
+		return nil, broken("RuntimeException", "RuntimeException", "The right operand of '%s' must be a type.", base)
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)

@@ -345,6 +345,10 @@ func (p *parser) member(of node, from position, static bool) (node, error) {
 		}
 		name = constant{from, word, word}
 	}
+	if err == nil && p.peek() == '{' { // a script block alone needs no parentheses
+		block, err := p.scriptBlock()
+		return invocation{position: from, of: of, name: name, static: static, args: []node{block}}, err
+	}
 	if err != nil || p.peek() != '(' {
 		return member{from, of, name, static}, err
 	}

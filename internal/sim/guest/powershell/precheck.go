@@ -60,6 +60,9 @@ func (p *prechecker) node(n node) {
 	case command:
 		p.command(n)
 	case assignment:
+		if t, ok := n.target.(cast); ok && t.kind == "xml" {
+			p.node(t)
+		}
 		p.node(n.value)
 	case tryStatement:
 		p.ended = true // an error may leave it at any place

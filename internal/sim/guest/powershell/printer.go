@@ -59,6 +59,13 @@ func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
 		rows := make([]*object, 0, len(v.keys))
+		if strings.Contains(v.kind, "Dictionary`2") || v.kind == kindBound {
+			for _, k := range v.keys {
+				value, _ := v.get(k)
+				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
+			}
+			return rows, view{kind: autoKind, names: []string{"Key", "Value"}}
+		}
 		for _, k := range v.keys {
 			value, _ := v.get(k)
 			rows = append(rows, custom(field{"Name", k}, field{"Value", value}))
@@ -88,7 +95,11 @@ func displayed(v any) ([]*object, view) {
 		case asText(v):
 			return nil, view{}
 		case v.shown != nil:
-			return []*object{v}, view{kind: v.kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
+			kind := v.kind
+			if kind == kindUri || kind == kindIPAddress { // they have no view of their own
+				kind = autoKind
+			}
+			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
 		}
 		out := view{kind: autoKind}
 		for _, f := range v.fields {
@@ -137,6 +148,9 @@ func (p *printer) put(v any) error {
 	}
 	if rows == nil {
 		return p.line(v)
+	}
+	if _, isTable := v.(*hashtable); isTable && p.view != nil && p.view.kind == autoKind && !p.view.list && p.view.widths != nil {
+		shown.kind = autoKind // the table of the first object goes on
 	}
 	if p.view == nil || p.view.kind != shown.kind || len(p.rows) > 10000 || p.view.list && !shown.list && shown.kind != autoKind {
 		p.end()
@@ -192,7 +206,7 @@ func (p *printer) flush() { p.end() }
 // asText reports objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
-	case kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,
+	case kindMatch, kindFormatted, kindBuilder,
 		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex",
 		"System.Management.Automation.WarningRecord", "System.Management.Automation.VerboseRecord",
 		"System.Management.Automation.DebugRecord", "System.Management.Automation.InformationRecord",
@@ -203,7 +217,7 @@ func asText(o *object) bool {
 }
 
 // listed are kinds that are shown as a list.
-var listed = map[string]bool{"NetworkTestResults": true}
+var listed = map[string]bool{"NetworkTestResults": true, kindUri: true, kindIPAddress: true}
 
 // shown returns a value that is no object, as the console prints it.
 func (r *run) shown(v any) (string, error) {
@@ -326,7 +340,10 @@ func (v *view) table(list []*object) string {
 	for _, o := range list {
 		row := make([]string, len(v.names))
 		for i, n := range v.names {
-			value, _ := o.get(n)
+			value, has := o.get(n)
+			if low := strings.ToLower(n); !has && (low == "count" || low == "length") {
+				value = int64(1) // each single object has them
+			}
 			row[i] = strings.NewReplacer("\r\n", "...", "\n", "...").Replace(cellText(value))
 			if _, own := ownViews[v.kind]; !own && !strings.Contains(cellText(value), "\n") {
 				row[i] = cellText(value)

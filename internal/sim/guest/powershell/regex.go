@@ -179,7 +179,7 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	}
 	out := newArray()
 	out.kind = "String[]"
-	for _, item := range list(left) {
+	for _, item := range orNull(left) {
 		s, err := r.text(item)
 		if err != nil {
 			return nil, err

@@ -33,6 +33,8 @@ func (r *run) survive(f *failure) error {
 	preference := r.preference("erroractionpreference")
 	silent := preference == "silentlycontinue" || preference == "ignore"
 	switch {
+	case f.leaves:
+		return f
 	case r.catching > 0 && r.tries == 0 && !f.ends && preference != "stop":
 		return f // it ends the catch block, and the try statement with it
 	case r.tries > 0, f.ends && !silent, preference == "stop":

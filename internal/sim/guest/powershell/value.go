@@ -277,7 +277,7 @@ func textOf(v any, level int) string {
 	case time.Duration:
 		return span(v)
 	case typeValue:
-		return typeName(v.name)
+		return shortName(v.name)
 	case enumMember:
 		return v.name
 	case function:

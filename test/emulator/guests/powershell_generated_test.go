@@ -1,0 +1,137 @@
+package guests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// generatedScripts is how many scripts the generated comparison asks.
+const generatedScripts = 3000
+
+// What the generated scripts are made of: the operators, methods, casts and cmdlets that scripts for Windows nodes use most, and
+// values of each type. Values whose text is another one in PowerShell 7 are not among them.
+var (
+	psValues = strings.Split(`'a,b;c'|'kubelet.exe'|'v1.29.3'|''|'42'|' x '|'True'|'10.0.0.4'|"a`+"`n"+`b"|0|1|-7|42|2.5|100|0x1F|5L|$true|$false|$null|`+
+		`@()|@(1)|@(3,1,2)|('b','a','B')|(1..5)|@{}|@{a=1}|[ordered]@{z=1;a='x'}|[pscustomobject]@{Name='n';Size=3}|[version]'1.2.3'|`+
+		`[datetime]'2024-03-05 06:07:08'|[timespan]'01:02:03'|[char]'x'|[uri]'https://h:6443/p?q=1'|[regex]'a(.)'|[int64]7|[uint32]9|[byte]200|`+
+		`[ipaddress]'10.1.2.3'|[guid]'6f9619ff-8b86-d011-b42d-00c04fc964ff'|{ 'block' }|[string]|`+
+		`@([pscustomobject]@{Name='b';Size=1},[pscustomobject]@{Name='a';Size=2})|(,@(1,2))|[System.Collections.ArrayList]@(1,'b')|`+
+		`[System.Collections.Generic.List[string]]@('p','q')|'2024-03-05'|'C:\k\kubelet.log'|'a=1'|'{"a":[1,2]}'`, "|")
+	psOperators = strings.Fields(`-eq -replace -ne -and + -lt -join -or -gt -like -match -f -ge -split -le -as .. - -contains -bor / *
+		-notcontains % -is -in -notin -notmatch -band -shl -notlike -bxor -shr -xor -ceq -cmatch -clike -isnot -csplit -creplace`)
+	psMethods = strings.Split(`Replace('a','x')|Trim()|Split(',')|ToLower()|Substring(1)|Substring(0,2)|Add('k')|Add('k',1)|Contains('a')|`+
+		`ToString()|StartsWith('k')|TrimEnd('3')|GetType().Name|GetType().FullName|EndsWith('exe')|Remove('a')|ContainsKey('a')|IndexOf('.')|`+
+		`LastIndexOf('.')|AddSeconds(5)|CompareTo('a')|TrimStart('v')|ToCharArray()|PadLeft(8)|Equals('a')|Insert(0,'z')|ToUpper()|`+
+		`ToString('N2')|ToString('D4')|ToString('yyyy-MM')|Length|Count|Keys|Values|Name|[0]|[-1]|[1..2]|Major|Days|Host|Clone()|Invoke()|Where{$_}|`+
+		`ForEach{"<$_>"}|GetEnumerator()|Missing|Nope()|PSObject.Properties.Name|a`, "|")
+	psCasts = strings.Fields(`string int bool char version array int[] string[] datetime timespan uint32 int64 double decimal byte guid uri
+		hashtable pscustomobject ipaddress regex scriptblock switch void object System.Collections.ArrayList long single type`)
+	psStages = strings.Split(`Where-Object { $_ }|Where-Object Name -like '*a*'|ForEach-Object { "$_" }|ForEach-Object Length|Out-String|`+
+		`Select-Object -First 1|Select-Object -Last 2|Select-Object Name,Size|Select-Object -ExpandProperty Name|Select-Object -Unique|Sort-Object|`+
+		`Sort-Object -Descending|Sort-Object Size|Select-String a|Select-String '\d'|Measure-Object|Measure-Object -Sum|Measure-Object Size -Sum|`+
+		`Group-Object -NoElement|ConvertTo-Json -Compress|ConvertTo-Csv -NoTypeInformation|ConvertFrom-Json|ConvertFrom-Csv|ConvertFrom-StringData|`+
+		`Format-Table|Format-List|Format-Table -AutoSize|Format-Table Name,Size|Get-Member -MemberType NoteProperty|Out-Null|Write-Output|Write-Host|`+
+		`Tee-Object -Variable t|Set-Variable v|Split-Path -Leaf|Split-Path -Parent|Test-Path|Join-Path -ChildPath x|Set-Content f.txt|Get-Content|`+
+		`Out-File o.txt|Add-Content f.txt|Select-Object -Index 0|Select-Object @{n='N';e={$_.Name}}|Get-Unique|Compare-Object @('a')|`+
+		`ForEach-Object -Begin { 'b' } -Process { $_ } -End { 'e' }|Write-Warning|Write-Error|Select-Object -Skip 1|Get-Item|Add-Member x 1 -PassThru|`+
+		`& { process { "p$_" } }|& { "$input" }|Write-Verbose -Verbose|Test-Path -PathType Leaf|Get-ChildItem|Remove-Item|New-TimeSpan|Get-Date -Format yyyy`, "|")
+	psFormats = strings.Split(`{0}|{0,8}|{0,-8}.|{0:N0}|{0:N2}|{0:D3}|{0:X}|{0:yyyy-MM-dd}|{0:00}|{0:0.0}|{0:#,##0}|{0} {1}|{{{0}}}|{1}|{0:hh\:mm}`, "|")
+	psShapes  = strings.Split(`$x = V; $x|$x = V; "$x"|"$(V)|$((V).Count)"|if (V) { 'yes' } else { 'no' }|foreach ($i in V) { "<$i>" }|`+
+		`switch (V) { 'a' { 'A' } 1 { 'one' } default { "d$_" } }|function f($p) { "$p" }; f V|function g([string]$p) { "[$p]" }; g V|`+
+		`function h { param([int]$n = 1, [switch]$s) "$n $s" }; h V|function k { process { "<$_>" } }; V E k|& { param([Parameter(Mandatory)]$p) "$p" } V|`+
+		`$h = @{ k = V }; $h.k; "$($h['k'])"|$a = @(V) + V; $a.Count; "$a"|$a, $b = V; "$a;$b"|$x = V; $x += V; "$x"|[string[]]$s = V; $s.Count|`+
+		`try { throw V } catch { "$_" }|$x = V; $x[0]|-not V|@(V).Count|,V E ForEach-Object { "$($_.Count)" }|$x = V; $x.Name = 'z'; "$x"|`+
+		`function r { return V }; r|$x = V; $x++; $x|[int]$n = V; $n|V -and V|V; 'text'; V|Write-Host V V|Write-Output V -NoEnumerate|`+
+		`$p = @{ Name = 't'; Value = V }; New-Variable @p; "$t"|Set-Content q.txt V; Get-Content q.txt|"{0}|{1}" -f V, V|do { 'once' } while ($null)|`+
+		`$x = V; $x.PSObject.TypeNames[0]|New-Object psobject -Property V|Compare-Object V V|Test-Path V|Join-Path V 'x'|Get-Date V -Format yyyy`, "|")
+)
+
+// generate makes a script of a few statements. What fails is caught and named, so that the next one is asked too.
+func generate(random *rand.Rand, lines []string) string {
+	pick := func(list []string) string { return list[random.IntN(len(list))] }
+	var b strings.Builder
+	for range 1 {
+		value := pick(psValues)
+		line := ""
+		switch random.IntN(8) {
+		case 0:
+			line = value + " " + pick(psOperators) + " " + pick(psValues)
+		case 1:
+			method := pick(psMethods)
+			if !strings.HasPrefix(method, "[") {
+				method = "." + method
+			}
+			line = "(" + value + ")" + method
+		case 2:
+			line = "$x = [" + pick(psCasts) + "]" + value + "; $x; if ($null -ne $x) { $x.GetType().Name }"
+		case 3:
+			line = value + " | " + pick(psStages)
+		case 4:
+			line = value + " | " + pick(psStages) + " | " + pick(psStages)
+		case 5:
+			line = "'" + pick(psFormats) + "' -f " + value
+		case 6:
+			for i, part := range strings.Split(pick(psShapes), "V") {
+				if i > 0 {
+					line += value
+					value = pick(psValues)
+				}
+				line += strings.ReplaceAll(part, " E ", " | ")
+			}
+		case 7:
+			line = pick(lines)
+		}
+		fmt.Fprintf(&b, "try { %s } catch { \"! $($_.FullyQualifiedErrorId)\" }\n", line)
+	}
+	return b.String()
+}
+
+// TestPowerShellGenerated asks a guest and a PowerShell generated scripts. It lists what differs, and fails above one in a hundred.
+func TestPowerShellGenerated(t *testing.T) {
+	if *pwsh == "" || *pwshList != "" {
+		t.Skip("compares with a PowerShell of this machine: make e2e-guests PWSH=pwsh")
+	}
+	var corpus []psScript
+	read(t, powershellFile, &corpus)
+	var lines []string
+	for _, c := range corpus {
+		for line := range strings.Lines(c.Script) {
+			if line = strings.TrimSpace(line); len(line) > 12 && strings.Count(line, "{") == strings.Count(line, "}") &&
+				strings.Count(line, "(") == strings.Count(line, ")") && strings.Count(line, "'")%2 == 0 &&
+				strings.Count(line, `"`)%2 == 0 && !strings.ContainsAny(line, "#`") && !strings.HasSuffix(line, "|") &&
+				!strings.HasPrefix(line, "}") && !strings.HasPrefix(line, "[") && !strings.Contains(line, "exit") && !strings.Contains(line, "PID") {
+				lines = append(lines, line)
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(53, 2))
+	all := make([]psScript, generatedScripts)
+	for i := range all {
+		all[i] = psScript{ID: fmt.Sprintf("generated-%04d", i), Group: "generated", Script: generate(random, lines)}
+	}
+	askPowerShell(t, all)
+	g := newPSGuest(t)
+	differ, refused := 0, 0
+	for _, c := range all {
+		out, errs, code := g.run(t, c)
+		difference := c.differs(out, errs, code)
+		switch {
+		case difference == "":
+		case strings.Contains(errs, "casement does not simulate"):
+			refused++
+			if *verbose {
+				t.Logf("%s refused: %s", c.ID, firstError(errs))
+			}
+		default:
+			differ++
+			t.Logf("%s differs: %s\n%s\n---- guest, code %d\n%s%s\n---- real, code %d\n%s%s", c.ID, difference, c.Script,
+				code, plainOutput(out), plainOutput(errs), c.Code, plainOutput(c.Stdout), c.Error)
+		}
+	}
+	t.Logf("%d generated scripts: %d refused by name, %d different", len(all), refused, differ)
+	if differ*100 > len(all) {
+		t.Errorf("%d of %d generated scripts differ", differ, len(all))
+	}
+}
