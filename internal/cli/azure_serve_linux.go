@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/plane/supervisor"
@@ -48,7 +49,7 @@ that 'casement azure env --for proxy' prints has.`,
 				return err
 			}
 			opts := supervisor.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor,
-				Throttle: limits, OnStatus: a.azureReady()}
+				Throttle: limits, OnStatus: a.azureReady(), OnPanic: a.simulationFault}
 			if opts.Faults, err = readFaults(faults); err != nil {
 				return err
 			}
@@ -73,6 +74,11 @@ that 'casement azure env --for proxy' prints has.`,
 	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
 	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
 	return c
+}
+
+// simulationFault shows a fault of the simulation as the event that a machine of a cluster would have.
+func (a *app) simulationFault(id string, p *contain.Panic) {
+	fmt.Fprintf(a.Err, "Warning  %s  %s  %.900s\n", supervisor.SimulationFaultReason, id, p.Error())
 }
 
 // throttle is a limit of requests as users write it.

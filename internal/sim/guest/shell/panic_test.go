@@ -95,6 +95,7 @@ func TestMistakes(t *testing.T) {
 		{"builtin printf '%5d|' 1; builtin echo -n x; builtin nothing; echo $?", "    1|x1\n"},
 		{"printf 'a\\n\\nb' | { mapfile x; echo ${#x[@]} \"${x[0]}${x[2]}\"; }", "3 a\nb\n"},
 		{"mapfile -t -d : x <<<a:b:; echo ${#x[@]} \"${x[1]}\"; mapfile -t; echo ${#MAPFILE[@]}; mapfile 1x; echo $?", "3 b\n0\n1\n"},
+		{"echo abc | xargs -d '' echo; echo $?; printf 'a:b:' | xargs -d : echo; xargs -d ab echo </dev/null; echo $?", "1\na b\n1\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")
