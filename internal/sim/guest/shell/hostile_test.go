@@ -86,6 +86,8 @@ var hostile = []struct{ name, os, script string }{
 	{"xargs: an item many times", machine.Linux, "seq 90000 | tr '\\n' x | xargs -I{} echo " + strings.Repeat("{}", 30000)},
 	{"PowerShell: Compare-Object", machine.Windows, "$a = 1..1000000; Compare-Object $a ($a | Sort-Object -Descending)"},
 	{"PowerShell: long separators", machine.Windows, "$a = 1..1000000; Write-Host $a -Separator ('x' * 1000000); $OFS = 'x' * 1000000; \"$a\""},
+	{"PowerShell: decimals", machine.Windows, "[decimal]'1e-2000000000'; 1e-2000000000d; [decimal]('9' * 6000000)"},
+	{"cmd: a tree copied into itself", machine.Windows, "cmd /c \"for /l %i in (1,1,1000) do @xcopy /s /e /y C:\\ C:\\copy%i\\\""},
 	{"PowerShell: Split", machine.Windows, "$s = 'a b ' * 1500000; $s.Split(' ').Count; $s.Split(' ').Count"},
 	{"PowerShell: -split", machine.Windows, "$s = 'a b ' * 1500000; ($s -split ' ').Count"},
 	{"PowerShell: -replace", machine.Windows, "$s = 'a' * 6000000; ($s -replace 'a', 'b$0').Length"},
