@@ -162,7 +162,7 @@ e2e-azure: bin/casement bin/casement-kube ## Two clusters' lives in the subscrip
 	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
-	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
+	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run 'TestLifeAmongFaults|TestManagersAtOnce' -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
 	go test -timeout 0 -count=1 -v ./test/e2e/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -fury $(or $(FURY),1) -plot $(CURDIR)/bin/chaos.svg
 
 compare-templates: bin/casement ## Recorded answers of Azure's template engine against a running local Azure: RECORDED=FOLDER with compare.py, after eval "$$(casement azure env)"

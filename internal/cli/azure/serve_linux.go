@@ -12,6 +12,7 @@ import (
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/input"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/plane/supervisor"
@@ -49,7 +50,7 @@ that 'casement azure env --for proxy' prints has.`,
 				return err
 			}
 			opts := supervisor.Options{Dir: a.Dir, AzureOnly: true, Listen: listen, Latency: factor,
-				Throttle: limits, OnStatus: azureReady(a)}
+				Throttle: limits, OnStatus: azureReady(a), OnPanic: simulationFault(a)}
 			if opts.Faults, err = readFaults(faults); err != nil {
 				return err
 			}
@@ -74,6 +75,13 @@ that 'casement azure env --for proxy' prints has.`,
 	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
 	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
 	return c
+}
+
+// simulationFault returns a function that shows a fault of the simulation as the event that a machine of a cluster would have.
+func simulationFault(a *app.App) func(id string, p *contain.Panic) {
+	return func(id string, p *contain.Panic) {
+		fmt.Fprintf(a.Err, "Warning  %s  %s  %.900s\n", supervisor.SimulationFaultReason, id, p.Error())
+	}
 }
 
 // throttle is a limit of requests as users write it.

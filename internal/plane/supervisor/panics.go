@@ -37,8 +37,11 @@ func (s *supervisor) panicked(id string, p *contain.Panic) {
 	s.mu.Lock()
 	e := s.machineEvents
 	s.mu.Unlock()
-	if e == nil {
-		return // there are no objects: azure serve, a bare plane, or a start
+	if e == nil { // there are no objects: azure serve, a bare plane, or a start
+		if s.opts.OnPanic != nil {
+			s.opts.OnPanic(id, p)
+		}
+		return
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), ownerLooks*ownerPause)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,9 +50,13 @@ func (m machines) List(_ context.Context, list client.ObjectList, _ ...client.Li
 func TestPanicsHaveEvents(t *testing.T) {
 	const vm, instance = "/subscriptions/s/resourceGroups/G/providers/Microsoft.Compute/virtualMachines/vm", "/subscriptions/s/x/0"
 	recorder := events.NewFakeRecorder(3)
-	s := &supervisor{}
+	var heard []string
+	s := &supervisor{opts: Options{OnPanic: func(id string, p *contain.Panic) { heard = append(heard, id) }}}
 	p := &contain.Panic{What: "awk", Value: "index out of range", Where: "awk.run:1"}
 	s.panicked(vm, p) // before there are objects
+	if !slices.Equal(heard, []string{vm}) {
+		t.Errorf("without objects %q are heard of", heard)
+	}
 	s.machineEvents = &machineEvents{machines{
 		machine: infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "m"},
 			Spec: infrav1.AzureMachineSpec{ProviderID: new("azure://" + strings.ToLower(vm))}},

@@ -30,6 +30,7 @@ import (
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
@@ -81,6 +82,9 @@ type Options struct {
 	Outside *Outside
 	// OnStatus, when set, is called with each change of the status.
 	OnStatus func(plane.Status)
+	// OnPanic, when set, hears of the first fault of the simulation of each cause and VM, by its resource ID, where there
+	// are no objects that could have an event.
+	OnPanic func(id string, p *contain.Panic)
 }
 
 // supervisor is a running plane.

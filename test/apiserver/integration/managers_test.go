@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/manager"
 )
 
@@ -26,18 +28,51 @@ func (b *bed) second(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// TestManagersAtOnce: three managers work on one cluster, and two of them are ended and started again at random. That
-// costs no machine: each keeps the virtual machine that it got, and nothing is left in the end.
+// amid ends managers amid their work: at moments at which Azure has taken a write and its caller has noted nothing of it yet.
+type amid struct {
+	mu     sync.Mutex
+	chance *rand.Rand
+	ends   map[int]context.CancelFunc
+	kills  int
+}
+
+// live notes a manager that can be ended.
+func (a *amid) live(i int, end context.CancelFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ends[i] = end
+}
+
+// wrote ends one of the managers, or not.
+func (a *amid) wrote() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.chance.IntN(4); a.ends[i] != nil {
+		a.ends[i]()
+		delete(a.ends, i)
+		a.kills++
+	}
+}
+
+// TestManagersAtOnce: three managers work on one cluster, and two of them are ended and started again, at random moments and
+// right after writes to Azure. That costs no machine: each keeps the virtual machine that it got, and nothing is left in the end.
 func TestManagersAtOnce(t *testing.T) {
 	b := newBed(t)
 	random := rand.New(rand.NewPCG(*seed, 12))
 	ctx, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	for range 2 {
+	killer := &amid{chance: rand.New(rand.NewPCG(random.Uint64(), 2)), ends: map[int]context.CancelFunc{}}
+	b.azure.Subscribe(func(c azuresim.Change) {
+		if strings.Contains(strings.ToLower(c.ID), "/"+b.name) && ctx.Err() == nil {
+			killer.wrote()
+		}
+	})
+	for i := range 2 {
 		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
 		running.Go(func() {
 			for ctx.Err() == nil {
 				life, kill := context.WithTimeout(ctx, 200*time.Millisecond+time.Duration(chance.IntN(2500))*time.Millisecond)
+				killer.live(i, kill)
 				if err := b.second(life); err != nil && life.Err() == nil {
 					t.Error(err)
 				}
@@ -45,7 +80,16 @@ func TestManagersAtOnce(t *testing.T) {
 			}
 		})
 	}
-	defer func() { end(); running.Wait() }()
+	defer func() {
+		end()
+		running.Wait()
+		killer.mu.Lock()
+		defer killer.mu.Unlock()
+		t.Logf("%d managers were ended right after a write", killer.kills)
+		if killer.kills == 0 {
+			t.Error("no manager was ended right after a write")
+		}
+	}()
 
 	l := &life{bed: b, random: random, theme: everything, vmIDs: map[string]string{}}
 	b.provision()

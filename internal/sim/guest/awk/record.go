@@ -124,7 +124,13 @@ func (r *run) splitFields(s, sep string) []string {
 
 // rebuild makes the record of its fields.
 func (r *run) rebuild() {
-	r.record = strings.Join(r.fields, r.text(r.vars["OFS"]))
+	between := r.text(r.vars["OFS"])
+	size := len(between) * len(r.fields)
+	for _, f := range r.fields {
+		size += len(f)
+	}
+	r.bounded(size)
+	r.record = strings.Join(r.fields, between)
 	r.vars["NF"] = numberOf(float64(len(r.fields)))
 }
 

@@ -145,9 +145,13 @@ func compareObject(c *call) error {
 	show := func(v any, side string) error {
 		return c.emit(custom(field{"InputObject", v}, field{"SideIndicator", side}))
 	}
+	known, found := newArray(left...), newArray(right...)
 	for _, v := range right {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
 		switch {
-		case c.contains(newArray(left...), v, false):
+		case c.contains(known, v, false):
 			if c.is("includeequal") {
 				if err := show(v, "=="); err != nil {
 					return err
@@ -160,7 +164,10 @@ func compareObject(c *call) error {
 		}
 	}
 	for _, v := range left {
-		if !c.is("excludedifferent") && !c.contains(newArray(right...), v, false) {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if !c.is("excludedifferent") && !c.contains(found, v, false) {
 			if err := show(v, "<="); err != nil {
 				return err
 			}

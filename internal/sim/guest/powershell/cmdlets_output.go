@@ -94,7 +94,10 @@ func writeHostLine(c *call) error {
 		}
 		parts = append(parts, s)
 	}
-	message := strings.Join(parts, separator)
+	message, err := c.joined(parts, separator)
+	if err != nil {
+		return err
+	}
 	line := message
 	if !c.is("nonewline") {
 		line += "\r\n"

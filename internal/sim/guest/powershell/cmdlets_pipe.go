@@ -47,6 +47,10 @@ func foreachStart(c *call) error {
 			s.end, s.process = s.process[len(s.process)-1:], s.process[:len(s.process)-1]
 		}
 	case n == 0 && c.given["process"] == nil && s.begin == nil && s.end == nil:
+		if c.has("process") {
+			return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed",
+				"Cannot bind argument to parameter 'Process' because it is null.")
+		}
 		return c.need("process")
 	}
 	for _, f := range append(slices.Clone(s.begin), processBegins(s.process)...) {

@@ -183,8 +183,8 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return newArray(v), nil
 	case "hashtable", "collections.hashtable", "collections.idictionary":
-		if h, ok := v.(*hashtable); ok || v == nil {
-			return h, nil
+		if _, ok := v.(*hashtable); ok || v == nil {
+			return v, nil
 		}
 		return nil, cannot(v, kind)
 	case "pscustomobject", "management.automation.pscustomobject":

@@ -57,9 +57,15 @@ func parseDecimal(s string) (decimal, bool) {
 			return decimal{}, false
 		}
 	}
-	n, ok := new(big.Int).SetString(whole+part, 10)
-	if !ok || e > maxScale || len(whole)+len(part) > 4*maxScale {
+	if e > maxScale || len(whole)+len(part) > 4*maxScale {
 		return decimal{}, false
+	}
+	n, ok := new(big.Int).SetString(whole+part, 10)
+	if !ok {
+		return decimal{}, false
+	}
+	if e < -8*maxScale {
+		return decimal{new(big.Int), 0}, true // it has no digit that a decimal has
 	}
 	d := decimal{n, len(part) - e}
 	if d.scale < 0 {

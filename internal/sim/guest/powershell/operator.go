@@ -338,7 +338,21 @@ func (r *run) join(v any, separator string) (any, error) {
 			return nil, r.take(size)
 		}
 	}
-	return strings.Join(parts, separator), r.take(size)
+	return r.joined(parts, separator)
+}
+
+// joined puts texts together, whose size is counted before.
+func (r *run) joined(parts []string, separator string) (string, error) {
+	size := 0
+	for _, part := range parts {
+		if size += len(part) + len(separator); size > maxValue {
+			break
+		}
+	}
+	if err := r.take(size); err != nil {
+		return "", err
+	}
+	return strings.Join(parts, separator), nil
 }
 
 func (r *run) span(left, right any) (any, error) {

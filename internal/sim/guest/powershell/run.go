@@ -141,7 +141,7 @@ func (r *run) text(v any) (string, error) {
 			for i, item := range a.items {
 				parts[i] = textOf(item, 1)
 			}
-			return strings.Join(parts, text(separator)), nil
+			return r.joined(parts, text(separator))
 		}
 	}
 	return text(v), nil

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,6 +28,10 @@ const (
 	maxFactor = 16 << 10
 	// maxArguments bounds the words of one command; Linux has 2 MiB.
 	maxArguments = 1 << 20
+	// maxDepth bounds how deep a script is nested, in levels of its tree, of which a pipe or && takes two.
+	maxDepth = 4000
+	// maxBraces bounds the braces of a word, which are taken apart in a time that is their square.
+	maxBraces = 1000
 	// maxCaptured bounds what a command substitution prints.
 	maxCaptured = maxVariables + maxArguments
 	// maxExpanded bounds what the words of a statement can become.
@@ -84,6 +89,25 @@ func weight(words []string) (size int64) {
 		size += int64(len(word) + 16)
 	}
 	return size
+}
+
+// shallow refuses a script that is nested so deep that it takes long to read: parts of a tree are looked through from each of
+// its levels.
+func (s *Shell) shallow(ctx context.Context, file *syntax.File) error {
+	depth, deepest := 0, 0
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil {
+			depth--
+		} else {
+			depth++
+		}
+		deepest = max(deepest, depth)
+		return true
+	})
+	if l, some := ctx.Value(limitsKey{}).(limits); some && deepest > maxDepth {
+		return s.exceed(l.used, fmt.Sprintf("is nested more than %d levels deep", maxDepth))
+	}
+	return nil
 }
 
 // guard refuses a script whose statements can become too large, and lets its loops
@@ -246,6 +270,16 @@ func (w *weigher) word(word *syntax.Word) int64 {
 	}
 	plain := *word
 	plain.Parts = slices.Clone(word.Parts)
+	open := 0
+	for _, part := range plain.Parts {
+		if text, ok := part.(*syntax.Lit); ok {
+			open += strings.Count(text.Value, "{")
+		}
+	}
+	if open > maxBraces {
+		w.reason = cmp.Or(w.reason, fmt.Sprintf("has a word with more than %d braces", maxBraces))
+		return 0
+	}
 	syntax.SplitBraces(&plain)
 	count, size := w.parts(plain.Parts)
 	if count > maxRange && w.reason == "" {
@@ -370,6 +404,9 @@ func (s *Shell) guarded(ctx context.Context, run *scriptRun, text, source string
 	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return text, nil //nolint:nilerr // it fails in the interpreter, too
+	}
+	if err := s.shallow(ctx, file); err != nil {
+		return "", err
 	}
 	s.adapt(file, text, source, run)
 	if err := s.guard(ctx, file); err != nil {

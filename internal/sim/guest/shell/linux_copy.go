@@ -104,6 +104,7 @@ func copyTree(p *Process, from, to string) error {
 }
 
 func (c *copying) into(from, to string, depth int) error {
+	c.p.meter.Look()
 	root := c.p.Guest.Root
 	info, err := root.Lstat(from)
 	if err != nil {

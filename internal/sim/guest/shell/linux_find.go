@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"mvdan.cc/sh/v3/pattern"
 
+	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
@@ -504,6 +506,7 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	}
 	code := 0
 	for first := true; first || len(items) > 0; first = false {
+		p.meter.Look()
 		n, length := 0, 0
 		for n < min(size, len(items)) && (n == 0 || length+len(items[n]) < maxCommandLine) {
 			length += len(items[n]) + 1
@@ -513,6 +516,9 @@ func xargs(ctx context.Context, p *Process, o options) int {
 		if place := o.value("I"); place != "" {
 			argv = slices.Clone(command)
 			for i := range argv {
+				if strings.Count(argv[i], place)*len(items[0]) > maxCommandLine {
+					return p.Fail(1, "xargs: argument line too long")
+				}
 				argv[i] = strings.ReplaceAll(argv[i], place, items[0])
 			}
 		}
@@ -539,7 +545,13 @@ func (p *Process) xargsItems(text string, o options) ([]string, error) {
 		if o.has("d") {
 			sep = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00").Replace(o.value("d"))
 		}
-		return strings.Split(strings.TrimSuffix(text, sep), sep)[:count(text != "", strings.TrimSuffix(text, sep), sep)], nil
+		if len(sep) != 1 {
+			return nil, errDelimiter
+		}
+		if text == "" {
+			return nil, nil
+		}
+		return strings.Split(strings.TrimSuffix(text, sep), sep), nil
 	}
 	if o.has("I") || o.has("L") {
 		var items []string
@@ -550,21 +562,19 @@ func (p *Process) xargsItems(text string, o options) ([]string, error) {
 		}
 		return items, nil
 	}
-	return quotedWords(text)
+	return quotedWords(p.meter, text)
 }
 
-func count(some bool, text, sep string) int {
-	if !some {
-		return 0
-	}
-	return strings.Count(text, sep) + 1
-}
+// errDelimiter is what GNU's xargs says of -d with no byte, or more than one.
+var errDelimiter = errors.New("invalid input delimiter specification: the delimiter must be either a single character or an escape " +
+	"sequence starting with \\")
 
 // quotedWords returns the words of a text in which ' " and \ protect blanks.
-func quotedWords(text string) (items []string, err error) {
+func quotedWords(m *limit.Meter, text string) (items []string, err error) {
 	var b strings.Builder
 	open := false
 	for i := 0; i < len(text); i++ {
+		m.Step()
 		switch c := text[i]; c {
 		case ' ', '\t', '\n':
 			if open {

@@ -154,17 +154,19 @@ func cut(_ context.Context, p *Process, o options) int {
 			}
 			return
 		default:
+			fields := lineSize * (1 + strings.Count(line, sep))
+			p.meter.Hold(fields)
+			defer p.meter.Hold(-fields)
 			parts = strings.Split(line, sep)
 		}
-		p.meter.Hold(2 * lineSize * len(parts))
-		var kept []string
+		before := ""
 		for i, part := range parts {
 			if within(ranges, i+1) != o.has("complement") {
-				kept = append(kept, part)
+				p.Printf("%s%s", before, part)
+				before = joint
 			}
 		}
-		p.Printf("%s\n", strings.Join(kept, joint))
-		p.meter.Hold(-2 * lineSize * len(parts))
+		p.Printf("\n")
 	})
 }
 

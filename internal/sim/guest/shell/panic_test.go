@@ -75,6 +75,23 @@ func TestMistakesOfCmd(t *testing.T) {
 	}
 }
 
+// TestMistakesOfPowerShell: what panicked is as Windows has it.
+func TestMistakesOfPowerShell(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"([hashtable]$null) -eq $null; ([System.Collections.Hashtable]$null).Clear(); 'on'", "True\r\non\r\n"},
+		{"'a,b','1,2' | ConvertFrom-Csv | ForEach-Object $null; 'on'", "on\r\n"},
+		{"([System.Collections.Hashtable]$_).Synchronized(1); 'on'", "on\r\n"},
+	} {
+		m := newMachine(t, machine.Windows, "")
+		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", c.script, p, p.Trace) }}
+		var out, errOut bytes.Buffer
+		shell.New(m, nil, nil).Run(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &errOut})
+		if out.String() != c.want || errOut.Len() == 0 {
+			t.Errorf("%s: printed %q and %q, want %q", c.script, out.String(), errOut.String(), c.want)
+		}
+	}
+}
+
 // TestMistakes: scripts that ended the plane.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
@@ -95,6 +112,7 @@ func TestMistakes(t *testing.T) {
 		{"builtin printf '%5d|' 1; builtin echo -n x; builtin nothing; echo $?", "    1|x1\n"},
 		{"printf 'a\\n\\nb' | { mapfile x; echo ${#x[@]} \"${x[0]}${x[2]}\"; }", "3 a\nb\n"},
 		{"mapfile -t -d : x <<<a:b:; echo ${#x[@]} \"${x[1]}\"; mapfile -t; echo ${#MAPFILE[@]}; mapfile 1x; echo $?", "3 b\n0\n1\n"},
+		{"echo abc | xargs -d '' echo; echo $?; printf 'a:b:' | xargs -d : echo; xargs -d ab echo </dev/null; echo $?", "1\na b\n1\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")

@@ -84,10 +84,12 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 		fmt.Fprintf(o.Stderr, "%s: casement does not simulate an expansion of the script: %s\n", o.Name, complaint)
 		return refusedCode
 	}
-	run.main = true
-	s.adapt(file, script, "", run)
-	run.main = false
-	err = s.guard(ctx, file)
+	if err = s.shallow(ctx, file); err == nil {
+		run.main = true
+		s.adapt(file, script, "", run)
+		run.main = false
+		err = s.guard(ctx, file)
+	}
 	if err == nil {
 		err = s.begins(ctx, o)
 	}
