@@ -246,6 +246,3 @@ type Behaviour struct {
 	From              int
 	What, Why, Source string
 }
-
-// Behaviours returns all rows.
-func Behaviours() []Behaviour { return slices.Clone(behaviours) }
