@@ -1,4 +1,4 @@
-// Package kubechange is one table of what the minors of Kubernetes change for Windows nodes:
+// Package kubechange is one table of the changes of Kubernetes' minors for Windows nodes:
 // settings of the kubelet that Windows refuses or ignores, feature gates, versions of kubeadm's
 // configuration, fields of pods without effect, defects with the releases that fix them. Each
 // row names its source.
