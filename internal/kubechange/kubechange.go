@@ -241,7 +241,7 @@ func (d Defect) Fix(minor int) Release {
 // Defects returns all rows, in the order of the table.
 func Defects() []Defect { return slices.Clone(defects) }
 
-// Behaviour is a change of what Windows nodes do that no setting names.
+// Behaviour is a change in the behaviour of Windows nodes that has no setting.
 type Behaviour struct {
 	From              int
 	What, Why, Source string
