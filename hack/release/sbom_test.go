@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // TestSBOM reads the bill of the program that is at hand: this test.
@@ -22,19 +24,19 @@ func TestSBOM(t *testing.T) {
 	if err != nil || !bytes.Equal(first, again) {
 		t.Errorf("the same program has two bills, error %v", err)
 	}
-	var b bom
+	var b cdx.BOM
 	if err := json.Unmarshal(first, &b); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]component{}
-	for _, c := range b.Components {
+	found := map[string]cdx.Component{}
+	for _, c := range *b.Components {
 		found[c.Name] = c
 	}
 	y := found["sigs.k8s.io/yaml"]
-	if !strings.HasPrefix(y.PURL, "pkg:golang/sigs.k8s.io/yaml@v") || len(y.Hashes) != 1 || len(y.Hashes[0].Content) != 64 {
+	if !strings.HasPrefix(y.PackageURL, "pkg:golang/sigs.k8s.io/yaml@v") || y.Hashes == nil || len(*y.Hashes) != 1 || len((*y.Hashes)[0].Value) != 64 {
 		t.Errorf("component of a module: %+v", y)
 	}
-	if found["std"].Version == "" || b.Metadata.Component.Version != "v1" || len(b.Dependencies[0].DependsOn) != len(b.Components) {
+	if found["std"].Version == "" || b.Metadata.Component.Version != "v1" || len(*(*b.Dependencies)[0].Dependencies) != len(*b.Components) {
 		t.Errorf("the bill is not whole: %+v", b.Metadata)
 	}
 }

@@ -1,8 +1,8 @@
 // Package confine puts walls around programs that do a guest's work on the real
 // machine: which directories they may read and write, and that they start no other
-// program; and bounds around programs that do what others wrote. The walls are the kernel's (Landlock and seccomp), need no privilege and
-// cannot be taken down again. They are the second line: what a guest may name is
-// decided before. A kernel without them is an error that wraps ErrUnsupported.
+// program; and bounds around programs that run the documents of others. The walls are
+// the kernel's (Landlock and seccomp), need no privilege and cannot be taken down again.
+// They are the second line: which names a guest may use is decided before. A kernel without them is an error that wraps ErrUnsupported.
 //
 // It knows nothing of guests. internal/sim/host, internal/helm and cmd/casement-kube import it.
 package confine

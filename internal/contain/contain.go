@@ -1,4 +1,4 @@
-// Package contain runs what a guest asks for, so that what panics in it fails alone: the
+// Package contain runs the work of guests so that a panic in it fails alone: the
 // program that simulates guests goes on, and so does the rest of the guest. It is the one
 // place where the packages that run something of a guest start goroutines
 // (contain_test.go at the root of the module holds it).

@@ -89,7 +89,7 @@ type Folder struct {
 	make func() error
 }
 
-// At returns the folder dir of this computer, on whose path no guest has a say. It need not exist.
+// At returns the folder dir of this computer. No guest can change a part of its path. It need not exist.
 func At(dir string) Folder {
 	return Folder{dir, func() (*os.Root, error) { return os.OpenRoot(dir) }, func() error { return os.MkdirAll(dir, 0o700) }}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // TestSBOM: every component of the image is listed once, with its checksum and licence, and the same build file yields
@@ -22,39 +24,34 @@ func TestSBOM(t *testing.T) {
 	if err != nil || string(again) != string(text) {
 		t.Errorf("another bill of the same file, error %v", err)
 	}
-	var doc spdxDocument
-	if err := json.Unmarshal(text, &doc); err != nil {
+	var bom cdx.BOM
+	if err := json.Unmarshal(text, &bom); err != nil {
 		t.Fatal(err)
 	}
-	found, known := map[string]spdxPackage{}, map[string]bool{}
-	for _, p := range doc.Packages {
-		if found[p.ID].ID != "" {
-			t.Errorf("%s is there twice", p.ID)
+	found := map[string]cdx.Component{}
+	for _, c := range *bom.Components {
+		if found[c.BOMRef].BOMRef != "" {
+			t.Errorf("%s is there twice", c.BOMRef)
 		}
-		found[p.ID] = p
-	}
-	for _, l := range doc.Licenses {
-		known[l.ID] = true
+		found[c.BOMRef] = c
 	}
 	for _, d := range b.Spec.withDefaults().downloads() {
-		p := found[spdxID(d.Name)]
-		if p.From != d.URL || p.Declared == noAssertion {
-			t.Errorf("%s: %+v", d.Name, p)
+		c := found[d.Name]
+		if c.ExternalReferences == nil || (*c.ExternalReferences)[0].URL != d.URL || c.Licenses == nil {
+			t.Errorf("%s: %+v", d.Name, c)
 		}
-		if len(p.Checksums) != 1 && d.SHA256 != "" {
+		if c.Hashes == nil && d.SHA256 != "" {
 			t.Errorf("%s has no checksum", d.Name)
 		}
 	}
-	for id, p := range found {
-		if strings.HasPrefix(p.Declared, "LicenseRef-") && !known[p.Declared] {
-			t.Errorf("%s names the licence %s, which the bill does not explain", id, p.Declared)
-		}
+	pause, windows := found["mcr.microsoft.com/oss/kubernetes/pause:3.10"], found["windows"]
+	if pause.Version != "3.10" || !strings.HasPrefix(pause.PackageURL, "pkg:oci/pause?") {
+		t.Errorf("a container image %+v", pause)
 	}
-	pause := found[spdxID("image-mcr.microsoft.com/oss/kubernetes/pause:3.10")]
-	if pause.Version != "3.10" || len(pause.Refs) != 1 || found["SPDXRef-windows"].Declared != windowsLicense {
-		t.Errorf("a container image %+v, Windows %+v", pause, found["SPDXRef-windows"])
+	if windows.Licenses == nil || (*windows.Licenses)[0].License.Name != windowsLicense.Name {
+		t.Errorf("Windows %+v", windows)
 	}
-	if want := len(doc.Packages); len(doc.Relationships) != want {
-		t.Errorf("%d relationships of %d packages", len(doc.Relationships), want)
+	if of := *(*bom.Dependencies)[0].Dependencies; len(of) != len(found) {
+		t.Errorf("the image contains %d of %d components", len(of), len(found))
 	}
 }

@@ -1,4 +1,4 @@
-// Package kubechange is one table of what the minors of Kubernetes change for Windows nodes:
+// Package kubechange is one table of the changes of Kubernetes' minors for Windows nodes:
 // settings of the kubelet that Windows refuses or ignores, feature gates, versions of kubeadm's
 // configuration, fields of pods without effect, defects with the releases that fix them. Each
 // row names its source.
@@ -241,11 +241,8 @@ func (d Defect) Fix(minor int) Release {
 // Defects returns all rows, in the order of the table.
 func Defects() []Defect { return slices.Clone(defects) }
 
-// Behaviour is a change of what Windows nodes do that no setting names.
+// Behaviour is a change in the behaviour of Windows nodes that has no setting.
 type Behaviour struct {
 	From              int
 	What, Why, Source string
 }
-
-// Behaviours returns all rows.
-func Behaviours() []Behaviour { return slices.Clone(behaviours) }

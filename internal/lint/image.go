@@ -17,11 +17,11 @@ type Platforms struct {
 }
 
 // Builds returns the Windows builds of an image; none if they are unknown.
-func (i Platforms) Builds() []string {
-	if slices.Contains(i.Windows, "") {
+func (p Platforms) Builds() []string {
+	if slices.Contains(p.Windows, "") {
 		return nil
 	}
-	return i.Windows
+	return p.Windows
 }
 
 // AskFor returns the images whose platforms only a registry knows, each once: those of pods that are not for Linux,

@@ -268,7 +268,7 @@ func (p *plain) brackets() bool {
 	return p.flow(sequence, tagSequence, ']', func() bool { return p.inline(true) })
 }
 
-// flow reads braces or brackets, which separate entries by commas.
+// flow reads a mapping in braces or a sequence in brackets, whose entries are separated by commas.
 func (p *plain) flow(k kind, t tag, closing byte, entry func() bool) bool {
 	r, ok := p.open(k, t, flow)
 	if !ok {

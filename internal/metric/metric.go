@@ -1,7 +1,7 @@
-// Package metric is what casement-manager reports to Prometheus on Azure and on its
-// machines, beside what controller-runtime reports on reconciles: calls and their
-// latencies, what is left of Azure's quotas of calls, operations in flight, machines
-// by phase, how long the phases of a boot take, and what the lint webhook says.
+// Package metric has the metrics of casement-manager for Prometheus on Azure and on its
+// machines, beside those that controller-runtime has of reconciles: calls and their
+// latencies, the rest of Azure's quotas of calls, operations in flight, machines
+// by phase, durations of the phases of a boot, and verdicts of the lint webhook.
 //
 // It observes and decides nothing, makes no call to Azure or to the API server (it
 // reads the manager's caches), and no label holds anything secret. Only

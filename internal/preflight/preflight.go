@@ -1,4 +1,4 @@
-// Package preflight reports before anything is created what of a cluster's manifests
+// Package preflight reports before anything is created which part of a cluster's manifests
 // Azure, Kubernetes or Windows will refuse: access, quota, sizes, zones, images,
 // networks, names, versions, admission, bootstrap data, and the rules of lint.
 //

@@ -1,7 +1,7 @@
 // Package private opens directories and files that hold secrets: they belong to the user who
 // runs the program, and no other user can read them, write them or exchange them.
 //
-// It knows nothing of what is stored. Everybody may import it; it imports the standard
+// It knows no content of files. Everybody may import it; it imports the standard
 // library only. On systems without owners in the sense of POSIX it checks nothing.
 package private
 

@@ -56,8 +56,7 @@ func (i Identity) Signal(s syscall.Signal) error {
 	return p.Signal(s)
 }
 
-// CPU returns the processor time that a process has used, or 0 for one that does not
-// run.
+// CPU returns the processor time that a process has used, or 0 if it does not run.
 func CPU(pid int) time.Duration {
 	s, err := readStat(pid)
 	if err != nil {

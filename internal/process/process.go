@@ -2,7 +2,7 @@
 // starts them, logs their output to a file, restarts them when asked to, ends them in
 // good order, and ends those that an earlier owner left.
 //
-// It knows nothing of what it runs; all that it keeps is Records, where it is given a
+// It knows no program that it runs; all that it keeps is Records, where it is given a
 // directory. internal/kubeproc, internal/plane and internal/sim/podrun use it; everything that
 // starts a program should.
 package process

@@ -1,4 +1,4 @@
-// Package recorder records what a client says to Azure Resource Manager and what Azure
+// Package recorder records the requests of a client to Azure Resource Manager and what Azure
 // answers, as a reverse proxy between the two. The file has the format of go-vcr, which
 // the project's own tests replay against the local Azure. Tokens, secrets, and the
 // identifiers of the subscription, the tenant and the caller are taken out before

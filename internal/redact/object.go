@@ -176,8 +176,8 @@ func harmlessOr(text string) string {
 	return Mark
 }
 
-// line keeps of the words of a command line the program, the names of flags, and the values that are for anybody by
-// their form or by their flag's name.
+// line redacts a command line. It keeps the program, the names of flags, and values that are public by their form or by
+// their flag's name.
 func line(words []any) []any {
 	flag := ""
 	for i := range words {

@@ -1,6 +1,6 @@
 // Package terminal makes text from elsewhere safe to show on a terminal: what a guest wrote to its console, a
 // cluster's objects hold, or a file contains; and it shows how something gets on, on a terminal of any size or
-// as plain lines elsewhere. It knows nothing of what gets on. The command line imports it for its output
+// as plain lines elsewhere. It knows nothing of the operation. The command line imports it for its output
 // streams, and internal/diagnose/support, which writes YAML, for its characters.
 package terminal
 

@@ -151,7 +151,7 @@ func (h hook[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings,
 	return h.decide(ctx, h.warnings(obj), none, obj)
 }
 
-// decide validates and, where nothing is wrong, asks.
+// decide validates an object and, if it is valid, runs the checks that read the API server.
 func (h hook[T]) decide(ctx context.Context, warnings []string, old, obj T) (admission.Warnings, error) {
 	errs := h.validate(old, obj)
 	if len(errs) > 0 || h.ask == nil || h.config.Client == nil {

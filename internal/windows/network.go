@@ -178,11 +178,6 @@ func (n Network) CNIConfig(r Ranges) []byte {
 	return append(data, '\n')
 }
 
-// TakesKubernetes reports whether the network's addons are for a minor of Kubernetes.
-func (n Network) TakesKubernetes(minor int) bool {
-	return minor >= n.From && (n.Until == 0 || minor < n.Until)
-}
-
 // TakesRelease reports whether the network supports a Windows release.
 func (n Network) TakesRelease(name string) bool {
 	return len(n.Releases) == 0 || slices.Contains(n.Releases, name)

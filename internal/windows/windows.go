@@ -1,4 +1,4 @@
-// Package windows holds what is true of Windows Server as a Kubernetes node:
+// Package windows holds facts about Windows Server as a Kubernetes node:
 // releases and builds, container tags and what runs on what, names that a Windows
 // computer may have, and the reference images of Cluster API.
 //

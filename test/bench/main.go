@@ -1,4 +1,4 @@
-// Command bench measures what casement promises with the built
+// Command bench measures casement's promises with the built
 // binaries, and prints each figure beside its budget. It is run by make bench and
 // never by a test: figures are of the machine that it names.
 package main

@@ -34,7 +34,7 @@ var flavorOf = map[string]string{"deployment": "windows", "pool": "machinepool-w
 // limitOf says of a kind what its figures leave out.
 var limitOf = map[string]string{kwok: " (bare nodes: no Machine, VM, boot, join, pods or controller manager)"}
 
-// parseScale reads what the command line says.
+// parseScale parses the flags of the scale benchmark.
 func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	s := scale{kinds: strings.Split(kinds, ","), rest: rest, svg: svg}
 	for _, kind := range s.kinds {

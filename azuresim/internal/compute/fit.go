@@ -31,7 +31,7 @@ type fit struct {
 	refuse       func(m demand, sz catalogue.Size) *engine.Error
 }
 
-// fits has a row for each announced capability that Azure enforces; enforcedElsewhere are the others.
+// fits has a row for each announced capability that Azure enforces.
 var fits = []fit{
 	{[]string{"MaxDataDiskCount"}, func(m demand, sz catalogue.Size) *engine.Error { return checkDataDisks(m.disks(), sz) }},
 	{[]string{"PremiumIO"}, fitPremium},
@@ -48,13 +48,6 @@ var fits = []fit{
 	{[]string{"CpuArchitectureType"}, fitArchitecture},
 	{[]string{"LowPriorityCapable"}, fitSpot},
 	{[]string{"TrustedLaunchDisabled", "ConfidentialComputingType"}, fitSecurity},
-}
-
-// enforcedElsewhere are announced capabilities that refuse no machine, each with why.
-var enforcedElsewhere = map[string]string{
-	"vCPUs": "quotas count them", "vCPUsAvailable": "the guest sees them", "MemoryGB": "the guest sees it", "GPUs": "the guest sees them",
-	"ParentSize": "names the size without constrained cores", "RdmaEnabled": "only the guest's driver meets it",
-	"OSVhdSizeMB": "is the largest disk of any size", "VMDeploymentTypes": "is IaaS for all",
 }
 
 // checkFit returns the first error of what a size is not capable of.

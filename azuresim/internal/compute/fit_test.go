@@ -96,3 +96,10 @@ func TestFits(t *testing.T) {
 		})
 	}
 }
+
+// enforcedElsewhere are announced capabilities that refuse no machine, each with why.
+var enforcedElsewhere = map[string]string{
+	"vCPUs": "quotas count them", "vCPUsAvailable": "the guest sees them", "MemoryGB": "the guest sees it", "GPUs": "the guest sees them",
+	"ParentSize": "names the size without constrained cores", "RdmaEnabled": "only the guest's driver meets it",
+	"OSVhdSizeMB": "is the largest disk of any size", "VMDeploymentTypes": "is IaaS for all",
+}

@@ -69,10 +69,10 @@ func newSigner() ([]byte, error) {
 }
 
 // Published returns the public key as a JSON Web Key (RFC 7517).
-func (k *signer) Published() value.Object {
-	point, _ := k.Key.PublicKey.Bytes() // it could be encoded when it was loaded
+func (s *signer) Published() value.Object {
+	point, _ := s.Key.PublicKey.Bytes() // it could be encoded when it was loaded
 	x, y := point[1:33], point[33:]
-	return value.Object{"kty": "EC", "use": "sig", "alg": "ES256", "crv": "P-256", "kid": k.id,
+	return value.Object{"kty": "EC", "use": "sig", "alg": "ES256", "crv": "P-256", "kid": s.id,
 		"x": base64.RawURLEncoding.EncodeToString(x), "y": base64.RawURLEncoding.EncodeToString(y)}
 }
 

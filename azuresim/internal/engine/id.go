@@ -17,7 +17,7 @@ func Region(name string) string { return value.Lower(strings.ReplaceAll(name, " 
 // ID is a parsed ARM path: of a resource, a collection or an action. For a resource, Types and
 // Names have the same length; a collection or an action has one Type more. A path with no
 // Namespace belongs to ARM itself: the subscription, the resource group, or a list below one of
-// them.  azcore's ParseResourceID cannot replace it: it does not accept collections, actions and
+// them. azcore's ParseResourceID cannot replace it: it does not accept collections, actions and
 // escaped segments, and allocates a chain of parents for each ID, and every request and every
 // record has an ID.
 type ID struct {

@@ -3,8 +3,8 @@
 // that are begun and polled but never waited for, a gate that throttling closes,
 // error classes and a count of calls.
 //
-// It refuses to know any resource type, to retry and to sleep. Azure's thought
-// (plan, catalog) and the controllers use it; the simulator must not.
+// It refuses to know any resource type, to retry and to sleep. Packages plan
+// and catalog and the controllers use it; the simulator must not.
 package arm
 
 import (

@@ -82,7 +82,7 @@ type recorder struct {
 	log            logr.Logger
 }
 
-func (p *recorder) Do(req *policy.Request) (*http.Response, error) {
+func (r *recorder) Do(req *policy.Request) (*http.Response, error) {
 	raw := req.Raw()
 	start := time.Now()
 	resp, err := req.Next()
@@ -92,14 +92,14 @@ func (p *recorder) Do(req *policy.Request) (*http.Response, error) {
 	if resp != nil {
 		call.Code, requestID = resp.StatusCode, resp.Header.Get("x-ms-request-id")
 	}
-	o := Observation{Call: call, SubscriptionID: p.subscriptionID, Took: took}
+	o := Observation{Call: call, SubscriptionID: r.subscriptionID, Took: took}
 	if resp != nil {
 		o.Remaining = quotas(resp.Header)
 	}
-	p.counter.add(o)
+	r.counter.add(o)
 	log, logErr := logr.FromContext(raw.Context())
 	if logErr != nil {
-		log = p.log
+		log = r.log
 	}
 	log.V(4).Info("Azure call", "verb", call.Verb, "path", raw.URL.Path, "code", call.Code, "took", took, "requestID", requestID)
 	return resp, err

@@ -15,8 +15,8 @@ import (
 // another host.
 type sameHost struct{ endpoint *url.URL }
 
-func (p sameHost) Do(req *policy.Request) (*http.Response, error) {
-	host, own := strings.ToLower(req.Raw().URL.Host), strings.ToLower(p.endpoint.Host)
+func (s sameHost) Do(req *policy.Request) (*http.Response, error) {
+	host, own := strings.ToLower(req.Raw().URL.Host), strings.ToLower(s.endpoint.Host)
 	if host != own && !strings.HasSuffix(host, "."+own) {
 		return nil, fmt.Errorf("refused to send a request to %s instead of %s: %w", host, own, errForeignHost)
 	}

@@ -1,4 +1,4 @@
-// Package identity turns what an AzureClusterIdentity says into credentials and
+// Package identity turns the spec of an AzureClusterIdentity into credentials and
 // into the ARM clients that all objects of one subscription share.
 //
 // It refuses to read Kubernetes: the caller resolves secrets and hands the material in. Material never appears

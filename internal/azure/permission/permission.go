@@ -3,7 +3,7 @@
 //
 // The list is a table beside this file. test/e2e/privilege compares it in both directions
 // with the calls that the local Azure receives, so that it neither grows silently nor
-// keeps what is not used. The package makes no call and decides nothing; the command
+// keeps permissions that are not used. The package makes no call and decides nothing; the command
 // line prints it.
 package permission
 

@@ -1,6 +1,6 @@
 // Package plan brings Azure to what desired says: it reads live state through a
-// cache that all objects share, names each difference, begins in parallel what can
-// begin, polls once what is under way, and reports the state of everything.
+// cache that all objects share, names each difference, begins all changes that can
+// begin in parallel, polls each operation once, and reports the state of everything.
 //
 // It never sleeps and never waits for an operation; what has to be remembered
 // until the next pass is in the tokens that it returns. It refuses to know what

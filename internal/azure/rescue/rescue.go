@@ -1,4 +1,4 @@
-// Package rescue asks Azure for what helps with a VM that cannot be logged in to:
+// Package rescue asks Azure for help with a VM that cannot be logged in to:
 // its serial console, a script run by its agent, a new password. It waits for
 // Azure, as a person at a command line does; controllers must not import it.
 package rescue

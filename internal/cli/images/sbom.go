@@ -14,12 +14,12 @@ func newImagesSBOM(a *app.App) *cobra.Command {
 	var pins string
 	c := &cobra.Command{
 		Use:   "sbom FILE",
-		Short: "List what goes onto an image, with licences, as SPDX",
-		Long: `Print the bill of materials of an image build in SPDX 2.3: Windows, each download with its
+		Short: "List what goes onto an image, with licences, as CycloneDX",
+		Long: `Print the bill of materials of an image build in CycloneDX 1.6: Windows, each download with its
 address, checksum and licence, and the container images that are pulled in advance. A
 component of one's own has the licence of its field license. Nothing is asked or downloaded;
 the time is that of SOURCE_DATE_EPOCH, else now.`,
-		Example: `  casement images sbom windows-2022.yaml --pins windows-2022.sha256 > windows-2022.spdx.json`,
+		Example: `  casement images sbom windows-2022.yaml --pins windows-2022.sha256 > windows-2022.cdx.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			b, err := readBuild(args[0], pins)

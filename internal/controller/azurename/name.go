@@ -30,7 +30,7 @@ const Annotation = "infrastructure.cluster.x-k8s.io/computer-name"
 type Naming[T client.Object] struct {
 	// ProviderID returns an object's provider ID, or "".
 	ProviderID func(T) string
-	// ID returns the ID of the resource of a name.
+	// ID returns the ID of the resource with a name.
 	ID func(c *infrav1.AzureCluster, name string) string
 	// Windows reports whether an object runs Windows, which limits the length of names.
 	Windows func(T) bool

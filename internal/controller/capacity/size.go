@@ -1,5 +1,5 @@
-// Package capacity says what a node will be: the image and size of its machine, whether Azure offers both, and
-// what an autoscaler reads before the first node exists.
+// Package capacity predicts a node: the image and size of its machine, whether Azure offers both, and
+// the capacity that an autoscaler reads before the first node exists.
 //
 // It makes nothing in Azure. The controllers, internal/upgrade, internal/drift and preflight import it.
 package capacity

@@ -1,5 +1,5 @@
-// Package record writes what casement's controllers keep in a Kubernetes object: its changes in at most two
-// patches, the tokens of its operations in Azure, and the annotation that blocks a move meanwhile.
+// Package record writes the changes of casement's controllers to a Kubernetes object in at most two patches, with the
+// tokens of its operations in Azure and the annotation that blocks a move meanwhile.
 //
 // It calls no Azure. The controllers, what they share and package metric import it.
 package record

@@ -26,7 +26,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	return states
 }
 
-// Tokens parses what States returned. A state that cannot be parsed is left out, and Azure
+// Tokens parses the result of States. A state that cannot be parsed is left out, and Azure
 // is read instead.
 func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	var tokens []plan.Token

@@ -211,11 +211,11 @@ type arg struct {
 }
 
 // drop returns the fix that takes the flag out: made by --fix in the older form alone.
-func (f arg) drop(text string) lint.Fix {
-	if f.listed {
+func (a arg) drop(text string) lint.Fix {
+	if a.listed {
 		return say(text)
 	}
-	return safe(text, lint.Delete(f.at))
+	return safe(text, lint.Delete(a.at))
 }
 
 // flags are extraArgs in either form.

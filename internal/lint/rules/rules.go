@@ -1,4 +1,4 @@
-// Package rules is what casement knows about pods on Windows, as rules for the lint
+// Package rules has casement's knowledge of pods on Windows, as rules for the lint
 // engine: what the API server refuses for them, what kubelet and containerd refuse
 // or hang on, and what is ignored without a word. Each rule has its documentation
 // and examples, which run as tests.

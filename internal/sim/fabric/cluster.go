@@ -46,34 +46,6 @@ func (f *Fabric) Cluster(key string) *Cluster {
 	return c
 }
 
-// RemoveCluster forgets a cluster: its pods, services and kube-proxies.
-func (f *Fabric) RemoveCluster(key string) {
-	f.mu.Lock()
-	c := f.clusters[key]
-	delete(f.clusters, key)
-	f.mu.Unlock()
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	proxies, pods := c.proxies, c.pods
-	c.proxies, c.pods = map[place]*Proxy{}, map[netip.Addr]*pod{}
-	c.virtual, c.byNode, c.services = nil, nil, nil
-	var open []net.Conn
-	for _, p := range pods {
-		for conn := range p.conns {
-			open = append(open, conn)
-		}
-	}
-	c.mu.Unlock()
-	for _, conn := range open {
-		conn.Close()
-	}
-	for _, p := range proxies {
-		p.Close()
-	}
-}
-
 func (f *Fabric) findCluster(key string) *Cluster {
 	if key == "" {
 		return nil

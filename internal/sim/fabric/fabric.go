@@ -140,7 +140,7 @@ func (f *Fabric) Release(vnetID string, ip netip.Addr) error {
 }
 
 // PublicIP returns the address of the public IP resource with that ARM ID, one of
-// 127.20.0.0/16. It stays the same until ReleasePublicIP, or until a Sync no
+// 127.20.0.0/16. It stays the same until a Sync no
 // longer has the resource.
 func (f *Fabric) PublicIP(id string) (string, error) {
 	a, err := f.addr.public(id)
@@ -149,9 +149,6 @@ func (f *Fabric) PublicIP(id string) (string, error) {
 	}
 	return a.String(), nil
 }
-
-// ReleasePublicIP gives a public address back.
-func (f *Fabric) ReleasePublicIP(id string) error { return f.addr.release(publicKey(id)) }
 
 // track remembers a connection so that Close ends it; it refuses one that comes
 // too late.

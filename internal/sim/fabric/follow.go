@@ -89,7 +89,7 @@ func put(set *map[string]bool, key string) {
 	(*set)[key] = true
 }
 
-// readChanges reads what changed since it was called last.
+// readChanges reads the changes since its last call.
 func (w *watched) readChanges() {
 	w.mu.Lock()
 	changedTypes, changedIDs := w.types, w.ids

@@ -19,7 +19,7 @@ func newInside(at netip.AddrPort) *inside {
 }
 
 // dial connects from the address of a machine, or of the host if from is invalid, and waits until the connection is accepted.
-func (l *inside) dial(ctx context.Context, from netip.Addr) (net.Conn, error) {
+func (i *inside) dial(ctx context.Context, from netip.Addr) (net.Conn, error) {
 	near, far, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -28,14 +28,14 @@ func (l *inside) dial(ctx context.Context, from netip.Addr) (net.Conn, error) {
 		from = internetSource
 	}
 	source := net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
-	err = l.Give(ctx, podConn{far, l.Addr(), source})
+	err = i.Give(ctx, podConn{far, i.Addr(), source})
 	if err == nil {
-		return podConn{near, source, l.Addr()}, nil
+		return podConn{near, source, i.Addr()}, nil
 	}
 	near.Close()
 	far.Close()
 	if errors.Is(err, net.ErrClosed) {
-		err = &net.OpError{Op: "dial", Net: "tcp", Addr: l.Addr(), Err: syscall.ECONNREFUSED}
+		err = &net.OpError{Op: "dial", Net: "tcp", Addr: i.Addr(), Err: syscall.ECONNREFUSED}
 	}
 	return nil, err
 }

@@ -3,15 +3,16 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/limit"
+	"casement.dev/casement/internal/sim/connqueue"
 	"casement.dev/casement/internal/sim/fabric"
 )
 
@@ -27,7 +28,7 @@ const IdentityPath = "/metadata/identity/oauth2/token"
 // leaves this machine.
 func (h *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
 	if address == metadataAddress {
-		return h.dialMetadata(from)
+		return h.dialMetadata(ctx, from)
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
 		var d net.Dialer
@@ -43,17 +44,20 @@ func (h *Host) External(ctx context.Context, from fabric.Origin, _, address stri
 }
 
 // dialMetadata connects a machine with its metadata service.
-func (h *Host) dialMetadata(from fabric.Origin) (net.Conn, error) {
+func (h *Host) dialMetadata(ctx context.Context, from fabric.Origin) (net.Conn, error) {
 	vm, ok := h.at(from)
 	if !ok {
 		return nil, fmt.Errorf("no VM has the address %s", from.IP)
 	}
 	client, server := net.Pipe()
-	l := newPipeListener(server)
+	l := connqueue.New(&net.UnixAddr{Name: metadataAddress, Net: "pipe"})
 	h.wall.Go(nil, "the metadata service", func() {
 		serve := func(w http.ResponseWriter, r *http.Request) { h.serveMetadata(w, r, vm) }
 		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
 	})
+	if err := l.Give(ctx, closingConn{server, l}); err != nil {
+		return nil, errors.Join(err, client.Close(), server.Close(), l.Close())
+	}
 	return client, nil
 }
 
@@ -106,43 +110,11 @@ func (h *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM)
 	_ = json.NewEncoder(w).Encode(doc)
 }
 
-// pipeListener gives out one connection and ends with it.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipeListener(conn net.Conn) *pipeListener {
-	l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-	l.conns <- closingConn{conn, l}
-	return l
-}
-
-// closingConn closes its listener with itself.
+// closingConn closes its listener with itself: the metadata service of a connection ends with it.
 type closingConn struct {
 	net.Conn
-	l *pipeListener
+	l net.Listener
 }
 
-func (c closingConn) Close() error {
-	err := c.Conn.Close()
-	c.l.once.Do(func() { close(c.l.closed) })
-	return err
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: metadataAddress, Net: "pipe"} }
+// Close implements net.Conn.
+func (c closingConn) Close() error { return errors.Join(c.Conn.Close(), c.l.Close()) }

@@ -266,9 +266,6 @@ func New(c Config) (*Kubelet, error) {
 // NodeName returns the name this kubelet registers under.
 func (k *Kubelet) NodeName() string { return k.nodeName }
 
-// Registered is closed once the Node exists and belongs to this kubelet.
-func (k *Kubelet) Registered() <-chan struct{} { return k.ready }
-
 // Run runs the kubelet. It returns when ctx ends, or with the reason for
 // which a real kubelet would exit. Static pods start before the API server can be reached,
 // since they may be the API server.

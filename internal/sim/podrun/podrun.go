@@ -59,7 +59,7 @@ var (
 	podNet = netip.MustParsePrefix("10.254.0.0/16")
 )
 
-// Runner is the node.
+// Runner is the node: it runs the pods that are bound to it as processes of this computer.
 type Runner struct {
 	cfg    Config
 	client kubernetes.Interface

@@ -3,7 +3,7 @@
 // the hosts it knows, with certificates of the caller's CA, in the place of
 // those hosts.
 //
-// It is no proxy otherwise: it dials no server, but what its caller connects to on this
+// It is no proxy otherwise: it dials no server, but those its caller connects to on this
 // machine. A host that neither knows is refused, so that nothing leaves the machine.
 // It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
 // packages limit and connqueue alone.
@@ -168,4 +168,4 @@ type early struct {
 }
 
 // Read implements net.Conn.
-func (c *early) Read(p []byte) (int, error) { return c.r.Read(p) }
+func (e *early) Read(p []byte) (int, error) { return e.r.Read(p) }

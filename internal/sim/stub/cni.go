@@ -206,14 +206,6 @@ func (e Env) node(ctx context.Context) (*corev1.Node, error) {
 	return core.Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
 }
 
-func (c *Cluster) cniPlugin(ctx context.Context, env Env) error {
-	if env.init() {
-		return nil
-	}
-	<-ctx.Done()
-	return nil
-}
-
 // flannel is flanneld, or in an init container the copy of its configuration.
 // Like flanneld with --kube-subnet-mgr it ends with an error where the controller
 // manager gives no CIDRs to nodes.

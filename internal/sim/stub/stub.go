@@ -184,7 +184,7 @@ func entries() []entry {
 		{Description{"azure-cni", []string{"containernetworking/azure-cni", "containernetworking/cni-dropgz"},
 			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, (*Cluster).azureCNI, nil},
 		{Description{"cni-plugin", []string{"flannel/flannel-cni-plugin", "rancher/mirrored-flannelcni-flannel-cni-plugin"},
-			"copies a CNI binary, and ends"}, (*Cluster).cniPlugin, nil},
+			"copies a CNI binary, and ends"}, (*Cluster).idle, nil},
 		{Description{"coredns", []string{"coredns/coredns", "coredns"},
 			"resolves services for what dials inside the cluster"}, (*Cluster).coreDNS, []int32{8080, 8181}},
 		{Description{"cloud-controller-manager", []string{"azure-cloud-controller-manager"},

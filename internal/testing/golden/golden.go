@@ -1,5 +1,5 @@
-// Package golden compares what a test made with a file, and writes the file where the
-// test is run with -update. It knows nothing of what is in the files. Only tests import
+// Package golden compares the output of a test with a file, and writes the file where the
+// test is run with -update. It knows no format of files. Only tests import
 // it.
 package golden
 

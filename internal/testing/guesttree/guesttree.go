@@ -1,4 +1,4 @@
-// Package guesttree makes file trees of simulated machines for tests of what works on them.
+// Package guesttree makes file trees of simulated machines for tests of code that works on them.
 package guesttree
 
 import (

@@ -1,4 +1,4 @@
-// Package tmux shows what a command prints in a terminal of a width, with the program tmux.
+// Package tmux shows the output of a command in a terminal of a width, with the program tmux.
 // Only tests import it.
 package tmux
 

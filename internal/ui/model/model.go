@@ -1,4 +1,4 @@
-// Package model turns what was read of clusters and of the local Azure into the rows
+// Package model turns objects of clusters and of the local Azure into the rows
 // that the page shows, and says how two such models differ. It is pure: gathered
 // objects in, JSON rows out. It reads nothing, and every text of an object that may hold
 // a secret goes through redact. Only internal/ui and the command line import it.

@@ -1,4 +1,4 @@
-// Package workload lets the lint rules look at pods, and at what makes pods, when
+// Package workload lets the lint rules look at pods, and at the kinds that make pods, when
 // they are created: a thin caller of internal/lint behind an admission webhook.
 //
 // It changes no object, and whatever goes wrong in it lets the object pass.

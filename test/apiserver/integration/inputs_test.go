@@ -91,48 +91,48 @@ func (b *bed) build(bring func()) (*built, func()) {
 }
 
 // complete waits until every object is as its spec asks, while the test acts as Cluster API.
-func (w *built) complete() {
-	w.t.Helper()
+func (b *built) complete() {
+	b.t.Helper()
 	missing := map[string]bool{}
-	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		clear(missing)
-		for _, o := range []client.Object{w.azureC, w.machine, w.pool.azure, w.template} {
-			if err := w.read(ctx, o); err != nil {
+		for _, o := range []client.Object{b.azureC, b.machine, b.pool.azure, b.template} {
+			if err := b.read(ctx, o); err != nil {
 				return false, err
 			}
 		}
-		if p := w.azureC.Status.Initialization.Provisioned; p != nil && *p && w.cluster.Status.Initialization.InfrastructureProvisioned == nil {
-			w.get(w.cluster)
-			w.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
-			if err := w.client.Status().Update(ctx, w.cluster); err != nil {
+		if p := b.azureC.Status.Initialization.Provisioned; p != nil && *p && b.cluster.Status.Initialization.InfrastructureProvisioned == nil {
+			b.get(b.cluster)
+			b.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
+			if err := b.client.Status().Update(ctx, b.cluster); err != nil {
 				return false, nil // the test changed it meanwhile
 			}
 		}
-		w.pool.play()
-		missing["AzureCluster is not Ready"] = !conditions.IsTrue(w.azureC, clusterv1.ReadyCondition)
-		missing["AzureMachine has no virtual machine"] = w.machine.Spec.ProviderID == nil ||
-			!conditions.IsTrue(w.machine, infrav1.VMRunningCondition)
-		missing["AzureMachinePool has no scale set"] = w.pool.azure.Spec.ProviderID == ""
-		missing["AzureMachineTemplate has no capacity"] = len(w.template.Status.Capacity) == 0
+		b.pool.play()
+		missing["AzureCluster is not Ready"] = !conditions.IsTrue(b.azureC, clusterv1.ReadyCondition)
+		missing["AzureMachine has no virtual machine"] = b.machine.Spec.ProviderID == nil ||
+			!conditions.IsTrue(b.machine, infrav1.VMRunningCondition)
+		missing["AzureMachinePool has no scale set"] = b.pool.azure.Spec.ProviderID == ""
+		missing["AzureMachineTemplate has no capacity"] = len(b.template.Status.Capacity) == 0
 		for _, of := range []string{"single", "pool", "template"} {
-			secret := &corev1.Secret{ObjectMeta: w.meta(of + "-azure-json")}
-			missing["no azure.json of "+of] = w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret) != nil
+			secret := &corev1.Secret{ObjectMeta: b.meta(of + "-azure-json")}
+			missing["no azure.json of "+of] = b.client.Get(ctx, client.ObjectKeyFromObject(secret), secret) != nil
 		}
 		maps.DeleteFunc(missing, func(_ string, is bool) bool { return !is })
 		return len(missing) == 0, nil
 	})
 	if err != nil {
-		w.t.Fatalf("%v: %v\nAzureCluster\n%sAzureMachine\n%sAzureMachinePool\n%s", err, missing,
-			show(w.azureC), show(w.machine), show(w.pool.azure))
+		b.t.Fatalf("%v: %v\nAzureCluster\n%sAzureMachine\n%sAzureMachinePool\n%s", err, missing,
+			show(b.azureC), show(b.machine), show(b.pool.azure))
 	}
 }
 
 // waiting waits until the machine has had a pass that it could not end: only then does what comes
 // later have to wake it.
-func (w *built) waiting() {
-	w.t.Helper()
-	w.eventually(w.machine, func() string {
-		if conditions.IsTrue(w.machine, clusterv1.PausedCondition) || conditions.IsFalse(w.machine, clusterv1.ReadyCondition) {
+func (b *built) waiting() {
+	b.t.Helper()
+	b.eventually(b.machine, func() string {
+		if conditions.IsTrue(b.machine, clusterv1.PausedCondition) || conditions.IsFalse(b.machine, clusterv1.ReadyCondition) {
 			return ""
 		}
 		return "nothing is said"

@@ -1,4 +1,4 @@
-// Package quickstart runs what the README shows with the built binaries, as a new
+// Package quickstart runs the README's commands with the built binaries, as a new
 // user would.
 //
 // It holds tests only.

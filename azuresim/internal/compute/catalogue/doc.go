@@ -1,4 +1,4 @@
-// Package catalogue is what Azure sells, as data: VM sizes with their capabilities
+// Package catalogue is the offer of Azure, as data: VM sizes with their capabilities
 // and the images of the marketplace. What Azure derives by rules is derived here from
 // the names, as Azure's own naming conventions say.
 //

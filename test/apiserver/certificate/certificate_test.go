@@ -3,6 +3,7 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ import (
 
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
+	"casement.dev/casement/internal/webhook/certificate"
 )
 
 var api client.Client
@@ -70,11 +72,11 @@ func TestReplicas(t *testing.T) {
 	}
 	// The API server verifies with its own clock, so the test runs through the past.
 	now := time.Now().AddDate(-4, 0, 0)
-	replica := func() *Keeper {
-		return New(Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"}, DNSNames: []string{"localhost"},
+	replica := func() *certificate.Keeper {
+		return certificate.New(certificate.Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"}, DNSNames: []string{"localhost"},
 			Mutating: []string{"hooks"}, Validating: []string{"hooks"}, Log: logr.Discard(), Now: func() time.Time { return now }})
 	}
-	replicas := []*Keeper{replica(), replica()}
+	replicas := []*certificate.Keeper{replica(), replica()}
 	if _, err := replicas[0].GetCertificate(nil); err == nil {
 		t.Error("a certificate is served before there is one")
 	}
@@ -87,7 +89,7 @@ func TestReplicas(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if !replicas[0].serving.Load().Leaf.Equal(replicas[1].serving.Load().Leaf) {
+	if !served(t, replicas[0]).Equal(served(t, replicas[1])) {
 		t.Error("two replicas that begin at once serve different certificates")
 	}
 	serials := map[string]bool{}
@@ -101,8 +103,9 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, each := range replicas { // the other one still serves what it had
-			verifyServed(t, each, live.Webhooks[0].ClientConfig.CABundle, now)
-			serials[each.serving.Load().Leaf.SerialNumber.String()] = true
+			leaf := served(t, each)
+			verify(t, leaf, live.Webhooks[0].ClientConfig.CABundle, now)
+			serials[leaf.SerialNumber.String()] = true
 		}
 		now = now.AddDate(0, 0, 15)
 	}
@@ -123,13 +126,23 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-func verifyServed(t *testing.T, k *Keeper, bundle []byte, now time.Time) {
+// served returns the certificate that a replica serves.
+func served(t *testing.T, k *certificate.Keeper) *x509.Certificate {
 	t.Helper()
 	serving, err := k.GetCertificate(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	verifyName(t, serving, bundle, "localhost", now)
+	return serving.Leaf
+}
+
+func verify(t *testing.T, leaf *x509.Certificate, bundle []byte, now time.Time) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost", CurrentTime: now}); err != nil {
+		t.Errorf("at %s: %v", now.Format(time.DateOnly), err)
+	}
 }
 
 // await asks until the API server uses a configuration.
