@@ -158,7 +158,9 @@ func (b *bench) publish(version string, storage map[string]any) {
 	b.Put(definition+"/versions/"+version, galleryAPI, map[string]any{"location": "westeurope",
 		"tags": map[string]any{"casement-image-state": "verified"}, "properties": map[string]any{"storageProfile": storage}})
 	b.until("version "+version, func() string {
-		var v struct{ Properties struct{ ProvisioningState string } }
+		var v struct {
+			Properties struct{ ProvisioningState string }
+		}
 		b.ARM(definition+"/versions/"+version, galleryAPI, &v)
 		if v.Properties.ProvisioningState != "Succeeded" {
 			return v.Properties.ProvisioningState
@@ -348,7 +350,8 @@ func (b *bench) refused(version, why string) string {
 func (b *bench) versions(version string) {
 	b.t.Helper()
 	found := 0
-	for kind, path := range map[string]string{"azuremachines": "{.items[*].spec.image.id}", "azuremachinepools": "{.items[*].spec.template.image.id}"} {
+	for kind, path := range map[string]string{"azuremachines": "{.items[*].spec.image.id}",
+		"azuremachinepools": "{.items[*].spec.template.image.id}"} {
 		for id := range strings.FieldsSeq(b.Run(nil, "kubectl", "get", kind, "-o", "jsonpath="+path)) {
 			if found++; !strings.HasSuffix(id, "/versions/"+version) {
 				b.t.Errorf("one of the %s has %s", kind, id)
