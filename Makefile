@@ -111,6 +111,9 @@ e2e-docs: build ## Every command of the README and the book, line by line, on a 
 e2e-faults: build ## Some 40 faults, and what casement why calls each
 	go test -timeout 60m -count=1 -v ./test/e2e/faults -full
 
+e2e-patchday: build ## A patch day on a local plane: 3 clusters, 5 pools of NODES=8, a client that counts, images that fail
+	go test -timeout 120m -count=1 -v ./test/e2e/patchday -full -nodes $(or $(NODES),8)
+
 e2e-images: build ## Node images on a local plane: three releases, 20 kills, failures, a pool that moves; KILLS= SEED= LATENCY=
 	go test -timeout 60m -count=1 -v ./test/e2e/images -full -kills $(or $(KILLS),20) -seed $(or $(SEED),20348) -latency $(or $(LATENCY),0.01)
 
@@ -230,4 +233,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday FORCE

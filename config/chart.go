@@ -18,6 +18,8 @@ replicas: 1
 certManager: true
 # AzureMachinePools (the feature gate MachinePool).
 machinePools: true
+# Move pools to newer versions of their images, as annotations ask.
+patchDay: false
 # More arguments of the manager, such as --namespace=team-a or -v=4.
 args: []
 `
@@ -81,6 +83,7 @@ func template(manifests, image string) (string, error) {
 		{"image: " + image + "\n", "image: {{ .Values.image }}\n"},
 		{"replicas: 1\n", "replicas: {{ .Values.replicas }}\n"},
 		{"=${EXP_MACHINE_POOL:=true}", "={{ .Values.machinePools }}"},
+		{"=${EXP_PATCH_DAY:=false}", "={{ .Values.patchDay }}"},
 		{"        - --diagnostics-address=${CAPZ_DIAGNOSTICS_ADDRESS:=:8443}\n", ""},
 		{"        - --insecure-diagnostics=${CAPZ_INSECURE_DIAGNOSTICS:=false}\n", ""},
 		{"        - --leader-elect\n", "        - --leader-elect\n        {{- range .Values.args }}\n" +

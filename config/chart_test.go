@@ -53,7 +53,8 @@ func TestChart(t *testing.T) {
 				if gotArgs == nil {
 					continue
 				}
-				pools := fmt.Sprintf("--feature-gates=MachinePool=%v", test.set["machinePools"] != false)
+				pools := fmt.Sprintf("--feature-gates=MachinePool=%v,PatchDay=%v", test.set["machinePools"] != false,
+					test.set["patchDay"] == true)
 				if !slices.Contains(gotArgs, pools) {
 					t.Errorf("arguments %q lack %s", gotArgs, pools)
 				}

@@ -50,10 +50,6 @@ const (
 	// once the way back has begun.
 	PatchRollbackAnnotation = "infrastructure.cluster.x-k8s.io/patch-rollback"
 
-	// PatchKeepVersionsAnnotation, a number of at least 2, allows the deletion of versions that
-	// `casement images build` has made, but for the newest of this number and those that are used.
-	PatchKeepVersionsAnnotation = "infrastructure.cluster.x-k8s.io/patch-keep-versions"
-
 	// PatchStateAnnotation on a MachineDeployment or MachinePool is what patch day keeps of it.
 	PatchStateAnnotation = "infrastructure.cluster.x-k8s.io/patch-state"
 

@@ -91,7 +91,8 @@ func TestDecide(t *testing.T) {
 		says    string
 	}{
 		{name: "nothing newer", pool: pool(func(p *Pool) { p.Newest = "1.0.0" }), version: "1.0.0", reason: infrav1.ImageUpToDateReason},
-		{name: "what it has is newer", pool: pool(func(p *Pool) { p.Current = "1.10.0" }), version: "1.10.0", reason: infrav1.ImageUpToDateReason},
+		{name: "what it has is newer", pool: pool(func(p *Pool) { p.Current = "1.10.0" }), version: "1.10.0",
+			reason: infrav1.ImageUpToDateReason},
 		{name: "the newest is not known", pool: pool(func(p *Pool) { p.Newest, p.Unknown = "", "429" }), version: "1.0.0",
 			reason: infrav1.ImageNotReadReason, says: "429"},
 		{name: "an image without versions", pool: pool(func(p *Pool) { p.Unversioned = "by Kubernetes" }), version: "1.0.0",

@@ -37,8 +37,6 @@ type Policy struct {
 	Job, Variable string
 	// Freeze and Rollback are reasons, or "".
 	Freeze, Rollback string
-	// Keep is how many versions of a definition stay; 0 means all.
-	Keep int
 }
 
 // Window is when changes may be made.
@@ -76,9 +74,6 @@ func Read(cluster, pool map[string]string) (Policy, error) {
 		Soak: duration(infrav1.PatchSoakAnnotation, "10m"), Timeout: duration(infrav1.PatchTimeoutAnnotation, "30m"),
 		Job: of(infrav1.PatchJobAnnotation, ""), Variable: of(infrav1.PatchVariableAnnotation, ""),
 		Freeze: of(infrav1.PatchFreezeAnnotation, ""), Rollback: of(infrav1.PatchRollbackAnnotation, ""),
-	}
-	if of(infrav1.PatchKeepVersionsAnnotation, "") != "" {
-		p.Keep = number(infrav1.PatchKeepVersionsAnnotation, "", 2)
 	}
 	switch p.Channel {
 	case infrav1.ImageChannelVerified, infrav1.ImageChannelLatest, infrav1.ImageChannelNone:

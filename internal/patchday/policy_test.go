@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 		infrav1.ImageChannelAnnotation: "newest", infrav1.PatchOrderAnnotation: "first", infrav1.PatchCanaryAnnotation: "-1",
 		infrav1.PatchSoakAnnotation: "169h", infrav1.PatchTimeoutAnnotation: "soon", infrav1.PatchJobAnnotation: "smoke",
 		infrav1.MaintenanceWindowAnnotation: "every night", infrav1.MaintenanceWindowDurationAnnotation: "4",
-		infrav1.MaintenanceWindowTimeZoneAnnotation: "Middle/Earth", infrav1.PatchKeepVersionsAnnotation: "1",
+		infrav1.MaintenanceWindowTimeZoneAnnotation: "Middle/Earth",
 	} {
 		if _, err := Read(cluster, map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), "maintenance-window") &&
 			!strings.Contains(err.Error(), name) {

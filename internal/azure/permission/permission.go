@@ -61,6 +61,7 @@ func Features() []Feature {
 		{"bootstrap-secrets", "bootstrap data in a key vault, as in the flavors"},
 		{"boot-extension", "AzureMachine.spec.vmExtensions, disableVMBootstrapExtension: false"},
 		{"galleries", "images in galleries of one's own, managed images"},
+		{"patch-day", "feature gate PatchDay: newer versions of images"},
 		{"peering", "AzureCluster.spec.networkSpec.vnet.peerings"},
 		{"pools", "AzureMachinePools"},
 		{"private", "an API server behind an internal load balancer, with its private DNS zone"},

@@ -151,7 +151,8 @@ func folded(text string, width int) []string {
 // newUpgradePause returns the command that freezes a cluster's pools.
 func newUpgradePause(a *app.App) *cobra.Command {
 	var reason string
-	return annotating(a, "pause CLUSTER", "Let patch day change nothing more", `Annotate a Cluster so that patch day begins nothing. A canary stays as it is, and a pool
+	return annotating(a, "pause CLUSTER", "Let patch day change nothing more",
+		`Annotate a Cluster so that patch day begins nothing. A canary stays as it is, and a pool
 that replaces its nodes ends with those that it has begun. A way back goes on.`,
 		"  casement upgrade pause demo --reason 'quarter end'", func(c *cobra.Command) {
 			c.Flags().StringVar(&reason, "reason", "paused by casement upgrade pause", "what to say in the pools' conditions")
@@ -164,7 +165,8 @@ that replaces its nodes ends with those that it has begun. A way back goes on.`,
 // newUpgradeResume returns the command that ends a freeze.
 func newUpgradeResume(a *app.App) *cobra.Command {
 	var retry bool
-	return annotating(a, "resume CLUSTER", "Let patch day go on", `Remove what casement upgrade pause set. With --retry the versions that failed on the pools
+	return annotating(a, "resume CLUSTER", "Let patch day go on",
+		`Remove what casement upgrade pause set. With --retry the versions that failed on the pools
 of the cluster are tried again.`,
 		"  casement upgrade resume demo\n  casement upgrade resume demo --retry", func(c *cobra.Command) {
 			c.Flags().BoolVar(&retry, "retry", false, "try versions again that failed")
@@ -205,7 +207,8 @@ func forgive(ctx context.Context, c client.Client, o client.Object) error {
 // newUpgradeRollback returns the command that orders the version before.
 func newUpgradeRollback(a *app.App) *cobra.Command {
 	var reason string
-	return annotating(a, "rollback CLUSTER", "Take the pools back to the image version before", `Annotate a Cluster so that each of its pools goes back: one that moves to where it came
+	return annotating(a, "rollback CLUSTER", "Take the pools back to the image version before",
+		`Annotate a Cluster so that each of its pools goes back: one that moves to where it came
 from, one that has moved to the version before its last move. What it goes back from is not
 tried again until a newer version is there, or casement upgrade resume --retry.`,
 		"  casement upgrade rollback demo --reason 'IIS does not start'", func(c *cobra.Command) {

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -88,10 +89,13 @@ func healthChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, a := e.ObjectOld.(*clusterv1.Machine)
 		updated, b := e.ObjectNew.(*clusterv1.Machine)
-		return a && b && (conditions.IsTrue(old, clusterv1.MachineNodeHealthyCondition) != conditions.IsTrue(updated, clusterv1.MachineNodeHealthyCondition) ||
-			old.DeletionTimestamp.IsZero() != updated.DeletionTimestamp.IsZero())
+		healthy := func(m *clusterv1.Machine) bool { return conditions.IsTrue(m, clusterv1.MachineNodeHealthyCondition) }
+		return a && b && (healthy(old) != healthy(updated) || old.DeletionTimestamp.IsZero() != updated.DeletionTimestamp.IsZero())
 	}}
 }
+
+// lookEvery is the interval at which a cluster is looked at while a pool moves: not all that a move waits for is an event.
+const lookEvery = 30 * time.Second
 
 // Reconcile makes one pass over the pools of a cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -116,6 +120,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	for i, d := range patchday.Decide(now, input, failed) {
 		if !d.Wake.IsZero() && d.Wake.Before(wake) {
 			wake = d.Wake
+		}
+		if look := now.Add(lookEvery); d.State.Phase != "" && look.Before(wake) {
+			wake = look
 		}
 		if err := r.carryOut(ctx, cluster, pools[i], d); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", pools[i].plan.Name, err))
@@ -176,22 +183,26 @@ func (r *Reconciler) remember(ctx context.Context, p *pool, s patchday.State) er
 	if err != nil {
 		return err
 	}
-	if string(data) == "{}" {
-		data = nil
-	}
-	if p.object.GetAnnotations()[infrav1.PatchStateAnnotation] == string(data) {
+	old := p.object.GetAnnotations()[infrav1.PatchStateAnnotation]
+	if old == string(data) || old == "" && string(data) == "{}" {
 		return nil
 	}
-	before, _ := p.object.DeepCopyObject().(client.Object)
-	all := p.object.GetAnnotations()
-	if all == nil {
-		all = map[string]string{}
+	if old == "" {
+		before, _ := p.object.DeepCopyObject().(client.Object)
+		all := p.object.GetAnnotations()
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[infrav1.PatchStateAnnotation] = string(data)
+		p.object.SetAnnotations(all)
+		err = r.Client.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	} else { // others write the object's status often, which is no conflict
+		const path = "/metadata/annotations/infrastructure.cluster.x-k8s.io~1patch-state"
+		patch, _ := json.Marshal([]map[string]any{{"op": "test", "path": path, "value": old},
+			{"op": "replace", "path": path, "value": string(data)}}) // of strings
+		err = r.Client.Patch(ctx, p.object, client.RawPatch(types.JSONPatchType, patch))
 	}
-	if all[infrav1.PatchStateAnnotation] = string(data); data == nil {
-		delete(all, infrav1.PatchStateAnnotation)
-	}
-	p.object.SetAnnotations(all)
-	if err := r.Client.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err != nil {
 		return fmt.Errorf("keep the state of the move: %w", err)
 	}
 	return nil
@@ -203,7 +214,7 @@ func (r *Reconciler) unorder(ctx context.Context, o client.Object) error {
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, infrav1.PatchRollbackAnnotation)
-	if err := r.Client.Patch(ctx, o, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("remove the order to go back: %w", err)
 	}
 	return nil

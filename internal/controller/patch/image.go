@@ -64,7 +64,8 @@ func at(image *infrav1.Image, version string) *infrav1.Image {
 }
 
 // newest returns the newest version of an image in a channel; why says why it is not known.
-func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, image *infrav1.Image, channel string) (version, why string, err error) {
+func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, image *infrav1.Image,
+	channel string) (version, why string, err error) {
 	azureCluster := &infrav1.AzureCluster{}
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
 	if err := r.Client.Get(ctx, key, azureCluster); err != nil {

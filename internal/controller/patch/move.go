@@ -36,7 +36,8 @@ func (p *pool) settings() patchday.Settings {
 	var s patchday.Settings
 	if d := p.topologyDeployment(); d != nil {
 		rolling := d.Rollout.Strategy.RollingUpdate
-		return patchday.Settings{MinReadySeconds: d.MinReadySeconds, MaxSurge: text(rolling.MaxSurge), MaxUnavailable: text(rolling.MaxUnavailable)}
+		return patchday.Settings{MinReadySeconds: d.MinReadySeconds, MaxSurge: text(rolling.MaxSurge),
+			MaxUnavailable: text(rolling.MaxUnavailable)}
 	}
 	if d := p.deployment; d != nil {
 		rolling := d.Spec.Rollout.Strategy.RollingUpdate
@@ -116,12 +117,12 @@ func (r *Reconciler) set(ctx context.Context, cluster *clusterv1.Cluster, p *poo
 }
 
 // patch writes what f changes of an object, if anything.
-func (r *Reconciler) patch(ctx context.Context, o client.Object, f func() error) error {
+func (r *Reconciler) patch(ctx context.Context, o client.Object, f func() error, options ...client.MergeFromOption) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	if err := f(); err != nil || equality.Semantic.DeepEqual(before, o) {
 		return err
 	}
-	return r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, o, client.MergeFromWithOptions(before, options...))
 }
 
 func (r *Reconciler) setDeployment(ctx context.Context, p *pool, d patchday.Decision) error {
@@ -227,7 +228,7 @@ func (r *Reconciler) setTopology(ctx context.Context, cluster *clusterv1.Cluster
 			return override(cluster, &t.Variables.Overrides, p.plan.Policy.Variable, d)
 		}
 		return fmt.Errorf("the topology of Cluster %s has no pool %s", cluster.Name, p.topology)
-	})
+	}, client.MergeFromWithOptimisticLock{}) // the patch has whole lists, which others change too
 }
 
 // override sets the variable of a pool to its value with the wanted version in place of the other one of the move.

@@ -343,7 +343,8 @@ func (r *Reconciler) infra(ctx context.Context, p *pool) (map[string]side, error
 	}
 	for i := range list.Items {
 		m := &list.Items[i]
-		out[m.Name] = side{m.Status.LatestModelApplied && is(p.azure.Status.Image), lost(m.Status.FailureReason, m.Status.FailureMessage), message(m)}
+		out[m.Name] = side{m.Status.LatestModelApplied && is(p.azure.Status.Image),
+			lost(m.Status.FailureReason, m.Status.FailureMessage), message(m)}
 	}
 	return out, nil
 }

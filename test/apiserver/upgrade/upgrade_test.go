@@ -237,8 +237,14 @@ func run(t *testing.T, args ...string) (string, int) {
 	if err := os.WriteFile(file, server.Kubeconfig(), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return runCommand(t, "plan", file, args...)
+}
+
+// runCommand runs a command of casement upgrade.
+func runCommand(t *testing.T, command, file string, args ...string) (string, int) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	code := cli.Main(append([]string{"casement", "upgrade", "plan", "--kubeconfig", file, "--namespace", "default", "--state",
+	code := cli.Main(append([]string{"casement", "upgrade", command, "--kubeconfig", file, "--namespace", "default", "--state",
 		t.TempDir()}, args...),
 		app.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	if code != app.ExitDone && code != app.ExitFailed {

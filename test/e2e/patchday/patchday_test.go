@@ -36,7 +36,7 @@ const (
 	galleryAPI = "2024-03-03"
 	groupAPI   = "2021-04-01"
 	gallery    = "/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes"
-	definition = gallery + "/images/win-2022"
+	definition = gallery + "/images/fleet"
 	// patience bounds each wait.
 	patience = 20 * time.Minute
 )
@@ -84,6 +84,7 @@ func TestPatchDay(t *testing.T) {
 	b.versions("1.1.0")
 	b.do("nodes that do not join", func() {
 		b.annotate(map[string]string{infrav1.PatchTimeoutAnnotation: "1m"})
+		// What a disk from elsewhere holds is not known to the local Azure, so nothing boots.
 		b.publish("1.2.0", map[string]any{"osDiskImage": map[string]any{"source": map[string]any{
 			"uri": "https://images.blob.core.windows.net/vhds/other.vhd", "storageAccountId": "/subscriptions/" + b.Subscription() +
 				"/resourceGroups/images/providers/Microsoft.Storage/storageAccounts/images"}}})
@@ -158,7 +159,9 @@ func (b *bench) publish(version string, storage map[string]any) {
 	b.Put(definition+"/versions/"+version, galleryAPI, map[string]any{"location": "westeurope",
 		"tags": map[string]any{"casement-image-state": "verified"}, "properties": map[string]any{"storageProfile": storage}})
 	b.until("version "+version, func() string {
-		var v struct{ Properties struct{ ProvisioningState string } }
+		var v struct {
+			Properties struct{ ProvisioningState string }
+		}
 		b.ARM(definition+"/versions/"+version, galleryAPI, &v)
 		if v.Properties.ProvisioningState != "Succeeded" {
 			return v.Properties.ProvisioningState
@@ -329,6 +332,8 @@ func (b *bench) missing(reason, version string, n int) string {
 func (b *bench) refused(version, why string) string {
 	b.t.Helper()
 	failed := ""
+	// A version is found with a resync, which takes ten minutes; an annotation makes one.
+	b.annotate(map[string]string{"poke": time.Now().Format("15.04") + fmt.Sprint(time.Now().Second()/20)})
 	for _, p := range b.pools() {
 		switch {
 		case p.Phase != "":
@@ -348,7 +353,8 @@ func (b *bench) refused(version, why string) string {
 func (b *bench) versions(version string) {
 	b.t.Helper()
 	found := 0
-	for kind, path := range map[string]string{"azuremachines": "{.items[*].spec.image.id}", "azuremachinepools": "{.items[*].spec.template.image.id}"} {
+	for kind, path := range map[string]string{"azuremachines": "{.items[*].spec.image.id}",
+		"azuremachinepools": "{.items[*].spec.template.image.id}"} {
 		for id := range strings.FieldsSeq(b.Run(nil, "kubectl", "get", kind, "-o", "jsonpath="+path)) {
 			if found++; !strings.HasSuffix(id, "/versions/"+version) {
 				b.t.Errorf("one of the %s has %s", kind, id)
