@@ -21,6 +21,8 @@ func flags(p *plane.Plane, management, address string) []string {
 		"--kubeconfig=" + p.Kubeconfig("demo"), "--cloud-config=" + management, "--clusterapi-cloud-config-authoritative",
 		"--node-group-auto-discovery=clusterapi:namespace=default,clusterName=demo",
 		"--leader-elect=false", "--address=" + address,
+		// What a group's annotations say of its nodes counts again once it has none.
+		"--node-info-cache-expire-time=5s",
 
 		"--scan-interval=2s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=5s", "--scale-down-unready-time=1m",
 		"--unremovable-node-recheck-timeout=5s", "--skip-nodes-with-system-pods=false", "--max-node-provision-time=2m",
