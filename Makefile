@@ -133,6 +133,9 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
+e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
+	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")
+
 e2e-capi: build provider ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
 	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi $(if $(UPSTREAM),-upstream)
 

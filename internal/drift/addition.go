@@ -21,10 +21,11 @@ var lists = map[string][]string{
 }
 
 // cloudProvider matches the names of what the cloud provider of Kubernetes adds: its shared
-// rules, and what has a Service's UID in its name.
+// rules, and what has a Service's UID in its name. Backend pools have the cluster's name.
 // Source: https://github.com/kubernetes-sigs/cloud-provider-azure, pkg/provider/loadbalancer
-// (k8s-azure-lb_allow_) and pkg/provider/azure_loadbalancer.go (GetDefaultLoadBalancerName).
-var cloudProvider = regexp.MustCompile(`^(k8s-azure-|kubernetes|a[0-9a-f]{31})`)
+// (k8s-azure-lb_allow_), azure_standard.go (getBackendPoolName) and, in k8s.io/cloud-provider,
+// DefaultLoadBalancerName.
+var cloudProvider = regexp.MustCompile(`^(k8s-azure-|a[0-9a-f]{31}(-|$))`)
 
 // element is an element of one of lists.
 type element struct {
@@ -50,7 +51,7 @@ func (f *finder) additions(a asked, live json.RawMessage) error {
 	for _, list := range names {
 		for _, e := range have[list] {
 			asksFor := func(w element) bool { return strings.EqualFold(w.Name, e.Name) }
-			if slices.ContainsFunc(want[list], asksFor) || f.wanted[arm.Key(e.ID)] || cloudProvider.MatchString(e.Name) || f.routeOf(list, e) {
+			if slices.ContainsFunc(want[list], asksFor) || f.wanted[arm.Key(e.ID)] || f.byCloudProvider(list, e) {
 				continue
 			}
 			f.add(Finding{Kind: Added, ID: a.resource.ID, Object: a.object, Field: a.resource.Field,
@@ -78,11 +79,17 @@ func elements(live json.RawMessage) (map[string][]element, error) {
 	return out, nil
 }
 
-// routeOf reports whether an element is the route of a node, which the cloud provider writes and
-// names after the node.
-func (f *finder) routeOf(list string, e element) bool {
-	node, _, _ := strings.Cut(e.Name, "____")
-	return list == "routes" && f.nodes[strings.ToLower(node)]
+// byCloudProvider reports whether the cloud provider has added an element. It names a route
+// after its node and, with two stacks, the range of addresses.
+func (f *finder) byCloudProvider(list string, e element) bool {
+	switch list {
+	case "routes":
+		node, _, _ := strings.Cut(e.Name, "____")
+		return f.nodes[strings.ToLower(node)]
+	case "backendAddressPools":
+		return strings.EqualFold(strings.TrimSuffix(e.Name, "-IPv6"), f.cluster.Name)
+	}
+	return cloudProvider.MatchString(e.Name)
 }
 
 // describe says in a few words what an element does.

@@ -48,6 +48,9 @@ func (r *Reconciler) note(ctx context.Context, s *scope, set desired.Resource) e
 // changed names the parts in which two models differ. A part that one of them lacks, such as
 // bootstrap data that cannot be read, does not count.
 func changed(was, is string) []string {
+	if was == is {
+		return nil
+	}
 	old := parts(was)
 	var out []string
 	for name, digest := range parts(is) {

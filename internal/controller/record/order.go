@@ -8,17 +8,17 @@ import (
 )
 
 // Annotate writes an annotation of an object immediately.
-func Annotate(ctx context.Context, c client.Client, obj client.Object, annotation, name string) error {
+func Annotate(ctx context.Context, c client.Client, obj client.Object, annotation, value string) error {
 	base := obj.DeepCopyObject().(client.Object)
 	updated := obj.DeepCopyObject().(client.Object)
 	annotations := updated.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotation] = name
+	annotations[annotation] = value
 	updated.SetAnnotations(annotations)
 	if err := c.Patch(ctx, updated, client.MergeFrom(base)); err != nil {
-		return fmt.Errorf("keep the name %s of %s: %w", name, obj.GetName(), err)
+		return fmt.Errorf("write annotation %s of %s: %w", annotation, obj.GetName(), err)
 	}
 	obj.SetAnnotations(annotations)
 	return nil

@@ -67,7 +67,8 @@ func TestDrift(t *testing.T) {
 		b.create(m)
 		b.running(m)
 	}
-	pools := []*pool{b.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 1), b.pool("flexible", "Windows", infrav1.FlexibleOrchestrationMode, 1)}
+	pools := []*pool{b.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 1),
+		b.pool("flexible", "Windows", infrav1.FlexibleOrchestrationMode, 1)}
 	for _, p := range pools {
 		p.settled()
 	}
@@ -106,8 +107,10 @@ func TestDrift(t *testing.T) {
 	})
 	vm := group.Compute("virtualMachines", "lin")
 	b.patch(vm, `{"properties": {"hardwareProfile": {"vmSize": "Standard_D4s_v3"}}}`)
-	b.patch(group.Network("networkInterfaces", "win-nic"), fmt.Sprintf(`{"tags": {"Name": "win-nic", %q: "owned"}}`, desired.OwnershipTag(b.name)))
-	b.put(group.Compute("disks", "left-behind"), `{"location": "`+location+`", "properties": {"diskSizeGB": 8, "creationData": {"createOption": "Empty"}}}`)
+	b.patch(group.Network("networkInterfaces", "win-nic"),
+		fmt.Sprintf(`{"tags": {"Name": "win-nic", %q: "owned"}}`, desired.OwnershipTag(b.name)))
+	b.put(group.Compute("disks", "left-behind"), `{"location": "`+location+`",
+		"properties": {"diskSizeGB": 8, "creationData": {"createOption": "Empty"}}}`)
 	b.put(group.Network("publicIPAddresses", "of-a-machine"), fmt.Sprintf(`{"location": %q, "sku": {"name": "Standard"},
 		"tags": {%q: "owned", %q: "AzureMachine/long-gone"}, "properties": {"publicIPAllocationMethod": "Static"}}`,
 		location, desired.OwnershipTag(b.name), desired.ObjectTag))
