@@ -15,7 +15,7 @@ func newCalls(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "calls",
-		Short: "Show the ARM calls that the local Azure received: per kind, per caller",
+		Short: "Show the ARM calls that the local Azure received, by kind",
 		Example: `  casement calls
   casement calls -o json`,
 		Args: cobra.NoArgs,

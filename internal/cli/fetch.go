@@ -25,7 +25,7 @@ func newFetch(a *app) *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "fetch service/NAME",
-		Short: "GET the page behind a LoadBalancer service, through its external address",
+		Short: "GET the page behind a LoadBalancer service, from outside",
 		Long: `Wait until a service of type LoadBalancer has an external address, and GET its
 first port over HTTP. The service is in a workload cluster: service/NAME is in its
 namespace default, service/NAMESPACE/NAME in another. Where this machine could not bind

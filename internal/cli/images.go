@@ -250,7 +250,7 @@ func newImagesShow(a *app) *cobra.Command {
 	var t account
 	c := &cobra.Command{
 		Use:   "show KUBERNETES_VERSION",
-		Short: "Say which image a machine of a Kubernetes version boots when it names none",
+		Short: "Say which image a machine boots when it names none",
 		Long: `Resolve a Kubernetes version, Windows release and runtime to an image, as the
 controllers do for a machine that names none, and say what is known to be on it and
 until when Microsoft supports its Windows. Azure is asked with --check alone, whether

@@ -68,7 +68,7 @@ func next(t *testing.T, w *world) {
 		})
 	}
 	for _, command := range []string{"casement get clusters", "casement tree demo", "casement doctor demo || true", "casement status",
-		"casement get kubeconfig demo --file demo.kubeconfig", "casement wait demo", "casement logs " + w.node + " kubelet"} {
+		"casement get kubeconfig demo --file demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes", "casement wait demo", "casement logs " + w.node + " kubelet"} {
 		run(t, command)
 	}
 }
