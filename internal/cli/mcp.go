@@ -35,7 +35,7 @@ func newMCP(a *app.App) *cobra.Command {
 	var t app.Target
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve why, tree, doctor, logs and the checks to an agent, over stdin and stdout",
+		Short: "Serve why, tree, doctor, logs and the checks to an agent",
 		Long: `Serve the Model Context Protocol on standard input and output, for a program that starts
 casement as an MCP server. The tools only read: why, tree, doctor, timeline, logs, calls,
 lint, preflight and explain; the documentation is offered as resources. What may be a

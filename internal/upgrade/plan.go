@@ -278,7 +278,11 @@ func (p *Pool) rolls(surge, unavailable *intstr.IntOrString) {
 	p.Cost = fmt.Sprintf("%d more %s at a time, until %d machines are replaced", p.Surge, cmp.Or(p.Size, "machines"), p.Replicas)
 	if m := sizeCores.FindStringSubmatch(p.Size); m != nil && p.Surge > 0 {
 		cores, _ := strconv.Atoi(m[1]) // digits
-		p.Cost += fmt.Sprintf(": %d vCPUs of quota, %d addresses", cores*p.Surge, p.Surge)
+		addresses := "addresses"
+		if p.Surge == 1 {
+			addresses = "address"
+		}
+		p.Cost += fmt.Sprintf(": %d vCPUs of quota, %d %s", cores*p.Surge, p.Surge, addresses)
 	}
 	switch {
 	case p.There:

@@ -21,7 +21,7 @@ func TestRolls(t *testing.T) {
 		want, wantAway int
 		cost           string
 	}{
-		{4, nil, nil, 1, 0, "4 vCPUs of quota, 1 addresses"}, {5, &share, &share, 2, 1, "8 vCPUs"}, {2, &three, nil, 2, 0, "8 vCPUs"},
+		{4, nil, nil, 1, 0, "4 vCPUs of quota, 1 address"}, {5, &share, &share, 2, 1, "8 vCPUs"}, {2, &three, nil, 2, 0, "8 vCPUs"},
 		{3, &zero, &three, 0, 3, "3 of 3 away"}, {0, nil, nil, 0, 0, "no more machines"},
 	} {
 		p := Pool{Replicas: c.replicas, Size: "Standard_D4s_v3"}

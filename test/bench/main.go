@@ -145,6 +145,9 @@ func (b budgets) measure(bin, home string) error {
 		return err
 	}
 	if b.nodes > 0 {
+		if err := p.booting(show, min(b.nodes, 100)); err != nil {
+			return err
+		}
 		if err := p.large(show, b.nodes); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -112,6 +113,9 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 		return err
 	}
 	show(row{what: "template to Ready: 1 control plane, 1 Linux, 2 Windows", unit: "s", measured: time.Since(start).Seconds(), budget: 12})
+	if err := p.why(show, "small", "at rest"); err != nil {
+		return err
+	}
 	pid, err := p.pid()
 	if err != nil {
 		return err
@@ -144,6 +148,56 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	left, err := filepath.Glob(filepath.Join(p.home, "vms", "*", "*"))
 	show(row{what: "directories of VMs left after it", unit: "dirs", measured: float64(len(left))})
 	return err
+}
+
+// why measures the answer about a cluster beside a list of all machines, the median of several of each.
+func (p *plane) why(show func(row), cluster, state string) error {
+	times := map[string][]float64{}
+	for range 7 {
+		for name, args := range map[string][]string{"why": {"why", cluster}, "list": {"kubectl", "get", "machines", "-A"}} {
+			start := time.Now()
+			if _, err := p.casement(nil, args...); err != nil && name == "list" {
+				return err // an exit code of why is an answer
+			}
+			times[name] = append(times[name], time.Since(start).Seconds())
+		}
+	}
+	for _, all := range times {
+		slices.Sort(all)
+	}
+	why, list := times["why"][3], times["list"][3]
+	show(row{what: "casement why, " + state, unit: "s", measured: why, budget: 3})
+	show(row{what: "casement why / kubectl get machines -A, " + state, unit: "", measured: why / list, budget: 1.5})
+	return nil
+}
+
+// booting measures the answer about a cluster of many machines that boot. It is deleted afterwards.
+func (p *plane) booting(show func(row), nodes int) error {
+	p.env = []string{fmt.Sprintf("WINDOWS_WORKER_MACHINE_COUNT=%d", nodes)}
+	manifest, err := p.casement(nil, "generate", "cluster", "booting", "--flavor", "windows")
+	if err != nil {
+		return err
+	}
+	if _, err := p.casement(manifest, "kubectl", "apply", "-f", "-"); err != nil {
+		return err
+	}
+	for end := time.Now().Add(20 * time.Minute); ; time.Sleep(time.Second) {
+		out, err := p.casement(nil, "kubectl", "get", "azuremachines", "-o", "name")
+		if err != nil {
+			return err
+		}
+		if bytes.Count(out, []byte("\n")) > nodes {
+			break
+		}
+		if time.Now().After(end) {
+			return errors.New("the machines are not made")
+		}
+	}
+	if err := p.why(show, "booting", fmt.Sprintf("%d machines boot", nodes)); err != nil {
+		return err
+	}
+	return p.all([]string{"kubectl", "delete", "cluster", "booting", "--wait=false"},
+		[]string{"wait", "booting", "--for", "deleted", "--timeout", "30m"})
 }
 
 // large measures a cluster of many Windows nodes.

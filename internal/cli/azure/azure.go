@@ -22,7 +22,7 @@ import (
 func New(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "azure",
-		Short: "The local Azure: serve it alone, point clients at it, read its log, let it fail",
+		Short: "The local Azure: serve it, point clients at it, let it fail",
 		Long: `The local Azure is an emulator of Azure Resource Manager whose virtual machines
 boot as simulated guests. 'casement up' runs it with everything else; 'casement
 azure serve' runs it alone. The other commands talk to whichever runs, except for

@@ -16,7 +16,7 @@ func NewCalls(a *app.App) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "calls",
-		Short: "Show the ARM calls that the local Azure received: per kind, per caller",
+		Short: "Show the ARM calls that the local Azure received, by kind",
 		Example: `  casement calls
   casement calls -o json`,
 		Args: cobra.NoArgs,

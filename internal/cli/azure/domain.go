@@ -15,7 +15,7 @@ import (
 func newAzureDomain(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "domain",
-		Short: "Declare simulated Active Directory domains for the machines of the local Azure",
+		Short: "Declare simulated domains for machines of the local Azure",
 		Long: `Declare Active Directory domains for the machines of the local Azure. They are
 simulated: they answer what joining a computer and Container Credential Guard ask, and
 speak no LDAP and no Kerberos. A machine finds a domain if one of its DNS servers, those
@@ -96,7 +96,7 @@ func newDomainGMSA(a *app.App) *cobra.Command {
 	g := plane.ManagedAccount{}
 	c := &cobra.Command{
 		Use:   "gmsa DOMAIN ACCOUNT",
-		Short: "Make a group managed service account of a simulated domain, or change who may use it",
+		Short: "Make a gMSA of a simulated domain, or change who may use it",
 		Example: `  casement azure domain gmsa corp.example WebApp1
   casement azure domain gmsa corp.example WebApp1 --allow demo-win-7xk2p
   casement azure domain gmsa corp.example WebApp1 --expired`,
@@ -145,7 +145,7 @@ func newDomainList(a *app.App) *cobra.Command {
 func newDomainRemove(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
-		Short:   "Take a simulated domain away; machines that joined it are no longer trusted",
+		Short:   "Take a simulated domain away, and the trust in its machines",
 		Example: "  casement azure domain remove corp.example",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ func newAzureExpand(a *app.App) *cobra.Command {
 	var o expandOptions
 	c := &cobra.Command{
 		Use:   "expand FILE|DIR|GLOB|-...",
-		Short: "Print what an ARM template or a built Bicep file becomes, without a server",
+		Short: "Print what an ARM template or a built Bicep file becomes",
 		Long: `Print what a deployment of ARM templates would make: each resource with its whole body,
 those of nested deployments too, and the outputs. A Bicep file is built first, with
 'bicep build FILE' or 'az bicep build'. Values that only a deployed resource knows stay

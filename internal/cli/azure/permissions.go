@@ -15,7 +15,7 @@ func newAzurePermissions(a *app.App) *cobra.Command {
 	var features []string
 	c := &cobra.Command{
 		Use:   "permissions",
-		Short: "Print the Azure actions that casement-manager needs, or a custom role of them",
+		Short: "Print the Azure actions that casement-manager needs, or a role",
 		Long: `Print which actions of Azure Resource Manager casement-manager needs, by feature, and
 why: "call" is a call that it makes, "linked" what Azure checks because a call refers to
 another resource, "data" a call to a key vault itself, "poll" asks for the end of an

@@ -32,7 +32,7 @@ func NewPreflight(a *app.App) *cobra.Command {
 	var o PreflightOptions
 	c := &cobra.Command{
 		Use:   "preflight FILE|DIR|-...",
-		Short: "Report what Azure, Kubernetes or Windows will refuse of a cluster's manifests",
+		Short: "Report what Azure, Kubernetes or Windows will refuse of a file",
 		Long: `Read the manifests of a cluster and check them before anything is created: the
 subscription, quota per VM family, sizes and zones, images, ranges of addresses, names,
 versions, what admission refuses, bootstrap data, and the rules of casement lint. A

@@ -20,7 +20,7 @@ import (
 func NewAddons(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "addons",
-		Short: "What a cluster needs beside Cluster API: network, cloud provider, storage, metrics and logs",
+		Short: "What a cluster needs beside Cluster API: network, storage, metrics",
 		Example: `  casement addons list
   casement addons install calico cloud-provider-azure --cluster demo`,
 		Args: cobra.NoArgs,

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/cli/app"
@@ -23,7 +25,7 @@ func NewFetch(a *app.App) *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "fetch service/NAME",
-		Short: "GET the page behind a LoadBalancer service, through its external address",
+		Short: "GET the page behind a LoadBalancer service, from outside",
 		Long: `Wait until a service of type LoadBalancer has an external address, and GET its
 first port over HTTP. The service is in a workload cluster: service/NAME is in its
 namespace default, service/NAMESPACE/NAME in another. Where this machine could not bind
@@ -64,6 +66,9 @@ func fetchService(ctx context.Context, a *app.App, c client.Client, key client.O
 	var last error
 	for {
 		address, err := externalAddress(ctx, c, key)
+		if errors.Is(err, errNoAddress) {
+			return err
+		}
 		if err == nil {
 			address = a.Bound(ctx, address)
 			var resp *http.Response
@@ -98,14 +103,19 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
+// errNoAddress is for a service for whose external address no wait helps.
+var errNoAddress = errors.New("nothing to fetch")
+
 // externalAddress returns host:port of a LoadBalancer service.
 func externalAddress(ctx context.Context, c client.Client, key client.ObjectKey) (string, error) {
 	s := &corev1.Service{}
-	if err := c.Get(ctx, key, s); err != nil {
+	if err := c.Get(ctx, key, s); apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%w: there is no service %s in the cluster; name it as service/NAMESPACE/NAME", errNoAddress, key)
+	} else if err != nil {
 		return "", err
 	}
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		return "", fmt.Errorf("service %s is of type %s, not LoadBalancer", key, s.Spec.Type)
+		return "", fmt.Errorf("%w: service %s is of type %s, not LoadBalancer", errNoAddress, key, s.Spec.Type)
 	}
 	for _, i := range s.Status.LoadBalancer.Ingress {
 		if host := i.IP + i.Hostname; host != "" {

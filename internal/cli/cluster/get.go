@@ -80,7 +80,7 @@ func newGetClusters(a *app.App) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:     "clusters",
-		Short:   "List the workload clusters, problems first, of all namespaces unless one is named",
+		Short:   "List the workload clusters, problems first",
 		Example: "  casement get clusters\n  casement get clusters -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

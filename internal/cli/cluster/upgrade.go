@@ -32,7 +32,7 @@ func newUpgradePlan(a *app.App) *cobra.Command {
 	var to, output, folder string
 	c := &cobra.Command{
 		Use:   "plan CLUSTER",
-		Short: "Say what a move of the Windows nodes to another release takes, and write its manifests",
+		Short: "Plan the move of Windows nodes to another release",
 		Long: `Read a cluster and its workload cluster and print the plan: the pools with Windows in
 the order in which to move them, the smallest first, with their images now and then and
 what a rolling update takes of the quota; the pods whose images or selectors no new node

@@ -23,7 +23,7 @@ func NewSupport(a *app.App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "support NAME",
-		Short: "Write one archive about a cluster for somebody else to read, redacted",
+		Short: "Write one redacted archive about a cluster for somebody else",
 		Long: `Write objects, events, boot logs, the local Azure's calls and doctor's result into
 a gzipped tar. Secrets are not read. Of bootstrap data, environment, annotations, headers,
 tags and command lines, names are shown, and values only if they are on a list; else

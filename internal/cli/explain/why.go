@@ -23,7 +23,7 @@ func NewWhy(a *app.App) *cobra.Command {
 	var output, cluster string
 	c := &cobra.Command{
 		Use:   "why OBJECT",
-		Short: "Say what is wrong first with a cluster, machine, node or workload, and what to do",
+		Short: "Say what is wrong first with an object, and what to do",
 		Long: `Walk from the owner over templates, bootstrap data, infrastructure, VM, guest and node to
 the workload, and print the first thing that is wrong, the evidence, and the next command.
 OBJECT is the name of a cluster, machine, machine pool or node; KIND/NAME of a machine

@@ -120,7 +120,7 @@ func newImagesPins(a *app.App) *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:   "pins FILE",
-		Short: "List the downloads of an image build with their published checksums",
+		Short: "List the downloads of an image build with their checksums",
 		Long: `Read, for each download of an ImageBuild, the checksum that its publisher has beside it
 (URL.sha256, URL.sha256sum or a list of its release), and write the list that
 'casement images build FILE --pins' takes.

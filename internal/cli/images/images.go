@@ -255,7 +255,7 @@ func newImagesShow(a *app.App) *cobra.Command {
 	var t azure.Account
 	c := &cobra.Command{
 		Use:   "show KUBERNETES_VERSION",
-		Short: "Say which image a machine of a Kubernetes version boots when it names none",
+		Short: "Say which image a machine boots when it names none",
 		Long: `Resolve a Kubernetes version, Windows release and runtime to an image, as the
 controllers do for a machine that names none, and say what is known to be on it and
 until when Microsoft supports its Windows. Azure is asked with --check alone, whether

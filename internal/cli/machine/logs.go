@@ -38,7 +38,7 @@ func NewLogs(a *app.App) *cobra.Command {
 	var o LogsOptions
 	c := &cobra.Command{
 		Use:   "logs NODE|MACHINE [LOG...]",
-		Short: "Show a machine's logs: boot agent, kubelet, containerd, kube-proxy, CNI, HNS, static pods",
+		Short: "Show a machine's logs: boot agent, kubelet, containerd, CNI, ...",
 		Long: `Show the logs of a machine, each below a heading. LOG is boot (cloud-init or
 cloudbase-init), kubelet, containerd, kube-proxy, cni, on Windows hns, and on a control
 plane etcd, kube-apiserver, kube-controller-manager and kube-scheduler; all without one.

@@ -31,7 +31,7 @@ func NewRDP(a *app.App) *cobra.Command {
 	var d desktop
 	c := &cobra.Command{
 		Use:   "rdp NODE|MACHINE",
-		Short: "Open a tunnel to a Windows machine's Remote Desktop on a local port",
+		Short: "Open a tunnel to a Windows machine's Remote Desktop",
 		Long: `Listen on a local port and carry each connection over the control plane endpoint to
 port 3389 of a Windows machine, until interrupted. The address is printed and is
 in a Remote Desktop file; --open starts an installed client with it and ends with it.

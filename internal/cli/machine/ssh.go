@@ -180,7 +180,7 @@ func NewSSH(a *app.App) *cobra.Command {
 	var w Way
 	c := &cobra.Command{
 		Use:   "ssh NODE|MACHINE [-- COMMAND...]",
-		Short: "Open a shell on a machine, or run a command there, over the control plane endpoint",
+		Short: "Open a shell on a machine, or run a command there",
 		Long: `Log in to a machine by SSH: to the control plane endpoint's port 22, and from there
 to the machine's private address; or through the Azure Bastion host, where the
 AzureCluster declares one of SKU Standard with enableTunneling, as whom az or the

@@ -106,6 +106,6 @@ func conditions(t *testing.T, kubectl func(...string) string) {
 				return false
 			}
 		}
-		return len(list.Items) == 3
+		return len(list.Items) == 4
 	})
 }

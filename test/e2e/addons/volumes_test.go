@@ -83,7 +83,7 @@ func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 		})
 	}
 	says("second", "Volume is already used by pod(s) first")
-	if out := p.Run(nil, "why", "pod/second", "--cluster", "demo"); !strings.Contains(out, "VolumeElsewhere") {
+	if out := p.Everything("why", "pod/second", "--cluster", "demo"); !strings.Contains(out, "VolumeElsewhere") {
 		t.Errorf("why says\n%s", out)
 	}
 	kubectl("delete", "pod", "second", "--now")
@@ -91,7 +91,7 @@ func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	t.Log("a disk for several machines")
 	apply(podOf("third", "shared"))
 	says("shared", "mountVolume is not supported for access mode: MULTI_NODE_MULTI_WRITER")
-	if out := p.Run(nil, "why", "pod/third", "--cluster", "demo"); !strings.Contains(out, "AccessModeUnsupported") {
+	if out := p.Everything("why", "pod/third", "--cluster", "demo"); !strings.Contains(out, "AccessModeUnsupported") {
 		t.Errorf("why says\n%s", out)
 	}
 	kubectl("delete", "pod", "third", "--now")
@@ -111,7 +111,7 @@ func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	}
 	apply(manifest.String() + podOf("fourth", all...))
 	says("fourth", "exceed max volume count")
-	if out := p.Run(nil, "why", "pod/fourth", "--cluster", "demo"); !strings.Contains(out, "more data disks") {
+	if out := p.Everything("why", "pod/fourth", "--cluster", "demo"); !strings.Contains(out, "more data disks") {
 		t.Errorf("why says\n%s", out)
 	}
 

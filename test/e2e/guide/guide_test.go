@@ -77,6 +77,7 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	}
+	t.Run("next", func(t *testing.T) { next(t, w) })
 }
 
 // TestRows: each row is run, shown elsewhere, or refused with a reason.

@@ -109,6 +109,26 @@ func proposal() []row {
 		{promise: "cloudbase-init reads the same bootstrap data as cloud-init", is: "simulated by the image's agent", do: func(w *world) {
 			w.has(w.casement("logs", w.node, "boot"), "kubeadm", "cloudbaseinit")
 		}},
+		{promise: "Windows machines are declared, made and counted as Linux ones", is: "a MachineDeployment each", do: func(w *world) {
+			for _, name := range []string{"demo-md-0", "demo-md-win"} {
+				w.has(w.casement("kubectl", "get", "machinedeployment", name, "-o", "jsonpath=ready {.status.readyReplicas}"), "ready 1")
+			}
+		}, shown: "`test/e2e/life TestLife`"},
+		{promise: "an image has to bring cloudbase-init", is: "one without it reads no custom data, and `why` says NotANodeImage",
+			shown: "`test/e2e/images TestImages`"},
+		{promise: "machines join with tokens of a limited life alone", is: "bootstrap tokens with an end", do: func(w *world) {
+			tokens := w.kubectl("get", "secrets", "-n", "kube-system", "--field-selector", "type=bootstrap.kubernetes.io/token",
+				"-o", `jsonpath={range .items[*]}token {.data.expiration}{"\n"}{end}`)
+			for line := range strings.Lines(tokens) {
+				if strings.TrimSpace(line) == "token" {
+					w.t.Errorf("a bootstrap token has no end:\n%s", tokens)
+				}
+			}
+		}},
+		{promise: "the token is kept out of what others may read", is: "a secret of a key vault for each machine",
+			shown: "`internal/azure/loader TestMake`"},
+		{promise: "bootstrap providers other than kubeadm's", is: "none", refused: "the proposal leaves them out, and so does casement"},
+		{promise: "Windows nodes in the management cluster", is: "none", refused: "the proposal leaves them out, and so does casement"},
 		{promise: "commands run before and after kubeadm", is: "in their order",
 			shown: "`internal/sim/guest TestWindowsTraps`, `internal/sim/guest TestLinuxTraps`"},
 		{promise: "long names work by DNS, NetBIOS cuts them at 15", is: "refused above 15, as Azure does",
@@ -127,6 +147,40 @@ func introduction() []row {
 	return []row{
 		{promise: "a container runs on hosts of its build", is: "found before, and fails as on Windows",
 			shown: "[WIN702](../rules/WIN702.md), [WIN703](../rules/WIN703.md)"},
+		{promise: "Linux and Windows nodes in one cluster", is: "each pod on its own system", do: func(w *world) {
+			w.has(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.operatingSystem}"), "linux", "windows")
+		}, shown: "[WIN001](../rules/WIN001.md)"},
+		{promise: "exit codes are handed on as on Linux", is: "by exec too", do: func(w *world) {
+			w.has(w.p.Everything("kubectl", "--kubeconfig", w.kubeconfig, "exec", w.pod, "--", "cmd", "/c", "exit", "3"), "exit code 3")
+		}},
+		{promise: "Windows has no OOM killer: limit memory", is: "kubelets evict by committed memory",
+			shown: "[WIN204](../rules/WIN204.md), `internal/sim/kubelet TestEvictedByCommittedMemory`"},
+		{promise: "NodePorts answer other machines", is: "kube-proxy of each node", do: func(w *world) {
+			w.kubectl("expose", "deployment", "iis", "--name", "ports", "--type", "NodePort", "--port", "80")
+			port := strings.TrimSpace(w.kubectl("get", "service", "ports", "-o", "jsonpath={.spec.ports[0].nodePort}"))
+			address := strings.TrimSpace(w.kubectl("get", "node", w.node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
+			linux := strings.TrimSpace(w.kubectl("get", "nodes", "-l", "kubernetes.io/os=linux,!node-role.kubernetes.io/control-plane",
+				"-o", "jsonpath={.items[0].metadata.name}"))
+			w.has(w.casement("ssh", linux, "--", "curl -s --retry 10 --retry-connrefused http://"+address+":"+port), "simulated container default/iis-")
+		}},
+		{promise: "services of one's own by sc.exe", is: "made, queried, deleted", do: func(w *world) {
+			const program = `C:\Windows\System32\svchost.exe`
+			w.has(w.casement("ssh", w.node, "--", `sc.exe create guide binPath= "`+program+`"`), "SUCCESS")
+			w.has(w.powershell("(Get-Service guide).Status"), "Stopped")
+			w.has(w.casement("ssh", w.node, "--", "sc.exe delete guide"), "SUCCESS")
+		}},
+		{promise: "nssm makes programs services", is: "on images that have it",
+			shown: "`internal/sim/guest/shell TestNoNSSMOnNewerImages`, `test/e2e/matrix TestMatrix`"},
+		{promise: "DNS: no ClusterFirstWithHostNet, one suffix", is: "found",
+			shown: "[WIN402](../rules/WIN402.md), [WIN403](../rules/WIN403.md)"},
+		{promise: "a source VIP of a former subnet has to be deleted", is: "`doctor` and `why` name it, and the files",
+			shown: "`test/e2e/faults TestProbesInGuests`"},
+		{promise: "flanneld waits for a network without a management address", is: "`doctor` and `why` name it",
+			shown: "`test/e2e/faults TestProbesInGuests`"},
+		{promise: "a Windows node does not reach Services by their addresses", is: "`why` names it; the simulated node does reach them",
+			shown: "`test/e2e/faults TestProbesInGuests`"},
+		{promise: "MAC spoofing has to be allowed to virtual machines", is: "none",
+			refused: "a setting of Hyper-V on one's own hosts; Azure's machines have none"},
 		{promise: "memory of a node is reserved for Windows", is: "2 GiB by the flavors", do: func(w *world) {
 			amounts := strings.Fields(w.kubectl("get", "node", w.node, "-o", "jsonpath={.status.capacity.memory} {.status.allocatable.memory}"))
 			left := resource.MustParse(amounts[0])
