@@ -30,22 +30,22 @@ var (
 		hashtable pscustomobject ipaddress regex scriptblock switch void object System.Collections.ArrayList long single type`)
 	psStages = strings.Split(`Where-Object { $_ }|Where-Object Name -like '*a*'|ForEach-Object { "$_" }|ForEach-Object Length|Out-String|`+
 		`Select-Object -First 1|Select-Object -Last 2|Select-Object Name,Size|Select-Object -ExpandProperty Name|Select-Object -Unique|Sort-Object|`+
-		`Sort-Object -Descending|Sort-Object Size|Select-String a|Select-String '\d'|Measure-Object|Measure-Object -Sum|Measure-Object Size -Sum|`+
+		`Sort-Object -Descending|Sort-Object Size|Select-String a|Select-String '\d'|Measure-Object -Line ¦ ForEach-Object Lines|Measure-Object -Sum ¦ ForEach-Object Sum|Measure-Object Size -Sum ¦ ForEach-Object Count|`+
 		`Group-Object -NoElement|ConvertTo-Json -Compress|ConvertTo-Csv -NoTypeInformation|ConvertFrom-Json|ConvertFrom-Csv|ConvertFrom-StringData|`+
 		`Format-Table|Format-List|Format-Table -AutoSize|Format-Table Name,Size|Get-Member -MemberType NoteProperty|Out-Null|Write-Output|Write-Host|`+
 		`Tee-Object -Variable t|Set-Variable v|Split-Path -Leaf|Split-Path -Parent|Test-Path|Join-Path -ChildPath x|Set-Content f.txt|Get-Content|`+
 		`Out-File o.txt|Add-Content f.txt|Select-Object -Index 0|Select-Object @{n='N';e={$_.Name}}|Get-Unique|Compare-Object @('a')|`+
-		`ForEach-Object -Begin { 'b' } -Process { $_ } -End { 'e' }|Write-Warning|Write-Error|Select-Object -Skip 1|Get-Item|Add-Member x 1 -PassThru|`+
+		`ForEach-Object -Begin { 'b' } -Process { $_ } -End { 'e' }|Write-Warning|Write-Error|Select-Object -Skip 1|Get-Item|`+
 		`& { process { "p$_" } }|& { "$input" }|Write-Verbose -Verbose|Test-Path -PathType Leaf|Get-ChildItem|Remove-Item|New-TimeSpan|Get-Date -Format yyyy`, "|")
 	psFormats = strings.Split(`{0}|{0,8}|{0,-8}.|{0:N0}|{0:N2}|{0:D3}|{0:X}|{0:yyyy-MM-dd}|{0:00}|{0:0.0}|{0:#,##0}|{0} {1}|{{{0}}}|{1}|{0:hh\:mm}`, "|")
-	psShapes  = strings.Split(`$x = V; $x|$x = V; "$x"|"$(V)|$((V).Count)"|if (V) { 'yes' } else { 'no' }|foreach ($i in V) { "<$i>" }|`+
-		`switch (V) { 'a' { 'A' } 1 { 'one' } default { "d$_" } }|function f($p) { "$p" }; f V|function g([string]$p) { "[$p]" }; g V|`+
-		`function h { param([int]$n = 1, [switch]$s) "$n $s" }; h V|function k { process { "<$_>" } }; V E k|& { param([Parameter(Mandatory)]$p) "$p" } V|`+
-		`$h = @{ k = V }; $h.k; "$($h['k'])"|$a = @(V) + V; $a.Count; "$a"|$a, $b = V; "$a;$b"|$x = V; $x += V; "$x"|[string[]]$s = V; $s.Count|`+
-		`try { throw V } catch { "$_" }|$x = V; $x[0]|-not V|@(V).Count|,V E ForEach-Object { "$($_.Count)" }|$x = V; $x.Name = 'z'; "$x"|`+
-		`function r { return V }; r|$x = V; $x++; $x|[int]$n = V; $n|V -and V|V; 'text'; V|Write-Host V V|Write-Output V -NoEnumerate|`+
-		`$p = @{ Name = 't'; Value = V }; New-Variable @p; "$t"|Set-Content q.txt V; Get-Content q.txt|"{0}|{1}" -f V, V|do { 'once' } while ($null)|`+
-		`$x = V; $x.PSObject.TypeNames[0]|New-Object psobject -Property V|Compare-Object V V|Test-Path V|Join-Path V 'x'|Get-Date V -Format yyyy`, "|")
+	psShapes  = strings.Split(`$x = §; $x|$x = §; "$x"|"$(§)|$((§).Count)"|if (§) { 'yes' } else { 'no' }|foreach ($i in §) { "<$i>" }|`+
+		`switch (§) { 'a' { 'A' } 1 { 'one' } default { "d$_" } }|function f($p) { "$p" }; f §|function g([string]$p) { "[$p]" }; g §|`+
+		`function h { param([int]$n = 1, [switch]$s) "$n $s" }; h §|function k { process { "<$_>" } }; § ¦ k|& { param([Parameter(Mandatory)]$p) "$p" } §|`+
+		`$h = @{ k = § }; $h.k; "$($h['k'])"|$a = @(§) + §; $a.Count; "$a"|$a, $b = §; "$a;$b"|$x = §; $x += §; "$x"|[string[]]$s = §; $s.Count|`+
+		`try { throw § } catch { "$_" }|$x = §; $x[0]|-not §|@(§).Count|,§ ¦ ForEach-Object { "$($_.Count)" }|$x = §; $x.Name = 'z'; "$x"|`+
+		`function Get-It { return § }; Get-It|$x = §; $x++; $x|[int]$n = §; $n|§ -and §|§; 'text'; §|Write-Host § §|Write-Output § -NoEnumerate|`+
+		`$p = @{ Name = 't'; Value = § }; New-Variable @p; "$t"|Set-Content q.txt §; Get-Content q.txt|"{0}|{1}" -f §, §|do { 'once' } while ($null)|`+
+		`$x = §; $x.PSObject.TypeNames[0]|New-Object psobject -Property §|Compare-Object § §|Test-Path §|Join-Path § 'x'|Get-Date § -Format yyyy`, "|")
 )
 
 // generate makes a script of a few statements. What fails is caught and named, so that the next one is asked too.
@@ -73,16 +73,17 @@ func generate(random *rand.Rand, lines []string) string {
 		case 5:
 			line = "'" + pick(psFormats) + "' -f " + value
 		case 6:
-			for i, part := range strings.Split(pick(psShapes), "V") {
+			for i, part := range strings.Split(pick(psShapes), "§") {
 				if i > 0 {
 					line += value
 					value = pick(psValues)
 				}
-				line += strings.ReplaceAll(part, " E ", " | ")
+				line += part
 			}
 		case 7:
 			line = pick(lines)
 		}
+		line = strings.ReplaceAll(line, "¦", "|")
 		fmt.Fprintf(&b, "try { %s } catch { \"! $($_.FullyQualifiedErrorId)\" }\n", line)
 	}
 	return b.String()
@@ -101,7 +102,8 @@ func TestPowerShellGenerated(t *testing.T) {
 			if line = strings.TrimSpace(line); len(line) > 12 && strings.Count(line, "{") == strings.Count(line, "}") &&
 				strings.Count(line, "(") == strings.Count(line, ")") && strings.Count(line, "'")%2 == 0 &&
 				strings.Count(line, `"`)%2 == 0 && !strings.ContainsAny(line, "#`") && !strings.HasSuffix(line, "|") &&
-				!strings.HasPrefix(line, "}") && !strings.HasPrefix(line, "[") && !strings.Contains(line, "exit") && !strings.Contains(line, "PID") {
+				!strings.HasPrefix(line, "}") && !strings.HasPrefix(line, "[") && !strings.Contains(line, "exit") &&
+				!strings.Contains(line, "PID") && !strings.HasPrefix(line, "<") && !strings.HasSuffix(line, ",") {
 				lines = append(lines, line)
 			}
 		}

@@ -248,7 +248,7 @@ func askPowerShell(t *testing.T, all []psScript) {
 	if err := os.WriteFile(in, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), *pwsh, "--batch", in, out, "--bound", "20")
+	cmd := exec.CommandContext(t.Context(), *pwsh, "--batch", in, out, "--bound", "8")
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=dumb", "TZ=UTC", "LANG=en_US.UTF-8")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the real PowerShell cannot be asked: %v\n%s", err, text)

@@ -10,6 +10,7 @@ func init() { //nolint:gochecknoinits // the functions of the tables call what l
 		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
 		contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
+		jobCmdlets,
 	} {
 		for i := range table {
 			c := &table[i]
@@ -30,7 +31,7 @@ var aliases = map[string]string{
 	"del": "Remove-Item", "erase": "Remove-Item", "rd": "Remove-Item", "ri": "Remove-Item", "rm": "Remove-Item",
 	"rmdir": "Remove-Item", "dir": "Get-ChildItem", "gci": "Get-ChildItem", "ls": "Get-ChildItem",
 	"echo": "Write-Output", "write": "Write-Output",
-	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fw": "Format-Wide", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command",
+	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command",
 	"gi": "Get-Item", "gl": "Get-Location",
 	"pwd": "Get-Location", "gp": "Get-ItemProperty", "gpv": "Get-ItemPropertyValue", "gps": "Get-Process",
 	"ps": "Get-Process", "group": "Group-Object", "gsv": "Get-Service",

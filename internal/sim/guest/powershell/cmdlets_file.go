@@ -21,7 +21,6 @@ var fileCmdlets = []cmdlet{
 		should: true},
 	{name: "Rename-Item", parameters: "Path!:0 NewName!:1 LiteralPath|PSPath! Force? PassThru?", run: renameItem, should: true},
 	{name: "Set-Item", parameters: "Path!:0 Value:1 Force?~", run: setItem},
-	{name: "Clear-Item", parameters: "Path:0 Force?~", run: func(*call) error { return lacking("Clear-Item") }},
 	{name: "Get-FileHash", parameters: "Path!:0 Algorithm:1 LiteralPath|PSPath!", run: getFileHash},
 	{name: "Get-AuthenticodeSignature", parameters: "FilePath:0", run: getAuthenticodeSignature},
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -185,12 +186,24 @@ func (r *run) fromJSON(data []byte) (any, error) {
 			err = errors.New("more text follows")
 		}
 	}
+	if _, twice := err.(twoCases); twice { //nolint:errorlint // it is never wrapped
+		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
+	}
 	if err != nil {
 		return nil, broken("System.ArgumentException",
 			"System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
 			"Invalid JSON primitive: %v.", err)
 	}
 	return v, nil
+}
+
+// twoCases are names of one object that differ in case alone.
+type twoCases [2]string
+
+// Error is what ConvertFrom-Json says.
+func (t twoCases) Error() string {
+	return fmt.Sprintf("Cannot convert the JSON string because a dictionary that was converted from the string contains the duplicated keys "+
+		"'%s' and '%s'.", t[0], t[1])
 }
 
 // readJSON keeps the order of members.
@@ -226,7 +239,11 @@ func readJSON(d *json.Decoder, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			o.set(fmt.Sprint(key), v)
+			name := fmt.Sprint(key)
+			if i := slices.IndexFunc(o.fields, func(f field) bool { return strings.EqualFold(f.name, name) }); i >= 0 && o.fields[i].name != name {
+				return nil, twoCases{o.fields[i].name, name}
+			}
+			o.set(name, v)
 		}
 		_, err := d.Token()
 		return o, err

@@ -32,7 +32,6 @@ var languageCmdlets = []cmdlet{
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
 		"Credential LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
-	{name: "Get-PSCallStack", parameters: "", run: func(*call) error { return lacking("Get-PSCallStack") }},
 	{name: "Wait-Process", parameters: "Name:0 Id Timeout~ InputObject~",
 		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }

@@ -25,10 +25,6 @@ var networkCmdlets = []cmdlet{
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
 		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
-	{name: "Set-DnsClient", parameters: "InterfaceAlias:0 InterfaceIndex ConnectionSpecificSuffix~ " +
-		"RegisterThisConnectionsAddress~ " +
-		"UseSuffixWhenRegistering~", run: func(c *call) error { c.mark("Set-DnsClient", ""); return nil }},
-	{name: "Set-DnsClientGlobalSetting", parameters: "SuffixSearchList:0 UseDevolution~", run: setSuffixes},
 	{name: "New-NetFirewallRule", parameters: "Name DisplayName Description~ Direction Action Protocol " +
 		"LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ " +
 		"EdgeTraversalPolicy~ InterfaceAlias~ IcmpType~ PolicyStore~", run: newRule},
@@ -297,11 +293,6 @@ func getDNS(c *call) error {
 	return c.pickInstances([]*object{o}, map[string]string{
 		"interfacealias": "InterfaceAlias", "interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily",
 	}, "MSFT_DNSClientServerAddress")
-}
-
-func setSuffixes(c *call) error {
-	return diskError(c.m.Registry().Set(`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "SearchList",
-		machine.Value{Kind: "String", Text: strings.Join(c.textsOf("suffixsearchlist"), ",")}), "the registry")
 }
 
 const rulesKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 var outputCmdlets = []cmdlet{
@@ -32,7 +31,6 @@ var outputCmdlets = []cmdlet{
 		parameters: "Property:0* AutoSize? Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
 	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
-	{name: "Format-Wide", parameters: "Property:0 AutoSize? Column# InputObject GroupBy", run: formatWide},
 }
 
 // objects returns the objects of the pipeline, or the values of a parameter if it is set.
@@ -355,37 +353,6 @@ func formatList(c *call) error {
 }
 
 // formatWide shows one property of each object, in columns.
-func formatWide(c *call) error {
-	if c.is("autosize") {
-		return lacking("-AutoSize of Format-Wide")
-	}
-	columns, err := c.integerOf("column", 2)
-	if err != nil {
-		return err
-	}
-	return c.format(func(rows []*object, v view) string {
-		var b strings.Builder
-		b.WriteString("\r\n")
-		width := (lineWidth + 1) / max(columns, 1)
-		for i, o := range rows {
-			value := any(nil)
-			if len(o.fields) > 0 {
-				value = o.fields[0].value
-			}
-			if name, ok := o.get("Name"); ok && !c.has("property") {
-				value = name
-			}
-			cell := cut(cellText(value), width-1)
-			if (i+1)%columns == 0 || i == len(rows)-1 {
-				b.WriteString(cell + "\r\n")
-			} else {
-				b.WriteString(cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell)))
-			}
-		}
-		return b.String() + "\r\n"
-	})
-}
-
 // format renders the objects by their kinds, and by -GroupBy. What is no object is shown as text.
 func (c *call) format(render func([]*object, view) string) error {
 	var rows []*object

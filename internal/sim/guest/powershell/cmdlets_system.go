@@ -40,10 +40,6 @@ var systemCmdlets = []cmdlet{
 			"(UTC) Coordinated Universal Time", "StandardName", "Coordinated Universal Time"))
 	}},
 	{name: "Get-ExecutionPolicy", parameters: "Scope~", run: func(c *call) error { return c.emit("RemoteSigned") }},
-	{name: "Get-MpPreference", parameters: "",
-		run: func(*call) error { return lacking("the settings of the antivirus (Get-MpPreference)") }},
-	{name: "Get-MpComputerStatus", parameters: "",
-		run: func(*call) error { return lacking("the state of the antivirus (Get-MpComputerStatus)") }},
 }
 
 func restartComputer(c *call) error {

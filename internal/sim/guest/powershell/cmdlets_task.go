@@ -23,12 +23,6 @@ var taskCmdlets = []cmdlet{
 		"InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force? Xml", run: registerTask},
 	{name: "Get-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: getTask},
 	{name: "Unregister-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: unregisterTask},
-	{name: "Start-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~",
-		run: func(*call) error { return lacking("the run of scheduled tasks (Start-ScheduledTask)") }},
-	{name: "Stop-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~",
-		run: func(*call) error { return lacking("the run of scheduled tasks (Stop-ScheduledTask)") }},
-	{name: "Set-ScheduledTask", parameters: "TaskName|Name:0", run: func(*call) error { return lacking("Set-ScheduledTask") }},
-	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList Name", run: func(*call) error { return lacking("jobs (Start-Job)") }},
 }
 
 // taskPart returns a cmdlet that makes a part of a scheduled task, such as its trigger, from the

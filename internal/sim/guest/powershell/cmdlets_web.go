@@ -168,8 +168,6 @@ func startTransfer(c *call) error {
 
 var userCmdlets = []cmdlet{
 	{name: "ConvertTo-SecureString", parameters: "String:0 AsPlainText? Force?~ Key", run: toSecure},
-	{name: "ConvertFrom-SecureString", parameters: "SecureString:0 AsPlainText? Key",
-		run: func(*call) error { return lacking("ConvertFrom-SecureString") }},
 	{name: "Get-Credential", parameters: "Credential:0 UserName Message~", run: func(*call) error {
 		return broken("PSInvalidOperationException", "InvalidOperation",
 			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
@@ -183,13 +181,8 @@ var userCmdlets = []cmdlet{
 	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description^ " +
 		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ " +
 		"Disabled?", run: newUser},
-	{name: "Set-LocalUser", parameters: "Name:0 Password FullName^ Description^ PasswordNeverExpires^ " +
-		"AccountNeverExpires?^ UserMayChangePassword^", run: setUser},
-	{name: "Remove-LocalUser", parameters: "Name:0", run: func(*call) error { return lacking("Remove-LocalUser") }},
 	{name: "Add-LocalGroupMember", parameters: "Group:0 Member:1", run: addGroupMember},
 	{name: "Get-LocalGroupMember", parameters: "Group:0 Member:1", run: getGroupMember},
-	{name: "Get-LocalGroup", parameters: "Name:0", run: func(*call) error { return lacking("Get-LocalGroup") }},
-	{name: "Enable-LocalUser", parameters: "Name:0", run: func(c *call) error { _, err := c.user(c.textOf("name")); return c.fault(err) }},
 }
 
 func toSecure(c *call) error {
@@ -272,18 +265,6 @@ func (c *call) setPassword(name string) error {
 	}
 	if err := c.m.SetPassword(name, p.text); err != nil {
 		return fmt.Errorf("set a password: %w", err)
-	}
-	return nil
-}
-
-func setUser(c *call) error {
-	for _, n := range append(c.textsOf("name"), inputTexts(c.input)...) {
-		if _, err := c.user(n); err != nil {
-			return c.fault(err)
-		}
-		if err := c.setPassword(n); err != nil {
-			return err
-		}
 	}
 	return nil
 }

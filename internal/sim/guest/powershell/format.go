@@ -92,6 +92,9 @@ func (r *run) formatOne(v any, spec string) (any, error) {
 		spec = "G"
 		v = t
 	}
+	if t, ok := v.(typeValue); ok {
+		return typeName(t.name), nil
+	}
 	if spec == "" {
 		return r.text(v)
 	}

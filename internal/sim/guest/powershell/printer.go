@@ -149,7 +149,7 @@ func (p *printer) put(v any) error {
 	if rows == nil {
 		return p.line(v)
 	}
-	if _, isTable := v.(*hashtable); isTable && p.view != nil && p.view.kind == autoKind && !p.view.list && p.view.widths != nil {
+	if _, isTable := v.(*hashtable); isTable && p.view != nil && p.view.kind == autoKind && !p.view.list {
 		shown.kind = autoKind // the table of the first object goes on
 	}
 	if p.view == nil || p.view.kind != shown.kind || len(p.rows) > 10000 || p.view.list && !shown.list && shown.kind != autoKind {
@@ -296,6 +296,9 @@ var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 
 
 func (v *view) render(rows []*object) string {
 	if v.list {
+		if v.kind == autoKind { // each shows its own
+			return asList(rows, nil)
+		}
 		return asList(rows, v.names)
 	}
 	return v.table(rows)
@@ -453,7 +456,9 @@ func asList(rows []*object, names []string) string {
 	var out strings.Builder
 	for _, o := range rows {
 		shown := names
-		if shown == nil || o.shown == nil && len(o.fields) > 0 && o.kind == customKind {
+		if shown == nil && o.shown != nil {
+			shown = o.shown
+		} else if shown == nil || o.shown == nil && len(o.fields) > 0 && o.kind == customKind {
 			shown = nil
 			for _, f := range o.fields {
 				shown = append(shown, f.name)

@@ -57,6 +57,9 @@ type run struct {
 	// modules are those that are imported, by name; loading is the one whose script runs.
 	modules map[string]*module
 	loading *module
+	jobs    jobList
+	// using is the scope that $using: of a job reads, nil outside of jobs.
+	using *scope
 	// defined are the names of all functions that there have been.
 	defined map[string]bool
 }
@@ -261,6 +264,13 @@ func (r *run) get(v variable) (any, error) {
 	case drive == "function":
 		if f, ok := r.function(name); ok {
 			return f, nil
+		}
+		return nil, nil
+	case drive == "using" && r.using != nil:
+		for s := r.using; s != nil; s = s.parent {
+			if c := s.vars[name]; c != nil {
+				return c.value, nil
+			}
 		}
 		return nil, nil
 	case drive == "using":

@@ -1,0 +1,135 @@
+package powershell
+
+import (
+	"slices"
+	"strings"
+)
+
+// jobCmdlets are background jobs (about_Jobs). A guest runs a job to its end where it starts.
+var jobCmdlets = []cmdlet{
+	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name InitializationScript", run: startJob},
+	{name: "Receive-Job", parameters: "Job:0 Name Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
+	{name: "Wait-Job", parameters: "Job:0 Name Id Timeout~ Any?~ Force?~", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
+	{name: "Get-Job", parameters: "Id:0 Name State", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
+	{name: "Stop-Job", parameters: "Job:0 Name Id PassThru?", run: eachJob(func(*call, *job) error { return nil })},
+	{name: "Remove-Job", parameters: "Job:0 Name Id Force?~", run: eachJob(func(c *call, j *job) error {
+		c.jobs.all = slices.DeleteFunc(c.jobs.all, func(other *job) bool { return other == j })
+		return nil
+	})},
+}
+
+// job is what a job has written, by the streams.
+type job struct {
+	shown   *object
+	records []record
+}
+
+type record struct {
+	stream int
+	value  any
+}
+
+type jobList struct {
+	all  []*job
+	last int64
+}
+
+// startJob runs a block in a session of its own: it sees nothing of the caller but its arguments and $using:.
+func startJob(c *call) error {
+	f, ok := c.given["scriptblock"].(function)
+	if !ok || c.has("initializationscript") {
+		return lacking("a job that is no script block")
+	}
+	session := c.session
+	session.Args, session.File = nil, ""
+	inner := New(c.m, c.host, session).r
+	inner.ctx, inner.meter, inner.using, inner.dir, inner.source, inner.steps = c.ctx, c.meter, c.scope, c.dir, f.source, c.steps
+	f.home, f.file = nil, ""
+	c.jobs.last += 2
+	name := "Job" + text(c.jobs.last-1)
+	if c.has("name") {
+		name = c.textOf("name")
+	}
+	j := &job{shown: system("System.Management.Automation.PSRemotingJob", []string{"Id", "Name", "PSJobTypeName", "State", "HasMoreData",
+		"Location", "Command"}, "Id", c.jobs.last-1, "Name", name, "PSJobTypeName", "BackgroundJob", "State", "Completed", "HasMoreData", true,
+		"Location", "localhost", "Command", f.text, "ChildJobs", newArray(), "Error", newArray())}
+	keep := func(stream int) sink {
+		return func(v any) error { j.records = append(j.records, record{stream, v}); return c.take(32) }
+	}
+	for stream := 2; stream <= 6; stream++ {
+		inner.redirected[stream] = keep(stream)
+	}
+	var args []argumentValue
+	for _, v := range list(c.given["argumentlist"]) {
+		args = append(args, argumentValue{value: v, has: true})
+	}
+	err := inner.callFunction(f, args, nil, keep(1))
+	c.steps = inner.steps
+	if fault := failed(err); fault != nil {
+		fault.ends = false
+		j.shown.set("State", "Failed")
+		err = keep(2)(fault)
+	}
+	if _, exits := err.(exitSignal); err != nil && !exits { //nolint:errorlint // it is never wrapped
+		return err
+	}
+	c.jobs.all = append(c.jobs.all, j)
+	return c.emit(j.shown)
+}
+
+// eachJob runs for the jobs that are named, or for all of them.
+func eachJob(one func(*call, *job) error) func(*call) error {
+	return func(c *call) error {
+		given := c.objects("job")
+		for _, j := range slices.Clone(c.jobs.all) {
+			name, _ := j.shown.get("Name")
+			id, _ := j.shown.get("Id")
+			state, _ := j.shown.get("State")
+			chosen := len(given) == 0 && !c.piped && !c.has("job") || slices.ContainsFunc(given, func(v any) bool { return v == any(j.shown) })
+			if c.has("name") {
+				chosen = slices.ContainsFunc(c.textsOf("name"), func(n string) bool { yes, err := like(text(name), n, false); return err == nil && yes })
+			}
+			if c.has("id") {
+				chosen = c.contains(newArray(list(c.given["id"])...), id, false)
+			}
+			if !chosen || c.has("state") && !strings.EqualFold(text(state), c.textOf("state")) {
+				continue
+			}
+			if err := one(c, j); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// receiveJob passes on what a job has written, once.
+func receiveJob(c *call, j *job) error {
+	records := j.records
+	if !c.is("keep") {
+		j.records = nil
+		j.shown.set("HasMoreData", false)
+	}
+	for _, one := range records {
+		var err error
+		f, isFault := one.value.(*failure)
+		switch {
+		case one.stream == 1:
+			err = c.emit(one.value)
+		case isFault:
+			copied := *f
+			err = c.report(&copied, c.action)
+		case one.stream == 6:
+			err = c.inform(one.value, true, text(one.value)+"\r\n")
+		default:
+			err = c.note(one.stream, text(one.value), "continue")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.is("autoremovejob") {
+		c.jobs.all = slices.DeleteFunc(c.jobs.all, func(other *job) bool { return other == j })
+	}
+	return nil
+}
