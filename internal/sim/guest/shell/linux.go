@@ -153,6 +153,9 @@ func sudo(ctx context.Context, p *Process, o options) int {
 
 // child runs args with p's streams.
 func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
+	if len(args) == 0 {
+		return p.Fail(125, "%s: missing operand", p.name())
+	}
 	c := *p
 	c.Args = args
 	return s.launch(ctx, &c, p.name())

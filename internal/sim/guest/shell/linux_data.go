@@ -3,6 +3,7 @@ package shell
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/md5"
@@ -55,7 +56,10 @@ func base64Command(_ context.Context, p *Process, o options) int {
 	}
 	width := 76
 	if o.has("w") {
-		width, _ = strconv.Atoi(o.value("w"))
+		var err error
+		if width, err = strconv.Atoi(o.value("w")); err != nil || width < 0 {
+			return p.Fail(1, "base64: invalid wrap size: ‘%s’", o.value("w"))
+		}
 	}
 	text := base64.StdEncoding.EncodeToString(data)
 	if width == 0 {
@@ -298,7 +302,10 @@ func tarRead(p, outer *Process, o options) int {
 			return p.Fail(2, "tar: %v", err)
 		}
 	}
-	strip, _ := strconv.Atoi(o.value("strip-components"))
+	strip, err := strconv.Atoi(cmp.Or(o.value("strip-components"), "0"))
+	if err != nil || strip < 0 {
+		return p.Fail(2, "tar: Invalid number of elements")
+	}
 	seen := map[string]bool{}
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()

@@ -79,7 +79,7 @@ func (e *exprRun) primary() string {
 		if from < 1 || n < 1 || from > len(text) {
 			return ""
 		}
-		return string(text[from-1 : min(from-1+n, len(text))])
+		return string(text[from-1 : from-1+min(n, len(text)-from+1)])
 	case "index":
 		text, set := e.next(), e.next()
 		return strconv.Itoa(strings.IndexAny(text, set) + 1)

@@ -271,7 +271,7 @@ func yes(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) > 0 {
 		line = strings.Join(o.operands, " ")
 	}
-	block := []byte(strings.Repeat(line+"\n", max(1<<10/(len(line)+1), 1)))
+	block := []byte(strings.Repeat(line+"\n", min(max(streamPart/(len(line)+1), 1), 512)))
 	for range maxRange {
 		if _, err := p.Stdout.Write(block); err != nil || ctx.Err() != nil {
 			break

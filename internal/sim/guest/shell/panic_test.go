@@ -113,6 +113,8 @@ func TestMistakes(t *testing.T) {
 		{"printf 'a\\n\\nb' | { mapfile x; echo ${#x[@]} \"${x[0]}${x[2]}\"; }", "3 a\nb\n"},
 		{"mapfile -t -d : x <<<a:b:; echo ${#x[@]} \"${x[1]}\"; mapfile -t; echo ${#MAPFILE[@]}; mapfile 1x; echo $?", "3 b\n0\n1\n"},
 		{"echo abc | xargs -d '' echo; echo $?; printf 'a:b:' | xargs -d : echo; xargs -d ab echo </dev/null; echo $?", "1\na b\n1\n"},
+		{"nohup; echo $?; nice; setsid; stdbuf -oL; echo abc | base64 -w -1; echo $?; echo abc | base64 -w x; echo $?", "125\n1\n1\n"},
+		{"expr substr abc 2 9223372036854775807; mkdir -p /q/a; tar czf /q.tgz /q/a; tar xzf /q.tgz --strip-components=-1; echo $?", "bc\n2\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")
