@@ -206,6 +206,38 @@ func TestFloors(t *testing.T) {
 	}
 }
 
+// TestShared holds that provider and simulator share the packages that README.md names, and no others.
+func TestShared(t *testing.T) {
+	deps := func(roots []string) map[string]bool {
+		out := map[string]bool{}
+		for _, p := range list(t) {
+			if within(p.ImportPath, roots) {
+				for _, d := range append(p.Deps, p.ImportPath) {
+					out[d] = true
+				}
+			}
+		}
+		return out
+	}
+	ours, theirs := deps(provider), deps(simulator)
+	var shared []string
+	for d := range ours {
+		if name, is := strings.CutPrefix(d, module); is && theirs[d] {
+			shared = append(shared, "`"+strings.TrimPrefix(name, "internal/")+"`")
+		}
+	}
+	slices.Sort(shared)
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", "AGENTS.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := strings.Join(shared, ", "); !strings.Contains(string(text), names) {
+			t.Errorf("%s does not name what provider and simulator share: %s", page, names)
+		}
+	}
+}
+
 func within(path string, prefixes []string) bool {
 	for _, p := range prefixes {
 		if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
