@@ -113,7 +113,7 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 		return err
 	}
 	show(row{what: "template to Ready: 1 control plane, 1 Linux, 2 Windows", unit: "s", measured: time.Since(start).Seconds(), budget: 12})
-	if err := p.why(show, "small", "at rest"); err != nil {
+	if err := p.why(show, "small", "idle"); err != nil {
 		return err
 	}
 	pid, err := p.pid()

@@ -129,11 +129,12 @@ var guest = []Cause{
 	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
 	// k8s.io/component-base/cli/run.go.
 	follows("TLSBootstrapFails", `error execution phase kubelet-start`,
-		"the kubelet has not got its client certificate in time: it does not run, or nobody approves or signs its request",
+		"the kubelet has not got its client certificate in time: it does not run, or its request is not approved or signed",
 		"read the kubelet's log (casement logs MACHINE kubelet), and look at the requests: kubectl get csr"),
 	row("PreflightFailed", `\[ERROR [\w-]+\]: `, "a check that kubeadm makes first fails", "correct on the image, or in the "+
 		"bootstrap data, what the line names"),
-	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=`, "the kubelet, or another program of the node, ends with the error of the line",
+	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=`,
+		"the kubelet, or another program of the node, ends with the error of the line",
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),
 		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),

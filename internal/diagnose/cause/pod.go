@@ -12,7 +12,7 @@ var (
 		"use an image of the node's processor, or set nodeSelector kubernetes.io/arch; a script needs its interpreter in the first line")
 	// The client's own message where HTTPS_PROXY names a proxy. Source: net/http, transport.go.
 	proxyFails = row("ProxyFails", `proxyconnect tcp|Proxy Authentication Required`,
-		"the proxy that the program is told to use does not answer, or refuses the connection",
+		"the proxy that the program uses does not answer, or refuses the connection",
 		"correct HTTPS_PROXY, or name the address in NO_PROXY: the API server, the ranges of nodes, pods and services, 169.254.169.254 "+
 			"and 168.63.129.16 need no proxy")
 	// crypto/x509's two messages differ in their last words: a time before the certificate's begin is a clock's fault.

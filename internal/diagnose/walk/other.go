@@ -39,8 +39,8 @@ func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 // others examines the objects of all kinds that were read besides the usual ones.
 func (w walker) others() *finding {
 	var checks []func() *finding
-	for _, kind := range []string{"ClusterResourceSet", "Namespace", "APIService", "PersistentVolume", "Ingress", "HorizontalPodAutoscaler", "CronJob",
-		"CertificateSigningRequest"} {
+	for _, kind := range []string{"ClusterResourceSet", "Namespace", "APIService", "PersistentVolume", "Ingress",
+		"HorizontalPodAutoscaler", "CronJob", "CertificateSigningRequest"} {
 		all := w.Others[kind]
 		for i := range all {
 			checks = append(checks, func() *finding { return w.other(&all[i], false) })
@@ -79,7 +79,8 @@ var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Re
 
 // wrong reports whether a condition says that something of its object is not as it should be.
 func wrong(c *metav1.Condition) bool {
-	bad := slices.ContainsFunc(badWords, func(word string) bool { return strings.HasSuffix(c.Type, word) || strings.Contains(c.Type, "Failure") })
+	bad := strings.Contains(c.Type, "Failure") ||
+		slices.ContainsFunc(badWords, func(word string) bool { return strings.HasSuffix(c.Type, word) })
 	want := metav1.ConditionFalse
 	if bad {
 		want = metav1.ConditionTrue
@@ -314,7 +315,7 @@ func signing(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName")
 	user, _, _ := unstructured.NestedString(o.Object, "spec", "username")
 	return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "CSRPending", Since: since,
-		Says:     "nobody has approved or denied the certificate request; whoever made it has no certificate yet",
+		Says:     "the certificate request is neither approved nor denied; whoever made it has no certificate yet",
 		Evidence: []string{fmt.Sprintf("spec.signerName: %s, spec.username: %s; status has no condition", signer, user)},
 		Fix:      "kubectl certificate approve " + o.GetName() + ", or run what approves requests of this signer",
 		Harm:     "whoever made the request gets a certificate for what it asks for: look at its names first",

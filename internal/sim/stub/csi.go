@@ -383,7 +383,8 @@ func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolum
 }
 
 // createShare makes a file share, in the one storage account that the cluster has for an SKU.
-func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolume, provisioner string, options map[string]string, gib int64) error {
+func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolume, provisioner string, options map[string]string,
+	gib int64) error {
 	sku := cmp.Or(options["skuname"], options["storageaccounttype"], "Standard_LRS")
 	if strings.HasPrefix(sku, "StandardSSD_") { // a kind of disks, which the driver reads as this
 		sku = "Standard_" + strings.TrimPrefix(sku, "StandardSSD_")

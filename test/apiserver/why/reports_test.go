@@ -209,11 +209,11 @@ func second() []report {
 
 // TestReports stores each reported failure in turn: none is wrong, none is called well, and what the evidence does not say
 // is shown as it was seen.
-func TestReports(t *testing.T) { tell(t, reports(), 40, 80) }
+func TestReports(t *testing.T) { hold(t, reports(), 40, 80) }
 
-// tell stores failures in turn and holds the answers to what is expected; of at least a number of them a share has to be
+// hold stores failures in turn and holds the answers to what is expected; of at least a number of them a share has to be
 // named, and the others are seen.
-func tell(t *testing.T, all []report, atLeast, percent int) {
+func hold(t *testing.T, all []report, atLeast, percent int) {
 	t.Helper()
 	c := connect(t)
 	prepare(t, c)

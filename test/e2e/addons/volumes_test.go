@@ -79,7 +79,8 @@ func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	apply(podOf("second", "kept"))
 	says := func(object, want string) {
 		until(t, want, func() bool {
-			return strings.Contains(kubectl("get", "events", "--field-selector", "involvedObject.name="+object, "-o", "jsonpath={.items[*].message}"), want)
+			of := "involvedObject.name=" + object
+			return strings.Contains(kubectl("get", "events", "--field-selector", of, "-o", "jsonpath={.items[*].message}"), want)
 		})
 	}
 	says("second", "Volume is already used by pod(s) first")

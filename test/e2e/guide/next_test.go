@@ -17,7 +17,8 @@ import (
 // trouble are failures of workloads, each with the object that is asked for.
 var trouble = []struct{ asked, cause, manifest string }{
 	{"pod/no-secret", "ConfigMissing", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "no-secret"}, "spec": {"containers": [
-	  {"name": "c", "image": "registry.k8s.io/pause:3.10", "envFrom": [{"secretRef": {"name": "missing"}}]}], "nodeSelector": {"kubernetes.io/os": "linux"}}}`},
+	  {"name": "c", "image": "registry.k8s.io/pause:3.10", "envFrom": [{"secretRef": {"name": "missing"}}]}],
+	  "nodeSelector": {"kubernetes.io/os": "linux"}}}`},
 	{"pod/nowhere", "Unschedulable", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "nowhere"}, "spec": {"containers": [
 	  {"name": "c", "image": "registry.k8s.io/pause:3.10"}], "nodeSelector": {"disk": "fast"}}}`},
 	{"pod/no-image", "ContainerImageNotFound", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "no-image"}, "spec": {"containers": [
@@ -68,7 +69,8 @@ func next(t *testing.T, w *world) {
 		})
 	}
 	for _, command := range []string{"casement get clusters", "casement tree demo", "casement doctor demo || true", "casement status",
-		"casement get kubeconfig demo --file demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes", "casement wait demo", "casement logs " + w.node + " kubelet"} {
+		"casement get kubeconfig demo --file demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes", "casement wait demo",
+		"casement logs " + w.node + " kubelet"} {
 		run(t, command)
 	}
 }

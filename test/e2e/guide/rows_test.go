@@ -161,7 +161,8 @@ func introduction() []row {
 			address := strings.TrimSpace(w.kubectl("get", "node", w.node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
 			linux := strings.TrimSpace(w.kubectl("get", "nodes", "-l", "kubernetes.io/os=linux,!node-role.kubernetes.io/control-plane",
 				"-o", "jsonpath={.items[0].metadata.name}"))
-			w.has(w.casement("ssh", linux, "--", "curl -s --retry 10 --retry-connrefused http://"+address+":"+port), "simulated container default/iis-")
+			w.has(w.casement("ssh", linux, "--", "curl -s --retry 10 --retry-connrefused http://"+address+":"+port),
+				"simulated container default/iis-")
 		}},
 		{promise: "services of one's own by sc.exe", is: "made, queried, deleted", do: func(w *world) {
 			const program = `C:\Windows\System32\svchost.exe`
