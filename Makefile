@@ -5,6 +5,11 @@ KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
 TOOL := go tool -modfile=hack/tools/go.mod
 
+# Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3.
+ifdef K8S
+export KUBERNETES_VERSION := $(K8S)
+endif
+
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -39,7 +44,7 @@ programs: bin/casement-manager ## Build what clusterctl and its images stand for
 	hack/programs.sh
 
 demo: build ## From nothing to a Windows cluster that serves a page; K8S=v1.36.3 for another Kubernetes
-	$(if $(K8S),KUBERNETES_VERSION="$(K8S)") PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
+	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
 recording: build ## Run the demo and write docs/demo.svg, the recording that the README shows
 	CASEMENT_DEMO_KUBECONFIG="$$HOME/demo.kubeconfig" PATH="$(CURDIR)/bin:$$PATH" go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
@@ -75,6 +80,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	$(MAKE) e2e-faults
 	$(MAKE) e2e-images
 	$(MAKE) e2e-gmsa
+	$(MAKE) e2e-repair
 	$(MAKE) e2e-docs
 	$(MAKE) e2e-guide
 	$(MAKE) e2e-ui
@@ -123,6 +129,9 @@ e2e-gmsa: build ## gMSA on a local plane: machines join a simulated domain, an I
 e2e-kubelet: bin/casement-kube ## The real kubelet (a hollow node) judges the simulated one by pairs of pods; DIFF=1 lists what differs
 	go build -tags hollow -o bin/hollow ./test/e2e/kubelet/hollow
 	go test -timeout 10m -count=1 -v ./test/e2e/kubelet -full $(if $(DIFF),-differences)
+
+e2e-repair: build ## Each fault that windows-node-repair repairs in place, the requests lost meanwhile, and a bound that is reached
+	go test -timeout 30m -count=1 -v ./test/e2e/repair -full
 
 e2e-powershell: ## PowerShell of image builds, addons and flavors, parsed by tree-sitter's grammar (node, npm's registry)
 	go test -timeout 10m -count=1 -v ./test/e2e/powershell -full
@@ -236,4 +245,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE

@@ -112,8 +112,7 @@ func TestSupport(t *testing.T) {
 			continue
 		}
 		for key, value := range n.Labels {
-			say("| %s | `%s: %s` | %s | %s |\n", n.Name, key, value,
-				cmp.Or(strings.Join(n.Releases, ", "), strings.Join(windows.ServerReleases(), ", ")), minorsOf(n))
+			say("| %s | `%s: %s` | %s | %s |\n", n.Name, key, value, n.ReleaseList(), minorsOf(n))
 		}
 	}
 	say("\nDetails, and networks that are refused: [Networks of Windows pods](reference/cni.md).\n")

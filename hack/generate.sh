@@ -15,6 +15,7 @@ go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -upda
 go test ./internal/lint/rules -run TestDocumented -update
 go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage|TestSupportPage' -update
 go test ./internal/kubechange -run TestPage -update
+go test ./internal/repair -run TestPage -update
 go test ./azuresim/template -run TestDocumentedFunctions -update
 go test . -run TestAzureVersions -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \

@@ -19,6 +19,7 @@ import (
 	"text/template"
 
 	"casement.dev/casement/internal/kuberelease"
+	"casement.dev/casement/internal/repair"
 )
 
 //go:embed manifests/*.yaml manifests/*.json
@@ -76,6 +77,9 @@ const (
 	windowsExporterVersion = "0.31.6"
 	eventFlowVersion       = "v0.1.0"
 	problemDetectorVersion = "v1.36.0"
+	// hostProcessVersion is of the image of HostProcess containers that use the node's programs alone.
+	// Source: github.com/microsoft/windows-host-process-containers-base-image, releases.
+	hostProcessVersion = "v1.0.0"
 	// azureNetwork is where the pods of Azure's CNI are when nothing says it.
 	azureNetwork = "10.0.0.0/8"
 )
@@ -124,6 +128,8 @@ func All() []Addon {
 		{Name: "node-problem-detector-windows", Version: problemDetectorVersion,
 			Selectors: []map[string]string{{"node-problem-detector": "enabled"}},
 			About:     "conditions of Windows nodes: kubelet, containerd, Host Networking Service"},
+		{Name: "windows-node-repair", Version: hostProcessVersion, Selectors: []map[string]string{{"windows-node-repair": "enabled"}},
+			About: "repairs Windows nodes in place: services, HNS, kube-proxy's cache, shims, a full disk; a bound for each"},
 	}
 }
 
@@ -168,9 +174,11 @@ type values struct {
 	DNS          string
 	CalicoCRDs   []crd
 
-	WindowsExporter, EventFlow, ProblemDetector string
-	CSI                                         csiDriver
-	Problems                                    []problem
+	WindowsExporter, EventFlow, ProblemDetector, HostProcess string
+	// RepairScript is the script of windows-node-repair.
+	RepairScript string
+	CSI          csiDriver
+	Problems     []problem
 }
 
 // Render returns the manifests of an addon as a YAML stream.
@@ -187,7 +195,7 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	}
 	registry, provider := cloudProvider(p.KubernetesVersion)
 	file := cmp.Or(a.manifest, a.Name) + ".yaml"
-	t, err := template.New(file).Delims("[[", "]]").Funcs(template.FuncMap{"file": indented}).ParseFS(manifests, "manifests/"+file)
+	t, err := template.New(file).Delims("[[", "]]").Funcs(template.FuncMap{"file": indented, "indent": indent}).ParseFS(manifests, "manifests/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}
@@ -199,6 +207,7 @@ func (a Addon) Render(p Params) ([]byte, error) {
 		CloudProvider: provider, CloudProviderRepository: registry, AzureCNI: azureCNIVersion, MasqAgent: masqAgentVersion,
 		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),
 		WindowsExporter: windowsExporterVersion, EventFlow: eventFlowVersion, ProblemDetector: problemDetectorVersion,
+		HostProcess: hostProcessVersion, RepairScript: repair.Script(),
 		CSI: csiDrivers[a.Name], Problems: problems(),
 	})
 	if err != nil {

@@ -11,8 +11,13 @@ func indented(name string, spaces int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("embedded file: %w", err)
 	}
-	indent := strings.Repeat(" ", spaces)
-	return indent + strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", "\n"+indent), nil
+	return indent(string(data), spaces), nil
+}
+
+// indent returns a text as a YAML block, indented by the number of spaces.
+func indent(text string, spaces int) string {
+	in := strings.Repeat(" ", spaces)
+	return in + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+in)
 }
 
 // csiDriver is a CSI driver of Azure.

@@ -64,7 +64,7 @@ type Setting struct {
 	Path string
 	// Flag is the kubelet's flag of the same meaning; "" where there is none.
 	Flag string
-	// Value is the one value that the row is for; "" is any but Harmless.
+	// Value is the one value that the row is for, or what it begins with before a *; "" is any but Harmless.
 	Value string
 	// Harmless are values that ask for nothing.
 	Harmless []string
@@ -85,6 +85,9 @@ func SettingsAt(minor int) []Setting {
 
 // Matches reports whether a row is for a value. "" is an empty text or list.
 func (s Setting) Matches(value string) bool {
+	if begin, ok := strings.CutSuffix(s.Value, "*"); ok {
+		return strings.HasPrefix(strings.ToLower(value), strings.ToLower(begin))
+	}
 	if s.Value != "" {
 		return strings.EqualFold(s.Value, value)
 	}

@@ -53,18 +53,7 @@ by its labels; `+"`casement preflight` and `casement lint`"+` check the rest of 
 		if n.MTU > 0 {
 			mtu = fmt.Sprintf("%d, VNI %d", n.MTU, n.VNI)
 		}
-		if len(n.Releases) > 0 {
-			releases = strings.Join(n.Releases, ", ")
-		} else {
-			var all []string
-			for _, name := range ServerReleases() {
-				if s, ok := SupportOf(n.Project(), name, 0); ok && s.Level != Supported {
-					name += " (" + string(s.Level) + ")"
-				}
-				all = append(all, name)
-			}
-			releases = strings.Join(all, ", ")
-		}
+		releases = n.ReleaseList()
 		if n.From > 0 {
 			versions = fmt.Sprintf("1.%d and newer", n.From)
 		}

@@ -17,10 +17,11 @@ import (
 var regressionRows string
 
 // checkedUntil are the newest builds that the table was made with, by release: of a newer one
-// nothing is known. Source: Microsoft's update history of each release.
+// nothing is known. Source: Microsoft's update history of each release; of autumn 2026 the fixed builds of Microsoft's CVE records
+// (CVE-2026-105009 and CVE-2026-83643 of 2026-10-13, CVE-2026-78445 of 2026-09-08), with the issues of that time read.
 var checkedUntil = map[string]string{
-	"2016": "10.0.14393.8519", "2019": "10.0.17763.7919", "2004": "10.0.19041.1415", "20H2": "10.0.19042.1889",
-	"2022": "10.0.20348.4294", "2025": "10.0.26100.7019",
+	"2016": "10.0.14393.9612", "2019": "10.0.17763.9376", "2004": "10.0.19041.1415", "20H2": "10.0.19042.1889",
+	"2022": "10.0.20348.5761", "2025": "10.0.26100.33438",
 }
 
 // Where a regression is.

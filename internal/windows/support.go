@@ -44,6 +44,21 @@ func (n Network) Project() string {
 	return n.Name
 }
 
+// ReleaseList names the releases that the network works on, with what its project says of those that it does not support.
+func (n Network) ReleaseList() string {
+	if len(n.Releases) > 0 {
+		return strings.Join(n.Releases, ", ")
+	}
+	var all []string
+	for _, name := range ServerReleases() {
+		if s, ok := SupportOf(n.Project(), name, 0); ok && s.Level != Supported {
+			name += " (" + string(s.Level) + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
 // supports is the table.
 var supports = []Support{
 	{"Kubernetes", "2019", Unnamed, 36, "its documentation names 2022 and 2025 alone",

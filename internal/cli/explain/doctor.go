@@ -32,10 +32,11 @@ nodes: symptom, evidence, cause and fix. Windows nodes are looked into over SSH,
 one that is named or at most 10 of a cluster, those that are not Ready first. A check
 whose evidence was not seen is listed as NotExamined, with the command to run on the
 node. --fix runs on the nodes what repairs them and does no other harm, such as to start
-a service or to give an adapter its MTU, says so, and looks again; without it nothing
-is changed. Of one machine, names that are taken twice are not seen. Without a name,
-the only cluster of the namespace is looked at. The exit code is 1 when a check fails.
-Output wide shows the checks that passed too.`,
+a service or to give an adapter its MTU, says so, and looks again; a node is drained first
+where that breaks connections, as a restart of HNS does. Without it nothing is changed.
+Of one machine, names that are taken twice are not seen. Without a name, the only
+cluster of the namespace is looked at. The exit code is 1 when a check fails. Output
+wide shows the checks that passed too.`,
 		Example: "  casement doctor demo\n  casement doctor demo -o wide\n  casement doctor demo-md-w-x7k2p --fix",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,7 +110,7 @@ func remedy(ctx context.Context, a *app.App, t app.Target, c client.Client, resu
 	for _, r := range remedies {
 		route, err := sshroute.Find(ctx, c, t.Namespace, r.Node, "")
 		if err == nil {
-			err = remedyOn(ctx, a, t, route, r.Script)
+			err = repaired(ctx, a, t, c, route, r)
 		}
 		if err != nil {
 			fmt.Fprintf(a.Err, "%s: %s: not repaired: %v\n", r.Check, r.Node, err)

@@ -32,6 +32,8 @@ type Finding struct {
 	Next     string   `json:"next,omitempty"`
 	// Remedy is PowerShell that repairs the node and has no other effect; empty where a person has to decide.
 	Remedy string `json:"remedy,omitempty"`
+	// Breaks is set if the remedy breaks connections, so that the node is to be drained first.
+	Breaks bool `json:"breaks,omitempty"`
 }
 
 // Result is one check's outcome.
@@ -109,7 +111,7 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 
 // finding returns what walk found. An area has many causes, so each finding has its own with its fix.
 func finding(c check, a walk.Answer) Finding {
-	f := Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy}
+	f := Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy, Breaks: a.Means.Breaks}
 	if len(c.steps) > 0 {
 		f.Cause, f.Fix = strings.TrimPrefix(a.Name()+": "+a.Means.Says, ": "), a.Means.Fix
 	}

@@ -19,6 +19,8 @@ type Remedy struct {
 	// Node is the name of the node it runs on.
 	Node   string
 	Script string
+	// Breaks is set if it breaks connections.
+	Breaks bool
 }
 
 // Remedies returns the remedies of findings about nodes, each once.
@@ -31,7 +33,7 @@ func Remedies(results []Result) (remedies []Remedy) {
 				continue
 			}
 			listed[node+f.Remedy] = true
-			remedies = append(remedies, Remedy{Check: r.ID, Node: node, Script: f.Remedy})
+			remedies = append(remedies, Remedy{Check: r.ID, Node: node, Script: f.Remedy, Breaks: f.Breaks})
 		}
 	}
 	return remedies

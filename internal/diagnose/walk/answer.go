@@ -75,6 +75,8 @@ type Meaning struct {
 	Harm string `json:"harm,omitempty"`
 	// Remedy is PowerShell that repairs the node and has no other effect, if there is any.
 	Remedy string `json:"remedy,omitempty"`
+	// Breaks is set if the remedy breaks connections.
+	Breaks bool `json:"breaks,omitempty"`
 }
 
 // Name returns the cause or, if none is known, the reason that was seen.
@@ -136,6 +138,7 @@ type finding struct {
 	// Follows is set if the cause follows from another one, which may be seen elsewhere.
 	Follows                        bool
 	Cause, Says, Fix, Harm, Remedy string
+	Breaks                         bool
 	// Next is a command that shows more.
 	Next  string
 	Notes []string
@@ -151,7 +154,8 @@ var sources = map[cause.Step]string{
 // answer converts a finding about an object.
 func (w walker) answer(a *finding, object string) Answer {
 	out := Answer{Object: object, Waiting: a.Waiting, Step: a.Step, At: a.At, Notes: a.Notes,
-		Means: Meaning{Known: !a.Unknown, Cause: a.Cause, Says: a.Says, Fix: w.runnable(a, a.Fix), Harm: a.Harm, Remedy: a.Remedy}}
+		Means: Meaning{Known: !a.Unknown, Cause: a.Cause, Says: a.Says, Fix: w.runnable(a, a.Fix), Harm: a.Harm, Remedy: a.Remedy,
+			Breaks: a.Breaks}}
 	if a.Unknown {
 		out.Means.Cause = ""
 	}

@@ -64,7 +64,7 @@ func (w walker) judge(p Probe, node string) *finding {
 		return nil
 	}
 	return &finding{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix,
-		Evidence: []string{evidence}, Remedy: p.Remedy,
+		Evidence: []string{evidence}, Remedy: p.Remedy, Breaks: p.Breaks,
 		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }
 

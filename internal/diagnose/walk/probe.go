@@ -3,6 +3,8 @@ package walk
 import (
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/repair"
 )
 
 // Probe is a check that has to run on the node. Its command only reads.
@@ -12,8 +14,11 @@ type Probe struct {
 	// Command is the PowerShell command of the probe.
 	Command   string
 	Says, Fix string
-	// Remedy is PowerShell that repairs the node and has no other effect; empty if there is none.
+	// Remedy is PowerShell that repairs the node and has no other effect; empty if there is none. Package repair has those
+	// that are run unattended too.
 	Remedy string
+	// Breaks is set if the remedy breaks connections, so that the node is to be drained first.
+	Breaks bool
 	// basic marks probes that explain why a node is not Ready; the others are for a node that is.
 	basic bool
 	// reads names the probe whose output this one judges; it is empty for a probe with its own command.
@@ -38,11 +43,24 @@ const (
 
 // Probes returns the probes in the order in which they are judged.
 func Probes() []Probe {
+	all := probes()
+	for i := range all {
+		if r, ok := repair.Find(all[i].Name); ok {
+			all[i].Remedy, all[i].Breaks = r.Step, r.Breaks
+		}
+	}
+	return all
+}
+
+func probes() []Probe {
 	return []Probe{
 		{Name: "ServiceStopped", basic: true, Command: "Get-Service kubelet,containerd", judge: stoppedService,
 			Says:   "a service that the node needs has stopped",
 			Fix:    "Start-Service kubelet; look at its log and at the system event log (7031, 7034)",
 			Remedy: "Start-Service containerd; Start-Service kubelet"},
+		{Name: "HNSStopped", Command: "Get-Service hns", judge: stoppedService,
+			Says: "the Host Networking Service has stopped: no pod gets an interface, and kube-proxy changes nothing",
+			Fix:  "Start-Service hns, restart the node's kube-proxy; look at the system event log (7031, 7034)"},
 		{Name: "ManagementIPMissing", basic: true,
 			Command: "Get-HnsNetwork | Select-Object Name,Type,ManagementIP | ConvertTo-Json -Compress",
 			judge:   noManagementIP,
@@ -55,12 +73,10 @@ func Probes() []Probe {
 			Remedy: "Set-Service kubelet -StartupType Automatic"},
 		{Name: "SourceVIPMissing", Command: `Get-Content C:\sourcevip\sourceVip.json`, judge: brokenJSON,
 			Says:   "the source VIP that kube-proxy has cached is not valid",
-			Fix:    `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`,
-			Remedy: `Remove-Item C:\sourcevip\sourceVip.json`},
+			Fix:  `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`},
 		{Name: "SourceVIPStale", reads: "SourceVIPMissing", Command: `Get-Content C:\sourcevip\sourceVip.json`, judge: staleVIP,
 			Says:   "the source VIP that kube-proxy has cached is of a subnet that the node no longer has",
-			Fix:    `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`,
-			Remedy: `Remove-Item C:\sourcevip\sourceVip.json`},
+			Fix:  `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`},
 		{Name: "HNSLeak", Command: "@(Get-HnsEndpoint | Where-Object IsRemoteEndpoint -ne $true).Count", judge: manyEndpoints,
 			Says: "the node has far more HNS endpoints than pods; crashed pods have left theirs behind",
 			Fix:  "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"},

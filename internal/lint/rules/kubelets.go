@@ -159,6 +159,9 @@ func checkWIN828(p *lint.Pass) {
 		gates, _ := named(all, "feature-gates")
 		for _, s := range kubechange.SettingsAt(m.target(p.Target).Minor) {
 			f, ok := named(all, s.Flag)
+			if _, signal, nested := strings.Cut(s.Path, "."); nested && !strings.Contains(f.value, signal+"<") {
+				continue // a flag of thresholds names them as SIGNAL<QUANTITY
+			}
 			if s.Flag == "" || !ok || !s.Matches(f.value) || s.Unless != "" && strings.Contains(gates.value, s.Unless+"=true") {
 				continue
 			}
@@ -212,6 +215,9 @@ func checkWIN829(p *lint.Pass) {
 			p.ReportAs(severity, c.object, c.at(v), unread(t, version, known, ok), say("kubeadm.k8s.io/v1beta4, by kubeadm config migrate"))
 		}
 		kubeadmGates(p, c.object, c.conf.At("featureGates"), c.at, t, severity)
+		if version == "v1beta4" {
+			registration(p, c, severity)
+		}
 	}
 	seen := map[*lint.Object]bool{nil: true}
 	for _, m := range groups(p.Set) {
@@ -225,6 +231,29 @@ func checkWIN829(p *lint.Pass) {
 		}
 		kubeadmGates(p, m.config, m.kubeadm().At("clusterConfiguration", "featureGates"), func(v lint.Value) lint.Value { return v },
 			m.target(p.Target), severity)
+	}
+}
+
+// registrationFields are those of nodeRegistration in v1beta4. Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
+var registrationFields = []string{
+	"name", "criSocket", "taints", "kubeletExtraArgs", "ignorePreflightErrors", "imagePullPolicy", "imagePullSerial",
+}
+
+// registration reports what kubeadm does not take of a machine's own part of a configuration of v1beta4.
+func registration(p *lint.Pass, c configuration, severity lint.Severity) {
+	node := c.conf.At("nodeRegistration")
+	if args := node.At("kubeletExtraArgs"); args.IsMap() && len(args.Fields()) > 0 {
+		p.ReportAs(severity, c.object, c.at(args), "kubeadm stops here: kubeletExtraArgs of v1beta4 is a list of name and value, not a map",
+			say("- name: FLAG, value: VALUE"))
+	}
+	if socket := node.At("criSocket"); c.own && strings.HasPrefix(socket.Str(), "unix:") {
+		p.ReportAs(severity, c.object, c.at(socket), "criSocket: Windows has no sockets of files", say("npipe:////./pipe/containerd-containerd"))
+	}
+	for _, f := range node.Fields() {
+		if !slices.Contains(registrationFields, f.Key) {
+			p.ReportAs(lint.Warning, c.object, c.at(f.Value), "kubeadm ignores nodeRegistration."+f.Key+", which v1beta4 does not have",
+				say("one of "+strings.Join(registrationFields, ", ")))
+		}
 	}
 }
 

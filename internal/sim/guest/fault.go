@@ -139,6 +139,10 @@ func Faults() []Fault {
 		{Name: "kubelet-manual", Does: "the kubelet does not start with the machine", OS: Windows,
 			inject: startType("kubelet", machine.Manual), heal: startType("kubelet", machine.Automatic)},
 		vital("disk-full", "the OS disk is full", "", func(v *machine.Vitals) { v.Free = 0.003 }),
+		vital("images-unused", "images that nothing uses fill the OS disk", Windows,
+			func(v *machine.Vitals) { v.Free, v.UnusedImages = 0.003, 0.4 }),
+		vital("shim-hangs", "the shim of a pod that ends hangs, and the pod stays", Windows, func(v *machine.Vitals) { v.HungShim = true }),
+		service("hns-stopped", "the Host Networking Service has stopped", "hns"),
 		vital("memory-committed", "containers without a limit have committed the node's memory", Windows,
 			func(v *machine.Vitals) { v.Committed = true }),
 		vital("hns-leak", "crashed pods have left their HNS endpoints", Windows, func(v *machine.Vitals) { v.StaleEndpoints = 4000 }),
@@ -208,7 +212,11 @@ func compress(s string) string {
 }
 
 func service(name, does, which string) Fault {
-	return Fault{Name: name, Does: does,
+	os := ""
+	if which == "hns" {
+		os = Windows
+	}
+	return Fault{Name: name, Does: does, OS: os,
 		inject: func(m *machine.Machine) error { return m.Services.Stop(runtimeOf(m, which)) },
 		heal:   func(m *machine.Machine) error { return m.Services.Start(runtimeOf(m, which)) }}
 }

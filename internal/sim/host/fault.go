@@ -200,13 +200,18 @@ const evictionShare = 0.1
 func (n *node) health() kubelet.Health {
 	m := n.body.Machine()
 	v := m.Pulse.Get()
-	h := kubelet.Health{DiskFull: v.Free < evictionShare, PodsCutOff: !v.PodNetwork, MemoryCommitted: v.Committed}
+	h := kubelet.Health{DiskFull: v.Free < evictionShare, PodsCutOff: !v.PodNetwork, MemoryCommitted: v.Committed,
+		ShimHangs: v.HungShim}
 	runtime, _, _ := strings.Cut(m.Image.Runtime, ":")
 	if s, ok := m.Services.Get(runtime); ok {
 		h.RuntimeDown = !s.Running
 	}
+	hns, hasHNS := m.Services.Get("hns")
 	switch {
 	case n.vm.OS != guest.Windows:
+	case hasHNS && !hns.Running:
+		h.Sandbox = "rpc error: code = Unknown desc = failed to setup network for sandbox: hcnCreateEndpoint failed in Win32: " +
+			"The RPC server is unavailable. (0x6ba)"
 	case !v.PauseImage:
 		h.Sandbox = fmt.Sprintf("rpc error: code = Unknown desc = failed to get sandbox image: failed to pull "+
 			"image: no matching manifest for windows(%s)/amd64 in the manifest list entries", m.Image.Build)

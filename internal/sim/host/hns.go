@@ -1,6 +1,7 @@
 package host
 
 import (
+	"hash/fnv"
 	"net/netip"
 	"slices"
 
@@ -34,6 +35,37 @@ func (p nodePods) Endpoints() []gm.HNSEndpoint {
 	}
 	slices.SortFunc(out, func(a, b gm.HNSEndpoint) int { return a.IP.Compare(b.IP) })
 	return out
+}
+
+// Processes implements machine.Pods. The end of a shim that hangs lets its pod end.
+func (p nodePods) Processes() (out []gm.PodProcess) {
+	p.n.mu.Lock()
+	k := p.n.kubelet
+	p.n.mu.Unlock()
+	if k == nil {
+		return nil
+	}
+	const shim = "containerd-shim-runhcs-v1"
+	for _, c := range k.HostProcesses() {
+		out = append(out, gm.PodProcess{ID: processID(c.Pod + c.Program), Name: c.Program, Line: c.Program + ".exe", End: c.End})
+	}
+	for _, uid := range k.Sandboxes() {
+		out = append(out, gm.PodProcess{ID: processID(uid), Name: shim,
+			Line: shim + ` -namespace k8s.io -address \\.\pipe\containerd-containerd -publish-binary containerd.exe -id ` + uid,
+			End: func() {
+				if err := p.n.body.Machine().Pulse.Edit(func(v *gm.Vitals) { v.HungShim = false }); err == nil {
+					p.n.observe()
+				}
+			}})
+	}
+	return out
+}
+
+// processID returns a number for a process of a pod, always the same one, beyond those of services.
+func processID(of string) int64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(of)) // it never fails
+	return 100_000 + 4*int64(h.Sum32()%200_000)
 }
 
 // Balancers implements machine.Pods.

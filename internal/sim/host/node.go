@@ -215,6 +215,10 @@ func (n *node) kubeletConfig() kubelet.Config {
 // exec runs a command in a container of this machine.
 func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	image, way := n.body.Machine().Image, n.ofPod(e)
+	if kubelet.HostProcess(e.Pod) && stub.OnNode(e.Container.Image) {
+		return n.body.HostProcess(ctx, guest.HostProcess{Command: e.Command, Env: e.Vars, Mounts: e.Mounts, Web: n.webOf(way),
+			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: cmp.Or(e.Stderr, e.Stdout)})
+	}
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image,
 		Hostname: n.hostnameOf(e), User: userOf(e),

@@ -43,6 +43,8 @@ type container struct {
 	vars atomic.Pointer[map[string]string]
 	// identity is the domain account that the container runs as, if any.
 	identity atomic.Pointer[string]
+	// current is the run, for other goroutines.
+	current atomic.Pointer[execution]
 	// handlers answer on ports, listening by int32, where the container's program does.
 	handlers  sync.Map
 	last      *corev1.ContainerStateTerminated // of the run before
@@ -163,6 +165,7 @@ func (c *container) collect(now time.Time) {
 		c.next = 0 // something beside the machine ended it, which says nothing of the program
 	}
 	c.run = nil
+	c.current.Store(nil)
 	c.pause, c.next = c.next, backoff(c.next)
 	c.notBefore = now.Add(c.pause)
 }
@@ -315,6 +318,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	}
 	run.started = metav1.NewTime(now)
 	c.run = run
+	c.current.Store(run)
 	if !w.static {
 		c.probes = newProbers(&c.spec, now)
 	}
@@ -530,6 +534,20 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 		Handle: func(port int32, secure *tls.Config, handler http.Handler) {
 			c.handlers.Store(port, listening{secure, handler})
+		},
+		Exec: func(ctx context.Context, argv []string, out io.Writer) (int, error) {
+			if w.k.c.Exec == nil {
+				return 0, errors.New("this machine runs no commands")
+			}
+			spec, err := w.execSpec(ctx, pod, c, argv)
+			if err != nil {
+				return 0, err
+			}
+			spec.Stdout, spec.Stderr = out, out
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			w.k.c.Wall.Go(nil, "volumes", func() { w.renewVolumes(ctx, pod, c) })
+			return w.k.c.Exec(ctx, spec)
 		},
 	}
 }

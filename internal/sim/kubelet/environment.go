@@ -3,8 +3,11 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +45,31 @@ func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context,
 	}
 }
 
+// apiService returns the variables by which programs in pods find the API server, nothing where its Service cannot be read.
+// Those of other Services are not simulated. Source: kubernetes pkg/kubelet/envvars/envvars.go.
+func (k *Kubelet) apiService(ctx context.Context) map[string]string {
+	if known := k.apiVars.Load(); known != nil {
+		return *known
+	}
+	api := k.api.Load()
+	if api == nil {
+		return nil
+	}
+	s, err := read(ctx, api.core.Services(metav1.NamespaceDefault).Get, "kubernetes")
+	if err != nil || len(s.Spec.Ports) == 0 {
+		return nil
+	}
+	host, port := s.Spec.ClusterIP, strconv.Itoa(int(s.Spec.Ports[0].Port))
+	url := "tcp://" + net.JoinHostPort(host, port)
+	vars := map[string]string{
+		"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "KUBERNETES_SERVICE_PORT_HTTPS": port, "KUBERNETES_PORT": url,
+		"KUBERNETES_PORT_" + port + "_TCP": url, "KUBERNETES_PORT_" + port + "_TCP_PROTO": "tcp",
+		"KUBERNETES_PORT_" + port + "_TCP_PORT": port, "KUBERNETES_PORT_" + port + "_TCP_ADDR": host,
+	}
+	k.apiVars.Store(&vars)
+	return vars
+}
+
 // environment returns what a container is started with. The error is one for which a
 // kubelet holds the container with CreateContainerConfigError. Source: kubernetes
 // pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
@@ -55,6 +83,9 @@ func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars 
 		w.sources = sources{w: w, at: now, read: map[string]map[string]string{}}
 	}
 	vars = map[string]string{}
+	if !w.static {
+		maps.Copy(vars, w.k.apiService(ctx))
+	}
 	s := w.sources
 	for _, from := range spec.EnvFrom {
 		data, err := s.source(ctx, from)

@@ -124,16 +124,22 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	i.k.c.Wall.Go(nil, "volumes", func() { // of a session that goes on while they change
-		for i.k.sleep(ctx, volumePeriod) {
-			i.w.volumes.renew(ctx, i.w.shown.Load().pod, &i.c.spec)
-		}
-	})
+	i.k.c.Wall.Go(nil, "volumes", func() { i.w.renewVolumes(ctx, i.w.shown.Load().pod, i.c) })
 	code, err := i.k.c.Exec(ctx, spec)
 	if err == nil && code != 0 {
 		return utilexec.CodeExitError{Err: fmt.Errorf("exit code %d", code), Code: code}
 	}
 	return err
+}
+
+// renewVolumes keeps the volumes of a container up to date while something in it goes on.
+func (w *worker) renewVolumes(ctx context.Context, pod *corev1.Pod, c *container) {
+	for w.k.sleep(ctx, volumePeriod) {
+		if s := w.shown.Load(); s != nil {
+			pod = s.pod
+		}
+		w.volumes.renew(ctx, pod, &c.spec)
+	}
 }
 
 // AttachContainer implements remotecommand.Attacher: what a container writes goes
@@ -166,9 +172,11 @@ func (w *worker) execSpec(ctx context.Context, pod *corev1.Pod, c *container, co
 	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,
 		Folder: w.k.c.Files.Folder(w.podFolder() + "/containers/" + c.spec.Name),
 		Stdout: io.Discard, Stderr: io.Discard, DNS: w.k.dns(pod)}
-	for _, ip := range w.shown.Load().status.PodIPs {
-		if a, err := netip.ParseAddr(ip.IP); err == nil {
-			spec.IPs = append(spec.IPs, a)
+	if s := w.shown.Load(); s != nil {
+		for _, ip := range s.status.PodIPs {
+			if a, err := netip.ParseAddr(ip.IP); err == nil {
+				spec.IPs = append(spec.IPs, a)
+			}
 		}
 	}
 	w.volumes.renew(ctx, pod, &c.spec)

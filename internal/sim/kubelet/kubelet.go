@@ -135,6 +135,8 @@ type Health struct {
 	MemoryCommitted bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
+	// ShimHangs is true if a pod that ends does not, since its shim does not answer.
+	ShimHangs bool
 	// PodsCutOff is true if no pod with an address of its own can be reached.
 	PodsCutOff bool
 }
@@ -187,6 +189,8 @@ type PodIPs interface {
 
 // Kubelet is one node's agent.
 type Kubelet struct {
+	// apiVars are the variables of the API server's Service, once they were read.
+	apiVars  atomic.Pointer[map[string]string]
 	c        Config
 	flags    Flags
 	settings settings

@@ -3,7 +3,11 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -221,6 +225,55 @@ func (k *Kubelet) PodAddresses() map[netip.Addr]types.NamespacedName {
 	for ip, uid := range k.pods.ips {
 		if w := k.pods.workers[uid]; w != nil {
 			out[ip] = types.NamespacedName{Namespace: w.namespace, Name: w.name}
+		}
+	}
+	return out
+}
+
+// HostProgram is the program of a HostProcess container that runs, by the name of its image.
+type HostProgram struct {
+	// Pod is its UID.
+	Pod, Program string
+	// End ends it, and the kubelet starts the container again.
+	End func()
+}
+
+// HostProcesses returns the programs of HostProcess containers, in the order of their pods' UIDs.
+func (k *Kubelet) HostProcesses() (out []HostProgram) {
+	for _, s := range k.snapshots() {
+		if !HostProcess(s.pod) {
+			continue
+		}
+		for _, c := range s.containers {
+			if run := c.current.Load(); run != nil {
+				name := path.Base(c.spec.Image)
+				name, _, _ = strings.Cut(name, "@")
+				name, _, _ = strings.Cut(name, ":")
+				out = append(out, HostProgram{string(s.pod.UID), name, func() { run.stop(context.Background()) }})
+			}
+		}
+	}
+	return out
+}
+
+// Sandboxes returns the UIDs of the pods that have a container that runs.
+func (k *Kubelet) Sandboxes() (out []string) {
+	for _, s := range k.snapshots() {
+		if slices.ContainsFunc(s.containers, func(c *container) bool { return c.current.Load() != nil }) {
+			out = append(out, string(s.pod.UID))
+		}
+	}
+	return out
+}
+
+// snapshots returns what the HTTPS API shows of pods that are not static, by UID.
+func (k *Kubelet) snapshots() (out []*snapshot) {
+	k.pods.mu.Lock()
+	defer k.pods.mu.Unlock()
+	for _, uid := range slices.Sorted(maps.Keys(k.pods.workers)) {
+		w := k.pods.workers[uid]
+		if s := w.shown.Load(); s != nil && !w.static {
+			out = append(out, s)
 		}
 	}
 	return out

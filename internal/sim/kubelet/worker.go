@@ -346,6 +346,14 @@ func (w *worker) startDue(ctx context.Context, pod *corev1.Pod, c *container) ti
 	return 0
 }
 
+// hungPeriod is how long a pod whose shim hangs waits until the kubelet tries to stop it again.
+const hungPeriod = time.Minute
+
+// runs reports whether a container of the pod runs.
+func (w *worker) runs() bool {
+	return slices.ContainsFunc(w.containers, func(c *container) bool { return c.run != nil })
+}
+
 // terminate lets the preStop hooks run, then stops the containers and, when they have
 // ended, lets the API server forget the pod. It returns how long the hooks still have.
 func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time.Duration {
@@ -358,6 +366,9 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	}
 	if w.deleted && !gone {
 		return 0
+	}
+	if !gone && !w.static && w.k.c.Health().ShimHangs && w.runs() {
+		return hungPeriod
 	}
 	w.sayHooks(ctx)
 	w.ending.cancel()

@@ -76,6 +76,7 @@ var table = []row{
 	{"mcr.microsoft.com", "oss/v2/kubernetes-csi/csi-provisioner|oss/v2/kubernetes-csi/csi-attacher|" +
 		"oss/v2/kubernetes-csi/csi-resizer", semver},
 	{"mcr.microsoft.com", "oss/v2/kubernetes-csi/csi-node-driver-registrar|oss/v2/kubernetes-csi/livenessprobe", semver},
+	{"mcr.microsoft.com", "oss/kubernetes/windows-host-process-containers-base-image", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/pause|oss/v2/kubernetes/pause|k8s/core/pause", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-controller-manager|oss/v2/kubernetes/azure-cloud-controller-manager", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-node-manager|oss/v2/kubernetes/azure-cloud-node-manager", semver},

@@ -3,6 +3,7 @@ package stub
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,42 +11,74 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// windowsConditions are the conditions that node-problem-detector sets on a Windows node without
-// problems. Source: github.com/kubernetes/node-problem-detector,
-// config/windows-health-checker-*.json.
-var windowsConditions = []corev1.NodeCondition{
-	{Type: "KubeletUnhealthy", Reason: "KubeletIsHealthy"},
-	{Type: "ContainerRuntimeUnhealthy", Reason: "ContainerRuntimeIsHealthy"},
-	{Type: "HostNetworkUnhealthy", Reason: "HostNetworkIsHealthy"},
+// monitor is a condition that node-problem-detector keeps on a Windows node, with what it runs.
+type monitor struct {
+	kind, healthy, unhealthy, says string
+	argv                           []string
 }
 
-// problemDetector sets the conditions of node-problem-detector once. It detects nothing.
+// powershell returns the command line of a script or a command.
+func powershell(args ...string) []string {
+	return append([]string{"powershell.exe", "-NoProfile", "-ExecutionPolicy", "Bypass"}, args...)
+}
+
+// running exits with 1 unless a service runs. The health checker of the image asks more: whether it answers.
+func running(service string) []string {
+	return powershell("-Command", "if (\"$((Get-Service "+service+").Status)\" -ne 'Running') { 'the service "+service+
+		" does not run'; exit 1 }")
+}
+
+// monitors returns the conditions of the addon. Source: github.com/kubernetes/node-problem-detector,
+// config/windows-health-checker-*.json.
+func monitors() []monitor {
+	return []monitor{
+		{"KubeletUnhealthy", "KubeletIsHealthy", "KubeletUnhealthy", "kubelet answers", running("kubelet")},
+		{"ContainerRuntimeUnhealthy", "ContainerRuntimeIsHealthy", "ContainerdUnhealthy", "containerd answers", running("containerd")},
+		{"HostNetworkUnhealthy", "HostNetworkIsHealthy", "HostNetworkUnhealthy", "HNS runs and has a network",
+			powershell("-File", `C:\hpc\monitors\hns.ps1`)},
+	}
+}
+
+// monitorPeriod is the addon's invoke_interval.
+const monitorPeriod = 30 * time.Second
+
+// problemDetector keeps the conditions of node-problem-detector: services that do not run, and what the addon's script for
+// HNS says.
 func (c *Cluster) problemDetector(ctx context.Context, env Env) error {
+	last := ""
+	for {
+		wait := monitorPeriod
+		if err := setConditions(ctx, env, observed(ctx, env)); err != nil {
+			if ctx.Err() == nil && err.Error() != last {
+				last = err.Error()
+				env.printf("set the conditions of node %s: %s", env.NodeName, last)
+			}
+			wait = time.Second
+		} else {
+			last = ""
+		}
+		if !pause(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// observed runs the monitors.
+func observed(ctx context.Context, env Env) []corev1.NodeCondition {
 	now := metav1.Now()
 	var list []corev1.NodeCondition
-	for _, one := range windowsConditions {
-		one.Status, one.LastHeartbeatTime, one.LastTransitionTime = corev1.ConditionFalse, now, now
-		one.Message = "simulated: nothing is detected"
+	for _, m := range monitors() {
+		one := corev1.NodeCondition{Type: corev1.NodeConditionType(m.kind), Status: corev1.ConditionFalse, Reason: m.healthy, Message: m.says,
+			LastHeartbeatTime: now, LastTransitionTime: now}
+		if env.Exec != nil {
+			out := &strings.Builder{}
+			if code, err := env.Exec(ctx, m.argv, out); err == nil && code == 1 {
+				one.Status, one.Reason, one.Message = corev1.ConditionTrue, m.unhealthy, strings.TrimSpace(out.String())
+			}
+		}
 		list = append(list, one)
 	}
-	for last := ""; ; {
-		err := setConditions(ctx, env, list)
-		if err == nil {
-			env.printf("the conditions of node %s are set", env.NodeName)
-			<-ctx.Done()
-			return nil
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err.Error() != last {
-			last = err.Error()
-			env.printf("set the conditions of node %s: %s", env.NodeName, last)
-		}
-		if !pause(ctx, time.Second) {
-			return nil
-		}
-	}
+	return list
 }
 
 // setConditions adds conditions to the node's, replacing those of the same type.
@@ -53,6 +86,17 @@ func setConditions(ctx context.Context, env Env, list []corev1.NodeCondition) er
 	core, err := env.core(ctx)
 	if err != nil {
 		return err
+	}
+	node, err := core.Nodes().Get(ctx, env.NodeName, metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		for _, old := range node.Status.Conditions {
+			if old.Type == list[i].Type && old.Status == list[i].Status {
+				list[i].LastTransitionTime = old.LastTransitionTime
+			}
+		}
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": list}})
 	if err != nil {

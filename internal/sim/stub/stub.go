@@ -69,6 +69,9 @@ type Env struct {
 	// Handle has requests to a port of the pod answered by a handler, over TLS; nil opens
 	// none.
 	Handle func(port int32, secure *tls.Config, handler http.Handler)
+	// Exec runs a command in the container until it ends, and writes both its streams to out. OnNode says where that is
+	// on the node. It may be nil.
+	Exec func(ctx context.Context, argv []string, out io.Writer) (code int, err error)
 	// Out is the container's log.
 	Out io.Writer
 }
@@ -193,7 +196,9 @@ func entries() []entry {
 		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
 			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
 		{Description{"node-problem-detector", []string{"node-problem-detector/node-problem-detector-windows"},
-			"sets the conditions of a Windows node that has no problem; detects nothing"}, (*Cluster).problemDetector, nil},
+			"keeps its conditions of a Windows node: services that do not run, and what the addon's script says of HNS"}, (*Cluster).problemDetector, nil},
+		{Description{"host-process", []string{hostImage},
+			"runs its command on the Windows node, as far as a guest has what it names"}, (*Cluster).hostProcess, nil},
 		{Description{
 			"windows-exporter", []string{"prometheus-community/windows-exporter"}, "runs and measures nothing",
 		}, (*Cluster).idle, nil},

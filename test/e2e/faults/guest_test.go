@@ -25,6 +25,7 @@ func TestProbesInGuests(t *testing.T) {
 		{"kubelet-manual", "ServiceNotAutomatic", "D02"},
 		{"source-vip", "SourceVIPMissing", "D24"},
 		{"hns-leak", "HNSLeak", "D25"},
+		{"hns-stopped", "HNSStopped", "D25"},
 		{"mtu", "MTUTooSmall", "D26"},
 		{"port-exhaustion", "PortsExhausted", "D35"},
 		{"metadata-blocked", "MetadataBlocked", "D32"},

@@ -42,10 +42,28 @@ type HNSBalancer struct {
 	Endpoints []netip.Addr
 }
 
-// Pods shows what a node's kubelet and kube-proxy have made in the Host Network Service.
+// Pods shows what a node's kubelet and kube-proxy have made in the Host Network Service, and which processes are of pods.
 type Pods interface {
 	Endpoints() []HNSEndpoint
 	Balancers() []HNSBalancer
+	Processes() []PodProcess
+}
+
+// PodProcess is a process of the node that a pod has: the shim of its sandbox, or the program of a HostProcess container.
+type PodProcess struct {
+	ID int64
+	// Name is the program without .exe, Line its command line.
+	Name, Line string
+	// End ends it.
+	End func()
+}
+
+// PodProcesses returns the processes of the node's pods.
+func (m *Machine) PodProcesses() []PodProcess {
+	if m.Pods == nil {
+		return nil
+	}
+	return m.Pods.Processes()
 }
 
 // HNSID returns the ID of an HNS object, always the same one.

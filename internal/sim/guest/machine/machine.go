@@ -203,6 +203,16 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	return m, nil
 }
 
+// View returns the machine as a HostProcess container sees it: its services, its health and its files, with the container's
+// volumes in them. Its waits are not shortened. root is the caller's to close.
+func (m *Machine) View(root *guestfs.Root) *Machine {
+	v := &Machine{Spec: m.Spec, Root: root, Services: m.Services, Console: m.Console, Journal: m.Journal, Pulse: m.Pulse,
+		Clock: m.Clock, Wall: m.Wall}
+	v.Speed = 1
+	v.registryOnce.Do(func() { v.registry = m.Registry() })
+	return v
+}
+
 // panicked writes a panic to the machine's console, with its trace.
 func (m *Machine) panicked(p *contain.Panic) {
 	fmt.Fprintf(m.Console, "guest: %v\n%s\n", p, p.Trace)

@@ -17,6 +17,10 @@ type Vitals struct {
 	Free float64 `json:"free"`
 	// Committed reports whether programs have committed the memory of the machine but for less than the kubelet keeps.
 	Committed bool `json:"committed,omitempty"`
+	// UnusedImages is the share of the OS disk that images have which no container uses.
+	UnusedImages float64 `json:"unusedImages,omitempty"`
+	// HungShim reports whether the shim of a pod that ends hangs, so that the pod stays.
+	HungShim bool `json:"hungShim,omitempty"`
 	// StaleEndpoints counts HNS endpoints that crashed pods have left.
 	StaleEndpoints int `json:"staleEndpoints"`
 	// MTU is the MTU of the network adapter, in bytes.

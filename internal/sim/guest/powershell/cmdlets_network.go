@@ -35,6 +35,7 @@ var networkCmdlets = []cmdlet{
 		run:        newHNS},
 	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
+	{name: "Remove-HnsEndpoint", parameters: "InputObject:0 Id", run: removeEndpoint},
 	{name: "Get-HnsPolicyList", parameters: "", run: getPolicyList},
 }
 
@@ -409,12 +410,31 @@ func getEndpoint(c *call) error {
 		}
 	}
 	for i := range c.m.Pulse.Get().StaleEndpoints {
-		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i),
+		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i), "IPAddress", "",
 			"IsRemoteEndpoint", false, "State", int64(3))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeEndpoint removes endpoints that crashed pods have left. Those of pods that run are the runtime's.
+func removeEndpoint(c *call) error {
+	stale := 0
+	for _, v := range append(list(c.given["inputobject"]), c.input...) {
+		o, ok := v.(*object)
+		if !ok {
+			return lacking("Remove-HnsEndpoint of what Get-HnsEndpoint did not give")
+		}
+		if name, _ := o.get("Name"); !strings.HasPrefix(text(name), "stale-") {
+			return lacking("Remove-HnsEndpoint of a pod that runs")
+		}
+		stale++
+	}
+	if c.has("id") {
+		return lacking("-Id of Remove-HnsEndpoint")
+	}
+	return diskError(c.m.Pulse.Edit(func(v *machine.Vitals) { v.StaleEndpoints = max(v.StaleEndpoints-stale, 0) }), "HNS")
 }
 
 // podMAC returns the hardware address that Windows' overlay gives a pod: a prefix, and the pod's address.

@@ -3,6 +3,7 @@ package powershell
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -322,6 +323,10 @@ func (r *run) processes() []*object {
 			"Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
 		id += 4
 	}
+	for _, p := range r.m.PodProcesses() {
+		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", p.ID, "ProcessName", p.Name,
+			"Name", p.Name, "HasExited", false, "text", "System.Diagnostics.Process ("+p.Name+")"))
+	}
 	return out
 }
 
@@ -375,9 +380,23 @@ func getProcess(c *call) error {
 	return nil
 }
 
-// stopProcess ends the process of a service, which stops, or starts again by its recovery.
+// stopProcess ends the process of a service, which stops, or starts again by its recovery, or one of a pod.
 func stopProcess(c *call) error {
 	names := c.textsOf("name")
+	ended := map[string]bool{}
+	for _, p := range c.m.PodProcesses() {
+		named := slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, p.Name) })
+		for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
+			if o, ok := v.(*object); ok {
+				v, _ = o.get("Id")
+			}
+			named = named || equal(v, p.ID, true)
+		}
+		if named {
+			p.End()
+			ended[strings.ToLower(p.Name)] = true
+		}
+	}
 	for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
 		for _, p := range c.processes() {
 			id, _ := p.get("Id")
@@ -391,6 +410,9 @@ func stopProcess(c *call) error {
 		}
 	}
 	for _, n := range names {
+		if ended[strings.ToLower(n)] {
+			continue
+		}
 		if _, ok := c.m.Services.Get(n); !ok {
 			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException",
 				"NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.StopProcessCommand",

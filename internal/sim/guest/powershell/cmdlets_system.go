@@ -328,6 +328,8 @@ func getInstance(c *call) error {
 			c.m.Hostname())
 	case "win32_service":
 		return c.serviceInstances()
+	case "win32_process":
+		return c.processInstances()
 	case "win32_logicaldisk":
 		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace",
 			c.free(), "Size", int64(127<<30), "DriveType", int64(3))
@@ -345,14 +347,45 @@ func firstParts(s string, n int) []string {
 	return parts[:min(n, len(parts))]
 }
 
-func (c *call) serviceInstances() error {
-	wanted := ""
-	if c.has("filter") {
-		k, v, ok := strings.Cut(c.textOf("filter"), "=")
-		if !ok || !strings.EqualFold(strings.TrimSpace(k), "name") {
-			return lacking("this -Filter of Win32_Service")
+// wantedName returns the name that a -Filter asks for, "" without one.
+func (c *call) wantedName(class string) (string, error) {
+	if !c.has("filter") {
+		return "", nil
+	}
+	k, v, ok := strings.Cut(c.textOf("filter"), "=")
+	if !ok || !strings.EqualFold(strings.TrimSpace(k), "name") {
+		return "", lacking("this -Filter of %s", class)
+	}
+	return strings.Trim(strings.TrimSpace(v), `'"`), nil
+}
+
+// processInstances gives the processes of pods and, without their command lines, of services.
+func (c *call) processInstances() error {
+	wanted, err := c.wantedName("Win32_Process")
+	if err != nil {
+		return err
+	}
+	lines := map[any]string{}
+	for _, p := range c.m.PodProcesses() {
+		lines[p.ID] = p.Line
+	}
+	for _, p := range c.processes() {
+		id, _ := p.get("Id")
+		name, _ := p.get("ProcessName")
+		if program := text(name) + ".exe"; wanted == "" || strings.EqualFold(program, wanted) {
+			if err := c.emit(system("Win32_Process", []string{"ProcessId", "Name"}, "ProcessId", id, "Name", program,
+				"CommandLine", lines[id])); err != nil {
+				return err
+			}
 		}
-		wanted = strings.Trim(strings.TrimSpace(v), `'"`)
+	}
+	return nil
+}
+
+func (c *call) serviceInstances() error {
+	wanted, err := c.wantedName("Win32_Service")
+	if err != nil {
+		return err
 	}
 	for _, s := range c.m.Services.List() {
 		if wanted != "" && !strings.EqualFold(s.Name, wanted) {

@@ -3,23 +3,44 @@ package shell
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
 )
 
+// crictlFlags are the flags of crictl that are acted on, and those that say where and how long it asks.
+var crictlFlags = declare("q|quiet namespace: name: prune r|runtime-endpoint: i|image-endpoint: t|timeout: a|all")
+
 // crictl lists what the simulated kubelet runs, as far as its log folders show:
-// pods, ps and logs CONTAINER. There is no runtime that it could ask.
+// pods, ps and logs CONTAINER. There is no runtime that it could ask. rmi --prune
+// gives back what unused images have of the disk.
 func crictl(ctx context.Context, p *Process) int {
-	args := slices.DeleteFunc(slices.Clone(p.Args[1:]), func(a string) bool { return strings.HasPrefix(a, "-") })
-	verb, rest := "", ""
-	if len(args) > 0 {
-		verb = args[0]
+	o, unknown := crictlFlags.parse(p.Args[1:])
+	if unknown != "" {
+		return p.Refuse("crictl %s", unknown)
 	}
-	if len(args) > 1 {
-		rest = args[1]
+	verb, rest := "", ""
+	if len(o.operands) > 0 {
+		verb = o.operands[0]
+	}
+	if len(o.operands) > 1 {
+		rest = o.operands[1]
 	}
 	switch verb {
+	case "rmi":
+		if !o.has("prune") {
+			return p.Refuse("crictl rmi without --prune")
+		}
+		return p.edit(func(v *machine.Vitals) { v.Free, v.UnusedImages = v.Free+v.UnusedImages, 0 })
 	case "pods":
+		if o.has("q") {
+			for _, c := range podContainers(p) {
+				if c.first && (!o.has("namespace") || c.namespace == o.value("namespace")) && (!o.has("name") || c.pod == o.value("name")) {
+					p.Printf("%s\n", c.uid)
+				}
+			}
+			return 0
+		}
 		p.Printf("%-52s NAMESPACE (simulated)\n", "POD")
 		for _, c := range podContainers(p) {
 			if c.first {
@@ -50,7 +71,7 @@ func crictl(ctx context.Context, p *Process) int {
 
 // podContainer is a container that has a log.
 type podContainer struct {
-	namespace, pod, name, log string
+	namespace, pod, uid, name, log string
 	// first marks one container of each pod.
 	first bool
 }
@@ -68,11 +89,11 @@ func podContainers(p *Process) []podContainer {
 	for _, pod := range pods {
 		parts := strings.SplitN(pod.Name(), "_", 3) // namespace_name_uid
 		containers, err := root.ReadDir(root.Abs(base, pod.Name()))
-		if err != nil || len(parts) < 2 {
+		if err != nil || len(parts) < 3 {
 			continue
 		}
 		for i, c := range containers {
-			out = append(out, podContainer{parts[0], parts[1], c.Name(),
+			out = append(out, podContainer{parts[0], parts[1], parts[2], c.Name(),
 				root.Abs(base, fmt.Sprintf("%s/%s/0.log", pod.Name(), c.Name())), i == 0})
 		}
 	}

@@ -22,6 +22,8 @@ func (twoPods) Balancers() []machine.HNSBalancer {
 		Endpoints: []netip.Addr{netip.MustParseAddr("192.168.1.4"), netip.MustParseAddr("192.168.2.4")}}}
 }
 
+func (twoPods) Processes() []machine.PodProcess { return nil }
+
 // TestHNS: the networks are those of the CNI, and endpoints and policies those of its pods and Services.
 func TestHNS(t *testing.T) {
 	for name, c := range map[string]struct {

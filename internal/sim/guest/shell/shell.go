@@ -122,6 +122,11 @@ func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 	return &Shell{guest: m, commands: table, web: web, speed: cmp.Or(m.Speed, defaultSpeed)}
 }
 
+// On returns the shell of a view of the machine, with the HTTP of who has it.
+func (s *Shell) On(view *machine.Machine, web http.RoundTripper) *Shell {
+	return &Shell{guest: view, commands: s.commands, web: web, speed: cmp.Or(view.Speed, defaultSpeed)}
+}
+
 // complete fills in what a session leaves out.
 func (s *Shell) complete(o Session) Session {
 	if o.Stdin == nil {

@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/diagnose/checks"
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/sshroute"
+)
+
+// drainTime is how long the pods of a node may take to leave it, as the addon windows-node-repair lets them.
+const drainTime = 5 * time.Minute
+
+// repaired runs a remedy on its node. One that breaks connections is run on a drained node, which takes pods again afterwards
+// unless somebody had cordoned it before.
+func repaired(ctx context.Context, a *app.App, t app.Target, c client.Client, route sshroute.Route, r checks.Remedy) (err error) {
+	if !r.Breaks {
+		return remedyOn(ctx, a, t, route, r.Script)
+	}
+	w, _, err := facts.Workload(ctx, c, route.Cluster)
+	if err != nil {
+		return err
+	}
+	node := &corev1.Node{}
+	if err := w.Get(ctx, client.ObjectKey{Name: r.Node}, node); err != nil {
+		return err
+	}
+	if !node.Spec.Unschedulable {
+		if err := cordon(ctx, w, node, true); err != nil {
+			return err
+		}
+		defer func() {
+			if undone := cordon(context.WithoutCancel(ctx), w, node, false); err == nil {
+				err = undone
+			}
+		}()
+	}
+	fmt.Fprintf(a.Err, "%s: %s: draining\n", r.Check, r.Node)
+	if err := drain(ctx, w, r.Node); err != nil {
+		return err
+	}
+	pods, err := podsOf(ctx, w, r.Node)
+	if err != nil {
+		return err
+	}
+	var addresses []string
+	for i := range pods {
+		if ip := pods[i].Status.PodIP; ip != "" {
+			addresses = append(addresses, "'"+ip+"'")
+		}
+	}
+	return remedyOn(ctx, a, t, route, "$addresses = @("+strings.Join(addresses, ", ")+")\n"+r.Script)
+}
+
+// cordon says whether a node takes new pods.
+func cordon(ctx context.Context, w client.Client, node *corev1.Node, off bool) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"unschedulable": off}})
+	if err != nil {
+		return err
+	}
+	return w.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch))
+}
+
+func podsOf(ctx context.Context, w client.Client, node string) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := w.List(ctx, list, client.MatchingFields{"spec.nodeName": node})
+	return list.Items, err
+}
+
+// drain evicts the pods of a node and waits until they have left it. Disruption budgets are kept.
+func drain(ctx context.Context, w client.Client, node string) error {
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, time.Second, drainTime, true, func(ctx context.Context) (bool, error) {
+		pods, err := podsOf(ctx, w, node)
+		if err != nil {
+			return false, err
+		}
+		left := 0
+		for i := range pods {
+			p := &pods[i]
+			if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "DaemonSet" ||
+				p.Annotations[corev1.MirrorPodAnnotationKey] != "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+				continue
+			}
+			left++
+			last = p.Namespace + "/" + p.Name
+			if p.DeletionTimestamp != nil {
+				continue
+			}
+			err := w.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{})
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
+				return false, err
+			}
+		}
+		return left == 0, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("drain node %s: pod %s does not leave it in %s: look at its disruption budget", node, last, drainTime)
+	}
+	return err
+}
