@@ -94,8 +94,8 @@ func healthChanged() predicate.Predicate {
 	}}
 }
 
-// lookEvery is the interval at which a cluster is looked at while a pool moves: not all that a move waits for is an event.
-const lookEvery = 30 * time.Second
+// observeEvery is the interval at which a cluster is looked at while a pool moves: not all that a move waits for is an event.
+const observeEvery = 30 * time.Second
 
 // Reconcile makes one pass over the pools of a cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -121,8 +121,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if !d.Wake.IsZero() && d.Wake.Before(wake) {
 			wake = d.Wake
 		}
-		if look := now.Add(lookEvery); d.State.Phase != "" && look.Before(wake) {
-			wake = look
+		if soon := now.Add(observeEvery); d.State.Phase != "" && soon.Before(wake) {
+			wake = soon
 		}
 		if err := r.carryOut(ctx, cluster, pools[i], d); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", pools[i].plan.Name, err))

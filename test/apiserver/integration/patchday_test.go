@@ -352,13 +352,14 @@ func TestPatchDayPool(t *testing.T) {
 			})
 			before := p.settled()
 			b.publish("1.1.0", true)
-			b.follow(map[string]string{infrav1.PatchSoakAnnotation: "4s"})
+			b.follow(map[string]string{infrav1.PatchSoakAnnotation: "1h"})
 			b.awaits(p.machinePool, infrav1.PatchSoakingReason, "1.1.0", p.play)
 			if shown := p.shown(); len(shown) != 3 || !slices.ContainsFunc(shown, func(m infrav1.AzureMachinePoolMachine) bool {
 				return m.Name == before[0].Name && m.DeletionTimestamp.IsZero()
 			}) {
 				t.Errorf("%d instances while the canary soaks", len(shown))
 			}
+			b.follow(nil)
 			b.awaits(p.machinePool, infrav1.ImageUpToDateReason, "1.1.0", p.play)
 			after := p.settled()
 			if len(after) != 2 || after[0].Name == before[0].Name || p.azure.Spec.Template.Image.ComputeGallery.Version != "1.1.0" {

@@ -4,11 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -60,9 +62,11 @@ func TestPatchDay(t *testing.T) {
 	b.Run(nil, "up")
 	b.prepare()
 	b.do("create", func() {
-		for _, c := range clusters {
-			b.create(c)
+		var manifests []string
+		for _, c := range clusters { // before there is work to do
+			manifests = append(manifests, b.manifest(c))
 		}
+		b.Run([]byte(strings.Join(manifests, "---\n")), "kubectl", "apply", "-f", "-")
 		for _, c := range clusters {
 			b.Run(nil, "wait", c.name, "--timeout", "6m")
 		}
@@ -100,9 +104,9 @@ func TestPatchDay(t *testing.T) {
 	})
 	b.versions("1.1.0")
 	asked, failed, why := b.take()
-	t.Logf("%d requests, %d failed %s", asked, failed, why)
+	t.Logf("%d requests, %d failed %v", asked, failed, why)
 	if failed > 0 || asked == 0 {
-		t.Errorf("%d of %d requests failed: %s", failed, asked, why)
+		t.Errorf("%d of %d requests failed: %v", failed, asked, why)
 	}
 	t.Log("\n" + b.Run(nil, "upgrade", "status", "machines"))
 }
@@ -174,8 +178,8 @@ func (b *bench) image(version string) string {
 	return "/subscriptions/" + b.Subscription() + definition + "/versions/" + version
 }
 
-// create applies a cluster of the image, that of machines and that of pools with a second pool.
-func (b *bench) create(c cluster) {
+// manifest returns a cluster of the image, that of machines and that of pools with a second pool.
+func (b *bench) manifest(c cluster) string {
 	b.t.Helper()
 	text := b.Run(nil, "generate", "cluster", c.name, "--flavor", c.flavor)
 	var out []string
@@ -209,7 +213,7 @@ func (b *bench) create(c cluster) {
 		}
 		emit(twin)
 	}
-	b.Run([]byte(strings.Join(out, "---\n")), "kubectl", "apply", "-f", "-")
+	return strings.Join(out, "---\n")
 }
 
 // change gives the objects of Windows pools the image, the size and a surge of half the pool.
@@ -431,7 +435,8 @@ type client struct {
 
 	mu            sync.Mutex
 	asked, failed int
-	why           string
+	// why has how often a request failed for a reason.
+	why map[string]int
 }
 
 // askers ask at once, each with a pause.
@@ -442,7 +447,7 @@ const (
 
 func (c *client) start(url string) {
 	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
+	c.stop, c.why = stop, map[string]int{}
 	h := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range askers {
 		c.running.Go(func() {
@@ -461,7 +466,7 @@ func (c *client) start(url string) {
 				c.mu.Lock()
 				if c.asked++; err != nil {
 					c.failed++
-					c.why = time.Now().Format(time.TimeOnly) + " " + err.Error()
+					c.why[reason(err)]++
 				}
 				c.mu.Unlock()
 			}
@@ -469,10 +474,18 @@ func (c *client) start(url string) {
 	}
 }
 
-func (c *client) take() (asked, failed int, why string) {
+// reason says why a request failed, without its address.
+func reason(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}
+
+func (c *client) take() (asked, failed int, why map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked, c.failed, c.why
+	return c.asked, c.failed, maps.Clone(c.why)
 }
 
 func (c *client) end() {
@@ -482,8 +495,8 @@ func (c *client) end() {
 	}
 }
 
-func ask(ctx context.Context, h *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func ask(ctx context.Context, h *http.Client, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
@@ -493,7 +506,7 @@ func ask(ctx context.Context, h *http.Client, url string) error {
 	}
 	defer resp.Body.Close()
 	if _, err = io.Copy(io.Discard, resp.Body); err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s", resp.Status)
+		err = &url.Error{Op: "Get", URL: address, Err: errors.New(resp.Status)}
 	}
 	return err
 }
