@@ -3,7 +3,7 @@
 # Debian's package and the Python packages that it needs are unpacked into a folder that is
 # removed afterwards: nothing is installed, and none of its services runs here. Shells that
 # are missing are installed, which needs root. PWSH names a PowerShell; with -update its answers
-# are recorded again, with -scripts=FILE it is asked other scripts.
+# are recorded again, with -scripts=FILE it is asked other scripts, and without it 3,000 generated ones as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 missing=()

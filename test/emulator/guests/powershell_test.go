@@ -193,6 +193,7 @@ var psInput = regexp.MustCompile(`The input string '[^']*' was not`)
 func plainOutput(s string) string {
 	s = psPlace.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "@BASE@")
 	s = psDrive.ReplaceAllString(strings.ReplaceAll(s, `\`, "/"), "/")
+	s = strings.ReplaceAll(s, "\u202f", " ") // ICU's blank before AM and PM
 	s = psInput.ReplaceAllString(psWords.Replace(s), "Input string was not")
 	var b strings.Builder
 	for line := range strings.SplitSeq(s, "\n") {

@@ -9,7 +9,8 @@ import (
 var jobCmdlets = []cmdlet{
 	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name InitializationScript", run: startJob},
 	{name: "Receive-Job", parameters: "Job:0 Name Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
-	{name: "Wait-Job", parameters: "Job:0 Name Id Timeout~ Any?~ Force?~", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
+	{name: "Wait-Job", parameters: "Job:0 Name Id Timeout~ Any?~ Force?~",
+		run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
 	{name: "Get-Job", parameters: "Id:0 Name State", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
 	{name: "Stop-Job", parameters: "Job:0 Name Id PassThru?", run: eachJob(func(*call, *job) error { return nil })},
 	{name: "Remove-Job", parameters: "Job:0 Name Id Force?~", run: eachJob(func(c *call, j *job) error {
@@ -87,7 +88,10 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 			state, _ := j.shown.get("State")
 			chosen := len(given) == 0 && !c.piped && !c.has("job") || slices.ContainsFunc(given, func(v any) bool { return v == any(j.shown) })
 			if c.has("name") {
-				chosen = slices.ContainsFunc(c.textsOf("name"), func(n string) bool { yes, err := like(text(name), n, false); return err == nil && yes })
+				chosen = slices.ContainsFunc(c.textsOf("name"), func(n string) bool {
+					yes, err := like(text(name), n, false)
+					return err == nil && yes
+				})
 			}
 			if c.has("id") {
 				chosen = c.contains(newArray(list(c.given["id"])...), id, false)

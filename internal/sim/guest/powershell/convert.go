@@ -60,7 +60,8 @@ var typeNames = map[string]string{
 }
 
 // accelerators are the short names by which a type reads in a text.
-const accelerators = " array bool byte char cultureinfo datetime decimal double float guid hashtable int ipaddress long ordered pscredential " +
+const accelerators = " array " +
+	"bool byte char cultureinfo datetime decimal double float guid hashtable int ipaddress long ordered pscredential " +
 	"psobject ref regex sbyte scriptblock securestring short string switch timespan type uint ulong uri ushort version void xml object "
 
 // shortName is how a type reads in a text.

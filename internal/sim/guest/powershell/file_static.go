@@ -403,7 +403,7 @@ var uriParts = strings.Fields("AbsolutePath AbsoluteUri LocalPath Authority Host
 func uriOf(s string, absolute bool) (any, error) {
 	u, err := url.Parse(s)
 	if (err != nil || u.Scheme == "") && !absolute {
-		return system(kindUri, uriParts, "OriginalString", s, "IsAbsoluteUri", false, "text", s), nil
+		return system(kindUri, uriParts, "OriginalString", s, "IsAbsoluteUri", false, "UserEscaped", false, "text", s), nil
 	}
 	if err != nil || u.Scheme == "" {
 		return nil, broken("System.UriFormatException", "UriFormatException", "Invalid URI: The format of the URI could not be determined.")

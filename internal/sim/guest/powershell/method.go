@@ -50,9 +50,10 @@ func (r *run) owner(n node, static bool) (any, error) {
 // methodError words what a method of .NET throws as PowerShell does.
 func methodError(err error, name string, args int) error {
 	f := failed(err)
-	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || f.leaves || strings.HasPrefix(f.exception.kind,
-		"System.Management.Automation.") &&
-		!strings.HasSuffix(f.exception.kind, ".ParseException") {
+	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || f.leaves ||
+		strings.HasPrefix(f.exception.kind,
+			"System.Management.Automation.") &&
+			!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
 	return wrapped(f, name, args)

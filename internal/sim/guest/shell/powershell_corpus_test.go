@@ -72,6 +72,11 @@ var languageScripts = []script{
 			"specified by the ValidateSet attribute. Supply an argument that is in the set and then try the " +
 			"command again.\nAt line:1 char:57\n    + CategoryInfo          : InvalidData: (:) [f], " +
 			"ParameterBindingValidationException\n    + FullyQualifiedErrorId : ParameterArgumentValidationError,f\n", 0},
+	{"jobs", "$x = 2; $j = 1..2 | ForEach-Object { Start-Job { param($n) \"$n $($using:x) [$x]\" } -ArgumentList $_ }\n" +
+		"$j | Wait-Job | Receive-Job; $j[0].State; $j | Remove-Job; @(Get-Job).Count",
+		"1 2 []\n2 2 []\nCompleted\n0\n", 0},
+	{"a job that fails", "$j = Start-Job { throw 'dead' } | Wait-Job; $j.State; try { Receive-Job $j -ErrorAction Stop } catch { \"$_\" }",
+		"Failed\ndead\n", 0},
 	{"args", "function f { \"$($args.Count): $args\" }; f 1 two 'three four'", "3: 1 two three four\n", 0},
 	{"return ends a function", "function f { 1; return 2; 3 }; f", "1\n2\n", 0},
 	{"process block", "function f { begin { 'b' } process { $_ * 2 } end { 'e' } }; 1,2 | f", "b\n2\n4\ne\n", 0},
