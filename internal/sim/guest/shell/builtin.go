@@ -9,27 +9,10 @@ import (
 	"strings"
 )
 
-// own marks a builtin that is implemented here, because the interpreter's differs from that
-// of dash or bash.
-const own = "\x01"
-
-// builtinCommands returns the builtins of the shells that are implemented here.
+// builtinCommands returns the builtins of the shells that are programs, too.
 func builtinCommands() Table {
 	return Table{
 		"test": test, "[": test, "printf": printf, "echo": echo,
-		own + "refuse":   func(_ context.Context, p *Process) int { return p.Refuse("%s", strings.Join(p.Args[1:], " ")) },
-		own + "noeffect": func(ctx context.Context, p *Process) int { return p.NoEffect(ctx, "%s", strings.Join(p.Args[1:], " ")) },
-		own + "fail": func(_ context.Context, p *Process) int {
-			n, _ := strconv.Atoi(p.Arg(1))
-			return p.Fail(n, "%s", p.Arg(2))
-		},
-		own + "status": func(_ context.Context, p *Process) int { n, _ := strconv.Atoi(p.Arg(1)); return n },
-		own + "count":  func(_ context.Context, p *Process) int { p.Printf("%d", len(p.Args)-1); return 0 },
-		own + "print": func(_ context.Context, p *Process) int {
-			p.Printf("%s", p.Arg(1))
-			n, _ := strconv.Atoi(p.Arg(2))
-			return n
-		},
 		"true":  func(context.Context, *Process) int { return 0 },
 		"false": func(context.Context, *Process) int { return 1 },
 		"pwd":   func(_ context.Context, p *Process) int { p.Printf("%s\n", p.Dir); return 0 },

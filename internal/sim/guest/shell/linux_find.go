@@ -5,13 +5,10 @@ import (
 	"context"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"mvdan.cc/sh/v3/pattern"
 
 	"casement.dev/casement/internal/sim/guest/regex"
 )
@@ -258,19 +255,7 @@ func kindLetter(m fs.FileMode) rune {
 
 // named matches a name or a path with a pattern of shells, in which * matches / too.
 func (f *findRun) named(kind, glob string) (predicate, bool) {
-	text, err := pattern.Regexp(leadingDash.ReplaceAllString(glob, "[$1$2-]"), pattern.EntireString)
-	if err != nil {
-		f.refused = kind + " " + glob
-		return always, true
-	}
-	if strings.HasPrefix(kind, "-i") {
-		text = "(?i)" + text
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		f.refused = kind + " " + glob
-		return always, true
-	}
+	re := compilePattern(glob, false, strings.HasPrefix(kind, "-i")).all
 	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
 	return func(_ context.Context, x found) bool {
 		if whole {

@@ -25,7 +25,7 @@ func (p *Process) refuseAs(code int, format string, a ...any) int {
 }
 
 // name returns the command's, without its folder.
-func (p *Process) name() string { return path.Base(strings.TrimPrefix(p.Args[0], own)) }
+func (p *Process) name() string { return path.Base(p.Args[0]) }
 
 // noEffect accepts a command whose effect the guest has no use for, and says so. What only
 // asks would give an empty answer, and is refused.

@@ -36,8 +36,11 @@ type Process struct {
 	shell *Shell
 	// posix is set for what dash runs, which differs from bash's builtins.
 	posix bool
-	// isSet reports whether the shell that runs the process has a variable.
-	isSet func(name string) bool
+	// isSet reports whether the shell that runs the process has a variable, and isOn an option.
+	isSet, isOn func(name string) bool
+	// fds are the descriptors that the shell hands on, and where is how it names itself and the line.
+	fds   map[int]*shFile
+	where string
 	// skipped is the time that the run slept through without waiting.
 	skipped *atomic.Int64
 	// meter is the run's account.
@@ -206,9 +209,6 @@ func (s *Shell) find(name string) Command {
 	}
 	if !s.guest.IsWindows() {
 		if c := s.commands[name]; c != nil {
-			return c
-		}
-		if c := s.commands[strings.TrimPrefix(name, own)]; c != nil {
 			return c
 		}
 		return s.commands[path.Base(name)]
