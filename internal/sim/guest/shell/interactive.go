@@ -172,7 +172,6 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 	r := i.sh
 	defer r.finish()
 	r.ctx, r.end = context.WithCancelCause(ctx)
-	defer r.end(nil)
 	r.meter = i.shell.guest.Usage.Meter(ctx)
 	defer r.meter.Close()
 	r.source, r.held, r.paid = source, 0, 0

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Bounds of one run of a script, with all that it starts. They are far above what
@@ -59,6 +61,19 @@ type usage struct {
 	end   context.CancelCauseFunc
 	// matches are the bytes of names that patterns have matched.
 	matches atomic.Int64
+	// jobs are what the script and those it starts have in the background.
+	jobs sync.WaitGroup
+}
+
+// lateJobs is how long the jobs that a script leaves behind may go on.
+const lateJobs = 200 * time.Millisecond
+
+// close waits for the jobs that a script leaves behind, and ends those that take longer.
+func (u *usage) close() {
+	late := time.AfterFunc(lateJobs, func() { u.end(nil) })
+	defer late.Stop()
+	u.jobs.Wait()
+	u.end(nil)
 }
 
 type limitsKey struct{}
@@ -71,7 +86,7 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 	if !some {
 		l.used = &usage{marks: stderr}
 		ctx, l.used.end = context.WithCancelCause(ctx)
-		leave = func() { l.used.end(nil) }
+		leave = l.used.close
 	}
 	l.nested++
 	meter, end := s.guest.Usage.Meter(ctx), leave

@@ -46,7 +46,6 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	r := s.runner(ctx, o, lang == syntax.LangPOSIX)
 	r.run.watch = watch
 	r.ctx, r.end = context.WithCancelCause(ctx)
-	defer r.end(nil)
 	defer r.finish()
 	code := r.whole(func() {
 		if o.Options != "" {

@@ -1269,12 +1269,14 @@ func (r *runner) wait(args []string) {
 			r.status = 127
 			return
 		}
-		first := make(chan *job, len(live))
+		first := make(chan struct{}, len(live))
 		for _, j := range live {
-			r.shell.guest.Wall.Go(nil, "wait -n", func() { <-j.done; first <- j })
+			r.shell.guest.Wall.Go(nil, "wait -n", func() { <-j.done; first <- struct{}{} })
 		}
 		select {
-		case j := <-first:
+		case <-first:
+			live = slices.DeleteFunc(live, func(j *job) bool { return !j.ended() })
+			j := slices.MinFunc(live, func(a, b *job) int { return int(a.order - b.order) })
 			j.waited = true
 			r.status = j.status
 		case <-r.ctx.Done():

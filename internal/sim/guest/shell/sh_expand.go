@@ -256,14 +256,16 @@ func (r *runner) fields(list []*syntax.Word) (out []string) {
 			out = r.expanded(out, word)
 			continue
 		}
-		r.boundedBraces(plain.Parts)
+		if countBraces(plain.Parts) > maxRange {
+			r.tooLong()
+		}
 		for one, err := range expand.BracesSeq(&expand.Config{}, &plain) {
 			if total++; total > maxRange {
 				r.tooLong()
 			}
 			r.tickLong(total)
 			if err != nil {
-				r.fatal(1, "%v", err)
+				r.tooLong()
 			}
 			out = r.expanded(out, one)
 		}
@@ -275,25 +277,30 @@ func (r *runner) tooLong() {
 	panic(ended{r.exceed(fmt.Sprintf("has a sequence of more than %d items", maxRange))})
 }
 
-// boundedBraces ends a script with a sequence that is too long.
-func (r *runner) boundedBraces(parts []syntax.WordPart) {
+// countBraces returns how many words a word is, up to a little more than may be.
+func countBraces(parts []syntax.WordPart) int {
+	all := 1
 	for _, part := range parts {
 		b, ok := part.(*syntax.BraceExp)
 		if !ok {
 			continue
 		}
+		n := 0
 		if b.Sequence {
 			from, errFrom := strconv.ParseInt(b.Elems[0].Lit(), 10, 64)
 			to, errTo := strconv.ParseInt(b.Elems[1].Lit(), 10, 64)
-			if errFrom == nil && errTo == nil && (to-from > maxRange || from-to > maxRange || to > 1<<40 || from > 1<<40 || to < -1<<40 || from < -1<<40) {
-				r.tooLong()
+			if n = 256; errFrom == nil && errTo == nil {
+				n = int(min(max(to/2-from/2, from/2-to/2), maxRange))*2 + 1
 			}
-			continue
 		}
 		for _, e := range b.Elems {
-			r.boundedBraces(e.Parts)
+			if !b.Sequence {
+				n = min(n+countBraces(e.Parts), maxRange+1)
+			}
 		}
+		all = min(all*n, maxRange+1)
 	}
+	return all
 }
 
 func (r *runner) tickLong(n int) {

@@ -425,10 +425,7 @@ func (r *runner) substitutionPipe(p *syntax.ProcSubst) *shFile {
 	}
 	one := &job{pid: sub.pid, r: sub, done: done, end: func(error) {}}
 	r.jobs = append(r.jobs, one)
-	r.shell.guest.Wall.Go(nil, "a substitution", func() {
-		defer close(done)
-		one.status = sub.whole(func() { sub.stmts(p.Stmts) })
-	})
+	r.start(one, func() { sub.stmts(p.Stmts) })
 	if p.Op == syntax.CmdOut {
 		return write
 	}

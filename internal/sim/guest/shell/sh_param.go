@@ -221,7 +221,12 @@ func (r *runner) unset(e expanding) {
 	if r.posix {
 		r.fatal(2, "%s: parameter not set", name)
 	}
-	r.fatal(map[bool]int{true: 127, false: 1}[r.run.main.name == "bash"], "%s: unbound variable", name)
+	r.fatal(r.unsetCode(), "%s: unbound variable", name)
+}
+
+// unsetCode is what bash ends with: 127 for bash -c.
+func (r *runner) unsetCode() int {
+	return map[bool]int{true: 127, false: 1}[r.run.main.name == "bash" && !r.options["errexit"]]
 }
 
 // list adds several values: each a field, or joined.
@@ -284,7 +289,7 @@ func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bo
 		if p.Exp.Word != nil {
 			message = r.word(p.Exp.Word)
 		}
-		r.fatal(map[bool]int{true: 2, false: map[bool]int{true: 127, false: 1}[r.run.main.name == "bash"]}[r.posix], "%s: %s", e.name, message)
+		r.fatal(map[bool]int{true: 2, false: r.unsetCode()}[r.posix], "%s: %s", e.name, message)
 	}
 	if !empty {
 		return false

@@ -76,6 +76,7 @@ type shRun struct {
 	mu       sync.Mutex
 	pids     int
 	files    int
+	order    int64
 	matchers map[string]*shPattern
 	texts    map[string]*syntax.Word
 	all      []*job
@@ -129,6 +130,7 @@ type job struct {
 	end    context.CancelCauseFunc
 	done   chan struct{}
 	status int
+	order  int64 // of the jobs that have ended
 	waited bool
 }
 
@@ -395,6 +397,7 @@ func (r *runner) quietly(list []*syntax.Stmt) bool {
 
 func (r *runner) stmt(s *syntax.Stmt) {
 	r.tick()
+	r.line = r.base + int(s.Pos().Line())
 	if s.Background {
 		r.background(s)
 		return
@@ -611,10 +614,25 @@ func (r *runner) background(s *syntax.Stmt) {
 	}
 	r.jobs = append(r.jobs, one)
 	r.last, r.status = one.pid, 0
+	r.start(one, func() { sub.stmt(&inner) })
+}
+
+// start runs a job; the outermost script waits for it.
+func (r *runner) start(one *job, f func()) {
+	l, some := r.ctx.Value(limitsKey{}).(limits)
+	if some {
+		l.used.jobs.Add(1)
+	}
 	r.shell.guest.Wall.Go(nil, "a job", func() {
-		defer close(one.done)
-		one.status = sub.whole(func() { sub.stmt(&inner) })
-		one.end(nil)
+		one.status = one.r.whole(f)
+		r.run.mu.Lock()
+		r.run.order++
+		one.order = r.run.order
+		r.run.mu.Unlock()
+		close(one.done)
+		if some {
+			l.used.jobs.Done()
+		}
 	})
 }
 
@@ -752,11 +770,11 @@ func (r *runner) call(c *syntax.CallExpr) {
 		}
 	}
 	if len(args) == 0 {
-		if !r.substituted {
-			r.status = 0
-		}
 		for _, a := range c.Assigns {
 			r.assign(a, &variable{})
+		}
+		if !r.substituted {
+			r.status = 0
 		}
 		r.statuses = []int{r.status}
 		return
