@@ -18,7 +18,7 @@ func (r *run) records(inputs func() (Input, bool)) bool {
 			continue
 		}
 		r.vars["FILENAME"] = textOf(in.Name)
-		next := recordsOf(in, r.text(r.vars["RS"]))
+		next := r.recordsOf(in)
 		for i := 1; ; i++ {
 			rec, ok := next()
 			if !ok {
@@ -36,18 +36,39 @@ func (r *run) records(inputs func() (Input, bool)) bool {
 	}
 }
 
-// recordsOf takes a file apart into records.
-func recordsOf(in Input, sep string) func() (string, bool) {
-	switch len(sep) {
-	case 0:
-		return func() (string, bool) { return paragraph(in) }
-	case 1:
-		return func() (string, bool) {
+// recordsOf takes a file apart into records, by the RS of the moment.
+func (r *run) recordsOf(in Input) func() (string, bool) {
+	rest, read := "", false
+	return func() (string, bool) {
+		sep := r.text(r.vars["RS"])
+		switch {
+		case len(sep) == 0:
+			return paragraph(in)
+		case len(sep) == 1 && !read:
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
 		}
+		if !read { // what separates by a pattern is read whole
+			var b strings.Builder
+			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
+				b.WriteString(line)
+				r.bounded(b.Len())
+			}
+			rest, read = b.String(), true
+		}
+		if rest == "" || rest == "\n" {
+			return "", false
+		}
+		at := r.compile(sep).FindStringIndex(rest)
+		if at == nil || at[1] == 0 {
+			rec := strings.TrimSuffix(rest, "\n")
+			rest = ""
+			return rec, true
+		}
+		rec := rest[:at[0]]
+		rest = rest[at[1]:]
+		return rec, true
 	}
-	panic(problem{Unsupported("RS of more than one letter")})
 }
 
 // paragraph returns the next lines that follow each other without an empty one.

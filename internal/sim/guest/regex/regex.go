@@ -1,5 +1,5 @@
 // Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those of
-// Go. What Go cannot match (a reference back to a group) is refused by name. It is pure; the guests import it.
+// Go, and those that refer back to a group, or are Perl's, to those of .NET. It is pure; the guests import it.
 package regex
 
 import (
@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
 )
 
 // ErrUnsupported is wrapped by errors for patterns that Go cannot match.
@@ -16,28 +19,103 @@ var ErrUnsupported = errors.New("pattern")
 // ErrBackReference is returned for a pattern with a back reference to one of its groups.
 var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 
-// Perl returns a pattern of grep -P. What looks around or back is refused.
-func Perl(pattern string, o Options) (*regexp.Regexp, error) {
-	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!", "(?>", `\K`, `\1`, `\2`, "++", "*+", "?+"} {
-		if strings.Contains(pattern, s) {
-			return nil, fmt.Errorf("%s in a %w of Perl's", s, ErrUnsupported)
-		}
-	}
+// Expression is a compiled pattern: Go's, or one that goes back over what it has matched.
+type Expression interface {
+	MatchString(text string) bool
+	FindAllString(text string, n int) []string
+	FindAllStringSubmatchIndex(text string, n int) [][]int
+	NumSubexp() int
+}
+
+// Perl returns a pattern of grep -P.
+func Perl(pattern string, o Options) (Expression, error) {
 	text := pattern
+	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // what is before is no part of the match
+		text = `(?<=` + before + `)` + behind
+	}
+	return backtracking(text, o)
+}
+
+// Any returns the pattern as Compile does, and one with back references.
+func Any(pattern string, o Options) (Expression, error) {
+	re, err := Compile(pattern, o)
+	if !errors.Is(err, ErrBackReference) {
+		return re, err
+	}
+	t := translator{in: pattern, extended: o.Extended, escapes: o.Escapes, back: true}
+	text, err := t.translate()
+	if err != nil {
+		return nil, err
+	}
+	return backtracking(text, o)
+}
+
+// backtracked is a pattern by the engine of .NET, whose search is bounded in time.
+type backtracked struct{ re *regexp2.Regexp }
+
+// maxSearch bounds one search, which may take exponential time.
+const maxSearch = time.Second
+
+func backtracking(text string, o Options) (Expression, error) {
 	switch {
+	case len(text) > maxPattern:
+		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
 	case o.Line:
 		text = `^(?:` + text + `)$`
 	case o.Word:
 		text = `\b(?:` + text + `)\b`
 	}
+	flags := regexp2.RegexOptions(regexp2.None)
 	if o.IgnoreCase {
-		text = "(?i)" + text
+		flags |= regexp2.IgnoreCase
 	}
-	re, err := compile(text)
+	if o.Multiline {
+		flags |= regexp2.Multiline
+	}
+	re, err := regexp2.Compile(text, flags)
 	if err != nil {
-		return nil, fmt.Errorf("%w of Perl's that Go does not know: %w", ErrUnsupported, err)
+		return nil, fmt.Errorf("a %w that .NET does not know: %w", ErrUnsupported, err)
 	}
-	return re, nil
+	re.MatchTimeout = maxSearch
+	return backtracked{re}, nil
+}
+
+// NumSubexp returns the number of groups.
+func (b backtracked) NumSubexp() int { return len(b.re.GetGroupNumbers()) - 1 }
+
+// MatchString reports whether a text has a match.
+func (b backtracked) MatchString(text string) bool {
+	return len(b.FindAllStringSubmatchIndex(text, 1)) > 0
+}
+
+// FindAllString returns the matches.
+func (b backtracked) FindAllString(text string, n int) (all []string) {
+	for _, m := range b.FindAllStringSubmatchIndex(text, n) {
+		all = append(all, text[m[0]:m[1]])
+	}
+	return all
+}
+
+// FindAllStringSubmatchIndex returns where the matches and their groups are, in bytes.
+func (b backtracked) FindAllStringSubmatchIndex(text string, n int) (all [][]int) {
+	at := make([]int, 0, len(text)+1) // of each letter
+	for i := range text {
+		at = append(at, i)
+	}
+	at = append(at, len(text))
+	m, err := b.re.FindStringMatch(text)
+	for ; m != nil && err == nil && (n < 0 || len(all) < n); m, err = b.re.FindNextMatch(m) {
+		var one []int
+		for _, g := range m.Groups() {
+			if len(g.Captures) == 0 {
+				one = append(one, -1, -1)
+				continue
+			}
+			one = append(one, at[g.Index], at[g.Index+g.Length])
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // Options say how a pattern is written and matched.
@@ -127,6 +205,7 @@ type translator struct {
 	at       int
 	extended bool
 	escapes  bool
+	back     bool // references back to groups are written
 	out      strings.Builder
 	// start is set where an expression begins, at which * is a letter.
 	start bool
@@ -244,6 +323,8 @@ func (t *translator) escaped(start bool) error {
 	c := t.in[t.at]
 	t.at++
 	switch {
+	case c >= '1' && c <= '9' && t.back:
+		t.out.WriteString(`(?:\` + string(c) + `)`)
 	case c >= '1' && c <= '9':
 		return ErrBackReference
 	case strings.IndexByte("+?{}()|", c) >= 0 && !t.extended:

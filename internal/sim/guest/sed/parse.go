@@ -3,7 +3,6 @@ package sed
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -38,12 +37,12 @@ type command struct {
 type address struct {
 	line, step int // N, or first~step; step is -1 for +N, -2 for ~N
 	last       bool
-	re         *regexp.Regexp
+	re         regex.Expression
 	empty      bool // the pattern that matched last
 }
 
 type substitution struct {
-	re            *regexp.Regexp
+	re            regex.Expression
 	empty         bool
 	replacement   []piece
 	global, print bool
@@ -263,9 +262,9 @@ func (p *parser) address() (*address, error) {
 	return nil, nil
 }
 
-func compile(pattern string, o regex.Options) (*regexp.Regexp, error) {
-	re, err := regex.Compile(pattern, o)
-	if errors.Is(err, regex.ErrBackReference) {
+func compile(pattern string, o regex.Options) (regex.Expression, error) {
+	re, err := regex.Any(pattern, o)
+	if errors.Is(err, regex.ErrUnsupported) {
 		return nil, Unsupported(err.Error())
 	}
 	return re, err

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"casement.dev/casement/internal/limit"
+
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
 // Bounds of one run.
@@ -71,7 +72,7 @@ type run struct {
 	out      io.Writer
 	files    Files
 	appended []string
-	last     *regexp.Regexp
+	last     regex.Expression
 	replaced bool
 	steps    int
 }

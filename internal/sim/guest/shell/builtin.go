@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // builtinCommands returns the builtins of the shells that are programs, too.
@@ -224,8 +225,18 @@ func (pr *printing) format(format string) string {
 		for strings.Contains(spec, "*") {
 			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
 		}
-		if format[end] == '(' {
-			return "%(FORMAT)T"
+		if close := strings.Index(format[end:], ")T"); format[end] == '(' && close > 0 && pr.p.bash() {
+			at := pr.p.now()
+			if a := pr.next(); a != "" && a != "-1" && a != "-2" {
+				at = time.Unix(pr.number(a), 0)
+			}
+			text, unknown := dateText(format[end+1:end+close], at.UTC())
+			if unknown != "" {
+				return "%(" + unknown + ")T"
+			}
+			pr.out.WriteString(fmt.Sprintf(spec+"s", text))
+			i = end + close + 1
+			continue
 		}
 		if !pr.directive(spec, format[end]) {
 			return "%" + format[end:end+1]

@@ -297,7 +297,19 @@ func realpath(_ context.Context, p *Process, o options) int {
 			code = p.Fail(1, "realpath: %s: No such file or directory", a)
 			continue
 		}
+		if base := o.value("relative-to"); base != "" {
+			at = relativePath(p.resolve(base, 0), at)
+		}
 		p.Printf("%s\n", at)
 	}
 	return code
+}
+
+// relativePath returns a path as seen from a folder.
+func relativePath(from, to string) string {
+	up := ""
+	for from = path.Clean(from); to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, "/")+"/"); from = path.Dir(from) {
+		up += "../"
+	}
+	return orDot(strings.TrimSuffix(up+strings.TrimPrefix(strings.TrimPrefix(to, from), "/"), "/"))
 }

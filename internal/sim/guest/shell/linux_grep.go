@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,16 +30,14 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}
 	style := cmp.Or(o.last("E", "F", "G", "P"), map[string]string{"egrep": "E", "fgrep": "F"}[p.name()])
 	ro := regex.Options{Extended: style == "E", Fixed: style == "F", IgnoreCase: o.has("i"), Word: o.has("w"), Line: o.has("x")}
-	var m []regexpLike
+	var m []regex.Expression
 	for _, pattern := range patterns {
 		for one := range strings.SplitSeq(pattern, "\n") {
-			var re regexpLike
-			var err error
+			compile := regex.Any
 			if style == "P" {
-				re, err = regex.Perl(one, ro)
-			} else {
-				re, err = regex.Compile(one, ro)
+				compile = regex.Perl
 			}
+			re, err := compile(one, ro)
 			if errors.Is(err, regex.ErrUnsupported) {
 				return matcher{}, p.Refuse("grep with %v", err)
 			}
@@ -50,7 +49,7 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}
 	return matcher{
 		match: func(line string) bool {
-			return slices.ContainsFunc(m, func(re regexpLike) bool { return re.MatchString(line) })
+			return slices.ContainsFunc(m, func(re regex.Expression) bool { return re.MatchString(line) })
 		},
 		find: func(line string) (all []string) {
 			for _, re := range m {
@@ -68,11 +67,6 @@ func (p *Process) matcher(o options) (matcher, int) {
 // maxMatched bounds a line that is searched, in bytes: a search cannot be ended.
 const maxMatched = 8 << 20
 
-type regexpLike interface {
-	MatchString(string) bool
-	FindAllString(string, int) []string
-}
-
 func grepCommand(_ context.Context, p *Process, o options) int {
 	if !o.has("e", "f") {
 		if len(o.operands) == 0 {
@@ -88,6 +82,18 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	files := o.operands
 	if o.has("r", "R") {
 		files = p.filesBelow(files)
+		chosen := func(flag, name string, otherwise bool) bool {
+			if !o.has(flag) {
+				return otherwise
+			}
+			return slices.ContainsFunc(o.values(flag), func(glob string) bool { return compilePattern(glob, false, false).all.MatchString(name) })
+		}
+		files = slices.DeleteFunc(files, func(f string) bool {
+			if chosen("exclude", path.Base(f), false) || !chosen("include", path.Base(f), true) {
+				return true
+			}
+			return slices.ContainsFunc(strings.Split(path.Dir(f), "/"), func(dir string) bool { return chosen("exclude-dir", dir, false) })
+		})
 	} else {
 		files = orStdin(files)
 	}
@@ -160,11 +166,11 @@ func (g grepping) run(in *stream) bool {
 	count, shown, context := 0, -1, 0
 	var recent []numbered // those before that are not shown
 	for i := 0; ; i++ {
-		line, ok := in.line()
+		line, ok := in.until(g.end())
 		if !ok {
 			break
 		}
-		line = strings.TrimSuffix(line, "\n")
+		line = strings.TrimSuffix(line, string(g.end()))
 		if len(line) > maxMatched {
 			g.p.meter.Look()
 			g.p.Fail(2, "grep: line %d is longer than the %d MiB that are searched (a bound of the simulation)", i+1, maxMatched>>20)
@@ -196,7 +202,9 @@ func (g grepping) run(in *stream) bool {
 			continue
 		}
 		if (before > 0 || after > 0) && shown >= 0 && i-before > shown+1 {
-			g.p.Printf("--\n")
+			if !o.has("no-group-separator") {
+				g.p.Printf("--\n")
+			}
 		}
 		for _, r := range recent {
 			g.p.meter.Hold(-len(r.line))
@@ -252,5 +260,13 @@ func (g grepping) line(i int, text string, mark byte) {
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)
 	}
-	g.p.Printf("%s\n", text)
+	g.p.Printf("%s%c", text, g.end())
+}
+
+// end is what ends a line.
+func (g grepping) end() byte {
+	if g.o.has("z") {
+		return 0
+	}
+	return '\n'
 }

@@ -398,10 +398,43 @@ func getent(_ context.Context, p *Process) int {
 	return code
 }
 
+// lockDescriptor is flock of a descriptor, whose lock lasts as long as it is open.
+func (p *Process) lockDescriptor(o options) int {
+	n, _ := strconv.Atoi(o.operands[0])
+	f := p.fds[n]
+	if f == nil {
+		return p.Fail(65, "flock: %d: Bad file descriptor", n)
+	}
+	locks := &p.shell.locks
+	if o.has("u") {
+		locks.CompareAndDelete(f.path, f)
+		return 0
+	}
+	for {
+		holder, held := locks.LoadOrStore(f.path, f)
+		switch one, _ := holder.(*shFile); {
+		case !held || one == f:
+			return 0
+		case one.refs.Load() <= 0:
+			locks.CompareAndDelete(f.path, one)
+		case o.has("n"):
+			code, err := strconv.Atoi(cmp.Or(o.value("E"), "1"))
+			if err != nil {
+				code = 1
+			}
+			return code
+		case o.has("w"):
+			return 1
+		default:
+			return p.Refuse("flock that waits for another one")
+		}
+	}
+}
+
 // flock runs a command: two that lock the same file never run at one time here.
 func flock(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) > 0 && strings.Trim(o.operands[0], "0123456789") == "" {
-		return p.Refuse("flock of a file descriptor")
+		return p.lockDescriptor(o)
 	}
 	if o.has("c") {
 		return p.shell.child(ctx, p, []string{"sh", "-c", o.value("c")})

@@ -59,13 +59,13 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 
 // script runs a text as the whole script.
 func (r *runner) script(text string) {
-	stmts, complaint := parse(text, r.posix)
+	stmts, source, complaint := parse(text, r.posix)
 	if complaint != "" && !r.posix && expansionError(complaint) {
 		r.shell.guest.Refused(complaint)
 		fmt.Fprintf(r.stderr(), "%s: casement does not simulate an expansion of the script: %s\n", r.name, complaint)
 		panic(unwound{true, refusedCode})
 	}
-	r.source = text
+	r.source = source
 	r.tree(stmts)
 	if complaint != "" && r.jump == noJump {
 		fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, complaint)

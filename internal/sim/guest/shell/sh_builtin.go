@@ -1598,6 +1598,15 @@ func (r *runner) compgen(args []string) {
 		list = slices.Sorted(maps.Keys(r.aliases))
 	case "-k":
 		list = keywords
+	case "-G", "-f", "-d":
+		field := []segment{{text: args[len(args)-1]}}
+		if kind != "-G" {
+			field[0].text += "*"
+		}
+		list, _ = r.glob(field)
+		if prefix = ""; kind == "-d" {
+			list = slices.DeleteFunc(list, func(n string) bool { return !r.shell.guest.Root.IsDir(r.abs(n)) })
+		}
 	case "-W":
 		list = strings.Fields(args[2])
 		if len(args) > 3 {

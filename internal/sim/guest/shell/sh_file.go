@@ -23,7 +23,6 @@ type shFile struct {
 	close func()
 	path  string
 	refs  atomic.Int32
-	lock  *string // of flock
 }
 
 func newFile(r io.Reader, w io.Writer, end func()) *shFile {

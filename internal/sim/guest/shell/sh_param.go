@@ -479,8 +479,17 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		}
 		m := r.matcher(pattern, true, false)
 		change := unicode.ToUpper
-		if x.Op == syntax.LowerFirst || x.Op == syntax.LowerAll {
+		switch {
+		case x.Op == syntax.LowerFirst || x.Op == syntax.LowerAll:
 			change = unicode.ToLower
+		case pattern == "~~": // as respelled writes ${x~~}
+			m = r.matcher("?", true, false)
+			change = func(l rune) rune {
+				if unicode.IsUpper(l) {
+					return unicode.ToLower(l)
+				}
+				return unicode.ToUpper(l)
+			}
 		}
 		for i, text := range e.text {
 			letters := []rune(text)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -696,15 +698,15 @@ func (r *runner) forClause(c *syntax.ForClause) {
 		arithm(l.Init)
 		r.loop(func() bool { return arithm(l.Cond) }, c.Do, func() { arithm(l.Post) })
 	case *syntax.WordIter:
-		if c.Select {
-			r.refuse("select")
-			return
-		}
 		items := r.params
 		if l.InPos.IsValid() {
 			items = r.fields(l.Items)
 		}
 		i := -1
+		if c.Select {
+			r.loop(func() bool { return r.choose(l.Name.Value, items) }, c.Do, nil)
+			return
+		}
 		r.loop(func() bool {
 			if i++; i >= len(items) {
 				return false
@@ -721,6 +723,29 @@ func (r *runner) forClause(c *syntax.ForClause) {
 			return true
 		}, c.Do, nil)
 	}
+}
+
+// choose is one turn of select: the menu, and a line of input.
+func (r *runner) choose(name string, items []string) bool {
+	for i, item := range items { // in one column; bash makes more of long lists
+		fmt.Fprintf(r.stderr(), "%*d) %s\n", len(strconv.Itoa(len(items))), i+1, item)
+	}
+	sign := "#? "
+	if v := r.find("PS3"); v != nil {
+		sign = v.text
+	}
+	fmt.Fprint(r.stderr(), sign)
+	line, ok := r.readLine(r.fds[0].reader(), '\n', -1, false, false)
+	if !ok && line == "" {
+		fmt.Fprintln(r.stdout())
+		r.status = 1
+		return false
+	}
+	text := ""
+	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(items) {
+		text = items[n-1]
+	}
+	return r.set("REPLY", line) == nil && r.set(name, text) == nil
 }
 
 func (r *runner) caseClause(c *syntax.CaseClause) {
@@ -927,8 +952,8 @@ func (r *runner) environment(temp map[string]*variable) map[string]string {
 func (r *runner) evalText(text string, line int) {
 	source, base, jump := r.source, r.base, r.jump
 	r.jump = noJump
-	stmts, complaint := parse(text, r.posix)
-	r.source, r.base = text, line-1
+	stmts, parsed, complaint := parse(text, r.posix)
+	r.source, r.base = parsed, line-1
 	r.status = map[bool]int{true: r.status}[len(stmts) > 0]
 	for _, s := range stmts {
 		if r.jump != noJump {
@@ -958,7 +983,41 @@ func (r *runner) complain(complaint string) {
 
 // parse returns the statements of a text. A shell reads as it goes: what precedes a syntax error
 // has run when it finds the error.
-func parse(text string, posix bool) (stmts []*syntax.Stmt, complaint string) {
+func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint string) {
+	stmts, complaint = parsed(text, posix)
+	if complaint != "" && !posix {
+		if other := respelled(text); other != text {
+			if more, still := parsed(other, posix); still == "" {
+				return more, other, ""
+			}
+		}
+	}
+	return stmts, text, complaint
+}
+
+// respelled writes in other letters what the parser does not know, or complains of before bash does.
+func respelled(text string) string {
+	text = casesInverted.ReplaceAllStringFunc(text, func(m string) string {
+		return strings.TrimSuffix(strings.ReplaceAll(m, "~", "^"), "}") + "~~}"
+	})
+	text = expressionParts.ReplaceAllStringFunc(text, func(m string) string {
+		if _, err := syntax.NewParser().Document(strings.NewReader(m)); err == nil {
+			return m
+		}
+		return `$(("` + m[3:len(m)-2] + `"))`
+	})
+	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
+	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
+}
+
+var (
+	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
+	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
+	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[([\w./:@%+-]*[./:@%+-][\w./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
+	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
+)
+
+func parsed(text string, posix bool) (stmts []*syntax.Stmt, complaint string) {
 	lang := syntax.LangBash
 	if posix {
 		lang = syntax.LangPOSIX

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"casement.dev/casement/internal/contain"
@@ -112,6 +113,8 @@ type Shell struct {
 	web      http.RoundTripper
 	// speed is how many seconds of the guest's waits pass in one real second.
 	speed float64
+	// locks are the files that descriptors have locked, by path.
+	locks sync.Map
 }
 
 // New returns a shell with the commands of the guest's image; the host's take precedence.
