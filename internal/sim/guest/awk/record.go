@@ -6,32 +6,45 @@ import (
 )
 
 // records reads the inputs. It reports whether the program has ended by exit.
-func (r *run) records(inputs func() (Input, bool)) bool {
-	total := 0
+func (r *run) records() bool {
 	for {
-		in, ok := inputs()
+		rec, ok := r.main()
 		if !ok {
 			return false
 		}
-		if in.Assign != "" {
-			r.vars[in.Assign] = inputOf(in.Text)
-			continue
+		r.setRecord(rec)
+		if r.rulesOn() == exits {
+			return true
 		}
-		r.vars["FILENAME"] = textOf(in.Name)
-		next := r.recordsOf(in)
-		for i := 1; ; i++ {
+	}
+}
+
+// mainRecords returns the records of all inputs, one after the other.
+func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
+	var next func() (string, bool)
+	return func() (string, bool) {
+		for {
+			if next == nil {
+				in, ok := inputs()
+				if !ok {
+					return "", false
+				}
+				if in.Assign != "" {
+					r.vars[in.Assign] = inputOf(in.Text)
+					continue
+				}
+				r.vars["FILENAME"], r.vars["FNR"] = textOf(in.Name), numberOf(0)
+				next = r.recordsOf(in)
+			}
 			rec, ok := next()
 			if !ok {
-				break
+				next = nil
+				continue
 			}
-			total++
 			r.meter.Step()
 			r.bounded(len(rec))
-			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i))
-			r.setRecord(rec)
-			if r.rulesOn() == exits {
-				return true
-			}
+			r.vars["NR"], r.vars["FNR"] = numberOf(r.number(r.vars["NR"])+1), numberOf(r.number(r.vars["FNR"])+1)
+			return rec, true
 		}
 	}
 }

@@ -21,7 +21,7 @@ func date(_ context.Context, p *Process, o options) int {
 	if o.has("d") {
 		at, ok := parseDate(o.value("d"), now)
 		if !ok {
-			return p.Refuse("date -d %q", o.value("d"))
+			return p.refuseAs(1, "date -d %q", o.value("d"))
 		}
 		now = at.UTC()
 	}
@@ -159,7 +159,9 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 	}
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
-		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.UnixDate, "Jan _2 15:04:05 2006 MST",
+		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.RFC1123Z, time.UnixDate, "Jan _2 15:04:05 2006 MST", "2 Jan 2006", "2 January 2006", "20060102",
+		"Jan 2 2006", "Jan 2, 2006", "January 2, 2006", "01/02/2006", "2006-01-02 15:04:05 -0700", "2 Jan 2006 15:04:05", "2006/01/02",
+		"2006-01-02T15:04", "20060102T150405Z", "Jan 2 15:04:05 2006", "2006-01-02 15:04:05.999999999",
 	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), true

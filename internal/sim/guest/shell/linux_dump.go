@@ -667,7 +667,8 @@ func cmpCommand(_ context.Context, p *Process, o options) int {
 			fmt.Fprintf(p.Stderr, "cmp: EOF on %s after byte %d, in line %d\n", short, n, line)
 		}
 	default:
-		p.Printf("%s %s differ: byte %d, line %d\n", names[0], names[1], n+1, line)
+		unit := map[bool]string{true: "char", false: "byte"}[p.Env["LC_ALL"] == "C" || p.Env["LC_ALL"] == "POSIX"]
+		p.Printf("%s %s differ: %s %d, line %d\n", names[0], names[1], unit, n+1, line)
 	}
 	return 1
 }

@@ -137,6 +137,9 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	if strings.Contains(name, "/") {
 		file := s.guest.Root.Abs(p.Dir, name)
 		data, err := s.guest.Root.ReadFile(file)
+		if s.guest.Root.IsDir(file) {
+			return p.Fail(126, "%s: %s: %s", where, name, map[bool]string{true: "Permission denied", false: "Is a directory"}[p.posix])
+		}
 		if err == nil && !isProgram(data) {
 			return s.launchFile(ctx, p, file, data, where)
 		}

@@ -1718,10 +1718,20 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 		return r.tester().files(left, op.String(), text)
 	}
-	x, y := r.arithmText(left), r.arithmText(text)
+	var x, y int64
+	wrong := false
+	func() { // an expression that is wrong is no more than false here
+		defer func() {
+			u, some := recover().(unwound)
+			if wrong = some; some && u.exit {
+				panic(u)
+			}
+		}()
+		x, y = r.arithmText(left), r.arithmText(text)
+	}()
 	switch op {
 	case syntax.TsEql:
-		return x == y
+		return x == y && !wrong
 	case syntax.TsNeq:
 		return x != y
 	case syntax.TsLeq:
@@ -1729,7 +1739,7 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 	case syntax.TsGeq:
 		return x >= y
 	case syntax.TsLss:
-		return x < y
+		return x < y && !wrong
 	}
-	return x > y
+	return x > y && !wrong
 }

@@ -32,6 +32,7 @@ type words struct {
 }
 
 func (w *words) add(text string, quoted bool) {
+	text = strings.ReplaceAll(text, carriageReturn, "\r")
 	w.r.grow(len(text))
 	w.some = w.some || quoted || text != ""
 	if text != "" {
@@ -409,7 +410,7 @@ func (r *runner) document(d *syntax.Redirect) string {
 			if !quoted {
 				text = unescapeDocument(text)
 			}
-			b.WriteString(text)
+			b.WriteString(strings.ReplaceAll(text, carriageReturn, "\r"))
 			bol = strings.HasSuffix(text, "\n")
 			continue
 		}

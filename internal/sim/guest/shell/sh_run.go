@@ -407,7 +407,13 @@ func (r *runner) stmt(s *syntax.Stmt) {
 	if s.Negated {
 		r.tested++
 	}
-	ok := r.redirected(s.Redirs, func() { r.command(s) })
+	ok := true
+	if c, simple := s.Cmd.(*syntax.CallExpr); simple {
+		r.at(c)
+		ok = r.call(c, s.Redirs)
+	} else {
+		ok = r.redirected(s.Redirs, func() { r.command(s) })
+	}
 	if s.Negated {
 		r.tested--
 		if r.jump == noJump {
@@ -447,8 +453,6 @@ func (r *runner) command(s *syntax.Stmt) {
 	}
 	r.at(s.Cmd)
 	switch c := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		r.call(c)
 	case *syntax.Block:
 		r.stmts(c.Stmts)
 	case *syntax.Subshell:
@@ -506,7 +510,7 @@ func (r *runner) at(c syntax.Command) {
 	r.line = r.base + int(c.Pos().Line())
 	switch c.(type) {
 	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd:
-		if from <= to && to <= len(r.source) {
+		if from <= to && to <= len(r.source) && !r.trapping {
 			r.text = r.source[from:to]
 		}
 		if r.level == 0 && r.base == 0 && r.file() == "" {
@@ -769,8 +773,9 @@ func (r *runner) caseClause(c *syntax.CaseClause) {
 	}
 }
 
-// call runs a simple command.
-func (r *runner) call(c *syntax.CallExpr) {
+// call runs a simple command, whose words expand before its redirections are made. It reports
+// whether these could be made.
+func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
 	held, paid := r.held, r.paid
 	defer func() {
 		r.meter.Hold(paid - r.paid)
@@ -781,8 +786,8 @@ func (r *runner) call(c *syntax.CallExpr) {
 			f()
 		}
 	}()
-	if r.aliased(c) {
-		return
+	if r.isAlias(c) {
+		return r.redirected(redirs, func() { r.aliased(c) })
 	}
 	r.trapped("DEBUG")
 	r.substituted = false
@@ -801,8 +806,10 @@ func (r *runner) call(c *syntax.CallExpr) {
 		if !r.substituted {
 			r.status = 0
 		}
+		status := r.status
+		ok = r.redirected(redirs, func() { r.status = status })
 		r.statuses = []int{r.status}
-		return
+		return ok
 	}
 	r.counted(args)
 	temp := map[string]*variable{}
@@ -813,7 +820,7 @@ func (r *runner) call(c *syntax.CallExpr) {
 		}
 		if v := r.find(a.Name.Value); v != nil && v.readonly {
 			r.fail(1, "%s: readonly variable", a.Name.Value)
-			return
+			return true
 		} else if a.Append && v != nil {
 			text = v.text + text
 		}
@@ -821,11 +828,12 @@ func (r *runner) call(c *syntax.CallExpr) {
 		r.traceWords([]string{a.Name.Value + "=" + text}, true)
 	}
 	r.traceWords(args, false)
-	r.invoke(args, temp)
+	ok = r.redirected(redirs, func() { r.invoke(args, temp) })
 	if r.jump != exits {
 		r.statuses = []int{r.status}
 	}
 	r.scopes[0]["_"] = &variable{text: args[len(args)-1], set: true}
+	return ok
 }
 
 // counted notes one command and what it is given.
@@ -849,16 +857,19 @@ func (r *runner) counted(args []string) {
 	}
 }
 
-// aliased runs a command whose first word is an alias.
-func (r *runner) aliased(c *syntax.CallExpr) bool {
+// isAlias reports whether the first word of a command is an alias.
+func (r *runner) isAlias(c *syntax.CallExpr) bool {
 	if !r.options["expand_aliases"] && !r.posix || len(c.Args) == 0 {
 		return false
 	}
+	_, some := r.aliases[c.Args[0].Lit()]
+	return some
+}
+
+// aliased runs a command whose first word is an alias.
+func (r *runner) aliased(c *syntax.CallExpr) {
 	name := c.Args[0].Lit()
-	text, some := r.aliases[name]
-	if !some {
-		return false
-	}
+	text := r.aliases[name]
 	rest := ""
 	if len(c.Args) > 1 {
 		rest = " " + r.source[c.Args[1].Pos().Offset():c.End().Offset()]
@@ -866,7 +877,6 @@ func (r *runner) aliased(c *syntax.CallExpr) bool {
 	delete(r.aliases, name)
 	defer func() { r.aliases[name] = text }()
 	r.evalText(text+rest, r.line)
-	return true
 }
 
 // invoke runs a function, a builtin or a program with variables of its own.
@@ -984,6 +994,7 @@ func (r *runner) complain(complaint string) {
 // parse returns the statements of a text. A shell reads as it goes: what precedes a syntax error
 // has run when it finds the error.
 func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint string) {
+	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
 	stmts, complaint = parsed(text, posix)
 	if complaint != "" && !posix {
 		if other := respelled(text); other != text {
@@ -994,6 +1005,9 @@ func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint str
 	}
 	return stmts, text, complaint
 }
+
+// carriageReturn stands for one at the end of a line, which the parser drops and shells do not.
+const carriageReturn = "\uf00d"
 
 // respelled writes in other letters what the parser does not know, or complains of before bash does.
 func respelled(text string) string {
@@ -1013,7 +1027,7 @@ func respelled(text string) string {
 var (
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
-	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[([\w./:@%+-]*[./:@%+-][\w./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
+	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
 	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
 )
 

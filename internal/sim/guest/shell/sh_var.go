@@ -204,6 +204,8 @@ func (r *runner) dynamic(name string) *variable {
 		return list(append([]string{r.dir}, r.dirs...))
 	case "BASHOPTS", "SHELLOPTS":
 		return nil
+	case "BASH_VERSINFO":
+		return list([]string{"5", "2", "21", "1", "release", "x86_64-pc-linux-gnu"})
 	case "PIPESTATUS":
 		items := []string{}
 		for _, s := range r.statuses {
@@ -419,10 +421,13 @@ func (r *runner) assign(a *syntax.Assign, attributes *variable) {
 		return
 	}
 	r.trace(r.snippet(a))
+	if v := r.scoped(name); v != nil && v.reference {
+		name = v.text
+	}
 	scope := r.scope(name)
 	v := scope[name]
 	if v == nil {
-		v = &variable{}
+		v = &variable{exported: r.options["allexport"]}
 	}
 	if v.readonly {
 		r.must(errReadonly(name))
@@ -528,11 +533,15 @@ func (r *runner) subscriptOf(v *variable, index syntax.ArithmExpr) string {
 func (r *runner) declClause(c *syntax.DeclClause) {
 	variant := c.Variant.Value
 	r.trace(r.snippet(c))
-	r.substituted, r.status = false, 0
 	flags := ""
 	var assigns []*syntax.Assign
 	for _, a := range c.Args {
 		if a.Name != nil {
+			if a.Value != nil { // what it is expands before anything is declared
+				one := *a
+				one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: r.assigned(a.Value)}}}
+				a = &one
+			}
 			assigns = append(assigns, a)
 			continue
 		}
@@ -552,6 +561,7 @@ func (r *runner) declClause(c *syntax.DeclClause) {
 			assigns = append(assigns, one)
 		}
 	}
+	r.substituted, r.status = false, 0
 	r.declare(variant, flags, assigns)
 	r.statuses = []int{r.status}
 }
@@ -644,7 +654,7 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 				}
 			}
 		}
-		scopes, text := r.scopes, ""
+		text := ""
 		if a.Value != nil {
 			text = r.assigned(a.Value) // before the variable is the inner one
 		}
@@ -681,7 +691,6 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 		case v.kind != scalar && a.Naked && a.Array == nil && len(v.list)+len(v.dict) == 0 && local:
 			v.set = false
 		}
-		r.scopes = scopes
 		v.exported = v.exported || variant == "export"
 		v.readonly = v.readonly || variant == "readonly" || has("-r")
 	}
