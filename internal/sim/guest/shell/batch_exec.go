@@ -30,6 +30,9 @@ func (b *batch) exec(ctx context.Context, n cmdNode) int {
 	case ifCommand:
 		return b.condition(ctx, n)
 	case forCommand:
+		if b.cmd.plain && n.mode != "" {
+			return b.lacks("for /%s without command extensions", n.mode)
+		}
 		return b.loop(ctx, n)
 	}
 	return 0
@@ -40,6 +43,9 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 		return b.pipe(ctx, n)
 	}
 	code := b.exec(ctx, n.left)
+	if n.operator == "||" && code != 0 && !b.leaving() {
+		b.cmd.level = code // what fails is seen behind || even where it sets no errorlevel
+	}
 	if b.leaving() || n.operator == "&&" && code != 0 || n.operator == "||" && code == 0 {
 		return code
 	}
@@ -157,11 +163,11 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 	case "exist":
 		truth = b.exists(strings.ReplaceAll(left, `"`, ""))
 	case "errorlevel":
-		level, err := strconv.Atoi(left)
+		level, err := strconv.ParseInt(left, 0, 32)
 		if err != nil {
 			return b.lacks("if errorlevel %s", left)
 		}
-		truth = b.cmd.level >= level
+		truth = b.cmd.level >= int(level)
 	case "defined":
 		_, truth = b.variable(strings.Trim(left, `"`))
 	case "cmdextversion":
@@ -258,8 +264,14 @@ func (b *batch) setlocal(args string) int {
 		case "disabledelayedexpansion":
 			b.cmd.delayed = false
 		case "enableextensions":
+			b.cmd.plain = false
+		case "disableextensions":
+			b.cmd.plain = true
 		default:
-			return b.lacks("setlocal %s", word)
+			b.endlocal()
+			b.errorf("The parameter is incorrect.")
+			b.cmd.level = 1
+			return 1
 		}
 	}
 	return 0
@@ -271,7 +283,7 @@ func (b *batch) jump(label string) int {
 	if i := strings.IndexAny(label, " \t,;="); i >= 0 {
 		label = label[:i]
 	}
-	if label == "eof" {
+	if label == "eof" && !b.cmd.plain {
 		b.ended = true
 		return 0
 	}
@@ -289,10 +301,11 @@ func (b *batch) jump(label string) int {
 func (b *batch) label(label string) int {
 	for i := range b.lines {
 		line := b.lines[(b.at+i)%len(b.lines)] // a search begins here and goes around
-		name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t,;="), ":")
+		name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t,;=@"), ":")
 		if !ok {
 			continue
 		}
+		name = strings.TrimLeft(name, " \t")
 		if j := strings.IndexAny(name, " \t,;=:+&|<>\r"); j >= 0 {
 			name = name[:j]
 		}
