@@ -32,6 +32,8 @@ type batch struct {
 	// saved are the states that setlocal keeps.
 	saved []cmdState
 	depth int
+	// tail is the text of the arguments, which %* means.
+	tail string
 	// typed is set for lines of a command line (cmd /c), which are parsed differently from
 	// those of a file.
 	typed bool

@@ -280,7 +280,7 @@ func (b *batch) setlocal(args string) int {
 // jump implements goto. A missing label ends the script.
 func (b *batch) jump(label string) int {
 	label = strings.ToLower(strings.TrimLeft(strings.TrimSpace(label), ":"))
-	if i := strings.IndexAny(label, " \t,;="); i >= 0 {
+	if i := strings.IndexAny(label, " \t,;=:+"); i >= 0 {
 		label = label[:i]
 	}
 	if label == "eof" && !b.cmd.plain {

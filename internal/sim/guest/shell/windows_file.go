@@ -294,7 +294,7 @@ func copyWindows(_ context.Context, p *Process) int {
 				from = append(from, p.Abs(f))
 			}
 		}
-		joins = joins || len(names) == 2 && strings.ContainsAny(source, "*?") && !root.IsDir(to)
+		joins = joins || len(names) == 2 && strings.ContainsAny(source, "*?") && !root.IsDir(to) && !strings.ContainsAny(names[1], "*?")
 	}
 	if len(from) == 0 {
 		return p.Fail(1, "The system cannot find the file specified.\r\n        0 file(s) copied.\r")
