@@ -29,6 +29,9 @@ func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 				if !ok {
 					return "", false
 				}
+				if in.Failed {
+					panic(unopened{})
+				}
 				if in.Assign != "" {
 					r.vars[in.Assign] = inputOf(in.Text)
 					continue

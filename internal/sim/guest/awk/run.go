@@ -40,6 +40,8 @@ type Input struct {
 	// Until returns the text up to the next end and with it, or what is left; ok is false
 	// at the end of the file. It reads no further than it must.
 	Until func(end byte) (text string, ok bool)
+	// Failed ends the program, and END does not run: the file could not be opened.
+	Failed bool
 	// Assign is a variable that is set before the next file is read, with Text.
 	Assign, Text string
 }
@@ -106,6 +108,9 @@ type run struct {
 	result   value
 }
 
+// unopened ends a run without END, as mawk does where an input cannot be opened.
+type unopened struct{}
+
 // problem ends a run.
 type problem struct{ err error }
 
@@ -124,6 +129,8 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[str
 		case nil:
 		case problem:
 			code, err = 2, e.err
+		case unopened:
+			code = 2
 		default:
 			panic(e)
 		}

@@ -211,8 +211,8 @@ func (b *batch) start(ctx context.Context, args string) int {
 		}
 		args = strings.TrimSpace(rest)
 	}
-	if args == "" || !waits && !here {
-		return b.lacks("a window of its own for start")
+	if name, _ := programWord(args); args == "" || !waits && !here || b.shell.find(name) == nil && b.batchFile(name) == "" {
+		return b.lacks("start of cmd.exe")
 	}
 	before := b.cmd.level
 	code := b.external(ctx, args)

@@ -57,12 +57,13 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	var buf bytes.Buffer
 	left, right := b.fork(), b.fork()
+	left.cmd.level, right.cmd.level = 0, 0
 	left.o.Stdout = b.shell.writer(ctx, &buf)
 	left.exec(ctx, n.left)
 	right.o.Stdin = &buf
 	code := right.exec(ctx, n.right)
 	b.cmd.steps = max(left.cmd.steps, right.cmd.steps)
-	b.cmd.level = right.cmd.level
+	b.cmd.level = cmp.Or(code, right.cmd.level)
 	return code
 }
 
@@ -163,11 +164,8 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 	case "exist":
 		truth = b.exists(strings.ReplaceAll(left, `"`, ""))
 	case "errorlevel":
-		level, err := strconv.ParseInt(left, 0, 32)
-		if err != nil {
-			return b.lacks("if errorlevel %s", left)
-		}
-		truth = b.cmd.level >= int(level)
+		level, err := strconv.Atoi(left)
+		truth = err == nil && b.cmd.level >= level
 	case "defined":
 		_, truth = b.variable(strings.Trim(left, `"`))
 	case "cmdextversion":

@@ -103,7 +103,7 @@ func (in *awkInputs) next() (awk.Input, bool) {
 		file, err := in.p.open(a)
 		if err != nil {
 			in.code = in.p.Fail(2, "awk: cannot open %s (%s)", a, reason(err))
-			continue
+			return awk.Input{Failed: true}, true
 		}
 		return awk.Input{Name: a, Until: file.until}, true
 	}

@@ -269,7 +269,7 @@ func readlink(_ context.Context, p *Process, o options) int {
 	for _, a := range o.operands {
 		if o.has("f", "e", "m") {
 			at := p.resolve(a, 0)
-			if !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
+			if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
 				code = 1
 				continue
 			}
@@ -293,7 +293,7 @@ func realpath(_ context.Context, p *Process, o options) int {
 		if !o.has("s") {
 			at = p.resolve(a, 0)
 		}
-		if !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
+		if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
 			code = p.Fail(1, "realpath: %s: No such file or directory", a)
 			continue
 		}

@@ -257,7 +257,7 @@ func rmdir(_ context.Context, p *Process, o options) int {
 			continue
 		}
 		if err := p.Guest.Root.Remove(d); err != nil {
-			if !o.has("ignore-fail-on-non-empty") {
+			if !o.has("ignore-fail-on-non-empty") || isErr(err, fs.ErrNotExist) {
 				code = p.Fail(1, "rmdir: failed to remove '%s': %s", name, reason(err))
 			}
 			continue

@@ -68,7 +68,7 @@ func jq(ctx context.Context, p *Process) int {
 	if !o.has("n") || strings.Contains(filter, "input") {
 		text, status = p.inputs(files)
 	}
-	if status != 0 {
+	if status != 0 && !o.has("s") {
 		return 2
 	}
 	q := jqQuestion{Filter: filter, Text: text, Names: names, Values: values}
@@ -91,7 +91,7 @@ func jq(ctx context.Context, p *Process) int {
 	if answer.Err != "" {
 		return p.Fail(answer.Code, "%s", answer.Err)
 	}
-	return answer.Code
+	return cmp.Or(answer.Code, 2*status)
 }
 
 // inASCII writes letters beyond ASCII as JSON escapes them.

@@ -48,6 +48,9 @@ func sortLines(_ context.Context, p *Process, o options) int {
 		keys = []sortKey{{1, 0, 0, 0, global}}
 	}
 	text, code := p.inputs(o.operands)
+	if code != 0 {
+		return 2 // sort reads all before it writes
+	}
 	end := "\n"
 	if o.has("z") {
 		end = "\x00"

@@ -478,6 +478,9 @@ func wc(_ context.Context, p *Process, o options) int {
 		rows = append(rows, r)
 	}
 	if len(o.operands) > 1 {
+		if total == nil {
+			total = count("")
+		}
 		rows = append(rows, row{total, "total"})
 	}
 	switch {

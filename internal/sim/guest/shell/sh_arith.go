@@ -377,6 +377,9 @@ func (a *arithmetic) number(token string) int64 {
 		if err != nil || n < 2 || n > 64 {
 			a.fail("invalid arithmetic base", token)
 		}
+		if rest == "" {
+			a.fail("invalid integer constant", token)
+		}
 		base, digits = n, rest
 	} else if strings.HasPrefix(token, "0x") || strings.HasPrefix(token, "0X") {
 		base, digits = 16, token[2:]

@@ -93,6 +93,7 @@ type pipe struct {
 	data    []byte
 	noMore  bool // the writers have ended
 	unread  bool // the readers have
+	lost    int  // what was written since
 	refused atomic.Bool
 	stop    func() bool
 }
@@ -137,7 +138,10 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 		for len(p.data) >= pipeBuffer && !p.unread {
 			p.cond.Wait()
 		}
-		if p.unread {
+		if p.unread { // a reader that has just ended would have let a buffer be written
+			if p.lost += len(b) - n; p.lost <= pipeBuffer {
+				return len(b), nil
+			}
 			p.refused.Store(true)
 			return n, io.ErrClosedPipe
 		}
@@ -273,7 +277,11 @@ func (r *runner) redirect(d *syntax.Redirect, before map[int]*shFile) bool {
 		n, err := strconv.Atoi(from)
 		switch {
 		case target == "-" && name != "":
-			n, _ := strconv.Atoi(r.value(name))
+			n, err := strconv.Atoi(r.value(name))
+			if err != nil {
+				r.errorf("%s: ambiguous redirect", name)
+				return false
+			}
 			put(n, nil)
 			return true
 		case target == "-":

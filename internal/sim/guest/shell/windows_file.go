@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -278,7 +279,7 @@ func copyWindows(_ context.Context, p *Process) int {
 			return 0
 		}
 		if strings.HasSuffix(name, `\`) && !root.IsDir(to) {
-			return p.Fail(1, "The system cannot find the path specified.\r\n        0 file(s) copied.\r")
+			return p.Fail(1, "The system cannot find the path specified.\r")
 		}
 	}
 	sources := strings.Split(names[0], "+")
@@ -297,7 +298,7 @@ func copyWindows(_ context.Context, p *Process) int {
 		joins = joins || len(names) == 2 && strings.ContainsAny(source, "*?") && !root.IsDir(to) && !strings.ContainsAny(names[1], "*?")
 	}
 	if len(from) == 0 {
-		return p.Fail(1, "The system cannot find the file specified.\r\n        0 file(s) copied.\r")
+		return p.Fail(1, "The system cannot find the file specified.\r")
 	}
 	target := func(at string) string {
 		if root.IsDir(to) {
@@ -472,22 +473,41 @@ func xcopy(_ context.Context, p *Process) int {
 				return p.Fail(4, "%s\r", windowsReason(err))
 			}
 		}
-		one := *p
-		one.Args = []string{"xcopy", names[0], to}
-		return copyWindows(context.Background(), &one) // it waits for nothing
+		return p.xcopied(names[0], to)
 	}
 	if !given["s"] && !given["e"] {
 		if err := p.Guest.Root.MkdirAll(to); err != nil {
 			return p.Fail(4, "%s\r", windowsReason(err))
 		}
-		one := *p
-		one.Args = []string{"xcopy", from, to}
-		return copyWindows(context.Background(), &one) // it waits for nothing
+		return p.xcopied(from, to)
 	}
 	if err := copyTree(p, from, to); err != nil {
 		return p.Fail(4, "%s\r", windowsReason(err))
 	}
+	p.Printf("%d File(s) copied\r\n", p.filesWithin(from))
 	return 0
+}
+
+// xcopied copies as copy does, and says so in xcopy's words.
+func (p *Process) xcopied(from, to string) int {
+	one, out := *p, bytes.Buffer{}
+	one.Args, one.Stdout = []string{"xcopy", from, to}, &out
+	code := copyWindows(context.Background(), &one) // it waits for nothing
+	p.Printf("%s File(s) copied\r\n", cmp.Or(strings.TrimSuffix(strings.TrimSpace(out.String()), " file(s) copied."), "0"))
+	return map[bool]int{true: 4}[code != 0]
+}
+
+// filesWithin counts the files of a folder and of those below it.
+func (p *Process) filesWithin(dir string) (n int) {
+	entries, _ := p.Guest.Root.ReadDir(dir) // what cannot be read has none
+	for _, e := range entries {
+		if e.IsDir() {
+			n += p.filesWithin(p.Guest.Root.Abs(dir, e.Name()))
+		} else {
+			n++
+		}
+	}
+	return n
 }
 
 // robocopy copies a folder: the code is 1 where something was copied, and 16 for an
