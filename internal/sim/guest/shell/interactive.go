@@ -174,7 +174,7 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 	r.ctx, r.end = context.WithCancelCause(ctx)
 	r.meter = i.shell.guest.Usage.Meter(ctx)
 	defer r.meter.Close()
-	r.source, r.held, r.paid = source, 0, 0
+	r.source, r.grown, r.paid = source, 0, 0
 	code = r.caught(func() { r.guarded(func() { r.tree(file.Stmts) }) })
 	return code, r.jump == exits
 }

@@ -403,9 +403,9 @@ func getent(_ context.Context, p *Process) int {
 func (p *Process) locked(o options, at string, f *shFile) (code int) {
 	locks := &p.shell.locks
 	for {
-		holder, held := locks.LoadOrStore(at, f)
+		holder, taken := locks.LoadOrStore(at, f)
 		switch one, _ := holder.(*shFile); {
-		case !held || one == f:
+		case !taken || one == f:
 			return 0
 		case one.refs.Load() <= 0:
 			locks.CompareAndDelete(at, one)

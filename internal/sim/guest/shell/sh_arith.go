@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic evaluates one expression, whose variables have been expanded. A name stands for an
+// arithmetic evaluates one expression, whose variables have been expanded. A name is an
 // expression of its own.
 type arithmetic struct {
 	r     *runner

@@ -1350,7 +1350,7 @@ func (r *runner) jobsCall(args []string) {
 }
 
 // where a name is found: function, builtin, keyword or the path of a program.
-func (r *runner) look(name string) (kind, where string) {
+func (r *runner) locate(name string) (kind, where string) {
 	s := r.shell
 	switch {
 	case r.isKeyword(name):
@@ -1396,7 +1396,7 @@ func (r *runner) commandCall(args []string) {
 		case strings.Contains(flag, "v"):
 			r.status = map[bool]int{true: 127, false: 1}[r.posix]
 			for _, n := range words {
-				if _, where := r.look(n); where != "" {
+				if _, where := r.locate(n); where != "" {
 					fmt.Fprintln(r.stdout(), where)
 					r.status = 0
 				}
@@ -1436,7 +1436,7 @@ func (r *runner) typeCall(args []string) {
 	}
 	_ = all
 	for _, n := range names {
-		kind, where := r.look(n)
+		kind, where := r.locate(n)
 		out := r.stdout()
 		switch {
 		case kind == "" && (short || only):
@@ -1478,7 +1478,7 @@ func (r *runner) hash(args []string) {
 		if strings.HasPrefix(n, "-") {
 			continue
 		}
-		if kind, _ := r.look(n); kind == "" {
+		if kind, _ := r.locate(n); kind == "" {
 			r.fail(1, "hash: %s: not found", n)
 		}
 	}

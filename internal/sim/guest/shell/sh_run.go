@@ -36,7 +36,7 @@ type runner struct {
 	text         string // of the command that runs
 	scopes       []map[string]*variable
 	size         int // of all variables
-	held, paid   int // what the statement that runs has expanded to
+	grown, paid  int // what the statement that runs has expanded to
 	funcs        map[string]*shFunction
 	frames       []shFrame
 	fds          map[int]*shFile
@@ -299,10 +299,10 @@ func (r *runner) trapped(name string) {
 
 // grow notes that the statement has expanded to some bytes more.
 func (r *runner) grow(n int) {
-	if r.held += n; r.held > maxExpanded {
+	if r.grown += n; r.grown > maxExpanded {
 		panic(ended{r.exceed(fmt.Sprintf("has a statement that expands to more than %d MiB", maxExpanded>>20))})
 	}
-	if over := r.held - r.paid; over > ownShare {
+	if over := r.grown - r.paid; over > ownShare {
 		r.meter.Hold(over)
 		r.paid += over
 	}
@@ -776,10 +776,10 @@ func (r *runner) caseClause(c *syntax.CaseClause) {
 // call runs a simple command, whose words expand before its redirections are made. It reports
 // whether these could be made.
 func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
-	held, paid := r.held, r.paid
+	grown, paid := r.grown, r.paid
 	defer func() {
 		r.meter.Hold(paid - r.paid)
-		r.held, r.paid = held, paid
+		r.grown, r.paid = grown, paid
 		after := r.after
 		r.after = nil
 		for _, f := range after {
@@ -1006,7 +1006,7 @@ func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint str
 	return stmts, text, complaint
 }
 
-// carriageReturn stands for one at the end of a line, which the parser drops and shells do not.
+// carriageReturn means one at the end of a line, which the parser drops and shells do not.
 const carriageReturn = "\uf00d"
 
 // respelled writes in other letters what the parser does not know, or complains of before bash does.
