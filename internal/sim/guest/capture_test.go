@@ -131,9 +131,9 @@ func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 func TestCaptureLinux(t *testing.T) {
 	builder, dir := plainLinux(t, "builder", nil)
 	for script, want := range map[string]string{
-		"kubelet --version":                 "kubelet: not found",
-		"kubeadm version":                   "kubeadm: not found",
-		"/usr/local/bin/containerd -v":      "not found",
+		"kubelet --version":                 "kubelet: command not found",
+		"kubeadm version":                   "kubeadm: command not found",
+		"/usr/local/bin/containerd -v":      "No such file",
 		"command -v conntrack || echo none": "none",
 		"systemctl is-enabled kubelet":      "No such file",
 		"apt-get install -y nginx":          "Unable to locate package nginx",

@@ -25,7 +25,7 @@ func output(src, text string) (string, int, error) {
 			part, _ := in.ReadString(end) // the end of the text
 			return part, part != ""
 		}}, true
-	}, &out, nil)
+	}, &out, Host{})
 	return out.String(), code, err
 }
 

@@ -39,6 +39,8 @@ func (r *run) eval(n *node) value {
 		return v
 	case "call":
 		return r.call(n)
+	case "getline":
+		return r.getline(n)
 	case "?":
 		if r.isTrue(r.eval(n.parts[0])) {
 			return r.eval(n.parts[1])
@@ -238,8 +240,17 @@ func (r *run) call(n *node) value {
 		return numberOf(math.Cos(num(0)))
 	case "atan2":
 		return numberOf(math.Atan2(num(0), num(1)))
-	case "close", "fflush":
+	case "close":
+		return numberOf(float64(r.close(arg(0))))
+	case "fflush":
 		return numberOf(0)
+	case "system":
+		if r.host.Command != nil {
+			command := arg(0)
+			r.closeAll()
+			_, code := r.host.Command(command, "", false)
+			return numberOf(float64(code))
+		}
 	}
 	panic(problem{Unsupported("the function " + n.text)})
 }

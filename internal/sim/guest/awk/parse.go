@@ -395,7 +395,9 @@ func (p *parser) binary(level int) *node {
 			if p.tokens[p.at+1].text != "getline" {
 				return left
 			}
-			p.unsupported("a command that getline reads from")
+			p.at += 2
+			left = &node{op: "getline", text: "|", parts: []*node{p.target(), left}}
+			continue
 		}
 		p.at++
 		p.lines()
@@ -498,7 +500,11 @@ func (p *parser) primary() *node {
 		return &node{op: "name", text: t.text}
 	case word:
 		if t.text == "getline" {
-			p.unsupported("getline")
+			read := &node{op: "getline", parts: []*node{p.target(), nil}}
+			if p.take("<") {
+				read.text, read.parts[1] = "<", p.primary()
+			}
+			return read
 		}
 	case symbol:
 		switch t.text {
@@ -512,6 +518,14 @@ func (p *parser) primary() *node {
 		}
 	}
 	p.fail("unexpected %q", t.text)
+	return nil
+}
+
+// target returns what getline reads into, or nil for the record.
+func (p *parser) target() *node {
+	if t := p.peek(); t.kind == name || t.kind == symbol && t.text == "$" {
+		return p.primary()
+	}
 	return nil
 }
 

@@ -6,48 +6,85 @@ import (
 )
 
 // records reads the inputs. It reports whether the program has ended by exit.
-func (r *run) records(inputs func() (Input, bool)) bool {
-	total := 0
+func (r *run) records() bool {
 	for {
-		in, ok := inputs()
+		rec, ok := r.main()
 		if !ok {
 			return false
 		}
-		if in.Assign != "" {
-			r.vars[in.Assign] = inputOf(in.Text)
-			continue
-		}
-		r.vars["FILENAME"] = textOf(in.Name)
-		next := recordsOf(in, r.text(r.vars["RS"]))
-		for i := 1; ; i++ {
-			rec, ok := next()
-			if !ok {
-				break
-			}
-			total++
-			r.meter.Step()
-			r.bounded(len(rec))
-			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i))
-			r.setRecord(rec)
-			if r.rulesOn() == exits {
-				return true
-			}
+		r.setRecord(rec)
+		if r.rulesOn() == exits {
+			return true
 		}
 	}
 }
 
-// recordsOf takes a file apart into records.
-func recordsOf(in Input, sep string) func() (string, bool) {
-	switch len(sep) {
-	case 0:
-		return func() (string, bool) { return paragraph(in) }
-	case 1:
-		return func() (string, bool) {
+// mainRecords returns the records of all inputs, one after the other.
+func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
+	var next func() (string, bool)
+	return func() (string, bool) {
+		for {
+			if next == nil {
+				in, ok := inputs()
+				if !ok {
+					return "", false
+				}
+				if in.Failed {
+					panic(unopened{})
+				}
+				if in.Assign != "" {
+					r.vars[in.Assign] = inputOf(in.Text)
+					continue
+				}
+				r.vars["FILENAME"], r.vars["FNR"] = textOf(in.Name), numberOf(0)
+				next = r.recordsOf(in)
+			}
+			rec, ok := next()
+			if !ok {
+				next = nil
+				continue
+			}
+			r.meter.Step()
+			r.bounded(len(rec))
+			r.vars["NR"], r.vars["FNR"] = numberOf(r.number(r.vars["NR"])+1), numberOf(r.number(r.vars["FNR"])+1)
+			return rec, true
+		}
+	}
+}
+
+// recordsOf takes a file apart into records, by the RS of the moment.
+func (r *run) recordsOf(in Input) func() (string, bool) {
+	rest, read := "", false
+	return func() (string, bool) {
+		sep := r.text(r.vars["RS"])
+		switch {
+		case len(sep) == 0:
+			return paragraph(in)
+		case len(sep) == 1 && !read:
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
 		}
+		if !read { // what separates by a pattern is read whole
+			var b strings.Builder
+			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
+				b.WriteString(line)
+				r.bounded(b.Len())
+			}
+			rest, read = b.String(), true
+		}
+		if rest == "" || rest == "\n" {
+			return "", false
+		}
+		at := r.compile(sep).Find(r.meter, rest)
+		if at == nil || at[1] == 0 {
+			rec := strings.TrimSuffix(rest, "\n")
+			rest = ""
+			return rec, true
+		}
+		rec := rest[:at[0]]
+		rest = rest[at[1]:]
+		return rec, true
 	}
-	panic(problem{Unsupported("RS of more than one letter")})
 }
 
 // paragraph returns the next lines that follow each other without an empty one.

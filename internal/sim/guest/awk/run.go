@@ -23,9 +23,15 @@ const (
 	maxField = 10_000
 )
 
-// Output writes what print sends elsewhere than to standard output: to a file, with
-// append or from the start. It is nil where nothing may be written.
-type Output func(name, text string, appended bool) error
+// Host is what a program reaches beside its inputs. A nil function refuses.
+type Host struct {
+	// Write writes what print sends to a file, with append or from the start.
+	Write func(name, text string, appended bool) error
+	// Open opens a file that getline reads.
+	Open func(name string) (Input, error)
+	// Command runs a command with an input, and returns what it prints if that is asked for.
+	Command func(command, input string, captured bool) (output string, code int)
+}
 
 // Input is a file that the program reads.
 type Input struct {
@@ -33,6 +39,8 @@ type Input struct {
 	// Until returns the text up to the next end and with it, or what is left; ok is false
 	// at the end of the file. It reads no further than it must.
 	Until func(end byte) (text string, ok bool)
+	// Failed ends the program, and END does not run: the file could not be opened.
+	Failed bool
 	// Assign is a variable that is set before the next file is read, with Text.
 	Assign, Text string
 }
@@ -87,7 +95,11 @@ type run struct {
 	fields   []string
 	patterns map[string]*regex.Pattern
 	out      io.Writer
-	write    Output
+	host     Host
+	main     func() (string, bool)            // the next record of the inputs
+	readers  map[string]func() (string, bool) // of getline, by file or command
+	pipes    map[string]*strings.Builder      // what is printed to commands
+	order    []string
 	opened   map[string]bool
 	steps    int
 	meter    *limit.Meter
@@ -95,21 +107,29 @@ type run struct {
 	result   value
 }
 
+// unopened ends a run without END, as mawk does where an input cannot be opened.
+type unopened struct{}
+
 // problem ends a run.
 type problem struct{ err error }
 
 // Run runs a program and returns its exit code. vars and arrays are set before BEGIN.
 func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string,
 	inputs func() (Input, bool), out io.Writer,
-	write Output) (code int, err error) {
+	host Host) (code int, err error) {
 	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
-		arrays: map[string]map[string]value{}, patterns: map[string]*regex.Pattern{}, out: out, write: write, opened: map[string]bool{}}
+		arrays: map[string]map[string]value{}, patterns: map[string]*regex.Pattern{}, out: out, host: host, opened: map[string]bool{},
+		readers: map[string]func() (string, bool){}, pipes: map[string]*strings.Builder{}}
+	r.main = r.mainRecords(inputs)
+	defer r.closeAll()
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
 		case problem:
 			code, err = 2, e.err
+		case unopened:
+			code = 2
 		default:
 			panic(e)
 		}
@@ -124,7 +144,7 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[str
 	}
 	ended := r.exits(func() bool {
 		return slices.ContainsFunc(p.begin, func(b *node) bool { return r.statement(b) == exits }) ||
-			(len(p.rules) > 0 || len(p.end) > 0) && r.records(inputs)
+			(len(p.rules) > 0 || len(p.end) > 0) && r.records()
 	})
 	if !ended || len(p.end) > 0 {
 		r.exits(func() bool { r.finish(); return true })
@@ -350,13 +370,22 @@ func (r *run) printing(n *node) {
 	case "":
 		r.print(b.String())
 	case "|":
-		panic(problem{Unsupported("print to a command")})
+		command := r.text(r.eval(n.parts[0]))
+		if r.host.Command == nil {
+			panic(problem{Unsupported("print to a command")})
+		}
+		if r.pipes[command] == nil {
+			r.pipes[command] = &strings.Builder{}
+			r.order = append(r.order, command)
+		}
+		r.pipes[command].WriteString(b.String())
+		r.bounded(r.pipes[command].Len())
 	default:
 		target = r.text(r.eval(n.parts[0]))
-		if r.write == nil {
+		if r.host.Write == nil {
 			panic(problem{Unsupported("print to a file")})
 		}
-		if err := r.write(target, b.String(), n.text == ">>" || r.opened[target]); err != nil {
+		if err := r.host.Write(target, b.String(), n.text == ">>" || r.opened[target]); err != nil {
 			panic(problem{err})
 		}
 		r.opened[target] = true
@@ -479,4 +508,74 @@ func (r *run) assign(target *node, v value) value {
 		panic(problem{errors.New("assignment to what is no variable")})
 	}
 	return v
+}
+
+// closeAll runs the commands that are still printed to.
+func (r *run) closeAll() {
+	for _, command := range r.order {
+		r.close(command)
+	}
+}
+
+// close ends a file or a command, and returns its code.
+func (r *run) close(name string) int {
+	if _, some := r.readers[name]; some {
+		delete(r.readers, name)
+		return 0
+	}
+	delete(r.opened, name)
+	if p := r.pipes[name]; p != nil {
+		delete(r.pipes, name)
+		_, code := r.host.Command(name, p.String(), false)
+		return code
+	}
+	return -1
+}
+
+// getline reads a record: of the inputs, a file or a command.
+func (r *run) getline(n *node) value {
+	next := r.main
+	if n.text != "" {
+		name := r.text(r.eval(n.parts[1]))
+		if next = r.readers[name]; next == nil {
+			var in Input
+			switch {
+			case n.text == "|" && r.host.Command != nil:
+				r.closeAll()
+				text, _ := r.host.Command(name, "", true)
+				in = Input{Until: func(end byte) (string, bool) {
+					i := strings.IndexByte(text, end) + 1
+					if i == 0 {
+						i = len(text)
+					}
+					part := text[:i]
+					text = text[i:]
+					return part, part != ""
+				}}
+			case n.text == "<" && r.host.Open != nil:
+				var err error
+				if in, err = r.host.Open(name); err != nil {
+					return numberOf(-1)
+				}
+			default:
+				panic(problem{Unsupported("getline")})
+			}
+			next = r.recordsOf(in)
+			r.readers[name] = next
+		}
+	}
+	r.meter.Step()
+	rec, ok := next()
+	if !ok {
+		return numberOf(0)
+	}
+	if n.text == "|" {
+		r.vars["NR"] = numberOf(r.number(r.vars["NR"]) + 1)
+	}
+	if n.parts[0] != nil {
+		r.assign(n.parts[0], inputOf(rec))
+	} else {
+		r.setRecord(rec)
+	}
+	return numberOf(1)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp/syntax"
 	"unicode/utf8"
 
+	"github.com/dlclark/regexp2"
+
 	"casement.dev/casement/internal/limit"
 )
 
@@ -18,6 +20,8 @@ type Pattern struct {
 	// looks is set for a pattern that asks what is before a match; after finds one behind a letter, and at matches right behind it.
 	looks     bool
 	after, at *regexp.Regexp
+	// back is the pattern where it goes back over what it has matched, and re is nil: one search is bounded in time.
+	back *regexp2.Regexp
 }
 
 // maxSearch bounds one search, in bytes of the text times items of the pattern: about a second.
@@ -85,11 +89,21 @@ func items(re *syntax.Regexp) int {
 	return min(n, maxItems+1)
 }
 
-// String returns the pattern as Go's.
-func (p *Pattern) String() string { return p.re.String() }
+// String returns the pattern as its engine has it.
+func (p *Pattern) String() string {
+	if p.back != nil {
+		return p.back.String()
+	}
+	return p.re.String()
+}
 
 // Groups returns how many groups the pattern has.
-func (p *Pattern) Groups() int { return p.re.NumSubexp() }
+func (p *Pattern) Groups() int {
+	if p.back != nil {
+		return len(p.back.GetGroupNumbers()) - 1
+	}
+	return p.re.NumSubexp()
+}
 
 // bounded ends the program that is to search too much at once. Letters alone cost the same however many they are.
 func (p *Pattern) bounded(m *limit.Meter, text string) {
@@ -101,18 +115,30 @@ func (p *Pattern) bounded(m *limit.Meter, text string) {
 
 // Match reports whether a text has a match.
 func (p *Pattern) Match(m *limit.Meter, text string) bool {
+	if p.back != nil {
+		return p.Find(m, text) != nil
+	}
 	p.bounded(m, text)
 	return p.re.MatchString(text)
 }
 
 // Find returns the places of the first match and of its groups, or nil.
 func (p *Pattern) Find(m *limit.Meter, text string) []int {
+	if p.back != nil {
+		if all := p.backtracked(m, text, 1); len(all) > 0 {
+			return all[0]
+		}
+		return nil
+	}
 	p.bounded(m, text)
 	return p.re.FindStringSubmatchIndex(text)
 }
 
 // All returns the places of at most so many matches, or of all, as FindAllStringSubmatchIndex of package regexp does.
 func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
+	if p.back != nil {
+		return p.backtracked(m, text, most)
+	}
 	p.bounded(m, text)
 	before := -1 // where the last match has ended
 	for at := 0; at <= len(text) && (most < 0 || len(all) < most); {
@@ -130,6 +156,30 @@ func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
 			_, width := utf8.DecodeRuneInString(text[at:])
 			at += max(width, 1)
 		}
+	}
+	return all
+}
+
+// backtracked returns the places of matches of a pattern that goes back, in bytes.
+func (p *Pattern) backtracked(meter *limit.Meter, text string, most int) (all [][]int) {
+	at := make([]int, 0, len(text)+1) // of each letter
+	for i := range text {
+		at = append(at, i)
+	}
+	at = append(at, len(text))
+	meter.Look()
+	m, err := p.back.FindStringMatch(text)
+	for ; m != nil && err == nil && (most < 0 || len(all) < most); m, err = p.back.FindNextMatch(m) {
+		meter.Look()
+		var one []int
+		for _, g := range m.Groups() {
+			if len(g.Captures) == 0 {
+				one = append(one, -1, -1)
+				continue
+			}
+			one = append(one, at[g.Index], at[g.Index+g.Length])
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -1,5 +1,5 @@
 // Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those of
-// Go. What Go cannot match (a reference back to a group) is refused by name. It is pure; the guests import it.
+// Go, and those that refer back to a group, or are Perl's, to those of .NET. It is pure; the guests import it.
 package regex
 
 import (
@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
 )
 
 // ErrUnsupported is wrapped by errors for patterns that Go cannot match.
@@ -15,28 +18,55 @@ var ErrUnsupported = errors.New("pattern")
 // ErrBackReference is returned for a pattern with a back reference to one of its groups.
 var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 
-// Perl returns a pattern of grep -P. What looks around or back is refused.
+// Perl returns a pattern of grep -P.
 func Perl(pattern string, o Options) (*Pattern, error) {
-	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!", "(?>", `\K`, `\1`, `\2`, "++", "*+", "?+"} {
-		if strings.Contains(pattern, s) {
-			return nil, fmt.Errorf("%s in a %w of Perl's", s, ErrUnsupported)
-		}
-	}
 	text := pattern
+	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // what is before is no part of the match
+		text = `(?<=` + before + `)` + behind
+	}
+	return backtracking(text, o)
+}
+
+// Any returns the pattern as Compile does, and one with back references.
+func Any(pattern string, o Options) (*Pattern, error) {
+	re, err := Compile(pattern, o)
+	if !errors.Is(err, ErrBackReference) {
+		return re, err
+	}
+	t := translator{in: pattern, extended: o.Extended, escapes: o.Escapes, back: true}
+	text, err := t.translate()
+	if err != nil {
+		return nil, err
+	}
+	return backtracking(text, o)
+}
+
+// searchTime bounds one search of what goes back over a text, which may take exponential time.
+const searchTime = time.Second
+
+// backtracking compiles a pattern by the engine of .NET.
+func backtracking(text string, o Options) (*Pattern, error) {
 	switch {
+	case len(text) > maxPattern:
+		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
 	case o.Line:
 		text = `^(?:` + text + `)$`
 	case o.Word:
 		text = `\b(?:` + text + `)\b`
 	}
+	flags := regexp2.RegexOptions(regexp2.None)
 	if o.IgnoreCase {
-		text = "(?i)" + text
+		flags |= regexp2.IgnoreCase
 	}
-	re, err := compile(text, false)
+	if o.Multiline {
+		flags |= regexp2.Multiline
+	}
+	re, err := regexp2.Compile(text, flags)
 	if err != nil {
-		return nil, fmt.Errorf("%w of Perl's that Go does not know: %w", ErrUnsupported, err)
+		return nil, fmt.Errorf("a %w that .NET does not know: %w", ErrUnsupported, err)
 	}
-	return re, nil
+	re.MatchTimeout = searchTime
+	return &Pattern{back: re}, nil
 }
 
 // Options say how a pattern is written and matched.
@@ -102,6 +132,7 @@ type translator struct {
 	at       int
 	extended bool
 	escapes  bool
+	back     bool // references back to groups are written
 	out      strings.Builder
 	// start is set where an expression begins, at which * is a letter.
 	start bool
@@ -219,6 +250,8 @@ func (t *translator) escaped(start bool) error {
 	c := t.in[t.at]
 	t.at++
 	switch {
+	case c >= '1' && c <= '9' && t.back:
+		t.out.WriteString(`(?:\` + string(c) + `)`)
 	case c >= '1' && c <= '9':
 		return ErrBackReference
 	case strings.IndexByte("+?{}()|", c) >= 0 && !t.extended:

@@ -44,8 +44,16 @@ func TestCompile(t *testing.T) {
 	if _, err := Compile(strings.Repeat("a", maxPattern), Options{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("a long pattern: %v", err)
 	}
-	if _, err := Perl(`a(?=b)`, Options{}); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a look ahead: %v", err)
+	for _, c := range []struct{ pattern, text, want string }{
+		{`a(?=b)`, "ac ab", "a"}, {`id=\K\w+`, "x id=abc", "abc"}, {`(?<!x)\d+`, "x1 2", "2"}, {`(\w)\1`, "héé", "éé"},
+	} {
+		re, err := Perl(c.pattern, Options{})
+		if err != nil || len(re.All(nil, c.text, -1)) != 1 || text(re, c.text) != c.want {
+			t.Errorf("%s in %q: %v, want %q", c.pattern, c.text, err, c.want)
+		}
+	}
+	if re, err := Any(`\(.\)\1`, Options{}); err != nil || !re.Match(nil, "abb") || re.Match(nil, "abc") {
+		t.Errorf("a reference back: %v", err)
 	}
 }
 

@@ -263,8 +263,8 @@ func (p *parser) address() (*address, error) {
 }
 
 func compile(pattern string, o regex.Options) (*regex.Pattern, error) {
-	re, err := regex.Compile(pattern, o)
-	if errors.Is(err, regex.ErrBackReference) {
+	re, err := regex.Any(pattern, o)
+	if errors.Is(err, regex.ErrUnsupported) {
 		return nil, Unsupported(err.Error())
 	}
 	return re, err

@@ -32,6 +32,8 @@ type batch struct {
 	// saved are the states that setlocal keeps.
 	saved []cmdState
 	depth int
+	// tail is the text of the arguments, which %* means.
+	tail string
 	// typed is set for lines of a command line (cmd /c), which are parsed differently from
 	// those of a file.
 	typed bool
@@ -60,6 +62,8 @@ type cmdState struct {
 	dir     string
 	env     map[string]string
 	delayed bool
+	// plain is set while command extensions are disabled.
+	plain bool
 }
 
 // Batch runs a script as cmd.exe /c FILE does, with echo on unless the session
@@ -179,7 +183,7 @@ func (b *batch) step(ctx context.Context) bool {
 func (b *batch) logicalLine() (string, cmdNode, error) {
 	line := b.lines[b.at]
 	b.at++
-	if t := strings.TrimLeft(line, " \t,;="); t == "" || strings.HasPrefix(t, ":") {
+	if t := strings.TrimLeft(line, " \t,;=@"); strings.TrimLeft(line, " \t,;=") == "" || strings.HasPrefix(t, ":") {
 		return "", nil, nil
 	}
 	text, err := b.percent(line)

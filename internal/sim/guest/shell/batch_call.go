@@ -20,14 +20,15 @@ func (b *batch) call(ctx context.Context, rest string) int {
 		b.cmd.level, b.cmd.exited = 1, true
 		return 1
 	}
+	name, behind := programWord(again)
 	if label, ok := strings.CutPrefix(words[0], ":"); ok {
-		return b.subroutine(ctx, label, words[1:])
+		return b.subroutine(ctx, label, words[1:], behind)
 	}
-	if file := b.batchFile(words[0]); file != "" {
-		return b.script(ctx, file, words)
+	if file := b.batchFile(name); file != "" {
+		return b.script(ctx, file, append([]string{name}, batchWords(behind)...), behind)
 	}
-	name, tail := commandName(again)
-	if code, ok := b.internal(ctx, name, tail, again); ok {
+	command, tail := commandName(again)
+	if code, ok := b.internal(ctx, command, tail, again); ok {
 		return code
 	}
 	code := b.external(ctx, again)
@@ -35,7 +36,22 @@ func (b *batch) call(ctx context.Context, rest string) int {
 	return code
 }
 
-func (b *batch) subroutine(ctx context.Context, label string, args []string) int {
+// programWord returns the name that a command line begins with, in which quotes may hold blanks,
+// and the text behind it.
+func programWord(text string) (name, behind string) {
+	text = strings.TrimLeft(text, " \t,;=")
+	quoted, end := false, 0
+	for ; end < len(text); end++ {
+		if text[end] == '"' {
+			quoted = !quoted
+		} else if !quoted && strings.IndexByte(" \t,;=(\r", text[end]) >= 0 {
+			break
+		}
+	}
+	return strings.ReplaceAll(text[:end], `"`, ""), strings.TrimLeft(text[end:], " \t")
+}
+
+func (b *batch) subroutine(ctx context.Context, label string, args []string, tail string) int {
 	if strings.EqualFold(label, "eof") {
 		return 0
 	}
@@ -47,13 +63,13 @@ func (b *batch) subroutine(ctx context.Context, label string, args []string) int
 	}
 	inner := *b
 	inner.at, inner.depth, inner.saved, inner.loops = at, b.depth+1, nil, nil
-	inner.o.Args, inner.ended, inner.jumped = args, false, false
+	inner.o.Args, inner.tail, inner.ended, inner.jumped = args, tail, false, false
 	inner.runLines(ctx)
 	return b.cmd.level
 }
 
 // script runs a batch file with call; its errorlevel becomes the caller's.
-func (b *batch) script(ctx context.Context, file string, words []string) int {
+func (b *batch) script(ctx context.Context, file string, words []string, tail string) int {
 	data, err := b.shell.guest.Root.ReadFile(file)
 	if err != nil {
 		return b.unknown(words[0])
@@ -65,7 +81,7 @@ func (b *batch) script(ctx context.Context, file string, words []string) int {
 	}
 	o := b.o
 	o.Name, o.Args = file, words[1:]
-	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1}
+	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1, tail: tail}
 	inner.run(ctx, string(data))
 	return b.cmd.level
 }
@@ -116,8 +132,8 @@ func (b *batch) external(ctx context.Context, text string) int {
 	if drive := args[0]; len(drive) == 2 && drive[1] == ':' {
 		return b.enter(drive+`\`, true)
 	}
-	if file := b.batchFile(args[0]); file != "" {
-		code := b.script(ctx, file, batchWords(text))
+	if name, behind := programWord(text); b.batchFile(name) != "" {
+		code := b.script(ctx, b.batchFile(name), append([]string{name}, batchWords(behind)...), behind)
 		b.ended = true // without call, control does not come back
 		return code
 	}
@@ -138,7 +154,7 @@ func (b *batch) external(ctx context.Context, text string) int {
 func cmdArgs(text string, args []string) []string {
 	low := strings.ToLower(text)
 	for _, flag := range []string{"/c", "/k"} {
-		if i := strings.Index(low, flag); i > 0 && (i+2 == len(text) || text[i+2] == ' ' || text[i+2] == '"') {
+		if i := strings.Index(low, flag); i > 0 && (low[i-1] == ' ' || i == strings.IndexByte(low, '/')) {
 			out := []string{args[0]}
 			for _, a := range args[1:] {
 				if strings.EqualFold(a, flag) || strings.HasPrefix(strings.ToLower(a), flag) {

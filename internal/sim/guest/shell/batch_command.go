@@ -26,7 +26,7 @@ func firstWord(line string) string {
 // those of inCmdFile do so as well (Windows Commands reference, "batch files": .bat and .cmd).
 var (
 	succeeds = strings.Fields("cd chdir md mkdir copy move ren rename del erase pushd setlocal endlocal ver date time dir type vol " +
-		"label mklink call chcp verify break title color")
+		"label mklink call chcp verify color vol")
 	inCmdFile = strings.Fields("set path prompt assoc ftype dpath append")
 	// keeps are the commands whose failure leaves the errorlevel alone.
 	keeps = strings.Fields("popd rmdir rd")
@@ -93,15 +93,19 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 		return 0, false
 	}
 	args := strings.TrimSpace(rest)
+	tail := strings.TrimLeft(rest, " \t,;=") // the blanks at the end count
 	switch name {
 	case "set":
-		return b.set(args), true
+		if strings.HasPrefix(args, "/") || args == "" {
+			tail = args
+		}
+		return b.set(tail), true
 	case "exit":
 		return b.exit(args), true
 	case "goto":
 		return b.jump(args), true
 	case "call":
-		return b.call(ctx, args), true
+		return b.call(ctx, tail), true
 	case "setlocal":
 		return b.setlocal(args), true
 	case "endlocal":
@@ -111,10 +115,29 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 		return b.shift(args), true
 	case "pushd", "popd":
 		return b.directories(name, args), true
-	case "title", "color", "cls", "verify", "break":
+	case "title", "break", "prompt":
 		return 0, true // they change a window, which nothing shows
+	case "ver", "verify", "cls", "color":
+		switch low := strings.ToLower(args); {
+		case name == "ver" && args == "":
+			return ver(ctx, b.process(nil)), true
+		case name == "cls" && args == "":
+			b.print("\f")
+			return 0, true
+		case name == "verify" && args == "":
+			b.print("VERIFY is off.\r\n")
+			return 0, true
+		case name == "verify" && (low == "on" || low == "off"), name == "color" && (args == "" || len(args) <= 2 && b.o.Stdin == nil):
+			return 0, true
+		case name == "verify":
+			return b.fails(1, "An incorrect parameter was\r\nentered for the command."), true
+		}
+		return b.fails(1, ""), true
 	case "pause":
 		b.print("Press any key to continue . . . \r\n")
+		if _, err := b.readLine(); err != nil {
+			return b.fails(1, ""), true
+		}
 		return 0, true
 	case "chcp":
 		if args == "" {
@@ -125,14 +148,27 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 		return 0, true
 	case "path":
 		if args == "" {
-			v, _ := b.variable("PATH")
+			v, some := b.variable("PATH")
+			if !some {
+				v = "(null)"
+			}
 			b.print("PATH=" + v + "\r\n")
 			return 0, true
 		}
-		return b.assign("PATH", strings.TrimPrefix(args, "=")), true
+		return b.assign("PATH", strings.TrimPrefix(map[bool]string{false: tail}[args == ";"], "=")), true
 	case "date", "time":
 		return b.clock(name, args), true
-	case "prompt", "assoc", "ftype", "vol", "label", "mklink", "start", "dpath", "keys":
+	case "vol":
+		if args != "" && !strings.EqualFold(args, "c:") {
+			return b.fails(1, "The system cannot find the path specified."), true
+		}
+		b.print(" Volume in drive C is Windows\r\n Volume Serial Number is 5EED-CA5E\r\n")
+		return 0, true
+	case "label":
+		return b.fails(1, "Access is denied."), true
+	case "start":
+		return b.start(ctx, args), true
+	case "assoc", "ftype", "dpath", "keys":
 		return b.lacks("%s of cmd.exe", name), true
 	}
 	c := cmdInternals[name]
@@ -145,6 +181,45 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 		b.cmd.level = code
 	}
 	return code, true
+}
+
+// fails writes a message and sets the errorlevel.
+func (b *batch) fails(code int, message string) int {
+	if message != "" {
+		b.errorf("%s", message)
+	}
+	b.cmd.level = code
+	return code
+}
+
+// start runs a program in this window and waits for it; what opens another window is refused.
+func (b *batch) start(ctx context.Context, args string) int {
+	if title := batchWords(args); len(title) > 0 && strings.HasPrefix(title[0], `"`) {
+		args = strings.TrimSpace(args[len(title[0]):])
+	}
+	waits, here := false, false
+	for strings.HasPrefix(args, "/") {
+		flag, rest, _ := strings.Cut(args, " ")
+		switch strings.ToLower(flag) {
+		case "/b":
+			here = true
+		case "/w", "/wait":
+			waits = true
+		case "/min", "/max", "/low", "/normal", "/high", "/belownormal", "/abovenormal":
+		default:
+			return b.fails(1, "Invalid switch - \""+flag+"\".")
+		}
+		args = strings.TrimSpace(rest)
+	}
+	if name, _ := programWord(args); args == "" || !waits && !here || b.shell.find(name) == nil && b.batchFile(name) == "" {
+		return b.lacks("start of cmd.exe")
+	}
+	before := b.cmd.level
+	code := b.external(ctx, args)
+	if !waits {
+		b.cmd.level, code = before, 0
+	}
+	return code
 }
 
 func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // a failed write is the reader's affair
@@ -225,14 +300,16 @@ func (b *batch) directories(name, args string) int {
 		b.cmd.dir, b.cmd.stack = b.cmd.stack[n-1], b.cmd.stack[:n-1]
 		return 0
 	}
-	b.cmd.level = 1
 	return 1
 }
 
 func (b *batch) clock(name, args string) int {
 	now := b.shell.guest.Clock.Now().UTC()
 	if !strings.EqualFold(args, "/t") {
-		return b.lacks("%s other than %s /t", name, name)
+		if args == "" || strings.HasPrefix(args, "/") {
+			return b.lacks("%s other than %s /t", name, name)
+		}
+		return b.fails(1, map[string]string{"date": "The system cannot accept the date entered.", "time": "The system cannot accept the time entered."}[name])
 	}
 	b.print(map[string]string{"date": now.Format("Mon 01/02/2006"), "time": now.Format("03:04 PM")}[name] + "\r\n")
 	return 0
@@ -263,7 +340,7 @@ func (b *batch) shift(args string) int {
 	if n, ok := strings.CutPrefix(args, "/"); ok {
 		i, err := strconv.Atoi(n)
 		if err != nil || i < 0 || i > 8 {
-			return b.lacks("shift %s", args)
+			return b.fails(1, "Invalid parameter to SHIFT command")
 		}
 		at = max(i-1, 0)
 	}

@@ -118,7 +118,7 @@ var batchScripts = []script{
 		"nosuch 2>nul || echo failed\necho %errorlevel%\ncall nosuch 2>nul\necho %errorlevel%", "failed\n9009\n1\n", 1},
 	{"else of an inner if",
 		"if a==a if b==c (echo x) else (echo y) else echo z\nif a==a echo q|(more 2>nul) else echo r\n>C:\\b.txt (echo in)\n" +
-			"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nin\nextensions\n", 0},
+			"type C:\\b.txt\nif cmdextversion 2 echo extensions", "y\nq\n\nin\nextensions\n", 0},
 	{"texts in order", "if a LSS B (echo a B) else echo B a\nif B GTR a (echo yes) else echo no", "a B\nyes\n", 0},
 	{"attrib protects", "echo x>C:\\p.txt\nattrib +r C:\\p.txt\ndel C:\\p.txt 2>nul\nif exist C:\\p.txt echo kept\nattrib -r C:\\p.txt\n" +
 		"del C:\\p.txt\nif not exist C:\\p.txt echo gone", "kept\ngone\n", 0},

@@ -30,6 +30,9 @@ func (b *batch) exec(ctx context.Context, n cmdNode) int {
 	case ifCommand:
 		return b.condition(ctx, n)
 	case forCommand:
+		if b.cmd.plain && n.mode != "" {
+			return b.lacks("for /%s without command extensions", n.mode)
+		}
 		return b.loop(ctx, n)
 	}
 	return 0
@@ -40,6 +43,9 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 		return b.pipe(ctx, n)
 	}
 	code := b.exec(ctx, n.left)
+	if n.operator == "||" && code != 0 && !b.leaving() {
+		b.cmd.level = code // what fails is seen behind || even where it sets no errorlevel
+	}
 	if b.leaving() || n.operator == "&&" && code != 0 || n.operator == "||" && code == 0 {
 		return code
 	}
@@ -51,12 +57,13 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	var buf bytes.Buffer
 	left, right := b.fork(), b.fork()
+	left.cmd.level, right.cmd.level = 0, 0
 	left.o.Stdout = b.shell.writer(ctx, &buf)
 	left.exec(ctx, n.left)
 	right.o.Stdin = &buf
 	code := right.exec(ctx, n.right)
 	b.cmd.steps = max(left.cmd.steps, right.cmd.steps)
-	b.cmd.level = right.cmd.level
+	b.cmd.level = cmp.Or(code, right.cmd.level)
 	return code
 }
 
@@ -158,10 +165,7 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 		truth = b.exists(strings.ReplaceAll(left, `"`, ""))
 	case "errorlevel":
 		level, err := strconv.Atoi(left)
-		if err != nil {
-			return b.lacks("if errorlevel %s", left)
-		}
-		truth = b.cmd.level >= level
+		truth = err == nil && b.cmd.level >= level
 	case "defined":
 		_, truth = b.variable(strings.Trim(left, `"`))
 	case "cmdextversion":
@@ -258,8 +262,14 @@ func (b *batch) setlocal(args string) int {
 		case "disabledelayedexpansion":
 			b.cmd.delayed = false
 		case "enableextensions":
+			b.cmd.plain = false
+		case "disableextensions":
+			b.cmd.plain = true
 		default:
-			return b.lacks("setlocal %s", word)
+			b.endlocal()
+			b.errorf("The parameter is incorrect.")
+			b.cmd.level = 1
+			return 1
 		}
 	}
 	return 0
@@ -268,10 +278,10 @@ func (b *batch) setlocal(args string) int {
 // jump implements goto. A missing label ends the script.
 func (b *batch) jump(label string) int {
 	label = strings.ToLower(strings.TrimLeft(strings.TrimSpace(label), ":"))
-	if i := strings.IndexAny(label, " \t,;="); i >= 0 {
+	if i := strings.IndexAny(label, " \t,;=:+"); i >= 0 {
 		label = label[:i]
 	}
-	if label == "eof" {
+	if label == "eof" && !b.cmd.plain {
 		b.ended = true
 		return 0
 	}
@@ -289,10 +299,11 @@ func (b *batch) jump(label string) int {
 func (b *batch) label(label string) int {
 	for i := range b.lines {
 		line := b.lines[(b.at+i)%len(b.lines)] // a search begins here and goes around
-		name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t,;="), ":")
+		name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t,;=@"), ":")
 		if !ok {
 			continue
 		}
+		name = strings.TrimLeft(name, " \t")
 		if j := strings.IndexAny(name, " \t,;=:+&|<>\r"); j >= 0 {
 			name = name[:j]
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ func (b *batch) argument(rest string) (value string, size int, ok bool) {
 	case rest == "":
 		return "", 0, false
 	case rest[0] == '*':
-		return strings.Join(b.o.Args, " "), 1, true
+		return cmp.Or(b.tail, strings.Join(b.o.Args, " ")), 1, true
 	case rest[0] >= '0' && rest[0] <= '9':
 		return b.arg(int(rest[0] - '0')), 1, true
 	case rest[0] != '~':

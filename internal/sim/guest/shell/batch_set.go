@@ -16,9 +16,9 @@ func (b *batch) set(rest string) int {
 	case strings.HasPrefix(low, "/a"):
 		return b.compute(strings.TrimSpace(rest[2:]))
 	case strings.HasPrefix(low, "/p"):
-		return b.ask(strings.TrimSpace(rest[2:]))
+		return b.ask(strings.TrimLeft(rest[2:], " \t"))
 	case strings.HasPrefix(low, "/"):
-		return b.lacks("set %s", firstWord(rest))
+		return b.fails(1, "The syntax of the command is incorrect.")
 	}
 	rest = quotedAssignment(rest)
 	name, v, ok := strings.Cut(rest, "=")

@@ -7,29 +7,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// own marks a builtin that is implemented here, because the interpreter's differs from that
-// of dash or bash.
-const own = "\x01"
-
-// builtinCommands returns the builtins of the shells that are implemented here.
+// builtinCommands returns the builtins of the shells that are programs, too.
 func builtinCommands() Table {
 	return Table{
 		"test": test, "[": test, "printf": printf, "echo": echo,
-		own + "refuse":   func(_ context.Context, p *Process) int { return p.Refuse("%s", strings.Join(p.Args[1:], " ")) },
-		own + "noeffect": func(ctx context.Context, p *Process) int { return p.NoEffect(ctx, "%s", strings.Join(p.Args[1:], " ")) },
-		own + "fail": func(_ context.Context, p *Process) int {
-			n, _ := strconv.Atoi(p.Arg(1))
-			return p.Fail(n, "%s", p.Arg(2))
-		},
-		own + "status": func(_ context.Context, p *Process) int { n, _ := strconv.Atoi(p.Arg(1)); return n },
-		own + "count":  func(_ context.Context, p *Process) int { p.Printf("%d", len(p.Args)-1); return 0 },
-		own + "print": func(_ context.Context, p *Process) int {
-			p.Printf("%s", p.Arg(1))
-			n, _ := strconv.Atoi(p.Arg(2))
-			return n
-		},
 		"true":  func(context.Context, *Process) int { return 0 },
 		"false": func(context.Context, *Process) int { return 1 },
 		"pwd":   func(_ context.Context, p *Process) int { p.Printf("%s\n", p.Dir); return 0 },
@@ -241,8 +225,18 @@ func (pr *printing) format(format string) string {
 		for strings.Contains(spec, "*") {
 			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
 		}
-		if format[end] == '(' {
-			return "%(FORMAT)T"
+		if close := strings.Index(format[end:], ")T"); format[end] == '(' && close > 0 && pr.p.bash() {
+			at := pr.p.now()
+			if a := pr.next(); a != "" && a != "-1" && a != "-2" {
+				at = time.Unix(pr.number(a), 0)
+			}
+			text, unknown := dateText(format[end+1:end+close], at.UTC())
+			if unknown != "" {
+				return "%(" + unknown + ")T"
+			}
+			pr.out.WriteString(fmt.Sprintf(spec+"s", text))
+			i = end + close + 1
+			continue
 		}
 		if !pr.directive(spec, format[end]) {
 			return "%" + format[end:end+1]

@@ -143,8 +143,8 @@ func (t *testing) unary(op, word string) bool {
 	case "-v":
 		return t.p.isSet != nil && t.p.isSet(word)
 	case "-o":
-		t.p.Refuse("test -o OPTION")
-		t.err = "the option cannot be looked up"
+		return t.p.isOn != nil && t.p.isOn(word)
+	case "-R":
 		return false
 	case "-L", "-h":
 		stat = root.Lstat
@@ -199,7 +199,14 @@ func (t *testing) binary(a, op, b string) bool {
 	x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
 	y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)
 	if errX != nil || errY != nil {
-		t.err = "Illegal number"
+		bad := a
+		if errX == nil {
+			bad = b
+		}
+		t.err = "Illegal number: " + bad
+		if t.p.bash() {
+			t.err = bad + ": integer expression expected"
+		}
 		return false
 	}
 	switch op {

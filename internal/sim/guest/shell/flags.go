@@ -117,7 +117,7 @@ func flagged(flags string, run func(ctx context.Context, p *Process, o options) 
 		case strings.HasSuffix(unknown, ":"):
 			return p.Fail(usageCode(p.name()), "%s: option requires an argument -- '%s'", p.name(), strings.Trim(unknown, "-:"))
 		case unknown != "":
-			return p.Refuse("%s %s", p.name(), unknown)
+			return p.refuseAs(usageCode(p.name()), "%s %s", p.name(), unknown)
 		}
 		return run(ctx, p, o)
 	}
@@ -126,10 +126,10 @@ func flagged(flags string, run func(ctx context.Context, p *Process, o options) 
 // usageCode returns the exit code of a program for a wrong command line.
 func usageCode(name string) int {
 	switch name {
-	case "grep", "egrep", "fgrep", "sort", "ls", "awk":
+	case "grep", "egrep", "fgrep", "sort", "ls", "awk", "mawk", "gawk", "curl", "diff", "cmp", "tar":
 		return 2
-	case "curl":
-		return 2
+	case "flock":
+		return 64
 	case "timeout", "env", "xargs":
 		return 125
 	}

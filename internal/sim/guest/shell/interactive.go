@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
 	"casement.dev/casement/internal/sim/guest/powershell"
@@ -20,11 +19,9 @@ type Interactive struct {
 	o       Session
 	pending string
 
-	sh     *interp.Runner
-	parser *syntax.Parser
-	ps     *powershell.Shell
-	cmd    *cmdProcess
-	run    *scriptRun
+	sh  *runner
+	ps  *powershell.Shell
+	cmd *cmdProcess
 }
 
 // lineFlags are the flags with which a shell still takes lines, and how many words follow
@@ -72,12 +69,8 @@ func (s *Shell) Interactive(program string, o Session) (*Interactive, error) {
 		return i, nil
 	}
 	i.o.Name = "-bash"
-	i.run = &scriptRun{}
-	runner, err := s.runner(i.o, i.run)
-	if err != nil {
-		return nil, fmt.Errorf("start a shell: %w", err)
-	}
-	i.sh, i.parser = runner, syntax.NewParser(syntax.Variant(syntax.LangBash))
+	i.sh = s.runner(context.Background(), i.o, false)
+	i.sh.typed = true
 	return i, nil
 }
 
@@ -105,7 +98,7 @@ func (i *Interactive) Within(line string) (*Interactive, bool) {
 	case i.cmd != nil:
 		o.Dir, o.Env, o.Inherits = i.cmd.dir, maps.Clone(i.cmd.env), true
 	default:
-		o.Dir = i.sh.Dir
+		o.Dir = i.sh.dir
 	}
 	within, err := i.shell.Interactive(program, o)
 	if err != nil {
@@ -133,7 +126,7 @@ func (i *Interactive) Prompt() string {
 	if i.o.Env["USER"] == "root" {
 		sign = "#"
 	}
-	dir := i.sh.Dir
+	dir := i.sh.dir
 	if home := i.o.Env["HOME"]; dir == home || strings.HasPrefix(dir, home+"/") {
 		dir = "~" + strings.TrimPrefix(dir, home)
 	}
@@ -161,7 +154,7 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 func (i *Interactive) shLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
 	source := i.pending
-	file, err := i.parser.Parse(strings.NewReader(i.pending), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
 	if err != nil && syntax.IsIncomplete(err) {
 		return 0, false
 	}
@@ -170,26 +163,20 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
 		return 2, false
 	}
-	i.shell.adapt(file, source, "", i.run)
-	defer i.run.end(i.shell)
 	ctx, leave, err := i.shell.enter(ctx, line, i.o.Stderr)
 	defer leave()
-	if err == nil {
-		err = i.shell.guard(ctx, file)
-	}
 	if err != nil {
 		fmt.Fprintf(i.o.Stderr, "-bash: %v\n", err)
-		return 137, false
+		return killedCode, false
 	}
-	for _, stmt := range file.Stmts {
-		err := i.sh.Run(ctx, stmt)
-		status, _ := interp.IsExitStatus(err)
-		code = int(status)
-		if i.sh.Exited() {
-			return code, true
-		}
-	}
-	return code, false
+	r := i.sh
+	defer r.finish()
+	r.ctx, r.end = context.WithCancelCause(ctx)
+	r.meter = i.shell.guest.Usage.Meter(ctx)
+	defer r.meter.Close()
+	r.source, r.grown, r.paid = source, 0, 0
+	code = r.caught(func() { r.guarded(func() { r.tree(file.Stmts) }) })
+	return code, r.jump == exits
 }
 
 // psLine runs a line of PowerShell, together with those before it that it ends.

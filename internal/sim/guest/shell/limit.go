@@ -1,16 +1,15 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"runtime"
+	"sync"
 	"sync/atomic"
-
-	"casement.dev/casement/internal/limit"
+	"time"
 )
 
 // Bounds of one run of a script, with all that it starts. They are far above what
@@ -32,6 +31,14 @@ const (
 	maxMatches, matchesPerCall = 32 << 20, 4 << 10
 	// maxScript bounds a script, in bytes.
 	maxScript = 4 << 20
+	// maxVariables bounds all variables of a shell together, in bytes.
+	maxVariables = 256 << 10
+	// maxArguments bounds the words of one command; Linux has 2 MiB.
+	maxArguments = 1 << 20
+	// maxCaptured bounds what a command substitution prints.
+	maxCaptured = maxVariables + maxArguments
+	// maxExpanded bounds what the words of a statement become.
+	maxExpanded = 32 << 20
 )
 
 // limits are the remaining amounts of the bounds. They are part of the context, so that all
@@ -39,14 +46,6 @@ const (
 type limits struct {
 	used   *usage
 	nested int
-	script *account
-}
-
-// account is what one script holds itself, beside its programs.
-type account struct {
-	meter *limit.Meter
-	// largest is what a statement of the script can grow to.
-	largest atomic.Int64
 }
 
 // ownShare is what a script holds for its variables and its tree.
@@ -56,14 +55,25 @@ type usage struct {
 	calls, written atomic.Int64
 	// skipped is the time that was slept through without waiting.
 	skipped atomic.Int64
-	// factor is set for scripts that replace parts of variables.
-	factor atomic.Bool
 	// marks receives the marks of commands without effect: the standard error of the
 	// outermost script, which no redirection of the script changes.
 	marks io.Writer
 	end   context.CancelCauseFunc
 	// matches are the bytes of names that patterns have matched.
 	matches atomic.Int64
+	// jobs are what the script and those it starts have in the background.
+	jobs sync.WaitGroup
+}
+
+// lateJobs is how long the jobs that a script leaves behind may go on.
+const lateJobs = 200 * time.Millisecond
+
+// close waits for the jobs that a script leaves behind, and ends those that take longer.
+func (u *usage) close() {
+	late := time.AfterFunc(lateJobs, func() { u.end(nil) })
+	defer late.Stop()
+	u.jobs.Wait()
+	u.end(nil)
 }
 
 type limitsKey struct{}
@@ -76,13 +86,12 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 	if !some {
 		l.used = &usage{marks: stderr}
 		ctx, l.used.end = context.WithCancelCause(ctx)
-		leave = func() { l.used.end(nil) }
+		leave = l.used.close
 	}
 	l.nested++
-	l.script = &account{meter: s.guest.Usage.Meter(ctx)}
-	end := leave
-	leave = func() { l.script.meter.Close(); end() }
-	if err := l.script.meter.Try(ownShare + len(script)); err != nil {
+	meter, end := s.guest.Usage.Meter(ctx), leave
+	leave = func() { meter.Close(); end() }
+	if err := meter.Try(len(script)); err != nil {
 		return ctx, leave, err
 	}
 	switch {
@@ -92,15 +101,6 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 		err = s.exceed(l.used, fmt.Sprintf("is longer than %d bytes", maxScript))
 	}
 	return context.WithValue(ctx, limitsKey{}, l), leave, err
-}
-
-// grows notes what the largest statement of a script can grow to, which the script then
-// holds.
-func (a *account) grows(size int64) error {
-	if size <= a.largest.Load() {
-		return nil
-	}
-	return a.meter.Try(int(size - a.largest.Swap(size)))
 }
 
 // exceed ends a script by a bound; the guest keeps the reason.
@@ -165,9 +165,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	if c.used.written.Add(int64(len(p))) > maxWritten {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("writes more than %d MiB", maxWritten>>20))
 	}
-	if bytes.HasPrefix(p, []byte("+ "+own)) {
-		return len(p), nil // the trace of set -x does not show what is added to a script
-	}
 	if captured, ok := c.w.(interface{ Len() int }); ok && captured.Len()+len(p) > maxCaptured {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("substitutes a command that prints more than %d KiB", maxCaptured>>10))
 	}
@@ -177,12 +174,3 @@ func (c *counter) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// counted file of a shell's own redirections.
-type countedFile struct {
-	io.ReadWriteCloser
-	w io.Writer
-}
-
-// Write implements io.Writer.
-func (f countedFile) Write(p []byte) (int, error) { return f.w.Write(p) }

@@ -12,7 +12,7 @@ import (
 
 var awkAssignment = regexp.MustCompile(`(?s)^([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 
-func awkCommand(_ context.Context, p *Process, o options) int {
+func awkCommand(ctx context.Context, p *Process, o options) int {
 	args, script := o.operands, ""
 	for _, f := range o.values("f") {
 		data, err := p.read(f)
@@ -48,7 +48,7 @@ func awkCommand(_ context.Context, p *Process, o options) int {
 		vars["ARGC"] = strconv.Itoa(len(args) + 1)
 		in := &awkInputs{p: p, args: args}
 		files := guestFiles{p, map[string]bool{}}
-		code, err = program.Run(p.meter, vars, arrays, in.next, p.Stdout, func(name, text string, appended bool) error {
+		write := func(name, text string, appended bool) error {
 			if p.device(name, []byte(text)) {
 				return nil
 			}
@@ -56,7 +56,23 @@ func awkCommand(_ context.Context, p *Process, o options) int {
 				files.made[name] = true
 			}
 			return files.AppendFile(name, text)
-		})
+		}
+		open := func(name string) (awk.Input, error) {
+			file, err := p.open(name)
+			return awk.Input{Name: name, Until: file.until}, err
+		}
+		command := func(text, input string, captured bool) (string, int) {
+			inner, out := *p, strings.Builder{}
+			if input != "" {
+				inner.Stdin = strings.NewReader(input)
+			}
+			if captured {
+				inner.Stdout = &out
+			}
+			code := p.shell.child(ctx, &inner, []string{"sh", "-c", text})
+			return out.String(), code
+		}
+		code, err = program.Run(p.meter, vars, arrays, in.next, p.Stdout, awk.Host{Write: write, Open: open, Command: command})
 		code = max(code, in.code)
 	}
 	if unsupported, ok := errors.AsType[awk.Unsupported](err); ok {
@@ -87,7 +103,7 @@ func (in *awkInputs) next() (awk.Input, bool) {
 		file, err := in.p.open(a)
 		if err != nil {
 			in.code = in.p.Fail(2, "awk: cannot open %s (%s)", a, reason(err))
-			continue
+			return awk.Input{Failed: true}, true
 		}
 		return awk.Input{Name: a, Until: file.until}, true
 	}

@@ -270,7 +270,7 @@ func readlink(_ context.Context, p *Process, o options) int {
 	for _, a := range o.operands {
 		if o.has("f", "e", "m") {
 			at := p.resolve(a, 0)
-			if !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
+			if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
 				code = 1
 				continue
 			}
@@ -294,11 +294,23 @@ func realpath(_ context.Context, p *Process, o options) int {
 		if !o.has("s") {
 			at = p.resolve(a, 0)
 		}
-		if !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
+		if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
 			code = p.Fail(1, "realpath: %s: No such file or directory", a)
 			continue
+		}
+		if base := o.value("relative-to"); base != "" {
+			at = relativePath(p.resolve(base, 0), at)
 		}
 		p.Printf("%s\n", at)
 	}
 	return code
+}
+
+// relativePath returns a path as seen from a folder.
+func relativePath(from, to string) string {
+	up := ""
+	for from = path.Clean(from); to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, "/")+"/"); from = path.Dir(from) {
+		up += "../"
+	}
+	return orDot(strings.TrimSuffix(up+strings.TrimPrefix(strings.TrimPrefix(to, from), "/"), "/"))
 }

@@ -13,10 +13,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,13 +27,15 @@ func dataCommands() Table {
 	return Table{
 		"curl": curl, "jq": jq,
 		"base64":    flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
-		"gzip":      flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1 2 3 4 5 6 7 8 9", gzipCommand),
+		"gzip":      flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1|fast 2 3 4 5 6 7 8 9|best t|test v|verbose r|recursive S|suffix: N|name", gzipCommand),
 		"gunzip":    flagged("c|stdout k|keep f|force q|quiet", gzipCommand),
 		"zcat":      flagged("f|force", gzipCommand),
 		"tar":       tarCommand,
 		"sha256sum": flagged("c|check status quiet b t", digests(sha256.New)),
 		"sha512sum": flagged("c|check status quiet b t", digests(sha512.New)),
 		"sha1sum":   flagged("c|check status quiet b t", digests(sha1.New)),
+		"sha384sum": flagged("c|check status quiet b t", digests(sha512.New384)),
+		"sha224sum": flagged("c|check status quiet b t", digests(sha256.New224)),
 		"md5sum":    flagged("c|check status quiet b t", digests(md5.New)),
 	}
 }
@@ -99,12 +103,21 @@ func zipped(data []byte) []byte {
 
 // gzipCommand is gzip, gunzip and zcat: streams, or files in place.
 func gzipCommand(_ context.Context, p *Process, o options) int {
-	undo := o.has("d") || p.name() != "gzip"
+	if o.has("v", "r", "S", "N") {
+		return p.Refuse("gzip -%s", o.last("v", "r", "S", "N"))
+	}
+	undo := o.has("d", "t") || p.name() != "gzip"
 	toStdout := o.has("c") || p.name() == "zcat"
+	code := 0
 	for _, f := range orStdin(o.operands) {
 		data, err := p.read(f)
 		if err != nil {
-			return p.Fail(1, "gzip: %s: %s", f, reason(err))
+			code = p.Fail(1, "gzip: %s: %s", f, reason(err))
+			continue
+		}
+		if !undo && !toStdout && strings.HasSuffix(f, ".gz") {
+			fmt.Fprintf(p.Stderr, "gzip: %s already has .gz suffix -- unchanged\n", f)
+			continue
 		}
 		out := zipped(data)
 		to := f + ".gz"
@@ -115,6 +128,9 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 			if to = strings.TrimSuffix(f, ".gz"); to == f && f != "-" && !toStdout {
 				return p.Fail(2, "gzip: %s: unknown suffix -- ignored", f)
 			}
+		}
+		if o.has("t") {
+			continue
 		}
 		if toStdout || f == "-" {
 			_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
@@ -132,7 +148,7 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 			}
 		}
 	}
-	return 0
+	return code
 }
 
 // digests prints and checks digests.
@@ -187,14 +203,14 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 }
 
 // tarCommand makes, lists and unpacks archives, with gzip or without.
-func tarCommand(_ context.Context, p *Process) int {
+func tarCommand(ctx context.Context, p *Process) int {
 	args := p.Args[1:]
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") { // the old way: tar xzf FILE
 		letters, rest := args[0], args[1:]
 		args = nil
 		for _, l := range letters {
 			args = append(args, "-"+string(l))
-			if (l == 'f' || l == 'C') && len(rest) > 0 {
+			if strings.ContainsRune("fCTX", l) && len(rest) > 0 {
 				args, rest = append(args, rest[0]), rest[1:]
 			}
 		}
@@ -202,12 +218,22 @@ func tarCommand(_ context.Context, p *Process) int {
 	}
 	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose " +
 		"p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: " +
-		"a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference").parse(args)
+		"a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference T|files-from: transform|xform: mode: " +
+		"owner: group: numeric-owner sort: mtime: n no-recursion wildcards X|exclude-from: j|bzip2 J|xz r|append u|update d|diff").parse(args)
 	if unknown != "" {
 		return p.Refuse("tar %s", unknown)
 	}
-	if o.has("exclude", "h", "O") {
-		return p.Refuse("tar %s", strings.Join(p.Args[1:], " "))
+	for _, f := range []string{"h", "X", "j", "J", "r", "u", "d", "no-recursion", "mtime"} {
+		if o.has(f) {
+			return p.refuseAs(2, "tar -%s", f)
+		}
+	}
+	if o.has("T") {
+		data, err := p.read(o.value("T"))
+		if err != nil {
+			return p.Fail(2, "tar: %s: Cannot open: %s", o.value("T"), reason(err))
+		}
+		o.operands = append(o.operands, strings.Fields(string(data))...)
 	}
 	inner := *p
 	inner.Dir = p.Abs(orDot(o.value("C")))
@@ -216,9 +242,9 @@ func tarCommand(_ context.Context, p *Process) int {
 	}
 	switch {
 	case o.has("c"):
-		return tarCreate(&inner, p, o)
+		return tarCreate(ctx, &inner, p, o)
 	case o.has("x", "t"):
-		return tarRead(&inner, p, o)
+		return tarRead(ctx, &inner, p, o)
 	}
 	return p.Fail(2, "tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
 }
@@ -230,16 +256,23 @@ func orDot(s string) string {
 	return s
 }
 
-func tarCreate(p, outer *Process, o options) int {
+func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	code, left := 0, maxCopied
+	rename := p.transformed(ctx, o.values("transform"))
+	if len(o.operands) == 0 && !o.has("T") {
+		return p.Fail(2, "tar: Cowardly refusing to create an empty archive")
+	}
 	for _, name := range o.operands {
 		if _, err := p.Guest.Root.Lstat(p.Abs(name)); err != nil {
 			code = p.Fail(2, "tar: %s: Cannot stat: %s", name, reason(err))
 			continue
 		}
 		p.walk(name, 0, func(name string, _ int, info fs.FileInfo) bool {
+			if excluded(o.values("exclude"), name) {
+				return false
+			}
 			target, _ := p.Guest.Root.Readlink(p.Abs(name))
 			h, err := tar.FileInfoHeader(info, target)
 			if left--; err != nil || left < 0 {
@@ -247,12 +280,22 @@ func tarCreate(p, outer *Process, o options) int {
 				return false
 			}
 			h.Name = strings.TrimPrefix(name, "/")
-			h.Uname, h.Gname, h.Uid, h.Gid = "root", "root", 0, 0
+			h.Uname, h.Gname, h.Uid, h.Gid = cmp.Or(o.value("owner"), "root"), cmp.Or(o.value("group"), "root"), 0, 0
+			if mode, ok := changedMode(o.value("mode"), info.Mode().Perm(), 0); o.has("mode") && ok {
+				h.Mode = int64(mode.Perm())
+			}
+			if h.Name = rename(h.Name); h.Name == "" {
+				return true
+			}
 			if info.IsDir() {
 				h.Name = strings.TrimSuffix(h.Name, "/") + "/"
 			}
 			if o.has("v") {
-				p.Printf("%s\n", h.Name)
+				to := p.Stdout
+				if file := o.value("f"); file == "" || file == "-" {
+					to = p.Stderr
+				}
+				fmt.Fprintln(to, h.Name)
 			}
 			if err := w.WriteHeader(h); err != nil {
 				code = 2
@@ -288,7 +331,7 @@ func tarCreate(p, outer *Process, o options) int {
 	return code
 }
 
-func tarRead(p, outer *Process, o options) int {
+func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	file := o.value("f")
 	if file == "" {
 		file = "-"
@@ -306,7 +349,8 @@ func tarRead(p, outer *Process, o options) int {
 	if err != nil || strip < 0 {
 		return p.Fail(2, "tar: Invalid number of elements")
 	}
-	seen := map[string]bool{}
+	rename := p.transformed(ctx, o.values("transform"))
+	seen, code := map[string]bool{}, 0
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -315,13 +359,15 @@ func tarRead(p, outer *Process, o options) int {
 		if err != nil {
 			return p.Fail(2, "tar: This does not look like a tar archive")
 		}
-		if len(o.operands) > 0 && !inArchive(h.Name, o.operands, seen) {
+		if len(o.operands) > 0 && !inArchive(h.Name, o.operands, seen, o.has("wildcards")) || excluded(o.values("exclude"), h.Name) {
 			continue
 		}
-		if o.has("t") || o.has("v") {
-			if o.has("t") && o.has("v") {
-				return p.Refuse("tar -tv")
-			}
+		if o.has("t") && o.has("v") {
+			kind := map[byte]string{tar.TypeDir: "d", tar.TypeSymlink: "l"}[h.Typeflag]
+			size := fmt.Sprintf("%*d", max(1, 19-len(h.Uname+"/"+h.Gname)-1), h.Size)
+			p.Printf("%s%s %s/%s %s %s %s%s\n", cmp.Or(kind, "-"), fs.FileMode(h.Mode).Perm().String()[1:], h.Uname, h.Gname, size,
+				h.ModTime.UTC().Format("2006-01-02 15:04"), h.Name, map[bool]string{true: " -> " + h.Linkname}[h.Linkname != ""])
+		} else if o.has("t", "v") {
 			p.Printf("%s\n", h.Name)
 		}
 		if o.has("t") {
@@ -331,7 +377,18 @@ func tarRead(p, outer *Process, o options) int {
 		if len(parts) <= strip {
 			continue
 		}
-		if err := untar(p, h, path.Join(parts[strip:]...), r); err != nil {
+		if o.has("O") {
+			if h.Typeflag == tar.TypeReg {
+				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // a failed write is the reader's affair
+			}
+			continue
+		}
+		name := rename(path.Join(parts[strip:]...))
+		if o.has("k") && p.Guest.Root.Exists(p.Abs(name)) && h.Typeflag != tar.TypeDir {
+			code = p.Fail(2, "tar: %s: Cannot open: File exists", name)
+			continue
+		}
+		if err := untar(p, h, name, r); err != nil {
 			return p.Fail(2, "tar: %s: Cannot open: %s", h.Name, reason(err))
 		}
 	}
@@ -340,11 +397,47 @@ func tarRead(p, outer *Process, o options) int {
 			return p.Fail(2, "tar: %s: Not found in archive", name)
 		}
 	}
-	return 0
+	return code
 }
 
-func inArchive(name string, names []string, seen map[string]bool) bool {
+// excluded reports whether a pattern is for a name, or the end of its path.
+func excluded(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(glob string) bool {
+		m := compilePattern(glob, false, false).all
+		for rest := strings.TrimSuffix(name, "/"); ; {
+			if m.MatchString(rest) || m.MatchString("./"+rest) {
+				return true
+			}
+			_, after, more := strings.Cut(rest, "/")
+			if !more {
+				return false
+			}
+			rest = after
+		}
+	})
+}
+
+// transformed returns what --transform does to a name, by expressions of sed.
+func (p *Process) transformed(ctx context.Context, expressions []string) func(string) string {
+	return func(name string) string {
+		if len(expressions) == 0 {
+			return name
+		}
+		inner, out := *p, strings.Builder{}
+		inner.Args, inner.Stdin, inner.Stdout = []string{"sed", "-e", strings.Join(expressions, "\n")}, strings.NewReader(name), &out
+		if p.shell.commands["sed"](ctx, &inner) != 0 {
+			return name
+		}
+		return strings.TrimSuffix(out.String(), "\n")
+	}
+}
+
+func inArchive(name string, names []string, seen map[string]bool, wildcards bool) bool {
 	for _, n := range names {
+		if wildcards && compilePattern(n, false, false).all.MatchString(strings.TrimSuffix(name, "/")) {
+			seen[n] = true
+			return true
+		}
 		if strings.TrimSuffix(name, "/") == strings.TrimSuffix(n, "/") || strings.HasPrefix(name, strings.TrimSuffix(n, "/")+"/") {
 			seen[n] = true
 			return true

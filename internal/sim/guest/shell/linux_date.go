@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ func date(_ context.Context, p *Process, o options) int {
 	if o.has("d") {
 		at, ok := parseDate(o.value("d"), now)
 		if !ok {
-			return p.Refuse("date -d %q", o.value("d"))
+			return p.refuseAs(1, "date -d %q", o.value("d"))
 		}
 		now = at.UTC()
 	}
@@ -69,6 +70,15 @@ func dateText(format string, t time.Time) (text, unknown string) {
 		}
 		i++
 		pad := byte(0)
+		if format[i] == '^' && i+1 < len(format) {
+			upper, unknown := dateText("%"+format[i+1:i+2], t)
+			if unknown != "" {
+				return "", unknown
+			}
+			b.WriteString(strings.ToUpper(upper))
+			i++
+			continue
+		}
 		if (format[i] == '-' || format[i] == '_' || format[i] == '0') && i+1 < len(format) {
 			pad = format[i]
 			i++
@@ -96,6 +106,29 @@ func dateText(format string, t time.Time) (text, unknown string) {
 			part = strconv.Itoa((int(t.Weekday())+6)%7 + 1)
 		case 'w':
 			part = strconv.Itoa(int(t.Weekday()))
+		case 'k':
+			part = fmt.Sprintf("%2d", t.Hour())
+		case 'l':
+			part = fmt.Sprintf("%2d", (t.Hour()+11)%12+1)
+		case 'C':
+			part = fmt.Sprintf("%02d", t.Year()/100)
+		case 'q':
+			part = strconv.Itoa((int(t.Month())-1)/3 + 1)
+		case 'P':
+			part = strings.ToLower(t.Format("PM"))
+		case 'G', 'V', 'g':
+			year, week := t.ISOWeek()
+			part = map[byte]string{'G': strconv.Itoa(year), 'V': fmt.Sprintf("%02d", week), 'g': fmt.Sprintf("%02d", year%100)}[c]
+		case 'U':
+			part = fmt.Sprintf("%02d", (t.YearDay()+6-int(t.Weekday()))/7)
+		case 'W':
+			part = fmt.Sprintf("%02d", (t.YearDay()+6-(int(t.Weekday())+6)%7)/7)
+		case ':':
+			if !strings.HasPrefix(format[i:], ":z") {
+				return "", "%:"
+			}
+			i++
+			part = "+00:00"
 		case 'Z':
 			part = "UTC"
 		case 'z':
@@ -126,7 +159,9 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 	}
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
-		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.UnixDate, "Jan _2 15:04:05 2006 MST",
+		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.RFC1123Z, time.UnixDate, "Jan _2 15:04:05 2006 MST", "2 Jan 2006", "2 January 2006", "20060102",
+		"Jan 2 2006", "Jan 2, 2006", "January 2, 2006", "01/02/2006", "2006-01-02 15:04:05 -0700", "2 Jan 2006 15:04:05", "2006/01/02",
+		"2006-01-02T15:04", "20060102T150405Z", "Jan 2 15:04:05 2006", "2006-01-02 15:04:05.999999999",
 	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), true
@@ -140,17 +175,69 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 	case "tomorrow":
 		return now.AddDate(0, 0, 1), true
 	}
-	words := strings.Fields(text)
-	sign := 1
-	if len(words) == 3 && words[2] == "ago" {
-		sign, words = -1, words[:2]
+	return relativeDate(strings.Fields(text), now)
+}
+
+// relativeDate reads a date with what is added to it: 2024-01-31 12:00 UTC + 1 day, next week, 3 days ago.
+func relativeDate(words []string, now time.Time) (time.Time, bool) {
+	if len(words) == 0 {
+		return now, true
 	}
-	if n := len(words); n > 2 && (words[n-2][0] == '+' || words[n-2][0] == '-') &&
-		!strings.Contains(text, ":") { // a day, and how much later; behind a time it is a zone
-		if from, ok := parseDate(strings.Join(words[:n-2], " "), now); ok {
-			return parseDate(words[n-2]+" "+words[n-1], from)
+	for n := len(words); n > 0; n-- { // the longest start that is a date by itself
+		if n == len(words) {
+			continue
+		}
+		head := strings.Join(words[:n], " ")
+		if len(words[0]) > 2 && (words[0][0] >= '0' && words[0][0] <= '9' && strings.ContainsAny(words[0], "-:") || words[0][0] == '@' ||
+			slices.Contains([]string{"now", "today", "yesterday", "tomorrow"}, words[0]) || words[0][0] >= 'A' && words[0][0] <= 'Z') {
+			if from, ok := parseDate(head, now); ok {
+				return relativeDate(words[n:], from)
+			}
 		}
 	}
+	switch words[0] {
+	case "next":
+		words = append([]string{"1"}, words[1:]...)
+	case "last":
+		words = append([]string{"-1"}, words[1:]...)
+	case "+", "-":
+		if len(words) < 2 {
+			return now, false
+		}
+		words = append([]string{words[0] + words[1]}, words[2:]...)
+	case "UTC", "GMT", "Z":
+		return relativeDate(words[1:], now)
+	}
+	if at, err := time.Parse("15:04:05", words[0]); err == nil {
+		now = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+		return relativeDate(words[1:], now)
+	}
+	if at, err := time.Parse("15:04", words[0]); err == nil {
+		now = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
+		return relativeDate(words[1:], now)
+	}
+	if i := strings.IndexFunc(words[0], func(r rune) bool { return r >= 'a' && r <= 'z' }); i > 0 { // +1day
+		words = append([]string{words[0][:i], words[0][i:]}, words[1:]...)
+	}
+	sign := 1
+	rest := words[min(2, len(words)):]
+	if len(rest) > 0 && rest[0] == "ago" {
+		sign, rest = -1, rest[1:]
+	}
+	if len(rest) > 0 {
+		next, ok := relativeDate(words[:2], now)
+		if !ok {
+			return now, false
+		}
+		if sign < 0 {
+			next = now.Add(now.Sub(next))
+			if back, ok := relativeDate([]string{strings.TrimPrefix("-"+words[0], "--"), words[1]}, now); ok {
+				next = back
+			}
+		}
+		return relativeDate(rest, next)
+	}
+	words = words[:min(2, len(words))]
 	if len(words) != 2 {
 		return time.Time{}, false
 	}

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 func fileCommands() Table {
 	return Table{
-		"cat":   flagged("n|number A|show-all E|show-ends s|squeeze-blank u", cat),
+		"cat":   flagged("n|number b|number-nonblank A|show-all E|show-ends T|show-tabs v|show-nonprinting e t s|squeeze-blank u", cat),
 		"mkdir": flagged("p|parents m|mode: v|verbose", mkdir),
 		"rmdir": flagged("p|parents v|verbose ignore-fail-on-non-empty", rmdir),
 		"rm":    flagged("r|R|recursive f|force v|verbose d|dir i|I one-file-system preserve-root no-preserve-root", remove),
@@ -21,11 +23,11 @@ func fileCommands() Table {
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
 		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory r|relative", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
-		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet", realpath),
+		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to: z|zero", realpath),
 		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
 			"F|classify p i n C X color=?", list),
 		"touch":  flagged("c|no-create a m d|date: r|reference: t:", touch),
-		"chmod":  minusMode(flagged("R|recursive v|verbose f|silent|quiet c|changes", chmod)),
+		"chmod":  minusMode(flagged("R|recursive v|verbose f|silent|quiet c|changes reference:", chmod)),
 		"chown":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes from:", chown),
 		"chgrp":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes", chown),
 		"mktemp": flagged("d|directory p: tmpdir=? t q|quiet u|dry-run suffix:", mktemp),
@@ -33,11 +35,12 @@ func fileCommands() Table {
 		"du":     flagged("s|summarize h|human-readable k m b|bytes a|all c|total d|max-depth:", diskUsage),
 		"install": flagged("d|directory m|mode: o|owner: g|group: D v|verbose C|compare T "+
 			"p|preserve-timestamps t|target-directory:", install),
-		"truncate": flagged("s|size: c|no-create", truncate),
+		"truncate": flagged("s|size: c|no-create r|reference:", truncate),
 		"basename": flagged("+ a|multiple s|suffix: z|zero", basename),
 		"dirname":  flagged("z|zero", dirname),
 		"unlink":   flagged("", unlink),
-		"find":     find,
+		"find":     find, "dd": dd,
+		"fallocate": flagged("l|length: o|offset:", truncate),
 		"xargs": flagged("+ 0|null d|delimiter: n|max-args: I|replace: L|max-lines: r|no-run-if-empty "+
 			"t|verbose P|max-procs: i=?", xargs),
 	}
@@ -81,9 +84,6 @@ func cat(_ context.Context, p *Process, o options) int {
 			}
 			continue
 		}
-		if o.has("A") {
-			return p.Refuse("cat -A")
-		}
 		blank := false
 		for line, ok := in.line(); ok; line, ok = in.line() {
 			body, end := strings.CutSuffix(line, "\n")
@@ -91,12 +91,18 @@ func cat(_ context.Context, p *Process, o options) int {
 				continue
 			}
 			blank = body == ""
-			if o.has("n") {
+			if o.has("A", "v", "e", "t") {
+				body = visible(body)
+			}
+			if o.has("A", "T", "t") {
+				body = strings.ReplaceAll(body, "\t", "^I")
+			}
+			if o.has("n") && !o.has("b") || o.has("b") && line != "\n" {
 				n++
 				p.Printf("%6d\t", n)
 			}
 			p.Printf("%s", body)
-			if end && o.has("E") {
+			if end && o.has("E", "A", "e") {
 				p.Printf("$")
 			}
 			if end {
@@ -128,6 +134,8 @@ func (p *Process) read(name string) ([]byte, error) {
 		return p.read("-")
 	case "/sys/class/net/eth0/address":
 		return []byte(p.Guest.MAC() + "\n"), nil
+	case "/proc/sys/kernel/random/uuid":
+		return []byte(uuid.NewString() + "\n"), nil
 	case "/proc/uptime":
 		return []byte("60.00 60.00\n"), nil
 	case "/dev/null":
@@ -249,7 +257,7 @@ func rmdir(_ context.Context, p *Process, o options) int {
 			continue
 		}
 		if err := p.Guest.Root.Remove(d); err != nil {
-			if !o.has("ignore-fail-on-non-empty") {
+			if !o.has("ignore-fail-on-non-empty") || isErr(err, fs.ErrNotExist) {
 				code = p.Fail(1, "rmdir: failed to remove '%s': %s", name, reason(err))
 			}
 			continue

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"mvdan.cc/sh/v3/pattern"
 
 	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/regex"
@@ -42,6 +39,7 @@ type findRun struct {
 	min, max int
 	acts     bool // an action was named
 	prune    bool
+	depth    bool
 	quit     bool
 	// regextype is set for expressions of another syntax than find's own.
 	regextype bool
@@ -83,13 +81,25 @@ func find(ctx context.Context, p *Process) int {
 			f.code = p.Fail(1, "find: '%s': %s", root, reason(err))
 			continue
 		}
+		var late []found // with -depth a folder comes after what it has
 		p.walk(root, 0, func(name string, depth int, info fs.FileInfo) bool {
 			f.prune = false
+			if f.depth {
+				if depth >= f.min {
+					late = append(late, found{name, root, depth, info})
+				}
+				return depth < f.max
+			}
 			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts {
 				p.Printf("%s\n", name)
 			}
 			return !f.prune && !f.quit && depth < f.max
 		})
+		for _, x := range deepFirst(late) {
+			if !f.quit && test(ctx, x) && !f.acts {
+				p.Printf("%s\n", x.name)
+			}
+		}
 	}
 	for _, name := range slices.Backward(f.deletes) {
 		if err := p.Guest.Root.Remove(p.Abs(name)); err != nil {
@@ -100,6 +110,19 @@ func find(ctx context.Context, p *Process) int {
 		f.code = max(f.code, min(1, p.shell.child(ctx, p, slices.Concat(f.command(at), names))))
 	}
 	return f.code
+}
+
+// deepFirst puts each folder behind what it has.
+func deepFirst(all []found) (out []found) {
+	for i := 0; i < len(all); {
+		end := i + 1
+		for end < len(all) && all[end].depth > all[i].depth {
+			end++
+		}
+		out = append(append(out, deepFirst(all[i+1:end])...), all[i])
+		i = end
+	}
+	return out
 }
 
 func (f *findRun) peek() string {
@@ -237,6 +260,34 @@ func (f *findRun) primary() (predicate, bool) {
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
 		return f.age(t, f.next())
+	case "-xtype", "-lname", "-ilname":
+		if f.at == len(f.tokens) {
+			return nil, false
+		}
+		word := f.next()
+		m := compilePattern(word, false, t == "-ilname").all
+		return func(_ context.Context, x found) bool {
+			target, err := f.p.Guest.Root.Readlink(f.p.Abs(x.name))
+			if t != "-xtype" {
+				return err == nil && m.MatchString(target)
+			}
+			info, failed := f.p.Guest.Root.Stat(f.p.Abs(x.name))
+			if failed != nil {
+				return word == "l"
+			}
+			return strings.ContainsRune(word, kindLetter(info.Mode()))
+		}, true
+	case "-user", "-group", "-uid", "-gid":
+		if f.at == len(f.tokens) {
+			return nil, false
+		}
+		name := f.next()
+		return func(context.Context, found) bool { return name == "root" || name == "0" }, true // every file is root's
+	case "-nouser", "-nogroup":
+		return func(context.Context, found) bool { return false }, true
+	case "-depth", "-d":
+		f.depth = true
+		return always, true
 	case "-true", "-xdev", "-mount", "-noleaf":
 		return always, true
 	case "-false":
@@ -260,19 +311,7 @@ func kindLetter(m fs.FileMode) rune {
 
 // named matches a name or a path with a pattern of shells, in which * matches / too.
 func (f *findRun) named(kind, glob string) (predicate, bool) {
-	text, err := pattern.Regexp(leadingDash.ReplaceAllString(glob, "[$1$2-]"), pattern.EntireString)
-	if err != nil {
-		f.refused = kind + " " + glob
-		return always, true
-	}
-	if strings.HasPrefix(kind, "-i") {
-		text = "(?i)" + text
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		f.refused = kind + " " + glob
-		return always, true
-	}
+	re := compilePattern(glob, false, strings.HasPrefix(kind, "-i")).all
 	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
 	return func(_ context.Context, x found) bool {
 		if whole {
@@ -430,8 +469,8 @@ func (f *findRun) action(t string) (predicate, bool) {
 }
 
 // findRefused are predicates of find that a guest does not simulate; any other is unknown.
-var findRefused = strings.Fields(`-depth -d -ls -fprint -fprintf -ok -okdir -execdir -user -group -uid -gid -nouser -nogroup -links -inum
-	-samefile -lname -ilname -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -xtype -used -context`)
+var findRefused = strings.Fields(`-ls -fprint -fprintf -ok -okdir -execdir -links -inum
+	-samefile  -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -used -context`)
 
 // command returns the words of an -exec that starts at a token.
 func (f *findRun) command(at int) []string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,13 +33,11 @@ func (p *Process) matcher(o options) (matcher, int) {
 	var m []*regex.Pattern
 	for _, pattern := range patterns {
 		for one := range strings.SplitSeq(pattern, "\n") {
-			var re *regex.Pattern
-			var err error
+			compile := regex.Any
 			if style == "P" {
-				re, err = regex.Perl(one, ro)
-			} else {
-				re, err = regex.Compile(one, ro)
+				compile = regex.Perl
 			}
+			re, err := compile(one, ro)
 			if errors.Is(err, regex.ErrUnsupported) {
 				return matcher{}, p.Refuse("grep with %v", err)
 			}
@@ -79,6 +78,18 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	files := o.operands
 	if o.has("r", "R") {
 		files = p.filesBelow(files)
+		chosen := func(flag, name string, otherwise bool) bool {
+			if !o.has(flag) {
+				return otherwise
+			}
+			return slices.ContainsFunc(o.values(flag), func(glob string) bool { return compilePattern(glob, false, false).all.MatchString(name) })
+		}
+		files = slices.DeleteFunc(files, func(f string) bool {
+			if chosen("exclude", path.Base(f), false) || !chosen("include", path.Base(f), true) {
+				return true
+			}
+			return slices.ContainsFunc(strings.Split(path.Dir(f), "/"), func(dir string) bool { return chosen("exclude-dir", dir, false) })
+		})
 	} else {
 		files = orStdin(files)
 	}
@@ -151,11 +162,11 @@ func (g grepping) run(in *stream) bool {
 	count, shown, context := 0, -1, 0
 	var recent []numbered // those before that are not shown
 	for i := 0; ; i++ {
-		line, ok := in.line()
+		line, ok := in.until(g.end())
 		if !ok {
 			break
 		}
-		line = strings.TrimSuffix(line, "\n")
+		line = strings.TrimSuffix(line, string(g.end()))
 		if len(line) > maxMatched {
 			g.p.meter.Look()
 			g.p.Fail(2, "grep: line %d is longer than the %d MiB that are searched (a bound of the simulation)", i+1, maxMatched>>20)
@@ -187,7 +198,9 @@ func (g grepping) run(in *stream) bool {
 			continue
 		}
 		if (before > 0 || after > 0) && shown >= 0 && i-before > shown+1 {
-			g.p.Printf("--\n")
+			if !o.has("no-group-separator") {
+				g.p.Printf("--\n")
+			}
 		}
 		for _, r := range recent {
 			g.p.meter.Hold(-len(r.line))
@@ -243,5 +256,13 @@ func (g grepping) line(i int, text string, mark byte) {
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)
 	}
-	g.p.Printf("%s\n", text)
+	g.p.Printf("%s%c", text, g.end())
+}
+
+// end is what ends a line.
+func (g grepping) end() byte {
+	if g.o.has("z") {
+		return 0
+	}
+	return '\n'
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/itchyny/gojq"
 
@@ -45,8 +46,8 @@ func jq(ctx context.Context, p *Process) int {
 		i += 2
 	}
 	o, unknown := jqFlags.parse(args)
-	if unknown != "" || o.has("C", "a") {
-		return p.Refuse("jq %s", cmp.Or(unknown, "-C or -a"))
+	if unknown != "" || o.has("C") {
+		return p.refuseAs(2, "jq %s", cmp.Or(unknown, "-C"))
 	}
 	filter, files := ".", o.operands
 	switch {
@@ -67,7 +68,7 @@ func jq(ctx context.Context, p *Process) int {
 	if !o.has("n") || strings.Contains(filter, "input") {
 		text, status = p.inputs(files)
 	}
-	if status != 0 {
+	if status != 0 && !o.has("s") {
 		return 2
 	}
 	q := jqQuestion{Filter: filter, Text: text, Names: names, Values: values}
@@ -83,11 +84,29 @@ func jq(ctx context.Context, p *Process) int {
 	} else if answer, err = apart.Run[jqQuestion, jqAnswer](ctx, "jq", q, maxJQ); err != nil {
 		return p.Fail(killedCode, "jq: %v", err)
 	}
+	if o.has("a") {
+		answer.Out = inASCII(answer.Out)
+	}
 	p.Printf("%s", answer.Out)
 	if answer.Err != "" {
 		return p.Fail(answer.Code, "%s", answer.Err)
 	}
-	return answer.Code
+	return cmp.Or(answer.Code, 2*status)
+}
+
+// inASCII writes letters beyond ASCII as JSON escapes them.
+func inASCII(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	return b.String()
 }
 
 // jqQuestion is one run of jq, as far as it opens no file. A filter is a program, and its

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -278,32 +277,4 @@ func yes(ctx context.Context, p *Process, o options) int {
 		}
 	}
 	return 141
-}
-
-// diff reports whether two files differ; how, it does not say.
-func diff(_ context.Context, p *Process, o options) int {
-	if len(o.operands) != 2 {
-		return p.Fail(2, "%s: missing operand", p.name())
-	}
-	var texts [2][]byte
-	for i, f := range o.operands {
-		if p.Guest.Root.IsDir(p.Abs(f)) {
-			return p.Refuse("%s of folders", p.name())
-		}
-		data, err := p.read(f)
-		if err != nil {
-			return p.Fail(2, "%s: %s: %s", p.name(), f, reason(err))
-		}
-		texts[i] = data
-	}
-	switch {
-	case bytes.Equal(texts[0], texts[1]):
-		return 0
-	case o.has("q"):
-		p.Printf("Files %s and %s differ\n", o.operands[0], o.operands[1])
-		return 1
-	case o.has("s"):
-		return 1
-	}
-	return p.Refuse("what %s prints of two files that differ", p.name())
 }

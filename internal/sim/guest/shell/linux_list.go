@@ -136,7 +136,7 @@ func showFiles(p *Process, o options, files []listed) {
 
 // programPath returns the path of a command on the Linux image.
 func (s *Shell) programPath(name string) string {
-	if strings.HasPrefix(name, own) || s.commands[name] == nil || s.lacks(name) {
+	if s.commands[name] == nil || s.lacks(name) {
 		return ""
 	}
 	switch name {

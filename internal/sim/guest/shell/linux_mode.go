@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -111,8 +112,18 @@ func minusMode(run Command) Command {
 
 func chmod(ctx context.Context, p *Process, o options) int {
 	args := o.operands
-	if len(args) < 2 {
+	if len(args) < 2 && !o.has("reference") || len(args) == 0 {
 		return p.Fail(1, "chmod: missing operand")
+	}
+	if _, change, symbolic := strings.Cut(args[0], "+"); symbolic && strings.ContainsAny(change, "st") {
+		p.NoEffect(ctx, "the special bits of chmod %s", args[0])
+	}
+	if o.has("reference") {
+		info, err := p.Guest.Root.Stat(p.Abs(o.value("reference")))
+		if err != nil {
+			return p.failed(o.value("reference"), err)
+		}
+		args = append([]string{fmt.Sprintf("%o", info.Mode().Perm())}, args...)
 	}
 	if n, err := strconv.ParseUint(args[0], 8, 12); err == nil && n > 0o777 { // the machine's own files must not get them
 		p.NoEffect(ctx, "the special bits of chmod %s", args[0])
@@ -219,7 +230,34 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 			continue
 		}
 		i++
+		width := i
+		for i < len(format)-1 && strings.IndexByte("-0123456789", format[i]) >= 0 {
+			i++
+		}
+		if width < i {
+			text, unknown := statText("%"+format[i:i+1], name, p, info)
+			if unknown != "" {
+				return "", unknown
+			}
+			if spec := format[width:i]; spec[0] == '0' {
+				n, _ := strconv.Atoi(spec)
+				b.WriteString(strings.Repeat("0", max(0, n-len(text))) + text)
+			} else {
+				fmt.Fprintf(&b, "%"+spec+"s", text)
+			}
+			continue
+		}
 		switch format[i] {
+		case 'f':
+			fmt.Fprintf(&b, "%x", map[rune]int{'d': 0o040000, 'l': 0o120000, 'f': 0o100000}[kindLetter(info.Mode())]|int(info.Mode().Perm()))
+		case 'i':
+			b.WriteString("1024")
+		case 'b':
+			fmt.Fprintf(&b, "%d", (info.Size()+4095)/4096*8)
+		case 'B':
+			b.WriteString("512")
+		case 'o':
+			b.WriteString("4096")
 		case 'a':
 			fmt.Fprintf(&b, "%o", info.Mode().Perm())
 		case 'A':
@@ -263,7 +301,32 @@ func modeText(m fs.FileMode) string {
 	return letter + m.Perm().String()[1:]
 }
 
-func diskUsage(_ context.Context, p *Process, _ options) int { return p.Refuse("what du prints") }
+// diskUsage prints the sizes of files, which a simulated disk has in bytes alone.
+func diskUsage(_ context.Context, p *Process, o options) int {
+	if !o.has("b") || o.has("d", "a", "c", "h", "k", "m") && !o.has("s") {
+		return p.Refuse("what du prints of a disk's blocks")
+	}
+	code := 0
+	for _, f := range orFolder(o.operands) {
+		info, err := p.Guest.Root.Lstat(p.Abs(f))
+		if err != nil {
+			code = p.Fail(1, "du: cannot access '%s': %s", f, reason(err))
+			continue
+		}
+		if info.IsDir() {
+			return p.Refuse("du of a folder")
+		}
+		p.Printf("%d\t%s\n", info.Size(), f)
+	}
+	return code
+}
+
+func orFolder(names []string) []string {
+	if len(names) == 0 {
+		return []string{"."}
+	}
+	return names
+}
 
 func install(_ context.Context, p *Process, o options) int {
 	mode := fs.FileMode(0o755)
@@ -315,15 +378,35 @@ func install(_ context.Context, p *Process, o options) int {
 }
 
 func truncate(_ context.Context, p *Process, o options) int {
-	size, err := strconv.Atoi(o.value("s"))
-	if err != nil || size < 0 || size > maxUnzipped {
-		return p.Refuse("truncate -s %s", o.value("s"))
+	text := cmp.Or(o.value("s"), o.value("l"))
+	n, ok := sized(strings.TrimLeft(text, "+-"))
+	if o.has("r") {
+		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
+		if err != nil {
+			return p.failed(o.value("r"), err)
+		}
+		n, ok, text = int(info.Size()), true, "x"
+	}
+	if !ok || n > maxUnzipped || o.has("o") {
+		return p.Refuse("%s of %s", p.name(), text)
 	}
 	for _, f := range o.operands {
 		name := p.Abs(f)
 		data, err := p.Guest.Root.ReadFile(name)
 		if err != nil && o.has("c") {
 			continue
+		}
+		size := n
+		switch {
+		case text[0] == '+':
+			size = len(data) + n
+		case text[0] == '-':
+			size = max(len(data)-n, 0)
+		case p.name() == "fallocate":
+			size = max(len(data), n)
+		}
+		if size > maxUnzipped {
+			return p.Refuse("a file of %d MiB", size>>20)
 		}
 		data = append(data, make([]byte, max(size-len(data), 0))...)[:size]
 		if err := p.Guest.Root.WriteFile(name, data, p.creates(0o666)); err != nil {

@@ -3,10 +3,13 @@ package shell
 import (
 	"cmp"
 	"context"
+	"math"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // sortKey is one of sort's keys: fields from and to, counted from 1, and letters in
@@ -16,11 +19,11 @@ type sortKey struct {
 	flags                          string
 }
 
-var sortKeySyntax = regexp.MustCompile(`^(\d+)(?:\.(\d+))?([bdfhnrV]*)(?:,(\d+)(?:\.(\d+))?([bdfhnrV]*))?$`)
+var sortKeySyntax = regexp.MustCompile(`^(\d+)(?:\.(\d+))?([bdfghiMnrV]*)(?:,(\d+)(?:\.(\d+))?([bdfghiMnrV]*))?$`)
 
 func sortLines(_ context.Context, p *Process, o options) int {
 	global := ""
-	for _, f := range []string{"n", "r", "f", "V", "h", "b"} {
+	for _, f := range []string{"n", "r", "f", "V", "h", "b", "g", "d", "M", "i"} {
 		if o.has(f) {
 			global += f
 		}
@@ -45,6 +48,9 @@ func sortLines(_ context.Context, p *Process, o options) int {
 		keys = []sortKey{{1, 0, 0, 0, global}}
 	}
 	text, code := p.inputs(o.operands)
+	if code != 0 {
+		return 2 // sort reads all before it writes
+	}
 	end := "\n"
 	if o.has("z") {
 		end = "\x00"
@@ -69,13 +75,21 @@ func sortLines(_ context.Context, p *Process, o options) int {
 		}
 		return c
 	}
-	if o.has("c") {
-		if !slices.IsSortedFunc(lines, whole) {
-			return p.Fail(1, "sort: disorder")
+	if o.has("c", "C") {
+		for i := 1; i < len(lines); i++ {
+			if c := whole(lines[i-1], lines[i]); c > 0 || c == 0 && o.has("u") {
+				if o.has("C") {
+					return 1
+				}
+				return p.Fail(1, "sort: %s:%d: disorder: %s", orStdin(o.operands)[0], i+1, lines[i])
+			}
 		}
 		return 0
 	}
 	slices.SortStableFunc(lines, whole)
+	if o.has("R") {
+		rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	}
 	if o.has("u") {
 		lines = slices.CompactFunc(lines, func(a, b string) bool { return byKeys(a, b) == 0 })
 	}
@@ -145,7 +159,14 @@ func (k sortKey) compare(a, b string) (c int) {
 	if has("b") || has("n") || has("h") {
 		a, b = strings.TrimLeft(a, " \t"), strings.TrimLeft(b, " \t")
 	}
+	if has("d") {
+		a, b = strings.Map(inDictionary, a), strings.Map(inDictionary, b)
+	}
 	switch {
+	case has("g"):
+		c = cmp.Compare(generalNumber(a), generalNumber(b))
+	case has("M"):
+		c = cmp.Compare(monthOf(a), monthOf(b))
 	case has("n"):
 		c = cmp.Compare(leadingNumber(a), leadingNumber(b))
 	case has("h"):
@@ -161,6 +182,36 @@ func (k sortKey) compare(a, b string) (c int) {
 		return -c
 	}
 	return c
+}
+
+// generalNumber reads a number as C does; a text without one is less than all.
+func generalNumber(s string) float64 {
+	s = strings.TrimLeft(s, " \t")
+	for end := len(s); end > 0; end-- {
+		if n, err := strconv.ParseInt(s[:end], 0, 64); err == nil && len(s) > 1 && (s[1]|0x20) == 'x' {
+			return float64(n)
+		}
+		if n, err := strconv.ParseFloat(s[:end], 64); err == nil {
+			return n
+		}
+	}
+	return math.Inf(-1)
+}
+
+func monthOf(s string) int {
+	s = strings.TrimLeft(s, " \t")
+	if len(s) < 3 {
+		return 0
+	}
+	return (strings.Index("JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC", strings.ToUpper(s[:3])) + 3) / 3
+}
+
+// inDictionary keeps letters, digits and blanks.
+func inDictionary(r rune) rune {
+	if r == ' ' || r == '\t' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return r
+	}
+	return -1
 }
 
 var numberStart = regexp.MustCompile(`^-?[0-9]*(\.[0-9]+)?`)

@@ -398,10 +398,51 @@ func getent(_ context.Context, p *Process) int {
 	return code
 }
 
-// flock runs a command: two that lock the same file never run at one time here.
+// locked takes the lock of a path for an open file, and returns the code if that fails. The lock
+// lasts as long as the file is open.
+func (p *Process) locked(o options, at string, f *shFile) (code int) {
+	locks := &p.shell.locks
+	for {
+		holder, taken := locks.LoadOrStore(at, f)
+		switch one, _ := holder.(*shFile); {
+		case !taken || one == f:
+			return 0
+		case one.refs.Load() <= 0:
+			locks.CompareAndDelete(at, one)
+		case o.has("n", "w"):
+			if n, err := strconv.Atoi(o.value("E")); err == nil {
+				return n
+			}
+			return 1
+		default:
+			return p.refuseAs(1, "flock that waits for another one")
+		}
+	}
+}
+
+// flock runs a command with the lock of a file, or locks a descriptor.
 func flock(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) > 0 && strings.Trim(o.operands[0], "0123456789") == "" {
-		return p.Refuse("flock of a file descriptor")
+		n, _ := strconv.Atoi(o.operands[0])
+		f := p.fds[n]
+		switch {
+		case f == nil:
+			return p.Fail(65, "flock: %d: Bad file descriptor", n)
+		case o.has("u"):
+			p.shell.locks.CompareAndDelete(f.path, f)
+			return 0
+		}
+		return p.locked(o, f.path, f)
+	}
+	if len(o.operands) > 0 {
+		f := newFile(nil, nil, nil)
+		defer f.release()
+		if code := p.locked(o, p.Abs(o.operands[0]), f); code != 0 {
+			return code
+		}
+		if !p.Guest.Root.Exists(p.Abs(o.operands[0])) {
+			_ = p.Guest.Root.WriteFile(p.Abs(o.operands[0]), nil, p.creates(0o666)) // without it the lock is as good
+		}
 	}
 	if o.has("c") {
 		return p.shell.child(ctx, p, []string{"sh", "-c", o.value("c")})

@@ -18,7 +18,8 @@ func textCommands() Table {
 		"i|y|ignore-case w|word-regexp x|line-regexp v|invert-match c|count " +
 		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename " +
 		"l|files-with-matches L|files-without-match m|max-count: " +
-		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=?"
+		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=? " +
+		"z|null-data include: exclude: exclude-dir: no-group-separator line-buffered"
 	return Table{
 		"sed":   flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered", sedCommand),
 		"grep":  flagged("# "+grepFlags, grepCommand),
@@ -28,8 +29,8 @@ func textCommands() Table {
 		"tr":    flagged("+ d|delete s|squeeze-repeats c|C|complement", tr),
 		"sort": flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case "+
 			"V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable "+
-			"z|zero-terminated", sortLines),
-		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case", uniq),
+			"z|zero-terminated g|general-numeric-sort m|merge C d|dictionary-order i|ignore-nonprinting M|month-sort R|random-sort", sortLines),
+		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case f|skip-fields: s|skip-chars: w|check-chars: D z|zero-terminated", uniq),
 		"head":     flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
 		"wc":       flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
 		"seq":      flagged("+ s|separator: w|equal-width f|format:", seq),
@@ -40,10 +41,24 @@ func textCommands() Table {
 		"nl":    flagged("b|body-numbering: w|number-width: s|number-separator:", nl),
 		"paste": flagged("s|serial d|delimiters:", paste),
 		"comm":  flagged("1 2 3", comm),
-		"diff":  flagged("q|brief u|unified N|new-file r|recursive", diff),
-		"cmp":   flagged("s|quiet|silent", diff),
-		"expr":  expr,
-		"yes":   flagged("", yes),
+		"diff": flagged("q|brief u N|new-file r|recursive s|report-identical-files w|ignore-all-space b|ignore-space-change "+
+			"B|ignore-blank-lines i|ignore-case U|unified: a|text x|exclude: label|L: strip-trailing-cr y c", diff),
+		"cmp":    flagged("s|quiet|silent b l n:", cmpCommand),
+		"expr":   expr,
+		"yes":    flagged("", yes),
+		"od":     flagged("A|address-radix: t|format: c x b d o v|output-duplicates N|read-bytes: j|skip-bytes: w|width=? a", od),
+		"column": flagged("t|table s|separator: o|output-separator: c|output-width: N|table-columns: R|table-right: n", column),
+		"split":  flagged("l|lines: b|bytes: d|numeric-suffixes=? a|suffix-length: additional-suffix:", split),
+		"csplit": flagged("z|elide-empty-files s|quiet|silent f|prefix: n|digits: b|suffix-format: k|keep-files", csplit),
+		"bc":     flagged("l|mathlib q|quiet s|standard w|warn i|interactive", bc),
+		"zgrep":  zgrep,
+		"xxd":    flagged("p|ps|plain r|revert l|len: s|seek: u c|cols:", xxd),
+		"shuf":   flagged("n|head-count: i|input-range: e|echo r|repeat", shuf),
+		"join":   flagged("1: 2: t: a: o: e: v: i j: nocheck-order", join),
+		"expand": flagged("t|tabs: i|initial", perLine(func(line string) string { return expandTabs(line, 8) })),
+		"cksum":  flagged("", cksum),
+		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
+		"setsid": flagged("+ f|fork w|wait c|ctty", launched), "stdbuf": flagged("+ o|output: i|input: e|error:", launched),
 	}
 }
 
@@ -314,7 +329,27 @@ func uniq(_ context.Context, p *Process, o options) int {
 	if len(o.operands) > 1 {
 		return p.Refuse("uniq with a file for its output")
 	}
-	same := func(a, b string) bool { return a == b || o.has("i") && strings.EqualFold(a, b) }
+	if o.has("D", "z") {
+		return p.Refuse("uniq -%s", o.last("D", "z"))
+	}
+	fields, _ := strconv.Atoi(o.value("f"))
+	letters, _ := strconv.Atoi(o.value("s"))
+	most, _ := strconv.Atoi(cmp.Or(o.value("w"), "-1"))
+	compared := func(line string) string {
+		for range fields {
+			line = strings.TrimLeft(line, " \t")
+			line = line[len(line)-len(strings.TrimLeftFunc(line, func(r rune) bool { return r != ' ' && r != '\t' })):]
+		}
+		line = line[min(letters, len(line)):]
+		if most >= 0 {
+			line = line[:min(most, len(line))]
+		}
+		return line
+	}
+	same := func(a, b string) bool {
+		a, b = compared(a), compared(b)
+		return a == b || o.has("i") && strings.EqualFold(a, b)
+	}
 	group, n := "", 0
 	show := func() {
 		if n == 0 || o.has("d") && n < 2 || o.has("u") && n > 1 {
@@ -445,6 +480,9 @@ func wc(_ context.Context, p *Process, o options) int {
 		rows = append(rows, r)
 	}
 	if len(o.operands) > 1 {
+		if total == nil {
+			total = count("")
+		}
 		rows = append(rows, row{total, "total"})
 	}
 	switch {

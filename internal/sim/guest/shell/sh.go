@@ -1,20 +1,13 @@
 package shell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
-	"mvdan.cc/sh/v3/expand"
-	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -42,79 +35,69 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
-	if err != nil {
-		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
-		return 126
-	}
-	watch := newWatch(&o, script)
-	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	run := &scriptRun{posix: lang == syntax.LangPOSIX, watch: watch}
-	defer run.end(s)
-	runner, err := s.runner(o, run)
-	if err == nil && watch != nil {
-		err = execute(ctx, runner, own+"trap '"+own+"failed $?' ERR")
-	}
-	if err == nil && o.Options != "" {
-		err = execute(ctx, runner, o.Options)
-	}
-	if status, ok := interp.IsExitStatus(err); ok {
-		return int(status)
-	}
-	if err != nil {
-		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
-		return 2
-	}
-	// A shell reads as it goes: what precedes a syntax error has run when it
-	// finds the error.
-	file := &syntax.File{Name: o.Name}
-	complaint := ""
-	run.errexit = o.Options != ""
-	for stmt, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(script)) {
-		if complaint != "" {
-			continue // the parser may go on once after an error, and must be let to
-		}
-		if err != nil {
-			complaint = syntaxError(err)
-			continue
-		}
-		file.Stmts = append(file.Stmts, stmt)
-	}
-	if complaint != "" && lang == syntax.LangBash && expansionError(complaint) {
-		s.guest.Refused(complaint)
-		fmt.Fprintf(o.Stderr, "%s: casement does not simulate an expansion of the script: %s\n", o.Name, complaint)
-		return refusedCode
-	}
-	if err = s.shallow(ctx, file); err == nil {
-		run.main = true
-		s.adapt(file, script, "", run)
-		run.main = false
-		err = s.guard(ctx, file)
-	}
 	if err == nil {
 		err = s.begins(ctx, o)
 	}
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
-		return 137
+		return 126
 	}
-	failure := runner.Run(ctx, file)
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
-		return 137
+	watch := newWatch(&o, script)
+	r := s.runner(ctx, o, lang == syntax.LangPOSIX)
+	r.run.watch = watch
+	r.ctx, r.end = context.WithCancelCause(ctx)
+	defer r.finish()
+	code := r.whole(func() {
+		if o.Options != "" {
+			r.evalText(o.Options, 1)
+		}
+		r.script(script)
+	})
+	watch.end(code)
+	return code
+}
+
+// script runs a text as the whole script.
+func (r *runner) script(text string) {
+	stmts, source, complaint := parse(text, r.posix)
+	if complaint != "" && !r.posix && expansionError(complaint) {
+		r.shell.guest.Refused(complaint)
+		fmt.Fprintf(r.stderr(), "%s: casement does not simulate an expansion of the script: %s\n", r.name, complaint)
+		panic(unwound{true, refusedCode})
 	}
-	if complaint != "" && !runner.Exited() {
-		fmt.Fprintf(o.Stderr, "%s: %s\n", o.Name, complaint)
-		return 2
+	r.source = source
+	r.tree(stmts)
+	if complaint != "" && r.jump == noJump {
+		fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, complaint)
+		r.status = 2
 	}
-	if status, ok := interp.IsExitStatus(failure); ok {
-		watch.end(int(status))
-		return int(status)
+}
+
+// finish waits for the programs behind >( ).
+func (r *runner) finish() {
+	r.run.mu.Lock()
+	ends := r.run.ends
+	r.run.ends = nil
+	r.run.mu.Unlock()
+	for _, end := range ends {
+		end()
 	}
-	if failure != nil {
-		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, failure)
-		return 1
+}
+
+// begins measures what a script is given.
+func (s *Shell) begins(ctx context.Context, o Session) error {
+	l, some := ctx.Value(limitsKey{}).(limits)
+	size := 0
+	for name, value := range o.Env {
+		size += len(name) + len(value)
 	}
-	return 0
+	for _, a := range o.Args {
+		size += len(a)
+	}
+	if some && size > maxVariables {
+		return s.exceed(l.used, fmt.Sprintf("is given more than %d KiB", maxVariables>>10))
+	}
+	return nil
 }
 
 func syntaxError(err error) string {
@@ -132,184 +115,19 @@ func expansionError(complaint string) bool {
 		strings.Contains(complaint, "${") || strings.Contains(complaint, "not a valid")
 }
 
-// execute runs a line of the simulator's own.
-func execute(ctx context.Context, r *interp.Runner, text string) error {
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
-	if err != nil {
-		return err
-	}
-	return r.Run(ctx, file)
-}
-
-func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
-	env := append(s.shellVariables(o, run.posix), "TMPDIR="+noTemp)
-	for k, v := range o.Env {
-		if k != "TMPDIR" {
-			env = append(env, k+"="+v)
-		}
-	}
-	var r *interp.Runner
-	r, err := interp.New(
-		interp.Env(expand.ListEnviron(env...)),
-		interp.StdIO(o.Stdin, o.Stdout, o.Stderr),
-		interp.Params(append([]string{"--"}, o.Args...)...),
-		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
-			return func(ctx context.Context, args []string) error { return s.execute(ctx, o.Name, run.posix, args) }
-		}),
-		interp.CallHandler(func(ctx context.Context, args []string) ([]string, error) {
-			if err := s.counted(ctx); err != nil {
-				return nil, err
-			}
-			if err := s.measure(ctx, args); err != nil {
-				return nil, err
-			}
-			if run.watch != nil && run.watch.call(args, int(interp.HandlerCtx(ctx).Pos.Line())) {
-				return []string{"true"}, nil
-			}
-			return s.nested(ctx, run, s.call(ctx, r, run.posix, args))
-		}),
-		interp.OpenHandler(func(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
-			if strings.HasPrefix(p, outPath) {
-				return s.openSink(ctx, run, p)
-			}
-			if text, ok := run.sourced.take(p); ok {
-				return script{strings.NewReader(text)}, nil
-			}
-			return s.open(ctx, p, flag, perm)
-		}),
-		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) {
-			entries, err := s.guest.Root.ReadDir(p)
-			if !run.dots {
-				entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
-			}
-			return entries, cmp.Or(err, s.matched(ctx, p, entries))
-		}),
-		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
-			if p == checkpoint {
-				return nil, s.measure(ctx, nil)
-			}
-			if follow {
-				return s.guest.Root.Stat(p)
-			}
-			return s.guest.Root.Lstat(p)
-		}),
-		interp.AccessHandler(func(ctx context.Context, p string, mode interp.AccessMode) error {
-			_, err := s.guest.Root.Stat(p)
-			return err
-		}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	r.Dir = o.Dir
-	if _, given := o.Env["HOME"]; !given { // else the interpreter takes that of its own process
-		if err := execute(context.Background(), r, "HOME=; unset HOME"); err != nil {
-			return nil, err
-		}
-	}
-	// The interpreter creates its own files in TMPDIR, without our handlers. This path is a
-	// file, so it can create none below it.
-	return r, forget(r)
-}
-
-// noTemp is a directory that cannot exist.
-const noTemp = "/dev/null/none"
-
-// forget hides noTemp from scripts.
-func forget(r *interp.Runner) error { return execute(context.Background(), r, "unset TMPDIR") }
-
 // shellVariables returns the variables that a shell sets when it starts.
 func (s *Shell) shellVariables(o Session, posix bool) []string {
 	uid := "0"
 	if account, ok := s.guest.Account(o.Env["USER"]); ok {
 		uid = strconv.Itoa(account.UID)
 	}
-	vars := []string{"UID=" + uid, "EUID=" + uid, "GID=" + uid}
+	vars := []string{"PS4=+ ", "OPTIND=1", "IFS= \t\n", "PWD=" + o.Dir}
 	if posix {
 		return vars
 	}
+	vars = append(vars, "UID="+uid, "EUID="+uid)
 	return append(vars, "BASH=/bin/bash", "BASH_VERSION=5.2.21(1)-release", "OSTYPE=linux-gnu", "HOSTTYPE=x86_64",
-		"MACHTYPE=x86_64-pc-linux-gnu", "BASH_SOURCE="+o.Name)
-}
-
-// ownVariables are no part of the environment of programs.
-var ownVariables = strings.Fields("UID EUID GID BASH BASH_VERSION OSTYPE HOSTTYPE MACHTYPE BASH_SOURCE")
-
-func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
-	h := interp.HandlerCtx(ctx)
-	switch p = s.guest.Root.Abs(h.Dir, p); p {
-	case "/dev/null":
-		return device{}, nil
-	case "/dev/stdin":
-		return input{h.Stdin}, nil
-	case "/dev/stdout", "/dev/console", "/dev/tty", "/dev/kmsg":
-		return device{h.Stdout}, nil
-	case "/dev/stderr":
-		return device{h.Stderr}, nil
-	}
-	if flag&os.O_CREATE != 0 {
-		perm = 0o666 &^ umaskOf(h.Env.Get(umaskName).String())
-	}
-	f, err := s.guest.Root.OpenFile(p, flag, perm)
-	if err != nil {
-		op := "cannot open"
-		if flag&os.O_CREATE != 0 {
-			op = "cannot create"
-		}
-		return nil, &os.PathError{Op: op, Path: p, Err: errors.New(reason(err))}
-	}
-	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
-		return countedFile{f, s.writer(ctx, f)}, nil
-	}
-	return f, nil
-}
-
-// device is a file that is a stream.
-type device struct{ w io.Writer }
-
-func (d device) Read([]byte) (int, error) { return 0, io.EOF }
-func (d device) Close() error             { return nil }
-func (d device) Write(b []byte) (int, error) {
-	if d.w == nil {
-		return len(b), nil
-	}
-	return d.w.Write(b)
-}
-
-// input is standard input as a file.
-type input struct{ io.Reader }
-
-func (input) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-func (input) Close() error              { return nil }
-
-// execute runs what is not a builtin: a command of the table or a script file.
-func (s *Shell) execute(ctx context.Context, shell string, posix bool, args []string) error {
-	h := interp.HandlerCtx(ctx)
-	if args[0] == own+"apart" {
-		return s.apart(ctx)
-	}
-	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir,
-		Env: exported(h.Env), posix: posix}
-	p.isSet = func(name string) bool { return h.Env.Get(name).IsSet() }
-	return status(s.launch(ctx, p, fmt.Sprintf("%s: %d", shell, h.Pos.Line())))
-}
-
-func status(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return interp.NewExitStatus(uint8(code)) // a shell keeps the low byte
-}
-
-func exported(env expand.Environ) map[string]string {
-	out := map[string]string{}
-	for name, v := range env.Each {
-		if v.Exported && v.Kind == expand.String && v.IsSet() && env.Get(name).IsSet() && v.Str != noTemp &&
-			!slices.Contains(ownVariables, name) {
-			out[name] = v.Str
-		}
-	}
-	return out
+		"MACHTYPE=x86_64-pc-linux-gnu")
 }
 
 // launch starts p on Linux as execvp would; where names the caller in errors.
@@ -319,11 +137,14 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	if strings.Contains(name, "/") {
 		file := s.guest.Root.Abs(p.Dir, name)
 		data, err := s.guest.Root.ReadFile(file)
+		if s.guest.Root.IsDir(file) {
+			return p.Fail(126, "%s: %s: %s", where, name, map[bool]string{true: "Permission denied", false: "Is a directory"}[p.posix])
+		}
 		if err == nil && !isProgram(data) {
 			return s.launchFile(ctx, p, file, data, where)
 		}
 		if err != nil && !isBin(file) {
-			return p.Fail(127, "%s: %s: not found", where, name)
+			return p.notFound(where, name)
 		}
 	}
 	if file, data := s.installed(p, name); file != "" {
@@ -331,15 +152,26 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	}
 	c := s.find(name)
 	if c == nil {
-		return p.Fail(127, "%s: %s: not found", where, name)
+		return p.notFound(where, name)
 	}
 	return s.start(ctx, c, p)
+}
+
+// notFound fails as the shell does that starts a program.
+func (p *Process) notFound(where, name string) int {
+	switch {
+	case p.posix:
+		return p.Fail(127, "%s: %s: not found", where, name)
+	case strings.Contains(name, "/"):
+		return p.Fail(127, "%s: %s: No such file or directory", where, name)
+	}
+	return p.Fail(127, "%s: %s: command not found", where, name)
 }
 
 // installed returns the script that a name means, if the folders of PATH have one before a
 // program of the image.
 func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
-	if strings.HasPrefix(name, own) || name == "" {
+	if name == "" {
 		return "", nil
 	}
 	for _, dir := range strings.Split(p.Env["PATH"], ":") {
@@ -386,7 +218,7 @@ func (s *Shell) script(ctx context.Context, p *Process, name string, args []stri
 	line, ok := strings.CutPrefix(first, "#!")
 	fields := strings.Fields(line)
 	if ok && strings.HasSuffix(first, "\r") {
-		return p.Fail(127, "%s: %s: not found", where, name) // the kernel looks for "sh\r"
+		return p.notFound(where, name) // the kernel looks for "sh\r"
 	}
 	if !ok || len(fields) == 0 {
 		return s.Sh(ctx, string(data), o)

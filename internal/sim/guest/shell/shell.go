@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"casement.dev/casement/internal/contain"
@@ -36,8 +37,11 @@ type Process struct {
 	shell *Shell
 	// posix is set for what dash runs, which differs from bash's builtins.
 	posix bool
-	// isSet reports whether the shell that runs the process has a variable.
-	isSet func(name string) bool
+	// isSet reports whether the shell that runs the process has a variable, and isOn an option.
+	isSet, isOn func(name string) bool
+	// fds are the descriptors that the shell hands on, and where is how it names itself and the line.
+	fds   map[int]*shFile
+	where string
 	// skipped is the time that the run slept through without waiting.
 	skipped *atomic.Int64
 	// meter is the run's account.
@@ -109,6 +113,8 @@ type Shell struct {
 	web      http.RoundTripper
 	// speed is how many seconds of the guest's waits pass in one real second.
 	speed float64
+	// locks are the files that descriptors have locked, by path.
+	locks sync.Map
 }
 
 // New returns a shell with the commands of the guest's image; the host's take precedence.
@@ -211,9 +217,6 @@ func (s *Shell) find(name string) Command {
 	}
 	if !s.guest.IsWindows() {
 		if c := s.commands[name]; c != nil {
-			return c
-		}
-		if c := s.commands[strings.TrimPrefix(name, own)]; c != nil {
 			return c
 		}
 		return s.commands[path.Base(name)]

@@ -49,7 +49,7 @@ func TestSh(t *testing.T) {
 		{"unknown", "nope", "sh: 1: nope: not found\n", 127},
 		{"unknown by line", "\n\nnope x\necho $?", "sh: 3: nope: not found\n127\n", 0},
 		{"redirect", "echo success > /run/x; cat /run/x; echo more >> /run/x; wc -l < /run/x", "success\n2\n", 0},
-		{"redirect to nowhere", "echo a > /no/such/file; echo $?", "cannot create /no/such/file: No such file or directory\n1\n", 0},
+		{"redirect to nowhere", "echo a > /no/such/file; echo $?", "sh: 1: cannot create /no/such/file: Directory nonexistent\n2\n", 0},
 		{"the flannel mac", `mac=$(ip -o link | grep eth0 | grep ether | awk '{ print $17 }'); echo "$mac"`, "00:0d:3a:01:00:04\n", 0},
 		{"sed in place",
 			"echo 'match: MACADDRESS' > /etc/n.yaml\nsed -i -e \"s/MACADDRESS/aa:bb/g\" /etc/n.yaml\ncat /etc/n.yaml",

@@ -26,13 +26,14 @@ func windowsCommands(image machine.Image) Table {
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
 		"ping": ping, "nslookup": nslookup, "icacls": icacls,
 		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
+		"choice": choice, "more": more, "fc": fc, "taskkill": taskkill,
 	}
 	for _, name := range []string{"w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
 	}
-	for _, name := range []string{"fc", "comp", "taskkill", "choice", "more", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
+	for _, name := range []string{"comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
 		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
@@ -48,7 +49,7 @@ func windowsCommands(image machine.Image) Table {
 var cmdInternals = Table{
 	"type": typeFile, "dir": dir, "mkdir": makeDir, "md": makeDir, "del": del, "erase": del, "rmdir": removeDir,
 	"rd": removeDir, "copy": copyWindows, "move": moveWindows, "ren": renameWindows, "rename": renameWindows,
-	"ver": ver,
+	"mklink": makeLink,
 }
 
 func windowsReason(err error) string {

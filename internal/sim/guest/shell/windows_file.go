@@ -1,9 +1,13 @@
 package shell
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,9 +220,12 @@ func del(_ context.Context, p *Process) int {
 		}
 		if removed == 0 {
 			p.Fail(0, "Could Not Find %s\r", p.Abs(n))
+			if at := p.Abs(n); !p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1]) {
+				code = 1
+			}
 		}
 	}
-	return 0
+	return code
 }
 
 func removeDir(_ context.Context, p *Process) int {
@@ -233,7 +240,8 @@ func removeDir(_ context.Context, p *Process) int {
 		at := p.Abs(n)
 		switch info, err := p.Guest.Root.Stat(at); {
 		case err != nil:
-			code = p.Fail(2, "The system cannot find the file specified.\r")
+			code = map[bool]int{true: 2, false: 3}[p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1])]
+			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.", 3: "The system cannot find the path specified."}[code])
 		case !info.IsDir():
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
@@ -251,49 +259,142 @@ func removeDir(_ context.Context, p *Process) int {
 	return code
 }
 
-// copyWindows is copy [/y] FROM [TO]. A folder's files are copied, its folders are not.
+// copyWindows is copy [/y] FROM[+FROM...] [TO]. A folder's files are copied, its folders are not.
+// Files that + joins are text, whose end is a ^Z, unless /b says otherwise; other files are binary.
 func copyWindows(_ context.Context, p *Process) int {
-	_, names, code := p.switches("y -y b a v z")
+	given, names, code := p.switches("y -y b a v z n d l")
 	if code != 0 {
 		return code
 	}
-	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "+") }) {
-		return p.refuseAs(1, "copy of files that + joins")
-	}
-	if len(names) == 0 || len(names) > 2 {
+	plus := regexp.MustCompile(`\s*\+\s*`)
+	names = strings.Fields(plus.ReplaceAllString(strings.Join(quoteBlanks(names), " "), "+"))
+	if len(names) == 0 || len(names) > 2 || strings.HasPrefix(names[0], "+") {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
-	to := p.Dir
+	root, to := p.Guest.Root, p.Dir
+	base := func(at string) string { return at[strings.LastIndexByte(at, '\\')+1:] }
 	if len(names) == 2 {
-		to = p.Abs(names[1])
-	}
-	pattern := names[0]
-	if p.Guest.Root.IsDir(p.Abs(pattern)) {
-		pattern = strings.TrimRight(pattern, `\/`) + `\*`
-	}
-	copied := 0
-	if len(names) == 2 && strings.EqualFold(names[1], "nul") {
-		return 0
-	}
-	for _, f := range globWindows(p, pattern) {
-		from := p.Abs(f)
-		info, err := p.Guest.Root.Stat(from)
-		if err != nil || info.IsDir() {
-			continue
+		name := strings.ReplaceAll(names[1], "\x01", " ")
+		if to = p.Abs(name); strings.EqualFold(name, "nul") {
+			return 0
 		}
-		target := to
-		if p.Guest.Root.IsDir(to) {
-			target = p.Guest.Root.Abs(to, from[strings.LastIndexByte(from, '\\')+1:])
+		if strings.HasSuffix(name, `\`) && !root.IsDir(to) {
+			return p.Fail(1, "The system cannot find the path specified.\r")
 		}
-		if err := copyTree(p, from, target); err != nil {
-			return p.Fail(1, "%s\r", windowsReason(err))
-		}
-		copied++
 	}
-	if copied == 0 {
+	sources := strings.Split(names[0], "+")
+	joins := len(sources) > 1
+	var from []string
+	for _, source := range sources {
+		source = strings.ReplaceAll(source, "\x01", " ")
+		if root.IsDir(p.Abs(source)) {
+			source = strings.TrimRight(source, `\/`) + `\*`
+		}
+		for _, f := range globWindows(p, source) {
+			if info, err := root.Stat(p.Abs(f)); err == nil && !info.IsDir() {
+				from = append(from, p.Abs(f))
+			}
+		}
+		joins = joins || len(names) == 2 && strings.ContainsAny(source, "*?") && !root.IsDir(to) && !strings.ContainsAny(names[1], "*?")
+	}
+	if len(from) == 0 {
 		return p.Fail(1, "The system cannot find the file specified.\r")
 	}
-	p.Printf("        %d file(s) copied.\r\n", copied)
+	target := func(at string) string {
+		if root.IsDir(to) {
+			return root.Abs(to, base(at))
+		}
+		return to
+	}
+	asText := given["a"] || joins && !given["b"]
+	if given["-y"] && len(names) == 2 && root.Exists(target(from[0])) && !joins {
+		p.Printf("Overwrite %s? (Yes/No/All): ", names[1])
+		if line, err := bufio.NewReader(p.Stdin).ReadString('\n'); err != nil || !strings.HasPrefix(strings.ToLower(line), "y") {
+			p.Printf("        0 file(s) copied.\r\n")
+			return 1
+		}
+	}
+	var all []byte
+	for _, f := range from {
+		at := target(f)
+		if len(names) == 1 && joins {
+			at = from[0]
+		}
+		if strings.EqualFold(f, at) && !joins {
+			return p.Fail(1, "The file cannot be copied onto itself.\r\n        0 file(s) copied.\r")
+		}
+		if !joins && !asText {
+			if err := copyTree(p, f, at); err != nil {
+				return p.Fail(1, "%s\r\n        0 file(s) copied.\r", windowsReason(err))
+			}
+			continue
+		}
+		data, err := root.ReadFile(f)
+		if i := bytes.IndexByte(data, 0x1a); asText && i >= 0 {
+			data = data[:i]
+		}
+		if joins {
+			all = append(all, data...)
+		} else if err == nil {
+			err = root.WriteFile(at, append(data, 0x1a)[:len(data)+map[bool]int{true: 1}[asText]], 0o644)
+		}
+		if err != nil {
+			return p.Fail(1, "%s\r", windowsReason(err))
+		}
+	}
+	if joins {
+		at := target(from[0])
+		if len(names) == 1 {
+			at = from[0]
+		}
+		if asText {
+			all = append(all, 0x1a)
+		}
+		if err := root.WriteFile(at, all, 0o644); err != nil {
+			return p.Fail(1, "%s\r", windowsReason(err))
+		}
+		from = from[:1]
+	}
+	p.Printf("        %d file(s) copied.\r\n", len(from))
+	return 0
+}
+
+// quoteBlanks marks the blanks within words.
+func quoteBlanks(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.ReplaceAll(w, " ", "\x01")
+	}
+	return out
+}
+
+// makeLink is mklink [/d | /h | /j] LINK TARGET.
+func makeLink(_ context.Context, p *Process) int {
+	given, names, code := p.switches("d h j")
+	root := p.Guest.Root
+	switch {
+	case code != 0:
+		return code
+	case len(names) != 2:
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	case root.Exists(p.Abs(names[0])):
+		return p.Fail(1, "Cannot create a file when that file already exists.\r")
+	case given["h"] && !root.Exists(p.Abs(names[1])):
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	}
+	kind, err := "symbolic link", error(nil)
+	switch {
+	case given["h"]:
+		kind, err = "Hardlink", root.Link(p.Abs(names[1]), p.Abs(names[0]))
+	case given["j"]:
+		kind, err = "Junction", root.Symlink(p.Abs(names[1]), p.Abs(names[0]))
+	default:
+		err = root.Symlink(names[1], p.Abs(names[0]))
+	}
+	if err != nil {
+		return p.Fail(1, "%s\r", windowsReason(err))
+	}
+	p.Printf("%s created for %s %s %s\r\n", kind, names[0], map[bool]string{true: "<<===>>", false: "<<===>>"}[given["h"]], names[1])
 	return 0
 }
 
@@ -372,22 +473,41 @@ func xcopy(_ context.Context, p *Process) int {
 				return p.Fail(4, "%s\r", windowsReason(err))
 			}
 		}
-		one := *p
-		one.Args = []string{"xcopy", names[0], to}
-		return copyWindows(context.Background(), &one) // it waits for nothing
+		return p.xcopied(names[0], to)
 	}
 	if !given["s"] && !given["e"] {
 		if err := p.Guest.Root.MkdirAll(to); err != nil {
 			return p.Fail(4, "%s\r", windowsReason(err))
 		}
-		one := *p
-		one.Args = []string{"xcopy", from, to}
-		return copyWindows(context.Background(), &one) // it waits for nothing
+		return p.xcopied(from, to)
 	}
 	if err := copyTree(p, from, to); err != nil {
 		return p.Fail(4, "%s\r", windowsReason(err))
 	}
+	p.Printf("%d File(s) copied\r\n", p.filesWithin(from))
 	return 0
+}
+
+// xcopied copies as copy does, and says so in xcopy's words.
+func (p *Process) xcopied(from, to string) int {
+	one, out := *p, bytes.Buffer{}
+	one.Args, one.Stdout = []string{"xcopy", from, to}, &out
+	code := copyWindows(context.Background(), &one) // it waits for nothing
+	p.Printf("%s File(s) copied\r\n", cmp.Or(strings.TrimSuffix(strings.TrimSpace(out.String()), " file(s) copied."), "0"))
+	return map[bool]int{true: 4}[code != 0]
+}
+
+// filesWithin counts the files of a folder and of those below it.
+func (p *Process) filesWithin(dir string) (n int) {
+	entries, _ := p.Guest.Root.ReadDir(dir) // what cannot be read has none
+	for _, e := range entries {
+		if e.IsDir() {
+			n += p.filesWithin(p.Guest.Root.Abs(dir, e.Name()))
+		} else {
+			n++
+		}
+	}
+	return n
 }
 
 // robocopy copies a folder: the code is 1 where something was copied, and 16 for an

@@ -1,0 +1,910 @@
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// od prints bytes: as letters, and as numbers of one, two or four bytes.
+func od(_ context.Context, p *Process, o options) int {
+	text, code := p.inputs(o.operands)
+	data := []byte(text)
+	number := func(flag string, other int) int {
+		if n, err := strconv.ParseInt(o.value(flag), 0, 64); err == nil {
+			return int(n)
+		}
+		return other
+	}
+	data = data[min(number("j", 0), len(data)):]
+	data = data[:min(number("N", len(data)), len(data))]
+	var kinds []string
+	for _, g := range o.given {
+		switch g.name {
+		case "c", "a":
+			kinds = append(kinds, g.name)
+		case "x", "b", "d", "o":
+			kinds = append(kinds, map[string]string{"x": "x2", "b": "o1", "d": "u2", "o": "o2"}[g.name])
+		case "t":
+			for rest := g.value; rest != ""; {
+				n := 1
+				for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+					n++
+				}
+				if n == 1 && rest[0] != 'c' && rest[0] != 'a' {
+					kinds, rest = append(kinds, rest[:1]+"4"), rest[1:]
+					continue
+				}
+				kinds, rest = append(kinds, rest[:n]), strings.TrimPrefix(rest[n:], "z")
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		kinds = []string{"o2"}
+	}
+	widths := map[string]int{"o1": 4, "o2": 7, "o4": 12, "x1": 3, "x2": 5, "x4": 9, "x8": 17, "u1": 4, "u2": 6, "u4": 11, "d1": 5, "d2": 7, "d4": 12, "c": 4}
+	longest := 0
+	for _, k := range kinds {
+		if widths[k] == 0 {
+			return p.Refuse("od -t %s", k)
+		}
+		n, _ := strconv.Atoi(strings.Trim(k, "oxudc"))
+		longest = max(longest, widths[k]*8/max(n, 1))
+	}
+	per := number("w", 16)
+	address := func(at int) string {
+		switch o.value("A") {
+		case "n":
+			return ""
+		case "d":
+			return fmt.Sprintf("%07d", at)
+		case "x":
+			return fmt.Sprintf("%06x", at)
+		}
+		return fmt.Sprintf("%07o", at)
+	}
+	var last []byte
+	stars := false
+	skip := number("j", 0)
+	for at := 0; at < len(data); at += per {
+		p.meter.Step()
+		part := data[at:min(at+per, len(data))]
+		if !o.has("v") && at > 0 && len(part) == per && bytes.Equal(part, last) {
+			if !stars {
+				p.Printf("*\n")
+			}
+			stars = true
+			continue
+		}
+		last, stars = part, false
+		for i, k := range kinds {
+			head := address(at + skip)
+			if i > 0 {
+				head = strings.Repeat(" ", len(head))
+			}
+			p.Printf("%s%s\n", head, odLine(k, part, longest/8))
+		}
+	}
+	if end := address(len(data) + skip); end != "" {
+		p.Printf("%s\n", end)
+	}
+	return code
+}
+
+// odLine writes a line of bytes in one format; width is what a byte takes.
+func odLine(kind string, part []byte, width int) string {
+	var b strings.Builder
+	if kind == "c" {
+		names := map[byte]string{0: `\0`, 7: `\a`, 8: `\b`, 9: `\t`, 10: `\n`, 11: `\v`, 12: `\f`, 13: `\r`}
+		for _, c := range part {
+			name, some := names[c]
+			if !some {
+				name = string(rune(c))
+				if c < 32 || c > 126 {
+					name = fmt.Sprintf("%03o", c)
+				}
+			}
+			fmt.Fprintf(&b, "%*s", width, name)
+		}
+		return b.String()
+	}
+	size, _ := strconv.Atoi(kind[1:])
+	for i := 0; i < len(part); i += size {
+		var n uint64
+		for j := range size {
+			if i+j < len(part) {
+				n |= uint64(part[i+j]) << (8 * j)
+			}
+		}
+		text := ""
+		switch kind[0] {
+		case 'x':
+			text = fmt.Sprintf("%0*x", 2*size, n)
+		case 'o':
+			text = fmt.Sprintf("%0*o", map[int]int{1: 3, 2: 6, 4: 11}[size], n)
+		case 'u':
+			text = strconv.FormatUint(n, 10)
+		default:
+			shift := 64 - 8*size
+			text = strconv.FormatInt(int64(n<<shift)>>shift, 10)
+		}
+		fmt.Fprintf(&b, "%*s", max(width*size, len(text)+1), text)
+	}
+	return b.String()
+}
+
+// visible shows what cat -v does.
+func visible(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c >= 128 {
+			b.WriteString("M-")
+			c -= 128
+		}
+		switch {
+		case c == 127:
+			b.WriteString("^?")
+		case c < 32 && (c != '\t' || text[i] >= 128):
+			b.WriteString("^" + string(rune(c+64)))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// column makes a table of words, or fills lines.
+func column(_ context.Context, p *Process, o options) int {
+	if !o.has("t") || o.has("R") {
+		return p.Refuse("column other than column -t")
+	}
+	text, code := p.inputs(o.operands)
+	var rows [][]string
+	if o.has("N") {
+		rows = append(rows, strings.Split(o.value("N"), ","))
+	}
+	widths := []int{}
+	for _, line := range p.linesOf(text) {
+		cells := strings.Fields(line)
+		if o.has("s") {
+			cells = strings.FieldsFunc(line, func(r rune) bool { return false })
+			cells = cells[:0]
+			for rest := line; ; {
+				i := strings.IndexAny(rest, o.value("s"))
+				if i < 0 {
+					cells = append(cells, rest)
+					break
+				}
+				cells, rest = append(cells, rest[:i]), rest[i+1:]
+			}
+		}
+		if strings.TrimSpace(line) != "" {
+			rows = append(rows, cells)
+		}
+	}
+	for _, cells := range rows {
+		for i, cell := range cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	sep := "  "
+	if o.has("o") {
+		sep = o.value("o")
+	}
+	for _, cells := range rows {
+		for i, cell := range cells {
+			if i < len(widths)-1 {
+				cell += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+				if i < len(cells)-1 || !o.has("o") {
+					cell += sep
+				}
+			}
+			if i == len(cells)-1 && i < len(widths)-1 && !o.has("o") {
+				cell = strings.TrimSuffix(cell, sep)
+				if i == len(cells)-1 {
+					cell = strings.TrimRight(cell, " ")
+				}
+			}
+			p.Printf("%s", cell)
+		}
+		p.Printf("\n")
+	}
+	return code
+}
+
+// split writes parts of a file to files of their own.
+func split(_ context.Context, p *Process, o options) int {
+	name, prefix := orStdin(o.operands)[0], "x"
+	if len(o.operands) > 1 {
+		prefix = o.operands[1]
+	}
+	data, err := p.read(name)
+	if err != nil {
+		return p.Fail(1, "split: cannot open '%s' for reading: %s", name, reason(err))
+	}
+	var parts [][]byte
+	if o.has("b") {
+		n, ok := sized(o.value("b"))
+		if !ok || n < 1 {
+			return p.Fail(1, "split: invalid number of bytes: '%s'", o.value("b"))
+		}
+		parts = slices.Collect(slices.Chunk(data, n))
+	} else {
+		n, err := strconv.Atoi(cmp.Or(o.value("l"), "1000"))
+		if err != nil || n < 1 {
+			return p.Fail(1, "split: invalid number of lines: '%s'", o.value("l"))
+		}
+		for lines := range slices.Chunk(p.linesAfter(string(data)), n) {
+			parts = append(parts, []byte(strings.Join(lines, "")))
+		}
+		if len(data) == 0 {
+			parts = nil
+		}
+	}
+	length, _ := strconv.Atoi(cmp.Or(o.value("a"), "2"))
+	for i, part := range parts {
+		suffix := fmt.Sprintf("%0*d", length, i)
+		if !o.has("d") {
+			letters := make([]byte, length)
+			n := i
+			for j := length - 1; j >= 0; j-- {
+				letters[j] = byte('a' + n%26)
+				n /= 26
+			}
+			suffix = string(letters)
+		}
+		file := prefix + suffix + o.value("additional-suffix")
+		if err := p.Guest.Root.WriteFile(p.Abs(file), part, p.creates(0o666)); err != nil {
+			return p.failed(file, err)
+		}
+	}
+	return 0
+}
+
+// csplit splits a file before lines that match.
+func csplit(_ context.Context, p *Process, o options) int {
+	if len(o.operands) < 2 {
+		return p.Fail(1, "csplit: missing operand")
+	}
+	text, code := p.inputs(o.operands[:1])
+	lines, at := p.linesAfter(text), 0
+	var parts []string
+	cutAt := func(to int) { parts, at = append(parts, strings.Join(lines[at:to], "")), to }
+	words := o.operands[1:]
+	for i, word := range words {
+		if strings.HasPrefix(word, "{") {
+			continue
+		}
+		times := 1
+		if i+1 < len(words) && strings.HasPrefix(words[i+1], "{") {
+			if times = maxRange; words[i+1] != "{*}" {
+				n, _ := strconv.Atoi(strings.Trim(words[i+1], "{}"))
+				times = n + 1
+			}
+		}
+		if len(word) < 2 || word[0] != '/' || word[len(word)-1] != '/' {
+			return p.Refuse("csplit with %s", word)
+		}
+		m, failed := p.matcher(options{given: []given{{"e", word[1 : len(word)-1]}}})
+		if failed != 0 {
+			return failed
+		}
+		for n := range times {
+			from := at
+			if n > 0 || i > 0 {
+				from++
+			}
+			next := slices.IndexFunc(lines[min(from, len(lines)):], func(l string) bool { return m.match(strings.TrimSuffix(l, "\n")) })
+			if next < 0 {
+				if times < maxRange {
+					return p.Fail(1, "csplit: '%s': match not found", word)
+				}
+				break
+			}
+			cutAt(from + next)
+		}
+	}
+	cutAt(len(lines))
+	number := 0
+	for _, part := range parts {
+		if part == "" && o.has("z") {
+			continue
+		}
+		length, _ := strconv.Atoi(cmp.Or(o.value("n"), "2"))
+		file := cmp.Or(o.value("f"), "xx") + fmt.Sprintf(cmp.Or(o.value("b"), "%0"+strconv.Itoa(length)+"d"), number)
+		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.creates(0o666)); err != nil {
+			return p.failed(file, err)
+		}
+		if number++; !o.has("s") {
+			p.Printf("%d\n", len(part))
+		}
+	}
+	return code
+}
+
+// sized reads 4K, 1M and their like.
+func sized(text string) (int, bool) {
+	unit := 1
+	for suffix, n := range map[string]int{"K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KB": 1000, "MB": 1000_000, "KiB": 1 << 10, "MiB": 1 << 20, "b": 512} {
+		if rest, some := strings.CutSuffix(text, suffix); some && strings.Trim(rest, "0123456789") == "" && rest != "" {
+			text, unit = rest, n
+			break
+		}
+	}
+	n, err := strconv.Atoi(text)
+	return n * unit, err == nil && n < 1<<40/unit
+}
+
+// dd copies blocks.
+func dd(_ context.Context, p *Process) int {
+	set := map[string]string{"bs": "512"}
+	for _, a := range p.Args[1:] {
+		k, v, some := strings.Cut(a, "=")
+		if !some {
+			return p.Fail(1, "dd: unrecognized operand '%s'", a)
+		}
+		if k == "conv" && strings.Trim(v, "notruncfsyda,") != "" || !slices.Contains(strings.Fields("if of bs ibs obs count skip seek conv status iflag oflag"), k) {
+			return p.Refuse("dd %s", a)
+		}
+		set[k] = v
+	}
+	number := func(name string) int { n, _ := sized(cmp.Or(set[name], "0")); return n }
+	block := number("bs")
+	if set["ibs"] != "" {
+		block = number("ibs")
+	}
+	if block < 1 || block > maxUnzipped {
+		return p.Fail(1, "dd: invalid number: '%s'", set["bs"])
+	}
+	in, err := p.open(cmp.Or(set["if"], "-"))
+	if err != nil {
+		return p.Fail(1, "dd: failed to open '%s': %s", set["if"], reason(err))
+	}
+	_, _ = io.CopyN(io.Discard, in.in, int64(number("skip")*block)) // less is less
+	var data []byte
+	if set["count"] != "" {
+		most := number("count") * block
+		if most > maxCopiedBytes {
+			return p.Refuse("dd of more than %d MiB", maxCopiedBytes>>20)
+		}
+		p.meter.Hold(most)
+		data, _ = io.ReadAll(io.LimitReader(in.in, int64(most)))
+	} else {
+		data, _ = io.ReadAll(io.LimitReader(in.in, maxCopiedBytes))
+	}
+	if of := set["of"]; of == "" || of == "-" || !p.device(of, data) && of == "/dev/stdout" {
+		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+	} else if of != "/dev/null" {
+		old, _ := p.Guest.Root.ReadFile(p.Abs(of))
+		at := number("seek") * block
+		out := append(slices.Clone(old[:min(at, len(old))]), make([]byte, max(0, at-len(old)))...)
+		out = append(out, data...)
+		if strings.Contains(set["conv"], "notrunc") && len(old) > len(out) {
+			out = append(out, old[len(out):]...)
+		}
+		if err := p.Guest.Root.WriteFile(p.Abs(of), out, p.creates(0o666)); err != nil {
+			return p.Fail(1, "dd: failed to open '%s': %s", of, reason(err))
+		}
+	}
+	if set["status"] != "none" {
+		counts := fmt.Sprintf("%d+%d records", len(data)/block, min(1, len(data)%block))
+		fmt.Fprintf(p.Stderr, "%s in\n%s out\n", counts, counts)
+		if set["status"] != "noxfer" {
+			fmt.Fprintf(p.Stderr, "%d bytes copied, 0.001 s, %.1f kB/s\n", len(data), float64(len(data)))
+		}
+	}
+	return 0
+}
+
+// maxCopiedBytes bounds what dd copies.
+const maxCopiedBytes = 64 << 20
+
+// zgrep is grep of compressed files.
+func zgrep(ctx context.Context, p *Process) int {
+	inner := *p
+	inner.Args = append([]string{"grep"}, p.Args[1:]...)
+	last := len(inner.Args) - 1
+	if last < 2 {
+		return p.Refuse("zgrep without a file")
+	}
+	data, err := p.read(inner.Args[last])
+	if err != nil {
+		return p.Fail(2, "gzip: %s: %s", inner.Args[last], reason(err))
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if data, err = ungzip(data); err != nil {
+			return p.Fail(2, "gzip: %s: %v", inner.Args[last], err)
+		}
+	}
+	inner.Stdin, inner.Args = bytes.NewReader(data), append(slices.Clone(inner.Args[:last]), "-")
+	return p.shell.commands["grep"](ctx, &inner)
+}
+
+// diff prints what differs of two files or folders.
+func diff(_ context.Context, p *Process, o options) int {
+	if len(o.operands) != 2 {
+		return p.Fail(2, "diff: missing operand after '%s'", strings.Join(o.operands, " "))
+	}
+	if o.has("y", "c", "x", "B") {
+		return p.Refuse("diff -%s", o.last("y", "c", "x", "B"))
+	}
+	a, b := o.operands[0], o.operands[1]
+	root := p.Guest.Root
+	switch dirA, dirB := root.IsDir(p.Abs(a)), root.IsDir(p.Abs(b)); {
+	case dirA && dirB:
+		return p.diffFolders(o, a, b)
+	case dirA && b != "-":
+		a = strings.TrimSuffix(a, "/") + "/" + b[strings.LastIndexByte(b, '/')+1:]
+	case dirB && a != "-":
+		b = strings.TrimSuffix(b, "/") + "/" + a[strings.LastIndexByte(a, '/')+1:]
+	}
+	return p.diffFiles(o, a, b)
+}
+
+func (p *Process) diffFolders(o options, a, b string) (code int) {
+	names := map[string]int{}
+	for i, dir := range []string{a, b} {
+		entries, err := p.Guest.Root.ReadDir(p.Abs(dir))
+		if err != nil {
+			return p.Fail(2, "diff: %s: %s", dir, reason(err))
+		}
+		for _, e := range entries {
+			names[e.Name()] |= 1 << i
+		}
+	}
+	var sorted []string
+	for n := range names {
+		sorted = append(sorted, n)
+	}
+	slices.Sort(sorted)
+	join := func(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
+	for _, n := range sorted {
+		x, y := join(a, n), join(b, n)
+		dirX, dirY := p.Guest.Root.IsDir(p.Abs(x)), p.Guest.Root.IsDir(p.Abs(y))
+		switch {
+		case names[n] != 3 && !o.has("N"):
+			p.Printf("Only in %s: %s\n", map[bool]string{true: a, false: b}[names[n] == 1], n)
+			code = max(code, 1)
+		case dirX && dirY && o.has("r"):
+			code = max(code, p.diffFolders(o, x, y))
+		case dirX && dirY:
+			p.Printf("Common subdirectories: %s and %s\n", x, y)
+		default:
+			inner := *p
+			var out bytes.Buffer
+			inner.Stdout = &out
+			c := inner.diffFiles(o, x, y)
+			if c == 1 && !o.has("q") && out.Len() > 0 {
+				words := []string{"diff"}
+				for _, arg := range p.Args[1:] {
+					if strings.HasPrefix(arg, "-") {
+						words = append(words, arg)
+					}
+				}
+				p.Printf("%s %s %s\n", strings.Join(words, " "), x, y)
+			}
+			p.Printf("%s", out.String())
+			code = max(code, c)
+		}
+	}
+	return code
+}
+
+func (p *Process) diffFiles(o options, a, b string) int {
+	var lines, compared [2][]string
+	for i, f := range []string{a, b} {
+		data, err := p.read(f)
+		if err != nil && !(o.has("N") && !p.Guest.Root.Exists(p.Abs(f))) {
+			return p.Fail(2, "diff: %s: %s", f, reason(err))
+		}
+		if bytes.IndexByte(data, 0) >= 0 {
+			if other, err := p.read([]string{a, b}[1-i]); err == nil && !bytes.Equal(data, other) {
+				p.Printf("Binary files %s and %s differ\n", a, b)
+				return 1
+			}
+			return 0
+		}
+		if len(data) > 0 {
+			lines[i] = p.linesAfter(string(data))
+		}
+		p.meter.Hold(8 * len(data))
+		for _, line := range lines[i] {
+			if o.has("w") {
+				line = strings.Join(strings.Fields(line), "")
+			} else if o.has("b") {
+				line = strings.TrimRight(strings.Join(strings.Fields(" x"+line), " "), " ")
+			}
+			if o.has("i") {
+				line = strings.ToLower(line)
+			}
+			if o.has("strip-trailing-cr") {
+				line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+			}
+			compared[i] = append(compared[i], line)
+		}
+	}
+	if slices.Equal(compared[0], compared[1]) {
+		if o.has("s") {
+			p.Printf("Files %s and %s are identical\n", a, b)
+		}
+		return 0
+	}
+	if o.has("q") {
+		p.Printf("Files %s and %s differ\n", a, b)
+		return 1
+	}
+	m := difflib.NewMatcherWithJunk(compared[0], compared[1], false, nil)
+	if o.has("u", "U") {
+		p.unified(o, a, b, lines, m)
+		return 1
+	}
+	side := func(sign string, part []string) {
+		for _, line := range part {
+			p.Printf("%s %s", sign, line)
+			if !strings.HasSuffix(line, "\n") {
+				p.Printf("\n\\ No newline at end of file\n")
+			}
+		}
+	}
+	at := func(from, to int) string {
+		if to-from > 1 {
+			return fmt.Sprintf("%d,%d", from+1, to)
+		}
+		return strconv.Itoa(to)
+	}
+	for _, op := range m.GetOpCodes() {
+		switch op.Tag {
+		case 'r':
+			p.Printf("%sc%s\n", at(op.I1, op.I2), at(op.J1, op.J2))
+		case 'd':
+			p.Printf("%sd%d\n", at(op.I1, op.I2), op.J1)
+		case 'i':
+			p.Printf("%da%s\n", op.I1, at(op.J1, op.J2))
+		default:
+			continue
+		}
+		side("<", lines[0][op.I1:op.I2])
+		if op.Tag == 'r' {
+			p.Printf("---\n")
+		}
+		side(">", lines[1][op.J1:op.J2])
+	}
+	return 1
+}
+
+func (p *Process) unified(o options, a, b string, lines [2][]string, m *difflib.SequenceMatcher) {
+	context := 3
+	if o.has("U") {
+		context, _ = strconv.Atoi(o.value("U"))
+	}
+	labels := o.values("label")
+	for i, f := range []string{a, b} {
+		head := f + "\t" + p.now().UTC().Format("2006-01-02 15:04:05.000000000 +0000")
+		if info, err := p.Guest.Root.Stat(p.Abs(f)); err == nil {
+			head = f + "\t" + info.ModTime().UTC().Format("2006-01-02 15:04:05.000000000 +0000")
+		}
+		if i < len(labels) {
+			head = labels[i]
+		}
+		p.Printf("%s %s\n", []string{"---", "+++"}[i], head)
+	}
+	at := func(from, to int) string {
+		switch to - from {
+		case 0:
+			return fmt.Sprintf("%d,0", from)
+		case 1:
+			return strconv.Itoa(from + 1)
+		}
+		return fmt.Sprintf("%d,%d", from+1, to-from)
+	}
+	for _, group := range m.GetGroupedOpCodes(context) {
+		first, last := group[0], group[len(group)-1]
+		p.Printf("@@ -%s +%s @@\n", at(first.I1, last.I2), at(first.J1, last.J2))
+		side := func(sign string, part []string) {
+			for _, line := range part {
+				p.Printf("%s%s", sign, line)
+				if !strings.HasSuffix(line, "\n") {
+					p.Printf("\n\\ No newline at end of file\n")
+				}
+			}
+		}
+		for _, op := range group {
+			if op.Tag == 'e' {
+				side(" ", lines[0][op.I1:op.I2])
+				continue
+			}
+			side("-", lines[0][op.I1:op.I2])
+			side("+", lines[1][op.J1:op.J2])
+		}
+	}
+}
+
+// cmpCommand says where two files differ first.
+func cmpCommand(_ context.Context, p *Process, o options) int {
+	if len(o.operands) < 1 || len(o.operands) > 2 || o.has("l", "n", "b") {
+		return p.Refuse("cmp %s", strings.Join(p.Args[1:], " "))
+	}
+	names := append(o.operands, "-")[:2]
+	var data [2][]byte
+	for i, f := range names {
+		var err error
+		if data[i], err = p.read(f); err != nil {
+			return p.Fail(2, "cmp: %s: %s", f, reason(err))
+		}
+	}
+	x, y := data[0], data[1]
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	line := 1 + bytes.Count(x[:n], []byte("\n"))
+	switch {
+	case len(x) == len(y) && n == len(x):
+		return 0
+	case o.has("s"):
+	case n == min(len(x), len(y)):
+		short := map[bool]string{true: names[0], false: names[1]}[len(x) < len(y)]
+		switch {
+		case n == 0:
+			fmt.Fprintf(p.Stderr, "cmp: EOF on %s which is empty\n", short)
+		case x[n-1] == '\n':
+			fmt.Fprintf(p.Stderr, "cmp: EOF on %s after byte %d, line %d\n", short, n, line-1)
+		default:
+			fmt.Fprintf(p.Stderr, "cmp: EOF on %s after byte %d, in line %d\n", short, n, line)
+		}
+	default:
+		unit := map[bool]string{true: "char", false: "byte"}[p.Env["LC_ALL"] == "C" || p.Env["LC_ALL"] == "POSIX"]
+		p.Printf("%s %s differ: %s %d, line %d\n", names[0], names[1], unit, n+1, line)
+	}
+	return 1
+}
+
+// launched runs the program behind the options of nice and its like, which change nothing here.
+func launched(ctx context.Context, p *Process, o options) int {
+	if len(o.operands) == 0 {
+		return p.Refuse("%s without a program", p.name())
+	}
+	return p.shell.child(ctx, p, o.operands)
+}
+
+// xxd prints bytes in hexadecimal digits, and reads them.
+func xxd(_ context.Context, p *Process, o options) int {
+	text, code := p.inputs(o.operands)
+	data := []byte(text)
+	if o.has("r") {
+		if !o.has("p") {
+			return p.Refuse("xxd -r of other than plain digits")
+		}
+		out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
+		if err != nil {
+			return p.Fail(1, "xxd: %v", err)
+		}
+		_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
+		return code
+	}
+	if n, err := strconv.Atoi(o.value("s")); err == nil {
+		data = data[min(max(n, 0), len(data)):]
+	}
+	if n, err := strconv.Atoi(o.value("l")); err == nil {
+		data = data[:min(max(n, 0), len(data))]
+	}
+	digits := "%02x"
+	if o.has("u") {
+		digits = "%02X"
+	}
+	per := map[bool]int{true: 30, false: 16}[o.has("p")]
+	if n, err := strconv.Atoi(o.value("c")); err == nil && n > 0 {
+		per = n
+	}
+	for at := 0; at < len(data); at += per {
+		p.meter.Step()
+		part := data[at:min(at+per, len(data))]
+		var b strings.Builder
+		for i, c := range part {
+			fmt.Fprintf(&b, digits, c)
+			if i%2 == 1 && !o.has("p") {
+				b.WriteByte(' ')
+			}
+		}
+		if o.has("p") {
+			p.Printf("%s\n", b.String())
+			continue
+		}
+		shown := strings.Map(func(r rune) rune {
+			if r < 32 || r > 126 {
+				return '.'
+			}
+			return r
+		}, latin(part))
+		p.Printf("%08x: %-*s %s\n", at, per*5/2, b.String(), shown)
+	}
+	return code
+}
+
+// latin is bytes as the letters of the same numbers.
+func latin(data []byte) string {
+	letters := make([]rune, len(data))
+	for i, c := range data {
+		letters[i] = rune(c)
+	}
+	return string(letters)
+}
+
+// shuf puts lines in a random order.
+func shuf(_ context.Context, p *Process, o options) int {
+	var lines []string
+	code := 0
+	switch {
+	case o.has("r"):
+		return p.Refuse("shuf -r")
+	case o.has("i"):
+		low, high, _ := strings.Cut(o.value("i"), "-")
+		from, err := strconv.Atoi(low)
+		to, err2 := strconv.Atoi(high)
+		if err != nil || err2 != nil || to < from || to-from > maxRange {
+			return p.Fail(1, "shuf: invalid input range: '%s'", o.value("i"))
+		}
+		for n := from; n <= to; n++ {
+			lines = append(lines, strconv.Itoa(n))
+		}
+	case o.has("e"):
+		lines = slices.Clone(o.operands)
+	default:
+		var text string
+		text, code = p.inputs(o.operands)
+		lines = p.linesOf(text)
+	}
+	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	if n, err := strconv.Atoi(o.value("n")); err == nil {
+		lines = lines[:min(max(n, 0), len(lines))]
+	}
+	for _, l := range lines {
+		p.Printf("%s\n", l)
+	}
+	return code
+}
+
+// join joins the lines of two sorted files by a field.
+func join(_ context.Context, p *Process, o options) int {
+	if o.has("o", "e", "v", "i") || len(o.operands) != 2 {
+		return p.Refuse("join %s", strings.Join(p.Args[1:], " "))
+	}
+	sep := o.value("t")
+	cells := func(line string) []string {
+		if sep != "" {
+			return strings.Split(line, sep)
+		}
+		return strings.Fields(line)
+	}
+	var rows [2][][]string
+	var keys [2]int
+	for i := range rows {
+		text, code := p.inputs(o.operands[i : i+1])
+		if code != 0 {
+			return code
+		}
+		n, err := strconv.Atoi(cmp.Or(o.value(strconv.Itoa(i+1)), o.value("j"), "1"))
+		if err != nil || n < 1 {
+			return p.Fail(1, "join: invalid field number: '%s'", o.value(strconv.Itoa(i+1)))
+		}
+		keys[i] = n - 1
+		for _, line := range p.linesOf(text) {
+			rows[i] = append(rows[i], cells(line))
+		}
+	}
+	key := func(i int, row []string) string {
+		if keys[i] < len(row) {
+			return row[keys[i]]
+		}
+		return ""
+	}
+	rest := func(i int, row []string) []string {
+		if keys[i] >= len(row) {
+			return row
+		}
+		return slices.Concat(row[:keys[i]], row[keys[i]+1:])
+	}
+	show := func(k string, parts ...string) {
+		p.Printf("%s\n", strings.Join(append([]string{k}, parts...), cmp.Or(sep, " ")))
+	}
+	alone := func(i int, row []string) {
+		if slices.Contains(o.values("a"), strconv.Itoa(i+1)) {
+			show(key(i, row), rest(i, row)...)
+		}
+	}
+	a, b := rows[0], rows[1]
+	for len(a)+len(b) > 0 {
+		p.meter.Step()
+		switch {
+		case len(b) == 0 || len(a) > 0 && key(0, a[0]) < key(1, b[0]):
+			alone(0, a[0])
+			a = a[1:]
+		case len(a) == 0 || key(1, b[0]) < key(0, a[0]):
+			alone(1, b[0])
+			b = b[1:]
+		default:
+			k := key(0, a[0])
+			n, m := 1, 1
+			for n < len(a) && key(0, a[n]) == k {
+				n++
+			}
+			for m < len(b) && key(1, b[m]) == k {
+				m++
+			}
+			for _, x := range a[:n] {
+				for _, y := range b[:m] {
+					show(k, append(rest(0, x), rest(1, y)...)...)
+				}
+			}
+			a, b = a[n:], b[m:]
+		}
+	}
+	return 0
+}
+
+// expandTabs writes tabs as blanks.
+func expandTabs(line string, stop int) string {
+	var b strings.Builder
+	at := 0
+	for _, r := range line {
+		if r != '\t' {
+			b.WriteRune(r)
+			at++
+			continue
+		}
+		n := stop - at%stop
+		b.WriteString(strings.Repeat(" ", n))
+		at += n
+	}
+	return b.String()
+}
+
+// cksum prints the checksum of POSIX, by the polynomial 0x04C11DB7, with the length.
+func cksum(_ context.Context, p *Process, o options) int {
+	code := 0
+	for _, f := range orStdin(o.operands) {
+		data, err := p.read(f)
+		if err != nil {
+			code = p.failed(f, err)
+			continue
+		}
+		var crc uint32
+		add := func(c byte) {
+			crc ^= uint32(c) << 24
+			for range 8 {
+				if crc&0x80000000 != 0 {
+					crc = crc<<1 ^ 0x04c11db7
+				} else {
+					crc <<= 1
+				}
+			}
+		}
+		for _, c := range data {
+			p.meter.Step()
+			add(c)
+		}
+		for n := len(data); n > 0; n >>= 8 {
+			add(byte(n))
+		}
+		name := ""
+		if len(o.operands) > 0 {
+			name = " " + f
+		}
+		p.Printf("%d %d%s\n", ^crc, len(data), name)
+	}
+	return code
+}

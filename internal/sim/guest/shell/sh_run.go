@@ -1,0 +1,1128 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"casement.dev/casement/internal/limit"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// runner is one POSIX shell or one of its subshells. It runs the tree of the parser; variables,
+// expansions, descriptors, jobs and traps are bash's (dash's where posix is set). One goroutine
+// uses a runner; subshells are copies.
+type runner struct {
+	shell *Shell
+	ctx   context.Context //nolint:containedctx // a job's subshell has one of its own
+	run   *shRun
+	meter *limit.Meter
+
+	posix, typed bool
+	name         string // $0
+	params       []string
+	dir          string
+	source       string // the text that the tree comes from
+	line, base   int    // of the command that runs, and of the text that eval runs
+	text         string // of the command that runs
+	scopes       []map[string]*variable
+	size         int // of all variables
+	grown, paid  int // what the statement that runs has expanded to
+	funcs        map[string]*shFunction
+	frames       []shFrame
+	fds          map[int]*shFile
+	options      map[string]bool // of set and shopt, by name
+	aliases      map[string]string
+	dirs         []string
+	umask        string
+
+	status, level int
+	statuses      []int // PIPESTATUS
+	substituted   bool  // a command substitution has set the status
+	tested        int   // set -e has no effect while it is not 0
+	loops         int
+	jump          shJump
+	jumps         int
+	pid, last     int // $$ of the subshell, and $!
+	jobs          []*job
+	optionAt      int // of getopts within a word
+	trapMu        sync.Mutex
+	traps         map[string]string
+	inherited     map[string]string // traps that a subshell shows and does not run
+	pending       []string          // signals that have come
+	trapping      bool
+	after         []func() // what follows the command that runs
+	started       time.Time
+	random        uint32
+	within        int // command substitutions
+	before        int // the status before the builtin that runs
+	end           context.CancelCauseFunc
+	kept          func() // makes the redirections of the command those of the shell
+}
+
+// shRun is what all subshells of one script share.
+type shRun struct {
+	main   *runner
+	watch  *watch
+	marker string // of lines in messages
+
+	mu       sync.Mutex
+	pids     int
+	files    int
+	order    int64
+	matchers map[string]*shPattern
+	texts    map[string]*syntax.Word
+	all      []*job
+	ends     []func()
+}
+
+type shJump int
+
+const (
+	noJump shJump = iota
+	breaks
+	continues
+	returns
+	exits
+)
+
+type shFunction struct {
+	body   *syntax.Stmt
+	source string
+	file   string
+	base   int
+}
+
+// shFrame is a call of a function, or a file that is sourced.
+type shFrame struct {
+	name, file string
+	line       int // of the call
+	params     []string
+}
+
+// unwound is what gives up the commands that run: the line, or the shell.
+type unwound struct {
+	exit bool
+	code int
+}
+
+// ended is what ends a script by a bound or with its context.
+type ended struct{ err error }
+
+// signaled is the cause with which a job's context ends.
+type signaled int
+
+// Error names the signal.
+func (s signaled) Error() string { return fmt.Sprintf("ended by signal %d", int(s)) }
+
+// job is a command in the background.
+type job struct {
+	pid    int
+	r      *runner
+	text   string
+	end    context.CancelCauseFunc
+	done   chan struct{}
+	status int
+	order  int64 // of the jobs that have ended
+	waited bool
+}
+
+func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
+	r := &runner{shell: s, ctx: ctx, posix: posix, name: o.Name, params: o.Args, dir: o.Dir, meter: s.guest.Usage.Meter(ctx),
+		run: &shRun{pids: 4000, matchers: map[string]*shPattern{}, texts: map[string]*syntax.Word{}}, pid: 4000,
+		scopes: []map[string]*variable{{}}, funcs: map[string]*shFunction{}, fds: map[int]*shFile{}, options: map[string]bool{},
+		aliases: map[string]string{}, traps: map[string]string{}, started: time.Now(), umask: o.Env[umaskName],
+		random: uint32(time.Now().UnixNano())}
+	r.run.main = r
+	for n, v := range map[string]bool{"braceexpand": true, "hashall": true, "interactive-comments": true, "sourcepath": true,
+		"checkwinsize": true, "cmdhist": true, "complete_fullquote": true, "extquote": true, "force_fignore": true, "globasciiranges": true,
+		"globskipdots": true, "hostcomplete": true, "interactive_comments": true, "patsub_replacement": true, "progcomp": true,
+		"promptvars": true} {
+		r.options[n] = v
+	}
+	r.fds[0], r.fds[1], r.fds[2] = newFile(o.Stdin, nil, nil), newFile(nil, o.Stdout, nil), newFile(nil, o.Stderr, nil)
+	for k, v := range o.Env {
+		if k != umaskName && syntax.ValidName(k) {
+			r.scopes[0][k] = &variable{text: v, set: true, exported: true}
+			r.size += len(k) + len(v)
+		}
+	}
+	for _, line := range s.shellVariables(o, posix) {
+		k, v, _ := strings.Cut(line, "=")
+		r.scopes[0][k] = &variable{text: v, set: true, integer: !posix && strings.HasSuffix(k, "ID"), readonly: !posix && strings.HasSuffix(k, "ID")}
+	}
+	return r
+}
+
+// subshell returns a copy, which shares the descriptors.
+func (r *runner) subshell() *runner {
+	c := &runner{shell: r.shell, ctx: r.ctx, run: r.run, meter: r.shell.guest.Usage.Meter(r.ctx), posix: r.posix, name: r.name,
+		params: r.params, dir: r.dir, source: r.source, line: r.line, base: r.base, size: r.size, umask: r.umask, text: r.text,
+		funcs: maps.Clone(r.funcs), frames: slices.Clone(r.frames), fds: maps.Clone(r.fds), options: maps.Clone(r.options),
+		aliases: maps.Clone(r.aliases), dirs: slices.Clone(r.dirs), status: r.status, statuses: r.statuses, level: r.level + 1,
+		tested: r.tested, loops: r.loops, last: r.last, started: r.started, random: r.random*7 + 1, within: r.within, traps: map[string]string{},
+		inherited: maps.Clone(r.inherited)}
+	for _, scope := range r.scopes {
+		one := make(map[string]*variable, len(scope))
+		for name, v := range scope {
+			one[name] = v.clone()
+		}
+		c.scopes = append(c.scopes, one)
+	}
+	for _, f := range c.fds {
+		f.retain()
+	}
+	r.trapMu.Lock()
+	if c.inherited == nil {
+		c.inherited = map[string]string{}
+	}
+	maps.Copy(c.inherited, r.traps)
+	for name, text := range r.traps {
+		if text == "" || (name == "ERR" && r.options["errtrace"]) || ((name == "DEBUG" || name == "RETURN") && r.options["functrace"]) {
+			c.traps[name] = text
+		}
+	}
+	r.trapMu.Unlock()
+	r.run.mu.Lock()
+	r.run.pids++
+	c.pid = r.run.pids
+	r.run.mu.Unlock()
+	return c
+}
+
+// whole runs f as all that a shell does, and its traps; it returns the status.
+func (r *runner) whole(f func()) (code int) {
+	defer func() {
+		r.meter.Close()
+		for _, file := range r.fds {
+			file.release()
+		}
+	}()
+	if err := r.meter.Try(ownShare); err != nil {
+		fmt.Fprintf(r.stderr(), "sh: %v\n", err)
+		return killedCode
+	}
+	code = r.shell.contained("sh", r.stderr(), func() int {
+		return r.caught(func() {
+			r.guarded(f)
+			if text, some := r.traps["EXIT"]; some && text != "" {
+				delete(r.traps, "EXIT")
+				status, exited := r.status, r.jump
+				r.jump, r.tested = noJump, 0
+				r.guarded(func() { r.evalText(text, 1) })
+				if r.jump != exits {
+					r.status, r.jump = status, exited
+				}
+			}
+		})
+	})
+	if cause, some := errors.AsType[signaled](context.Cause(r.ctx)); some {
+		return 128 + int(cause)
+	}
+	return code
+}
+
+// guarded runs f, and turns what gives up the shell into its status.
+func (r *runner) guarded(f func()) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case unwound:
+			r.status, r.jump = v.code, exits
+		default:
+			panic(v)
+		}
+	}()
+	f()
+}
+
+// caught runs f until a bound ends it.
+func (r *runner) caught(f func()) (code int) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case ended:
+			fmt.Fprintf(r.stderr(), "%s: %v\n", r.name, v.err)
+			code = killedCode
+		default:
+			panic(v)
+		}
+	}()
+	if err := r.meter.Run(f); err != nil {
+		fmt.Fprintf(r.stderr(), "%s: %v\n", r.name, err)
+		return killedCode
+	}
+	return r.status
+}
+
+// tick ends what was cancelled, and runs the traps of signals that have come.
+func (r *runner) tick() {
+	if err := context.Cause(r.ctx); err != nil {
+		if s, some := errors.AsType[signaled](err); some {
+			panic(unwound{true, 128 + int(s)})
+		}
+		panic(ended{err})
+	}
+	r.trapMu.Lock()
+	pending := r.pending
+	r.pending = nil
+	r.trapMu.Unlock()
+	for _, name := range pending {
+		r.trapped(name)
+	}
+}
+
+// trapped runs a trap, which leaves the status as it was.
+func (r *runner) trapped(name string) {
+	text := r.traps[name]
+	if text == "" || r.trapping {
+		return
+	}
+	status, statuses, line := r.status, r.statuses, r.line
+	r.trapping = true
+	defer func() { r.trapping = false }()
+	r.evalText(text, line)
+	r.line = line
+	if r.jump == noJump {
+		r.status, r.statuses = status, statuses
+	}
+}
+
+// grow notes that the statement has expanded to some bytes more.
+func (r *runner) grow(n int) {
+	if r.grown += n; r.grown > maxExpanded {
+		panic(ended{r.exceed(fmt.Sprintf("has a statement that expands to more than %d MiB", maxExpanded>>20))})
+	}
+	if over := r.grown - r.paid; over > ownShare {
+		r.meter.Hold(over)
+		r.paid += over
+	}
+}
+
+func (r *runner) exceed(bound string) error {
+	l, some := r.ctx.Value(limitsKey{}).(limits)
+	if !some {
+		return errors.New(bound)
+	}
+	return r.shell.exceed(l.used, bound)
+}
+
+// errorf writes a message as the shell does, with the line.
+func (r *runner) errorf(format string, a ...any) {
+	fmt.Fprintf(r.stderr(), "%s%s\n", r.where(), fmt.Sprintf(format, a...))
+}
+
+func (r *runner) where() string {
+	name := r.name
+	if n := len(r.frames); n > 0 && r.frames[n-1].file != "" {
+		name = r.frames[n-1].file
+	}
+	if r.typed {
+		return name + ": "
+	}
+	return fmt.Sprintf("%s: %s%d: ", name, map[bool]string{false: "line "}[r.posix], r.line)
+}
+
+// fail writes a message and sets the status.
+func (r *runner) fail(code int, format string, a ...any) {
+	r.errorf(format, a...)
+	r.status = code
+}
+
+// fatal ends the shell.
+func (r *runner) fatal(code int, format string, a ...any) {
+	r.errorf(format, a...)
+	panic(unwound{true, code})
+}
+
+// refuse says by name what is not simulated.
+func (r *runner) refuse(format string, a ...any) {
+	what := fmt.Sprintf(format, a...)
+	r.shell.guest.Refused(what)
+	r.fail(refusedCode, "casement does not simulate %s", what)
+}
+
+// tree runs the statements of a text line by line: an expansion that fails gives up its line.
+// maxDepth bounds how deep a script is nested, in levels of its tree, of which a pipe or && takes two: a level takes one of the
+// stack.
+const maxDepth = 4000
+
+// deepest returns how many levels a tree has.
+func deepest(stmts []*syntax.Stmt) (most int) {
+	for _, stmt := range stmts {
+		depth := 0
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			if n == nil {
+				depth--
+			} else {
+				depth++
+			}
+			most = max(most, depth)
+			return true
+		})
+	}
+	return most
+}
+
+func (r *runner) tree(stmts []*syntax.Stmt) {
+	if deepest(stmts) > maxDepth {
+		panic(ended{r.exceed(fmt.Sprintf("is nested more than %d levels deep", maxDepth))})
+	}
+	for len(stmts) > 0 && r.jump == noJump {
+		n := 1
+		for n < len(stmts) && stmts[n].Pos().Line() == stmts[n-1].End().Line() {
+			n++
+		}
+		r.unit(stmts[:n])
+		stmts = stmts[n:]
+	}
+}
+
+func (r *runner) unit(stmts []*syntax.Stmt) {
+	scopes, frames, params, tested, loops := r.scopes, r.frames, r.params, r.tested, r.loops
+	source, base := r.source, r.base
+	defer func() {
+		v := recover()
+		if u, some := v.(unwound); some && !u.exit && r.level == 0 && len(frames) == 0 {
+			r.scopes, r.frames, r.params, r.tested, r.loops = scopes, frames, params, tested, loops
+			r.source, r.base, r.status, r.trapping = source, base, u.code, false
+			return
+		}
+		if v != nil {
+			panic(v)
+		}
+	}()
+	r.stmts(stmts)
+}
+
+func (r *runner) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		if r.jump != noJump {
+			return
+		}
+		r.stmt(s)
+	}
+}
+
+// quietly runs statements whose failure set -e does not see.
+func (r *runner) quietly(list []*syntax.Stmt) bool {
+	r.tested++
+	defer func() { r.tested-- }()
+	r.stmts(list)
+	return r.status == 0
+}
+
+func (r *runner) stmt(s *syntax.Stmt) {
+	r.tick()
+	r.line = r.base + int(s.Pos().Line())
+	if s.Background {
+		r.background(s)
+		return
+	}
+	if s.Negated {
+		r.tested++
+	}
+	ok := true
+	if c, simple := s.Cmd.(*syntax.CallExpr); simple {
+		r.at(c)
+		ok = r.call(c, s.Redirs)
+	} else {
+		ok = r.redirected(s.Redirs, func() { r.command(s) })
+	}
+	if s.Negated {
+		r.tested--
+		if r.jump == noJump {
+			r.status = map[bool]int{true: 1}[r.status == 0]
+		}
+		return
+	}
+	checked := !ok
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause, *syntax.Subshell, *syntax.ArithmCmd, *syntax.TestClause:
+		checked = true
+	case *syntax.BinaryCmd:
+		checked = c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+	}
+	if checked && r.status != 0 && r.tested == 0 && r.jump == noJump {
+		r.failed()
+	}
+}
+
+// failed is what a command that fails outside of a condition does.
+func (r *runner) failed() {
+	if r.level == 0 {
+		r.run.watch.end(r.status)
+	}
+	if len(r.frames) == 0 || r.options["errtrace"] {
+		r.trapped("ERR")
+	}
+	if r.options["errexit"] && r.jump == noJump {
+		r.jump = exits
+	}
+}
+
+func (r *runner) command(s *syntax.Stmt) {
+	if s.Cmd == nil {
+		r.status = 0
+		return
+	}
+	r.at(s.Cmd)
+	switch c := s.Cmd.(type) {
+	case *syntax.Block:
+		r.stmts(c.Stmts)
+	case *syntax.Subshell:
+		sub := r.subshell()
+		r.status = sub.whole(func() { sub.stmts(c.Stmts) })
+		r.tick()
+	case *syntax.BinaryCmd:
+		r.binary(c)
+	case *syntax.IfClause:
+		r.ifClause(c)
+	case *syntax.WhileClause:
+		r.loop(func() bool { return r.quietly(c.Cond) != c.Until }, c.Do, nil)
+	case *syntax.ForClause:
+		r.forClause(c)
+	case *syntax.CaseClause:
+		r.caseClause(c)
+	case *syntax.FuncDecl:
+		r.funcs[c.Name.Value] = &shFunction{body: c.Body, source: r.source, file: r.file(), base: r.base}
+		r.status = 0
+	case *syntax.ArithmCmd:
+		r.trapped("DEBUG")
+		r.trace("(( " + strings.TrimSpace(r.snippet(c.X)) + " ))")
+		r.status = map[bool]int{false: 1}[r.arithm(c.X) != 0]
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			text := r.snippet(x)
+			if w, ok := x.(*syntax.Word); ok {
+				text = r.word(w)
+			}
+			r.status = map[bool]int{false: 1}[r.arithmText(text) != 0]
+		}
+	case *syntax.TestClause:
+		r.trapped("DEBUG")
+		r.testClause(c)
+	case *syntax.DeclClause:
+		r.trapped("DEBUG")
+		r.declClause(c)
+	case *syntax.TimeClause:
+		start := time.Now()
+		if c.Stmt != nil {
+			r.stmt(c.Stmt)
+		}
+		d := time.Since(start)
+		form := "\n%s\t%dm%.3fs\n%s\t%dm%.3fs\n%s\t%dm%.3fs\n"
+		minutes := int(d.Minutes())
+		fmt.Fprintf(r.stderr(), form, "real", minutes, (d - time.Duration(minutes)*time.Minute).Seconds(), "user", 0, 0.0, "sys", 0, 0.0)
+	default:
+		r.refuse("%s", strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", c), "*syntax."), "Clause")))
+	}
+}
+
+// at notes the command that runs.
+func (r *runner) at(c syntax.Command) {
+	from, to := int(c.Pos().Offset()), int(c.End().Offset())
+	r.line = r.base + int(c.Pos().Line())
+	switch c.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd:
+		if from <= to && to <= len(r.source) && !r.trapping {
+			r.text = r.source[from:to]
+		}
+		if r.level == 0 && r.base == 0 && r.file() == "" {
+			r.run.watch.call(r.line)
+		}
+	}
+}
+
+// file is the file that is sourced, "" for the script itself.
+func (r *runner) file() string {
+	if n := len(r.frames); n > 0 {
+		return r.frames[n-1].file
+	}
+	return ""
+}
+
+func (r *runner) binary(c *syntax.BinaryCmd) {
+	switch c.Op {
+	case syntax.AndStmt, syntax.OrStmt:
+		if ok := r.quietly([]*syntax.Stmt{c.X}); ok == (c.Op == syntax.AndStmt) && r.jump == noJump {
+			r.stmt(c.Y)
+		}
+		return
+	}
+	var parts []*syntax.Stmt
+	var errs []bool // which parts hand their errors on
+	var flatten func(s *syntax.Stmt)
+	flatten = func(s *syntax.Stmt) {
+		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && (b.Op == syntax.Pipe || b.Op == syntax.PipeAll) && len(s.Redirs) == 0 && !s.Negated {
+			flatten(b.X)
+			errs[len(errs)-1] = b.Op == syntax.PipeAll
+			flatten(b.Y)
+			return
+		}
+		parts, errs = append(parts, s), append(errs, false)
+	}
+	flatten(&syntax.Stmt{Cmd: c})
+	r.pipeline(parts, errs)
+}
+
+func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
+	statuses := make([]int, len(parts))
+	var wait sync.WaitGroup
+	var in *shFile
+	here := func() { r.stmt(parts[len(parts)-1]) }
+	for i, part := range parts {
+		last := i == len(parts)-1
+		if last && r.options["lastpipe"] {
+			before := r.fds[0]
+			r.fds[0] = in
+			here()
+			r.fds[0] = before
+			in.release()
+			statuses[i] = r.status
+			break
+		}
+		sub := r.subshell()
+		if in != nil {
+			sub.replace(0, in)
+		}
+		if !last {
+			read, write := newPipe(r.ctx)
+			sub.replace(1, write)
+			if errs[i] {
+				sub.replace(2, write.retain())
+			}
+			in = read
+		}
+		do := func() { statuses[i] = sub.whole(func() { sub.stmt(part) }) }
+		if last {
+			do()
+			break
+		}
+		wait.Add(1)
+		r.shell.guest.Wall.Go(nil, "a part of a pipe", func() { defer wait.Done(); do() })
+	}
+	wait.Wait()
+	r.statuses = statuses
+	r.status = statuses[len(statuses)-1]
+	if r.options["pipefail"] {
+		for _, s := range statuses {
+			if s != 0 {
+				r.status = s
+			}
+		}
+	}
+	r.tick()
+}
+
+// background starts a job.
+func (r *runner) background(s *syntax.Stmt) {
+	sub := r.subshell()
+	one := &job{pid: sub.pid, r: sub, done: make(chan struct{}), text: r.source[min(len(r.source), int(s.Pos().Offset())):]}
+	if end := int(s.Semicolon.Offset()) - int(s.Pos().Offset()); end > 0 && end <= len(one.text) {
+		one.text = strings.TrimSpace(one.text[:end])
+	}
+	sub.ctx, one.end = context.WithCancelCause(r.ctx)
+	sub.replace(0, newFile(noInput{}, nil, nil))
+	inner := *s
+	inner.Background = false
+	r.run.mu.Lock()
+	r.run.all = append(r.run.all, one)
+	many := len(r.run.all) > maxJobs
+	r.run.mu.Unlock()
+	if many {
+		panic(ended{r.exceed(fmt.Sprintf("starts more than %d jobs", maxJobs))})
+	}
+	r.jobs = append(r.jobs, one)
+	r.last, r.status = one.pid, 0
+	r.start(one, func() { sub.stmt(&inner) })
+}
+
+// start runs a job; the outermost script waits for it.
+func (r *runner) start(one *job, f func()) {
+	l, some := r.ctx.Value(limitsKey{}).(limits)
+	if some {
+		l.used.jobs.Add(1)
+	}
+	r.shell.guest.Wall.Go(nil, "a job", func() {
+		one.status = one.r.whole(f)
+		r.run.mu.Lock()
+		r.run.order++
+		one.order = r.run.order
+		r.run.mu.Unlock()
+		close(one.done)
+		if some {
+			l.used.jobs.Done()
+		}
+	})
+}
+
+const maxJobs = 5000
+
+func (r *runner) ifClause(c *syntax.IfClause) {
+	for ; c != nil; c = c.Else {
+		if len(c.Cond) == 0 || r.quietly(c.Cond) && r.jump == noJump { // else has no condition
+			r.stmts(c.Then)
+			return
+		}
+		if r.jump != noJump {
+			return
+		}
+	}
+	r.status = 0
+}
+
+// loop runs statements while a condition holds, and after each pass what follows it.
+func (r *runner) loop(more func() bool, do []*syntax.Stmt, next func()) {
+	r.loops++
+	defer func() { r.loops-- }()
+	status := 0
+	for {
+		r.tick()
+		if !more() || r.jump == exits || r.jump == returns {
+			break
+		}
+		if r.jump == noJump {
+			r.stmts(do)
+			status = r.status
+		}
+		if r.jump == breaks || r.jump == continues {
+			status = 0
+			if r.jumps--; r.jumps > 0 {
+				return // of an outer loop
+			}
+			if jump := r.jump; true {
+				r.jump = noJump
+				if jump == breaks {
+					break
+				}
+			}
+		}
+		if r.jump != noJump {
+			return
+		}
+		if next != nil {
+			next()
+		}
+	}
+	if r.jump == noJump {
+		r.status = status
+	}
+}
+
+func (r *runner) forClause(c *syntax.ForClause) {
+	switch l := c.Loop.(type) {
+	case *syntax.CStyleLoop:
+		arithm := func(x syntax.ArithmExpr) bool { return x == nil || r.arithm(x) != 0 }
+		arithm(l.Init)
+		r.loop(func() bool { return arithm(l.Cond) }, c.Do, func() { arithm(l.Post) })
+	case *syntax.WordIter:
+		items := r.params
+		if l.InPos.IsValid() {
+			items = r.fields(l.Items)
+		}
+		i := -1
+		if c.Select {
+			r.loop(func() bool { return r.choose(l.Name.Value, items) }, c.Do, nil)
+			return
+		}
+		r.loop(func() bool {
+			if i++; i >= len(items) {
+				return false
+			}
+			r.trapped("DEBUG")
+			if r.options["xtrace"] {
+				r.trace(strings.TrimSuffix(r.source[min(len(r.source), int(c.Pos().Offset())):][:max(0, int(l.End().Offset())-int(c.Pos().Offset()))], ";"))
+			}
+			if err := r.set(l.Name.Value, items[i]); err != nil {
+				r.fail(1, "%v", err)
+				r.jump, r.jumps = breaks, 1
+				return false
+			}
+			return true
+		}, c.Do, nil)
+	}
+}
+
+// choose is one turn of select: the menu, and a line of input.
+func (r *runner) choose(name string, items []string) bool {
+	for i, item := range items { // in one column; bash makes more of long lists
+		fmt.Fprintf(r.stderr(), "%*d) %s\n", len(strconv.Itoa(len(items))), i+1, item)
+	}
+	sign := "#? "
+	if v := r.find("PS3"); v != nil {
+		sign = v.text
+	}
+	fmt.Fprint(r.stderr(), sign)
+	line, ok := r.readLine(r.fds[0].reader(), '\n', -1, false, false)
+	if !ok && line == "" {
+		fmt.Fprintln(r.stdout())
+		r.status = 1
+		return false
+	}
+	text := ""
+	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(items) {
+		text = items[n-1]
+	}
+	return r.set("REPLY", line) == nil && r.set(name, text) == nil
+}
+
+func (r *runner) caseClause(c *syntax.CaseClause) {
+	r.trace("case " + r.snippet(c.Word) + " in")
+	text := r.word(c.Word)
+	r.status = 0
+	falls := false
+	for _, item := range c.Items {
+		hit := falls
+		for _, p := range item.Patterns {
+			hit = hit || r.matches(r.pattern(p), text)
+		}
+		if !hit {
+			continue
+		}
+		r.stmts(item.Stmts)
+		if item.Op == syntax.Break || r.jump != noJump {
+			return
+		}
+		falls = item.Op == syntax.Fallthrough
+	}
+}
+
+// call runs a simple command, whose words expand before its redirections are made. It reports
+// whether these could be made.
+func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
+	grown, paid := r.grown, r.paid
+	defer func() {
+		r.meter.Hold(paid - r.paid)
+		r.grown, r.paid = grown, paid
+		after := r.after
+		r.after = nil
+		for _, f := range after {
+			f()
+		}
+	}()
+	if r.isAlias(c) {
+		return r.redirected(redirs, func() { r.aliased(c) })
+	}
+	r.trapped("DEBUG")
+	r.substituted = false
+	var args []string
+	if len(c.Args) > 0 {
+		if first := c.Args[0].Lit(); r.posix && (first == "export" || first == "readonly" || first == "local") {
+			args = append([]string{first}, r.assignments(c.Args[1:])...)
+		} else {
+			args = r.fields(c.Args)
+		}
+	}
+	if len(args) == 0 {
+		for _, a := range c.Assigns {
+			r.assign(a, &variable{})
+		}
+		if !r.substituted {
+			r.status = 0
+		}
+		status := r.status
+		ok = r.redirected(redirs, func() { r.status = status })
+		r.statuses = []int{r.status}
+		return ok
+	}
+	r.counted(args)
+	temp := map[string]*variable{}
+	for _, a := range c.Assigns {
+		text := ""
+		if a.Value != nil {
+			text = r.assigned(a.Value)
+		}
+		if v := r.find(a.Name.Value); v != nil && v.readonly {
+			r.fail(1, "%s: readonly variable", a.Name.Value)
+			return true
+		} else if a.Append && v != nil {
+			text = v.text + text
+		}
+		temp[a.Name.Value] = &variable{text: text, set: true, exported: true}
+		r.traceWords([]string{a.Name.Value + "=" + text}, true)
+	}
+	r.traceWords(args, false)
+	ok = r.redirected(redirs, func() { r.invoke(args, temp) })
+	if r.jump != exits {
+		r.statuses = []int{r.status}
+	}
+	r.scopes[0]["_"] = &variable{text: args[len(args)-1], set: true}
+	return ok
+}
+
+// counted notes one command and what it is given.
+func (r *runner) counted(args []string) {
+	if err := r.shell.counted(r.ctx); err != nil {
+		panic(ended{err})
+	}
+	l, some := r.ctx.Value(limitsKey{}).(limits)
+	if !some {
+		return
+	}
+	words := int64(0)
+	for _, word := range args {
+		words += int64(len(word) + 16)
+	}
+	switch {
+	case words > maxArguments:
+		panic(ended{r.exceed(fmt.Sprintf("has a command of more than %d KiB", maxArguments>>10))})
+	case l.used.written.Add(words) > maxWritten:
+		panic(ended{r.exceed(fmt.Sprintf("writes more than %d MiB", maxWritten>>20))})
+	}
+}
+
+// isAlias reports whether the first word of a command is an alias.
+func (r *runner) isAlias(c *syntax.CallExpr) bool {
+	if !r.options["expand_aliases"] && !r.posix || len(c.Args) == 0 {
+		return false
+	}
+	_, some := r.aliases[c.Args[0].Lit()]
+	return some
+}
+
+// aliased runs a command whose first word is an alias.
+func (r *runner) aliased(c *syntax.CallExpr) {
+	name := c.Args[0].Lit()
+	text := r.aliases[name]
+	rest := ""
+	if len(c.Args) > 1 {
+		rest = " " + r.source[c.Args[1].Pos().Offset():c.End().Offset()]
+	}
+	delete(r.aliases, name)
+	defer func() { r.aliases[name] = text }()
+	r.evalText(text+rest, r.line)
+}
+
+// invoke runs a function, a builtin or a program with variables of its own.
+func (r *runner) invoke(args []string, temp map[string]*variable) {
+	name := args[0]
+	if f := r.funcs[name]; f != nil {
+		r.function(f, args, temp)
+		return
+	}
+	if b := r.builtin(name); b != nil {
+		if name != "exec" && len(temp) > 0 {
+			r.scopes = append(r.scopes, temp)
+			defer func() {
+				r.scopes = slices.DeleteFunc(r.scopes, func(s map[string]*variable) bool { return sameMap(s, temp) })
+			}()
+		}
+		r.before, r.status = r.status, 0
+		out := r.fds[1]
+		b(r, args)
+		if out.broken() && r.jump == noJump {
+			panic(unwound{true, pipeCode})
+		}
+		return
+	}
+	r.program(args, temp)
+}
+
+func sameMap(a, b map[string]*variable) bool { return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b) }
+
+func (r *runner) function(f *shFunction, args []string, temp map[string]*variable) {
+	if len(r.frames) > maxFunctions {
+		panic(ended{r.exceed("has functions that call each other too deep")})
+	}
+	params, source, base, loops, line := r.params, r.source, r.base, r.loops, r.line
+	r.frames = append(slices.Clip(r.frames), shFrame{name: args[0], file: f.file, line: line, params: args[1:]})
+	r.params, r.source, r.base, r.loops = args[1:], f.source, f.base, 0
+	r.scopes = append(r.scopes, temp)
+	depth := len(r.scopes)
+	r.stmt(f.body)
+	if r.jump == returns {
+		r.jump = noJump
+	}
+	if r.jump == noJump {
+		r.trapped("RETURN")
+	}
+	for _, v := range r.scopes[depth-1] {
+		r.size -= v.bytes()
+	}
+	r.scopes, r.frames = r.scopes[:depth-1], r.frames[:len(r.frames)-1]
+	r.params, r.source, r.base, r.loops, r.line = params, source, base, loops, line
+}
+
+// maxFunctions bounds functions that call each other.
+const maxFunctions = 800
+
+// program runs what is not a builtin: a command of the table or a script file.
+func (r *runner) program(args []string, temp map[string]*variable) {
+	p := &Process{Args: args, Stdin: r.fds[0].reader(), Stdout: r.writer(1), Stderr: r.writer(2), Dir: r.dir, Env: r.environment(temp),
+		posix: r.posix, fds: r.fds, where: r.where()}
+	p.isSet = func(name string) bool { return r.isSet(name) }
+	r.status = r.shell.launch(r.ctx, p, strings.TrimSuffix(r.where(), ": ")) & 0xff
+	r.tick()
+}
+
+// environment returns the exported variables.
+func (r *runner) environment(temp map[string]*variable) map[string]string {
+	out := map[string]string{}
+	for _, scope := range append(slices.Clip(r.scopes), temp) {
+		for name, v := range scope {
+			delete(out, name)
+			if v.exported && v.set && v.kind == scalar {
+				out[name] = v.text
+			}
+		}
+	}
+	if r.umask != "" {
+		out[umaskName] = r.umask
+	}
+	return out
+}
+
+// evalText runs a text as part of the script.
+func (r *runner) evalText(text string, line int) {
+	source, base, jump := r.source, r.base, r.jump
+	r.jump = noJump
+	stmts, parsed, complaint := parse(text, r.posix)
+	r.source, r.base = parsed, line-1
+	r.status = map[bool]int{true: r.status}[len(stmts) > 0]
+	for _, s := range stmts {
+		if r.jump != noJump {
+			break
+		}
+		r.stmt(s)
+	}
+	if complaint != "" && r.jump == noJump {
+		r.complain(complaint)
+	}
+	r.source, r.base = source, base
+	r.jump = cmp.Or(r.jump, jump)
+}
+
+func (r *runner) complain(complaint string) {
+	if !r.posix && expansionError(complaint) {
+		r.shell.guest.Refused(complaint)
+		r.errorf("casement does not simulate an expansion of the script: %s", complaint)
+		panic(unwound{true, refusedCode})
+	}
+	fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, complaint)
+	r.status = 2
+	if r.posix {
+		panic(unwound{true, 2})
+	}
+}
+
+// parse returns the statements of a text. A shell reads as it goes: what precedes a syntax error
+// has run when it finds the error.
+func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint string) {
+	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
+	stmts, complaint = parsed(text, posix)
+	if complaint != "" && !posix {
+		if other := respelled(text); other != text {
+			if more, still := parsed(other, posix); still == "" {
+				return more, other, ""
+			}
+		}
+	}
+	return stmts, text, complaint
+}
+
+// carriageReturn means one at the end of a line, which the parser drops and shells do not.
+const carriageReturn = "\uf00d"
+
+// respelled writes in other letters what the parser does not know, or complains of before bash does.
+func respelled(text string) string {
+	text = casesInverted.ReplaceAllStringFunc(text, func(m string) string {
+		return strings.TrimSuffix(strings.ReplaceAll(m, "~", "^"), "}") + "~~}"
+	})
+	text = expressionParts.ReplaceAllStringFunc(text, func(m string) string {
+		if _, err := syntax.NewParser().Document(strings.NewReader(m)); err == nil {
+			return m
+		}
+		return `$(("` + m[3:len(m)-2] + `"))`
+	})
+	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
+	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
+}
+
+var (
+	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
+	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
+	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
+	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
+)
+
+func parsed(text string, posix bool) (stmts []*syntax.Stmt, complaint string) {
+	lang := syntax.LangBash
+	if posix {
+		lang = syntax.LangPOSIX
+	}
+	for s, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(text)) {
+		if complaint != "" {
+			continue // the parser may go on once after an error, and must be let to
+		}
+		if err != nil {
+			complaint = syntaxError(err)
+			continue
+		}
+		stmts = append(stmts, s)
+	}
+	return stmts, complaint
+}
+
+// snippet returns the text of a node.
+func (r *runner) snippet(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(r.source) {
+		return ""
+	}
+	return r.source[from:to]
+}
+
+// trace is set -x.
+func (r *runner) trace(text string) {
+	if r.options["xtrace"] {
+		sign := "+ "
+		if v := r.find("PS4"); v != nil && !r.posix {
+			options := r.options["xtrace"]
+			r.options["xtrace"] = false
+			sign = r.expandText(v.text)
+			r.options["xtrace"] = options
+		}
+		if sign != "" {
+			sign = strings.Repeat(sign[:1], r.within) + sign
+		}
+		fmt.Fprintf(r.stderr(), "%s%s\n", sign, text)
+	}
+}
+
+func (r *runner) traceWords(words []string, assignment bool) {
+	if !r.options["xtrace"] {
+		return
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if name, value, some := strings.Cut(w, "="); some && assignment {
+			quoted[i] = name + "=" + traceQuoted(value, true)
+			continue
+		}
+		quoted[i] = traceQuoted(w, false)
+	}
+	r.trace(strings.Join(quoted, " "))
+}
+
+func traceQuoted(word string, value bool) string {
+	switch {
+	case word == "" && value:
+		return ""
+	case word == "" || strings.ContainsAny(word, " \t\n'\"\\$`&|;<>()*?[]{}!^#~") && !(strings.Trim(word, "[]") == "" && len(word) <= 2):
+		if strings.ContainsAny(word, "\n\t\x1b\r") {
+			return quoteBash(word)
+		}
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}

@@ -1,0 +1,203 @@
+package shell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// choice asks for one of some keys; its exit code is the number of the one that comes, and that of
+// the default where none comes.
+func choice(_ context.Context, p *Process) int {
+	keys, text, other := "YN", "", ""
+	hidden, exact := false, false
+	wrong := func() int { return p.Fail(255, "ERROR: Invalid syntax.\r\nType \"CHOICE /?\" for usage.\r") }
+	for args := p.Args[1:]; len(args) > 0; {
+		flag, value, glued := strings.Cut(args[0], ":")
+		args = args[1:]
+		next := func() (string, bool) {
+			if glued {
+				return value, true
+			}
+			if len(args) == 0 {
+				return "", false
+			}
+			value, args = args[0], args[1:]
+			return value, true
+		}
+		ok := true
+		switch strings.ToLower(flag) {
+		case "/c":
+			keys, ok = next()
+		case "/m":
+			text, ok = next()
+		case "/d":
+			other, ok = next()
+		case "/t":
+			_, ok = next()
+		case "/n":
+			hidden = true
+		case "/cs":
+			exact = true
+		default:
+			ok = false
+		}
+		if !ok || keys == "" {
+			return wrong()
+		}
+	}
+	if !exact {
+		keys, other = strings.ToUpper(keys), strings.ToUpper(other)
+	}
+	if text != "" {
+		p.Printf("%s", text)
+	}
+	if !hidden {
+		p.Printf("%s[%s]?", map[bool]string{true: " "}[text != ""], strings.Join(strings.Split(keys, ""), ","))
+	}
+	in := bufio.NewReader(p.Stdin)
+	for {
+		c, err := in.ReadByte()
+		key := string(rune(c))
+		if err != nil {
+			if key = other; key == "" {
+				return p.Fail(255, "\r\nERROR: The file is either empty or does not contain the valid choices.\r")
+			}
+		}
+		if !exact {
+			key = strings.ToUpper(key)
+		}
+		if i := strings.Index(keys, key); i >= 0 {
+			p.Printf("%s\r\n", key)
+			return i + 1
+		}
+		if err != nil {
+			return wrong()
+		}
+	}
+}
+
+// more prints files; there is no screen whose end it waits at.
+func more(_ context.Context, p *Process) int {
+	var names []string
+	for _, a := range p.Args[1:] {
+		if strings.HasPrefix(a, "/") || strings.HasPrefix(a, "+") {
+			return p.refuseAs(1, "more %s", a)
+		}
+		names = append(names, a)
+	}
+	if len(names) == 0 {
+		text, code := p.inputs(nil)
+		p.Printf("%s\r\n", text)
+		return code
+	}
+	for _, n := range names {
+		if strings.EqualFold(n, "nul") {
+			continue
+		}
+		data, err := p.read(n)
+		if err != nil {
+			p.Fail(0, "Cannot access file %s\r", p.Abs(n))
+			continue
+		}
+		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+	}
+	return 0
+}
+
+// fc compares two files: by lines, or with /b by bytes.
+func fc(_ context.Context, p *Process) int {
+	given, names, code := p.switches("b c l n w t a u")
+	switch {
+	case code != 0 || len(names) != 2:
+		return p.Fail(-1, "FC: Insufficient number of file specifications\r")
+	case strings.ContainsAny(names[0]+names[1], "*?") || given["w"] || given["t"] || given["a"] || given["u"]:
+		return p.refuseAs(2, "fc %s", strings.Join(p.Args[1:], " "))
+	}
+	var data [2][]byte
+	for i, n := range names {
+		var err error
+		if data[i], err = p.Guest.Root.ReadFile(p.Abs(n)); err != nil {
+			return p.Fail(2, "FC: cannot open %s - No such file or folder\r", strings.ToUpper(n))
+		}
+	}
+	heads := [2]string{strings.ToLower(names[0]), strings.ToUpper(names[1])}
+	p.Printf("Comparing files %s and %s\r\n", heads[0], heads[1])
+	if given["b"] {
+		same := true
+		for i := range min(len(data[0]), len(data[1])) {
+			p.meter.Step()
+			if data[0][i] != data[1][i] {
+				p.Printf("%08X: %02X %02X\r\n", i, data[0][i], data[1][i])
+				same = false
+			}
+		}
+		if len(data[0]) != len(data[1]) {
+			longer, shorter := names[0], names[1]
+			if len(data[0]) < len(data[1]) {
+				longer, shorter = shorter, longer
+			}
+			p.Printf("FC: %s longer than %s\r\n\r\n", strings.ToUpper(longer), strings.ToUpper(shorter))
+			return 1
+		}
+		if same {
+			p.Printf("FC: no differences encountered\r\n\r\n")
+			return 0
+		}
+		p.Printf("\r\n")
+		return 1
+	}
+	var lines [2][]string
+	for i := range lines {
+		lines[i] = p.linesOf(string(bytes.ReplaceAll(data[i], []byte("\r\n"), []byte("\n"))))
+	}
+	compared := lines
+	if given["c"] {
+		for i := range compared {
+			compared[i] = strings.Split(strings.ToUpper(strings.Join(lines[i], "\n")), "\n")
+		}
+	}
+	if slices.Equal(compared[0], compared[1]) {
+		p.Printf("FC: no differences encountered\r\n\r\n")
+		return 0
+	}
+	ops := difflib.NewMatcherWithJunk(compared[0], compared[1], false, nil).GetOpCodes()
+	for _, op := range ops {
+		if op.Tag == 'e' {
+			continue
+		}
+		for i, span := range [2][2]int{{op.I1, op.I2}, {op.J1, op.J2}} {
+			p.Printf("***** %s\r\n", []string{names[0], strings.ToUpper(names[1])}[i])
+			for n := max(span[0]-1, 0); n < min(span[1]+1, len(lines[i])); n++ {
+				number := ""
+				if given["n"] {
+					number = strconv.Itoa(n+1) + ":  "
+				}
+				p.Printf("%s%s\r\n", number, lines[i][n])
+			}
+		}
+		p.Printf("*****\r\n\r\n")
+	}
+	return 1
+}
+
+// taskkill ends no process: a guest's are services, which sc stops.
+func taskkill(_ context.Context, p *Process) int {
+	for i, a := range p.Args {
+		if strings.EqualFold(a, "/im") && i+1 < len(p.Args) || strings.EqualFold(a, "/pid") && i+1 < len(p.Args) {
+			name := p.Args[i+1]
+			for _, s := range p.Guest.Services.List() {
+				if strings.EqualFold(s.Name+".exe", name) {
+					return p.refuseAs(1, "taskkill of the service %s: stop it", s.Name)
+				}
+			}
+			return p.Fail(128, "ERROR: The process \"%s\" not found.\r", name)
+		}
+	}
+	return p.Fail(1, "ERROR: Invalid syntax. Neither /FI nor /PID nor /IM were specified.\r\nType \"TASKKILL /?\" for usage.\r")
+}
