@@ -578,6 +578,8 @@ func (r *runner) shift(args []string) {
 		r.fatal(2, "shift: can't shift that many")
 	case n > len(r.params):
 		r.status = 1
+	case n < 0 && r.posix:
+		r.fatal(2, "shift: Illegal number: %d", n)
 	case n < 0:
 		r.fail(1, "shift: %d: shift count out of range", n)
 	default:
@@ -875,6 +877,10 @@ func (r *runner) mapfile(args []string) {
 	name := "MAPFILE"
 	if len(o.operands) > 0 {
 		name = o.operands[0]
+	}
+	if !syntax.ValidName(name) {
+		r.fail(1, "%s: `%s': not a valid identifier", args[0], name)
+		return
 	}
 	number := func(flag string, other int) int {
 		if n, err := strconv.Atoi(o.value(flag)); err == nil {

@@ -373,10 +373,15 @@ func deepest(stmts []*syntax.Stmt) (most int) {
 	return most
 }
 
-func (r *runner) tree(stmts []*syntax.Stmt) {
+// shallow ends a script that is nested too deep.
+func (r *runner) shallow(stmts []*syntax.Stmt) {
 	if deepest(stmts) > maxDepth {
 		panic(ended{r.exceed(fmt.Sprintf("is nested more than %d levels deep", maxDepth))})
 	}
+}
+
+func (r *runner) tree(stmts []*syntax.Stmt) {
+	r.shallow(stmts)
 	for len(stmts) > 0 && r.jump == noJump {
 		n := 1
 		for n < len(stmts) && stmts[n].Pos().Line() == stmts[n-1].End().Line() {
@@ -987,6 +992,7 @@ func (r *runner) evalText(text string, line int) {
 	source, base, jump := r.source, r.base, r.jump
 	r.jump = noJump
 	stmts, parsed, complaint := parse(text, r.posix)
+	r.shallow(stmts)
 	r.source, r.base = parsed, line-1
 	r.status = map[bool]int{true: r.status}[len(stmts) > 0]
 	for _, s := range stmts {
