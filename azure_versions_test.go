@@ -28,7 +28,7 @@ var versioned = map[string]string{
 	"network": "Microsoft.Network/virtualNetworks", "instancenic": "Microsoft.Network/networkInterfaces",
 	"bastion": "Microsoft.Network/bastionHosts", "privatedns": "Microsoft.Network/privateDnsZones",
 	"compute": "Microsoft.Compute/virtualMachines", "images": "Microsoft.Compute/virtualMachines", "": "Microsoft.Compute/virtualMachines",
-	"skus": skuList, "disk": "Microsoft.Compute/disks", "gallery": "Microsoft.Compute/galleries",
+	"skus": skuList, "activity": activityLog, "disk": "Microsoft.Compute/disks", "gallery": "Microsoft.Compute/galleries",
 	"identity":      "Microsoft.ManagedIdentity/userAssignedIdentities",
 	"authorization": "Microsoft.Authorization/roleAssignments", "vault": "Microsoft.KeyVault/vaults",
 }
@@ -38,6 +38,7 @@ const (
 	skuList          = "Microsoft.Compute/skus"
 	subscriptionList = "Microsoft.Resources/subscriptions"
 	metadataService  = "instance metadata service"
+	activityLog      = "Microsoft.Insights/eventtypes"
 )
 
 // ends are announced ends of API versions: of a namespace's versions before one.
@@ -76,7 +77,7 @@ func TestAzureVersions(t *testing.T) {
 		}
 		if list, described := known[strings.ToLower(kind)]; described && !slices.Contains(list, c.version) {
 			t.Errorf("%s: %s never had the version %s", c.where, kind, c.version)
-		} else if !described && !slices.Contains([]string{skuList, subscriptionList, metadataService}, kind) {
+		} else if !described && !slices.Contains([]string{skuList, subscriptionList, metadataService, activityLog}, kind) {
 			t.Errorf("%s: %s is not described", c.where, kind)
 		}
 		uses[u] = append(uses[u], "`"+c.where+"`")

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/cli/app"
 )
 
 // TestHelpFits: a list of commands in a help has no line that a terminal of 80 columns breaks.
@@ -17,5 +19,5 @@ func TestHelpFits(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(&app{}, "casement"))
+	walk(newRoot(app.New(app.Streams{}), "casement"))
 }

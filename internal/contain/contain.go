@@ -5,8 +5,8 @@
 //
 // It repairs nothing and bounds nothing: memory that runs out and a stack that overflows
 // end the process nevertheless, and package limit keeps guests from both. It imports
-// nothing of the module; everything below internal/sim may import it, and internal/plane/supervisor, which shows what
-// it reports.
+// nothing of the module; everything below internal/sim may import it, and internal/plane/supervisor and internal/cli/azure,
+// which show what it reports.
 package contain
 
 import (

@@ -311,7 +311,7 @@ func TestChecks(t *testing.T) {
 			want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
 		{name: "network of one's own", bad: own("missing"),
 			want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
-		{name: "network that lets nobody in", bad: own("closed"),
+		{name: "network that keeps clients out", bad: own("closed"),
 			want: []string{"PRE209 " + azure + "networkSpec.vnet.name"}, good: internal("closed")},
 		{name: "network without room", bad: append(own("narrow"), "replicas: 1\n", "replicas: 2\n"),
 			want: []string{"PRE210 " + azure + "networkSpec.subnets[0].name"}, good: own("narrow")},

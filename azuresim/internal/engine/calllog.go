@@ -93,7 +93,7 @@ func keep(calls []Call, c Call) []Call {
 }
 
 // Writes returns the latest calls that were no reads.
-func (s *Server) Writes() []Call {
+func Writes(s *Server) []Call {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
 	return slices.Clone(s.calls.writes)

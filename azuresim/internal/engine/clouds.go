@@ -42,7 +42,7 @@ func Clouds() []Cloud {
 const VaultDomain = "vault.casement.localhost"
 
 // VaultSuffix follows a vault's name in its address: the domain, and the port that the server listens on.
-func (s *Server) VaultSuffix() string {
+func VaultSuffix(s *Server) string {
 	if port := s.Port.Load(); port != 0 && port != 443 {
 		return "." + VaultDomain + ":" + strconv.Itoa(int(port))
 	}

@@ -54,7 +54,7 @@ func serveEndpoints(c *engine.Request, base string) {
 	version := c.Query.Get("api-version")
 	login := value.Object{"loginEndpoint": base + "/", "audiences": []any{base, "https://management.azure.com/"},
 		"tenant": "common", "identityProvider": "AAD"}
-	suffixes := value.Object{"keyVaultDns": strings.TrimPrefix(c.Server.VaultSuffix(), "."), "storage": "core.windows.net"}
+	suffixes := value.Object{"keyVaultDns": strings.TrimPrefix(engine.VaultSuffix(c.Server), "."), "storage": "core.windows.net"}
 	cloud := value.Object{
 		"name": "casement", "resourceManager": base, "authentication": login, "suffixes": suffixes,
 		"microsoftGraphResourceId": base + "/", "graph": base + "/", "gallery": base + "/", "portal": base + "/",

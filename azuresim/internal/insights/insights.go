@@ -80,7 +80,7 @@ func listEvents(c *engine.Request) *engine.Error {
 		return e
 	}
 	events := []any{}
-	writes := c.Server.Writes()
+	writes := engine.Writes(c.Server)
 	for i := len(writes) - 1; i >= 0; i-- {
 		w := writes[i]
 		id, err := engine.ParseID(w.Path)

@@ -78,7 +78,7 @@ func completeVault(t *engine.Tx, d, old *engine.Doc) {
 	value.SetDefault(p, "accessPolicies", []any{})
 	value.SetDefault(p, "enabledForDeployment", false)
 	p["enableSoftDelete"] = true
-	p["vaultUri"] = "https://" + d.Parsed.Name() + t.Server.VaultSuffix() + "/"
+	p["vaultUri"] = "https://" + d.Parsed.Name() + engine.VaultSuffix(t.Server) + "/"
 	value.Ensure(d.Body, "tags")
 	signVault(t, d, old)
 }

@@ -86,7 +86,7 @@ spec: {userAssignedIdentities: [{providerID:
 
 // TestPrerequisiteOfBuild: an ImageBuild takes its gallery for granted; the example of the documentation is one.
 func TestPrerequisiteOfBuild(t *testing.T) {
-	set, unread := lint.Read([]string{"../../examples/windows-2022.yaml"}, lint.Options{})
+	set, unread := lint.Read([]string{"../../../examples/windows-2022.yaml"}, lint.Options{})
 	if len(unread) > 0 {
 		t.Fatal(unread)
 	}

@@ -194,6 +194,8 @@ func regressions(v windows.Verdict) string {
 		out = append(out, cmp.Or(r.KB, "before "+r.FixedBy))
 	}
 	switch {
+	case len(out) > 0 && !v.Known:
+		return strings.Join(slices.Compact(out), ", ") + ", others not known"
 	case len(out) > 0:
 		return strings.Join(slices.Compact(out), ", ")
 	case !v.Known:

@@ -1,7 +1,8 @@
 // Package reach reads what Azure has on the way from a cluster's machines to its API server, and whether machines run
 // there: subnets with their security groups and route tables, interfaces, load balancers, the private DNS zone, and the
 // power state and identity of virtual machines. It only reads, reads what is attached to the way, and judges no
-// packet: what an appliance forwards it does not know. The command line imports it.
+// packet: what an appliance forwards it does not know. The command line imports it, and internal/preflight, which
+// judges a network that exists by the same rules.
 package reach
 
 import (
