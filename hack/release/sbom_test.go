@@ -33,7 +33,8 @@ func TestSBOM(t *testing.T) {
 		found[c.Name] = c
 	}
 	y := found["sigs.k8s.io/yaml"]
-	if !strings.HasPrefix(y.PackageURL, "pkg:golang/sigs.k8s.io/yaml@v") || y.Hashes == nil || len(*y.Hashes) != 1 || len((*y.Hashes)[0].Value) != 64 {
+	if !strings.HasPrefix(y.PackageURL, "pkg:golang/sigs.k8s.io/yaml@v") || y.Hashes == nil || len(*y.Hashes) != 1 ||
+		len((*y.Hashes)[0].Value) != 64 {
 		t.Errorf("component of a module: %+v", y)
 	}
 	if found["std"].Version == "" || b.Metadata.Component.Version != "v1" || len(*(*b.Dependencies)[0].Dependencies) != len(*b.Components) {

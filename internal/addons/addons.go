@@ -195,7 +195,8 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	}
 	registry, provider := cloudProvider(p.KubernetesVersion)
 	file := cmp.Or(a.manifest, a.Name) + ".yaml"
-	t, err := template.New(file).Delims("[[", "]]").Funcs(template.FuncMap{"file": indented, "indent": indent}).ParseFS(manifests, "manifests/"+file)
+	t, err := template.New(file).Delims("[[", "]]").Funcs(template.FuncMap{"file": indented, "indent": indent}).ParseFS(manifests,
+		"manifests/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}

@@ -107,7 +107,7 @@ func ClusterOf(ctx context.Context, c client.Reader, key client.ObjectKey) (*inf
 func azureClusterOf(ctx context.Context, c client.Reader, cluster *clusterv1.Cluster) (*infrav1.AzureCluster, error) {
 	ref, azure := cluster.Spec.InfrastructureRef, &infrav1.AzureCluster{}
 	if ref.Kind != "AzureCluster" {
-		return nil, fmt.Errorf("Cluster %s/%s has the infrastructure %s: only an AzureCluster can be compared with Azure",
+		return nil, fmt.Errorf("cluster %s/%s has the infrastructure %s: only an AzureCluster can be compared with Azure",
 			cluster.Namespace, cluster.Name, cmp.Or(ref.Kind, "none"))
 	}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}, azure); err != nil {

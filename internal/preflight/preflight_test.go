@@ -231,7 +231,8 @@ func TestChecks(t *testing.T) {
 	network(t, all, "closed", "10.50.0.0/16", "all", "10.50.0.0/24", group(t, all, "empty"))
 	network(t, all, "narrow", "10.50.0.0/16", "all", "10.50.0.0/29")
 	internal := func(name string) []string {
-		return append(own(name), "  networkSpec:\n", "  networkSpec:\n    apiServerLB: {type: Internal, name: lb, frontendIPs: [{name: f, privateIP: 10.50.0.100}]}\n")
+		return append(own(name), "  networkSpec:\n",
+			"  networkSpec:\n    apiServerLB: {type: Internal, name: lb, frontendIPs: [{name: f, privateIP: 10.50.0.100}]}\n")
 	}
 	network(t, all, "named", "10.50.0.0/16", "all", "10.50.0.0/24", func(vnet, _ map[string]any) {
 		vnet["dhcpOptions"] = map[string]any{"dnsServers": []string{"10.50.0.4"}}

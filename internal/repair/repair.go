@@ -92,7 +92,8 @@ if ($vip -and $ranges -and -not ($ranges | Where-Object { Test-Within $vip $_ })
 			Step: "Remove-Item C:\\sourcevip\\sourceVip.json -Force\n" + kubeProxy,
 
 			Times: 2, Minutes: 60, Breaks: true, Source: "https://kubernetes.io/docs/tasks/debug/debug-cluster/windows"},
-		{Name: "EndpointsStale", Cause: "HNSLeak", Fault: fmt.Sprintf("there are more HNS endpoints than %d and two for each pod", SpareEndpoints),
+		{Name: "EndpointsStale", Cause: "HNSLeak", Fault: fmt.Sprintf("there are more HNS endpoints than %d and two for each pod",
+			SpareEndpoints),
 			Does: "those of no pod are removed, HNS and kube-proxy restarted",
 			Look: fmt.Sprintf(`$n = @(Get-HnsEndpoint | Where-Object IsRemoteEndpoint -NE $true).Count
 if ($n -gt 2 * @($pods).Count + %d) { "$n HNS endpoints for $(@($pods).Count) pods" }`, SpareEndpoints),

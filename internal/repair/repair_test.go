@@ -9,7 +9,8 @@ import (
 
 // TestPage writes docs/reference/repairs.md with -update.
 func TestPage(t *testing.T) {
-	text := "<!-- made by make generate -->\n# Repairs in place\n\nWhat the addon `windows-node-repair` and `casement doctor --fix` repair on a " +
+	text := "<!-- made by make generate -->\n# Repairs in place\n\nWhat the addon " +
+		"`windows-node-repair` and `casement doctor --fix` repair on a " +
 		"Windows node without replacing it: [Repair](../repair.md#in-place). The reason is that of the events and of the condition `" +
 		Condition + "`.\n\n" + Page()
 	golden.Compare(t, "../../docs/reference/repairs.md", []byte(text))

@@ -28,7 +28,7 @@ func split(image *infrav1.Image) (line, version, why string) {
 		return "", "", "the image is the default one of the Kubernetes version: name one of a gallery or the marketplace in the template"
 	}
 	c := capacity.CatalogImage(*image)
-	line, version = c.ID, c.Version
+	version = c.Version
 	switch {
 	case c.Publisher != "":
 		line = strings.Join([]string{c.Publisher, c.Offer, c.SKU}, ":")

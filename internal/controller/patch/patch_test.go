@@ -86,7 +86,8 @@ func TestChoose(t *testing.T) {
 		image         catalog.Image
 		want          string
 	}{
-		{"verified", infrav1.ImageChannelVerified, releases, private, "1.2.0"}, {"latest", infrav1.ImageChannelLatest, releases, private, "1.10.0"},
+		{"verified", infrav1.ImageChannelVerified, releases, private, "1.2.0"}, {"latest", infrav1.ImageChannelLatest, releases, private,
+			"1.10.0"},
 		{"none", infrav1.ImageChannelVerified, releases[2:], private, ""},
 		{"of the marketplace, without regressions", infrav1.ImageChannelVerified, builds, market, "20348.2.210801"},
 		{"of the marketplace", infrav1.ImageChannelLatest, builds, market, "20348.2582.240703"},
@@ -100,11 +101,13 @@ func TestChoose(t *testing.T) {
 // TestOverride: a pool's variable is the cluster's with the other version in it; as often as it is done.
 func TestOverride(t *testing.T) {
 	cluster := &clusterv1.Cluster{}
-	cluster.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "image", Value: apiextensionsv1.JSON{Raw: []byte(`{"id":"v/1.0.0","not":"11.0.0"}`)}}}
+	cluster.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "image",
+		Value: apiextensionsv1.JSON{Raw: []byte(`{"id":"v/1.0.0","not":"11.0.0"}`)}}}
 	var own []clusterv1.ClusterVariable
 	d := patchday.Decision{Version: "1.1.0", State: patchday.State{From: "1.0.0", To: "1.1.0"}}
 	for range 2 {
-		if err := override(cluster, &own, "image", d); err != nil || len(own) != 1 || string(own[0].Value.Raw) != `{"id":"v/1.1.0","not":"11.0.0"}` {
+		if err := override(cluster, &own, "image", d); err != nil || len(own) != 1 ||
+			string(own[0].Value.Raw) != `{"id":"v/1.1.0","not":"11.0.0"}` {
 			t.Fatalf("%v, %s", err, own[0].Value.Raw)
 		}
 	}

@@ -36,7 +36,8 @@ var (
 	refusedLine = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
 	// beside matches lines that are not a command's own output: the agent's lines, a prompt with its command, and the
 	// lines that PowerShell adds to an error.
-	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^(cloud-init|ignition|systemd)\[|^\[(FAILED|  OK  )\]|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
+	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^(cloud-init|ignition|systemd)\[|^\[(FAILED|  OK  )\]|` +
+		`^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
 )
 
 // ReadBoot reads a boot log.

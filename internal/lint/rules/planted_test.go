@@ -65,10 +65,14 @@ func TestPlanted(t *testing.T) {
 		"an unmasked proc":        {"", inContainer("    securityContext: {procMount: Unmasked}\n")},
 		"huge pages":              {"", inContainer("    resources: {limits: {hugepages-2Mi: 64Mi, memory: 1Gi}}\n")},
 		"a signal":                {"", inContainer("    lifecycle: {stopSignal: SIGUSR1}\n")},
-		"a block device":          {"", inContainer("    volumeDevices: [{name: a, devicePath: /dev/sda}]\n  volumes: [{name: a, persistentVolumeClaim: {claimName: a}}]\n")},
-		"recursive read-only":     {"", inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', readOnly: true, recursiveReadOnly: Enabled}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
-		"a mount that goes out":   {"", inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', mountPropagation: Bidirectional}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
-		"a volume in memory":      {"", inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a'}]\n  volumes: [{name: a, emptyDir: {medium: Memory}}]\n")},
+		"a block device": {"",
+			inContainer("    volumeDevices: [{name: a, devicePath: /dev/sda}]\n  volumes: [{name: a, persistentVolumeClaim: {claimName: a}}]\n")},
+		"recursive read-only": {"",
+			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', readOnly: true, recursiveReadOnly: Enabled}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
+		"a mount that goes out": {"",
+			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', mountPropagation: Bidirectional}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
+		"a volume in memory": {"",
+			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a'}]\n  volumes: [{name: a, emptyDir: {medium: Memory}}]\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			planted := findings(t, c.lines, c.more)

@@ -69,7 +69,8 @@ func (a *apiOfNode) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer = a.node
 	}
 	data, err := json.Marshal(answer)
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)),
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
+		Body:    io.NopCloser(bytes.NewReader(data)),
 		Request: r, ProtoMajor: 1, ProtoMinor: 1}, err
 }
 

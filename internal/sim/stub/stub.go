@@ -196,7 +196,8 @@ func entries() []entry {
 		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
 			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
 		{Description{"node-problem-detector", []string{"node-problem-detector/node-problem-detector-windows"},
-			"keeps its conditions of a Windows node: services that do not run, and what the addon's script says of HNS"}, (*Cluster).problemDetector, nil},
+			"keeps its conditions of a Windows node: services that do not run, and what the addon's script says of HNS"},
+			(*Cluster).problemDetector, nil},
 		{Description{"host-process", []string{hostImage},
 			"runs its command on the Windows node, as far as a guest has what it names"}, (*Cluster).hostProcess, nil},
 		{Description{

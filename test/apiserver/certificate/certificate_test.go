@@ -73,7 +73,8 @@ func TestReplicas(t *testing.T) {
 	// The API server verifies with its own clock, so the test runs through the past.
 	now := time.Now().AddDate(-4, 0, 0)
 	replica := func() *certificate.Keeper {
-		return certificate.New(certificate.Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"}, DNSNames: []string{"localhost"},
+		return certificate.New(certificate.Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"},
+			DNSNames: []string{"localhost"},
 			Mutating: []string{"hooks"}, Validating: []string{"hooks"}, Log: logr.Discard(), Now: func() time.Time { return now }})
 	}
 	replicas := []*certificate.Keeper{replica(), replica()}

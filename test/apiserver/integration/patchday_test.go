@@ -88,7 +88,7 @@ func (b *bed) deploy(name, number string) *deployment {
 	template := &infrav1.AzureMachineTemplate{ObjectMeta: b.owned(name, "Cluster", b.cluster)}
 	template.Spec.Template.Spec = infrav1.AzureMachineSpec{VMSize: vmSize,
 		OSDisk: infrav1.OSDisk{OSType: "Windows", DiskSizeGB: new(int32(128))},
-		Image: &infrav1.Image{ID: new(b.definition() + "/versions/" + number)}}
+		Image:  &infrav1.Image{ID: new(b.definition() + "/versions/" + number)}}
 	b.create(template)
 	d := &deployment{bed: b, md: &clusterv1.MachineDeployment{ObjectMeta: b.owned(name, "Cluster", b.cluster),
 		Spec: clusterv1.MachineDeploymentSpec{ClusterName: b.name, Replicas: new(int32(3)),

@@ -136,7 +136,8 @@ func (s *scene) find(n node) (node, bool) {
 
 // events counts the events of a node with a reason.
 func (s *scene) events(n node, reason string) int {
-	out := s.kubectl("get", "events", "-n", "default", "--field-selector", "involvedObject.name="+n.Metadata.Name+",reason="+reason, "-o", "name")
+	out := s.kubectl("get", "events", "-n", "default", "--field-selector", "involvedObject.name="+n.Metadata.Name+",reason="+reason,
+		"-o", "name")
 	return strings.Count(out, "\n")
 }
 

@@ -82,7 +82,8 @@ func TestContract(t *testing.T) {
 			{name: "success", data: a.render(t, ""), kubeadm: kubeadm(0)},
 			{name: "a failing command before kubeadm", data: a.render(t, "netcfg --apply"), kubeadm: kubeadm(0), says: "netcfg"},
 			{name: "a failing kubeadm", data: a.render(t, ""), kubeadm: kubeadm(1), says: decisive},
-			{name: "a kubeadm that waits in vain", data: a.render(t, ""), says: "cluster-info", kubeadm: func(_ context.Context, p *guest.Process) int {
+			{name: "a kubeadm that waits in vain", data: a.render(t, ""), says: "cluster-info", kubeadm: func(_ context.Context,
+				p *guest.Process) int {
 				return p.Fail(1, "couldn't validate the identity of the API Server: failed to request the cluster-info ConfigMap: "+
 					"Get \"https://10.1.0.100:6443/api\": context deadline exceeded")
 			}},

@@ -309,7 +309,8 @@ func (b *batch) clock(name, args string) int {
 		if args == "" || strings.HasPrefix(args, "/") {
 			return b.lacks("%s other than %s /t", name, name)
 		}
-		return b.fails(1, map[string]string{"date": "The system cannot accept the date entered.", "time": "The system cannot accept the time entered."}[name])
+		return b.fails(1, map[string]string{"date": "The system cannot accept the date entered.",
+			"time": "The system cannot accept the time entered."}[name])
 	}
 	b.print(map[string]string{"date": now.Format("Mon 01/02/2006"), "time": now.Format("03:04 PM")}[name] + "\r\n")
 	return 0

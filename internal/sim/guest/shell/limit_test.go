@@ -33,7 +33,8 @@ func TestScriptsAreBounded(t *testing.T) {
 			"x=a; " + strings.Repeat("for x in \"$x$x$x$x$x$x$x$x$x$x\"; do ", 30) + ":" + strings.Repeat("; done", 30),
 			"variables"},
 		"sh: doubling defaults": {machine.Linux,
-			"a=aaaa; : ${b:=$a$a$a$a$a$a$a$a$a$a} ${c:=$b$b$b$b$b$b$b$b$b$b} ${d:=$c$c$c$c$c$c$c$c$c$c} ${e:=$d$d$d$d$d$d$d$d} ${f:=$e$e$e$e$e$e$e$e$e$e}",
+			"a=aaaa; : ${b:=$a$a$a$a$a$a$a$a$a$a} ${c:=$b$b$b$b$b$b$b$b$b$b} ${d:=$c$c$c$c$c$c$c$c$c$c} ${e:=$d$d$d$d$d$d$d$d} " +
+				"${f:=$e$e$e$e$e$e$e$e$e$e}",
 			"variables"},
 		"sh: replacing": {machine.Linux, "x=aaaaaaaaaaaaaaaa; while :; do x=${x//a/$x}; done", "expands"},
 		"sh: a chain": {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; " +

@@ -93,7 +93,7 @@ type awkInputs struct {
 }
 
 func (in *awkInputs) next() (awk.Input, bool) {
-	for len(in.args) > 0 {
+	if len(in.args) > 0 {
 		a := in.args[0]
 		in.args = in.args[1:]
 		if m := awkAssignment.FindStringSubmatch(a); m != nil {

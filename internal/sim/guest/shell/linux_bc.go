@@ -122,7 +122,8 @@ func (c *calculation) blanks() {
 func (c *calculation) word() string {
 	c.blanks()
 	from := c.at
-	for c.at < len(c.text) && (c.text[c.at] >= 'a' && c.text[c.at] <= 'z' || c.text[c.at] == '_' || c.at > from && c.text[c.at] >= '0' && c.text[c.at] <= '9') {
+	for c.at < len(c.text) && (c.text[c.at] >= 'a' && c.text[c.at] <= 'z' || c.text[c.at] == '_' || c.at > from &&
+		c.text[c.at] >= '0' && c.text[c.at] <= '9') {
 		c.at++
 	}
 	return c.text[from:c.at]

@@ -52,7 +52,8 @@ func od(_ context.Context, p *Process, o options) int {
 	if len(kinds) == 0 {
 		kinds = []string{"o2"}
 	}
-	widths := map[string]int{"o1": 4, "o2": 7, "o4": 12, "x1": 3, "x2": 5, "x4": 9, "x8": 17, "u1": 4, "u2": 6, "u4": 11, "d1": 5, "d2": 7, "d4": 12, "c": 4}
+	widths := map[string]int{"o1": 4, "o2": 7, "o4": 12, "x1": 3, "x2": 5, "x4": 9, "x8": 17, "u1": 4, "u2": 6, "u4": 11, "d1": 5,
+		"d2": 7, "d4": 12, "c": 4}
 	longest := 0
 	for _, k := range kinds {
 		if widths[k] == 0 {
@@ -339,7 +340,8 @@ func csplit(_ context.Context, p *Process, o options) int {
 // sized reads 4K, 1M and their like.
 func sized(text string) (int, bool) {
 	unit := 1
-	for suffix, n := range map[string]int{"K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KB": 1000, "MB": 1000_000, "KiB": 1 << 10, "MiB": 1 << 20, "b": 512} {
+	for suffix, n := range map[string]int{"K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KB": 1000, "MB": 1000_000,
+		"KiB": 1 << 10, "MiB": 1 << 20, "b": 512} {
 		if rest, some := strings.CutSuffix(text, suffix); some && strings.Trim(rest, "0123456789") == "" && rest != "" {
 			text, unit = rest, n
 			break
@@ -357,7 +359,9 @@ func dd(_ context.Context, p *Process) int {
 		if !some {
 			return p.Fail(1, "dd: unrecognized operand '%s'", a)
 		}
-		if k == "conv" && strings.Trim(v, "notruncfsyda,") != "" || !slices.Contains(strings.Fields("if of bs ibs obs count skip seek conv status iflag oflag"), k) {
+		known := func(one string) bool { return slices.Contains([]string{"notrunc", "fsync", "fdatasync"}, one) }
+		if k == "conv" && slices.ContainsFunc(strings.Split(v, ","), func(one string) bool { return !known(one) }) ||
+			!slices.Contains(strings.Fields("if of bs ibs obs count skip seek conv status iflag oflag"), k) {
 			return p.Refuse("dd %s", a)
 		}
 		set[k] = v

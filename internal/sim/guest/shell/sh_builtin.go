@@ -61,7 +61,8 @@ func shBuiltins() map[string]shBuiltin {
 			}
 		},
 		"read": (*runner).read, "mapfile": (*runner).mapfile, "readarray": (*runner).mapfile, "getopts": (*runner).getopts,
-		"trap": (*runner).trap, "wait": (*runner).wait, "kill": (*runner).kill, "jobs": (*runner).jobsCall, "disown": func(r *runner, args []string) {
+		"trap": (*runner).trap, "wait": (*runner).wait, "kill": (*runner).kill, "jobs": (*runner).jobsCall, "disown": func(r *runner,
+			args []string) {
 			r.jobs = nil
 		},
 		"command": (*runner).commandCall, "builtin": func(r *runner, args []string) {
@@ -429,12 +430,14 @@ func (r *runner) dirsCall(args []string) {
 }
 
 // setLetters are the options of set.
-var setLetters = map[byte]string{'a': "allexport", 'b': "notify", 'e': "errexit", 'f': "noglob", 'h': "hashall", 'k': "keyword", 'm': "monitor",
+var setLetters = map[byte]string{'a': "allexport", 'b': "notify", 'e': "errexit", 'f': "noglob", 'h': "hashall", 'k': "keyword",
+	'm': "monitor",
 	'n': "noexec", 'p': "privileged", 't': "onecmd", 'u': "nounset", 'v': "verbose", 'x': "xtrace", 'B': "braceexpand", 'C': "noclobber",
 	'E': "errtrace", 'H': "histexpand", 'P': "physical", 'T': "functrace"}
 
 var setNames = strings.Fields("allexport braceexpand emacs errexit errtrace functrace hashall histexpand history ignoreeof " +
-	"interactive-comments keyword monitor noclobber noexec noglob nolog notify nounset onecmd physical pipefail posix privileged verbose vi xtrace")
+	"interactive-comments keyword monitor noclobber noexec noglob nolog notify nounset onecmd " +
+	"physical pipefail posix privileged verbose vi xtrace")
 
 func (r *runner) setCall(args []string) {
 	if len(args) == 1 {
@@ -999,8 +1002,10 @@ func (r *runner) complainOf(what string) {
 }
 
 // signalNumbers are the signals of Linux that scripts name.
-var signalNumbers = map[string]int{"EXIT": 0, "HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "USR1": 10,
-	"SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "STKFLT": 16, "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22,
+var signalNumbers = map[string]int{"EXIT": 0, "HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8,
+	"KILL": 9, "USR1": 10,
+	"SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "STKFLT": 16, "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20,
+	"TTIN": 21, "TTOU": 22,
 	"URG": 23, "XCPU": 24, "XFSZ": 25, "VTALRM": 26, "PROF": 27, "WINCH": 28, "IO": 29, "PWR": 30, "SYS": 31}
 
 // signal returns the name of a signal, without SIG.
@@ -1368,7 +1373,8 @@ func (r *runner) locate(name string) (kind, where string) {
 	case r.builtin(name) != nil:
 		return "builtin", name
 	case strings.Contains(name, "/"):
-		if info, err := s.guest.Root.Stat(r.abs(name)); err == nil && info.Mode()&0o111 != 0 || isBin(name) && s.programPath(path.Base(name)) != "" {
+		if info, err := s.guest.Root.Stat(r.abs(name)); err == nil && info.Mode()&0o111 != 0 || isBin(name) &&
+			s.programPath(path.Base(name)) != "" {
 			return "file", name
 		}
 		return "", ""
@@ -1579,8 +1585,10 @@ func (r *runner) caller(args []string) {
 }
 
 func (r *runner) compgen(args []string) {
-	prefix, list := "", []string{}
-	if n := len(args); n > 2 && !strings.HasPrefix(args[n-1], "-") && n != 3 || n == 3 && !strings.HasPrefix(args[2], "-") && args[1] != "-A" && args[1] != "-W" {
+	prefix := ""
+	var list []string
+	if n := len(args); n > 2 && !strings.HasPrefix(args[n-1], "-") && n != 3 || n == 3 && !strings.HasPrefix(args[2], "-") &&
+		args[1] != "-A" && args[1] != "-W" {
 		prefix = args[len(args)-1]
 	}
 	kind := args[min(1, len(args)-1)]
@@ -1675,8 +1683,9 @@ func (r *runner) testExpr(x syntax.TestExpr) bool {
 }
 
 func (r *runner) tester() *testing {
-	return &testing{p: &Process{Args: []string{"["}, Stderr: r.stderr(), Dir: r.dir, Guest: r.shell.guest, shell: r.shell, fds: r.fds, isSet: r.isSet,
-		isOn: func(o string) bool { return r.options[o] }}}
+	return &testing{p: &Process{Args: []string{"["}, Stderr: r.stderr(), Dir: r.dir, Guest: r.shell.guest, shell: r.shell, fds: r.fds,
+		isSet: r.isSet,
+		isOn:  func(o string) bool { return r.options[o] }}}
 }
 
 func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.Word) bool {

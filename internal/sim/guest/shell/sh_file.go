@@ -55,13 +55,15 @@ func (f *shFile) broken() bool {
 	return ok && p.refused.Load()
 }
 
-// errBadDescriptor is what a write to a closed descriptor fails with.
-var errBadDescriptor = errors.New("Bad file descriptor")
+// descriptorError is what a write to a closed descriptor fails with, in the words of the shell.
+type descriptorError struct{}
+
+func (descriptorError) Error() string { return "Bad file descriptor" }
 
 // closedFile is a descriptor that is closed.
 type closedFile struct{}
 
-func (closedFile) Write([]byte) (int, error) { return 0, errBadDescriptor }
+func (closedFile) Write([]byte) (int, error) { return 0, descriptorError{} }
 
 // writer returns the writer behind a descriptor, which counts.
 func (r *runner) writer(fd int) io.Writer {

@@ -71,9 +71,8 @@ type runner struct {
 
 // shRun is what all subshells of one script share.
 type shRun struct {
-	main   *runner
-	watch  *watch
-	marker string // of lines in messages
+	main  *runner
+	watch *watch
 
 	mu       sync.Mutex
 	pids     int
@@ -158,7 +157,8 @@ func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
 	}
 	for _, line := range s.shellVariables(o, posix) {
 		k, v, _ := strings.Cut(line, "=")
-		r.scopes[0][k] = &variable{text: v, set: true, integer: !posix && strings.HasSuffix(k, "ID"), readonly: !posix && strings.HasSuffix(k, "ID")}
+		r.scopes[0][k] = &variable{text: v, set: true, integer: !posix && strings.HasSuffix(k, "ID"), readonly: !posix &&
+			strings.HasSuffix(k, "ID")}
 	}
 	return r
 }
@@ -746,7 +746,8 @@ func (r *runner) forClause(c *syntax.ForClause) {
 			}
 			r.trapped("DEBUG")
 			if r.options["xtrace"] {
-				r.trace(strings.TrimSuffix(r.source[min(len(r.source), int(c.Pos().Offset())):][:max(0, int(l.End().Offset())-int(c.Pos().Offset()))], ";"))
+				r.trace(strings.TrimSuffix(r.source[min(len(r.source), int(c.Pos().Offset())):][:max(0,
+					int(l.End().Offset())-int(c.Pos().Offset()))], ";"))
 			}
 			if err := r.set(l.Name.Value, items[i]); err != nil {
 				r.fail(1, "%v", err)

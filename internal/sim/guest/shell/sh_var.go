@@ -217,7 +217,8 @@ func (r *runner) dynamic(name string) *variable {
 		inside := false
 		for _, f := range slices.Backward(r.frames) {
 			inside = inside || f.name != "source"
-			items = append(items, map[string]string{"FUNCNAME": f.name, "BASH_SOURCE": orName(f.file, r.name), "BASH_LINENO": strconv.Itoa(f.line)}[name])
+			items = append(items, map[string]string{"FUNCNAME": f.name, "BASH_SOURCE": orName(f.file, r.name),
+				"BASH_LINENO": strconv.Itoa(f.line)}[name])
 		}
 		switch {
 		case name == "FUNCNAME" && !inside:
@@ -733,7 +734,8 @@ func (r *runner) printVariables(variant, flags string) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		v := r.find(name)
 		switch {
-		case v == nil, variant == "export" && !v.exported, variant == "readonly" && !v.readonly, variant == "local" && r.scopes[len(r.scopes)-1][name] == nil,
+		case v == nil, variant == "export" && !v.exported, variant == "readonly" && !v.readonly, variant == "local" &&
+			r.scopes[len(r.scopes)-1][name] == nil,
 			strings.Contains(flags, "-x") && !v.exported, strings.Contains(flags, "-r") && !v.readonly, strings.Contains(flags, "-i") && !v.integer,
 			strings.Contains(flags, "-A") && v.kind != associativeArray, strings.Contains(flags, "-a") && v.kind != indexedArray:
 		case r.posix:

@@ -241,7 +241,8 @@ func removeDir(_ context.Context, p *Process) int {
 		switch info, err := p.Guest.Root.Stat(at); {
 		case err != nil:
 			code = map[bool]int{true: 2, false: 3}[p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1])]
-			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.", 3: "The system cannot find the path specified."}[code])
+			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.",
+				3: "The system cannot find the path specified."}[code])
 		case !info.IsDir():
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
