@@ -161,7 +161,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 		"("+envTraceEndpoint+")")
 	flags.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "features to turn on or off: "+
 		"MachinePool=true|false (BETA - default=true), PatchDay=true|false (ALPHA - default=false); the gates of CAPZ that are "+
-			"not here are accepted and "+
+		"not here are accepted and "+
 		"change nothing")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")

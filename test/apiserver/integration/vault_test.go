@@ -168,8 +168,8 @@ func checkSecretless(t *testing.T, b *bed) {
 		}
 		return true
 	})
-	if machines != 6 {
-		t.Errorf("%d guests were started, want 6", machines)
+	if machines < 6 { // a pool replaces an instance that was made from its data before
+		t.Errorf("%d guests were started, want at least 6", machines)
 	}
 	for where, text := range seen {
 		for depth := 0; depth < 3; depth++ {

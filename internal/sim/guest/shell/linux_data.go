@@ -26,8 +26,8 @@ import (
 func dataCommands() Table {
 	return Table{
 		"curl": curl, "jq": jq,
-		"base64":    flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
-		"gzip":      flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1|fast 2 3 4 5 6 7 8 9|best "+
+		"base64": flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
+		"gzip": flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1|fast 2 3 4 5 6 7 8 9|best "+
 			"t|test v|verbose r|recursive S|suffix: N|name", gzipCommand),
 		"gunzip":    flagged("c|stdout k|keep f|force q|quiet", gzipCommand),
 		"zcat":      flagged("f|force", gzipCommand),
