@@ -24,7 +24,7 @@ func NewDrift(a *app.App) *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
 		Use:   "drift CLUSTER",
-		Short: "List what in Azure differs from a cluster's objects, or has no owner",
+		Short: "List what in Azure differs from a cluster, or has no owner",
 		Long: `Compare a cluster's objects with Azure, as the manager does before it writes, and list
 what differs, what somebody has added, what is missing, and what is in the cluster's
 resource group or has its tags and has no owner, with the last write in Azure's
