@@ -68,9 +68,11 @@ func TestPlanted(t *testing.T) {
 		"a block device": {"",
 			inContainer("    volumeDevices: [{name: a, devicePath: /dev/sda}]\n  volumes: [{name: a, persistentVolumeClaim: {claimName: a}}]\n")},
 		"recursive read-only": {"",
-			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', readOnly: true, recursiveReadOnly: Enabled}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
+			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', readOnly: true, recursiveReadOnly: Enabled}]\n" +
+				"  volumes: [{name: a, emptyDir: {}}]\n")},
 		"a mount that goes out": {"",
-			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', mountPropagation: Bidirectional}]\n  volumes: [{name: a, emptyDir: {}}]\n")},
+			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a', mountPropagation: Bidirectional}]\n" +
+				"  volumes: [{name: a, emptyDir: {}}]\n")},
 		"a volume in memory": {"",
 			inContainer("    volumeMounts: [{name: a, mountPath: 'C:/a'}]\n  volumes: [{name: a, emptyDir: {medium: Memory}}]\n")},
 	} {
