@@ -22,9 +22,16 @@ type calculation struct {
 	obase   int64
 	vars    map[string]decimal
 	last    decimal
+	nest    int
 	problem string // what is refused or wrong
 	refused bool
 }
+
+// Bounds of a calculation: how deep an expression is nested, and how many bits and digits behind the point a number has.
+const (
+	maxNestOfBC = 500
+	maxBits     = 400_000
+)
 
 // maxScale bounds the digits of a number.
 const maxScale = 1000
@@ -190,6 +197,9 @@ func (c *calculation) product() decimal {
 		}
 		switch op {
 		case "*":
+			if x.n.BitLen()+y.n.BitLen() > maxBits {
+				return c.fail(true, "a number of so many digits")
+			}
 			all := decimal{new(big.Int).Mul(x.n, y.n), x.scale + y.scale}
 			scale := min(all.scale, max(c.scale, x.scale, y.scale))
 			x = decimal{c.aligned(all, scale), scale}
@@ -211,13 +221,17 @@ func (c *calculation) quotient(x, y decimal, scale int) decimal {
 }
 
 func (c *calculation) power() decimal {
+	if c.nest++; c.nest > maxNestOfBC {
+		return c.fail(true, "an expression that is nested so deep")
+	}
+	defer func() { c.nest-- }()
 	x := c.unary()
 	if c.take("^") == "" {
 		return x
 	}
 	y := c.whole(c.power())
 	n := new(big.Int).Abs(y)
-	if !n.IsInt64() || int64(x.n.BitLen()+1)*n.Int64() > 100_000 {
+	if !n.IsInt64() || n.Int64() > maxBits || int64(max(x.n.BitLen()+1, x.scale))*n.Int64() > maxBits {
 		return c.fail(true, "a power of so many digits")
 	}
 	all := decimal{new(big.Int).Exp(x.n, n, nil), x.scale * int(n.Int64())}
@@ -234,6 +248,10 @@ func (c *calculation) power() decimal {
 func (c *calculation) unary() decimal {
 	switch {
 	case c.take("-") != "":
+		if c.nest++; c.nest > maxNestOfBC {
+			return c.fail(true, "an expression that is nested so deep")
+		}
+		defer func() { c.nest-- }()
 		x := c.unary()
 		return decimal{new(big.Int).Neg(x.n), x.scale}
 	case c.take("(") != "":
@@ -281,6 +299,9 @@ func (c *calculation) unary() decimal {
 		c.at++
 	}
 	integer, fraction, _ := strings.Cut(c.text[from:c.at], ".")
+	if len(integer) > maxBits/4 {
+		return c.fail(true, "a number of so many digits")
+	}
 	n, ok := new(big.Int).SetString(integer+fraction, 10)
 	if !ok || len(fraction) > maxScale {
 		return c.fail(c.at < len(c.text), "(standard_in) 1: syntax error")
@@ -306,8 +327,9 @@ func (c *calculation) show(x decimal) string {
 	} else if x.n.Sign() < 0 {
 		text = "-" + text
 	}
-	for i := 69; len(text) > i; i += 71 { // a line has 70 columns
-		text = text[:i] + "\\\n" + text[i:]
+	var lines []string
+	for ; len(text) > 69; text = text[69:] { // a line has 70 columns
+		lines = append(lines, text[:69])
 	}
-	return text
+	return strings.Join(append(lines, text), "\\\n")
 }

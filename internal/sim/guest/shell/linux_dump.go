@@ -26,6 +26,11 @@ func od(_ context.Context, p *Process, o options) int {
 		}
 		return other
 	}
+	for _, flag := range []string{"j", "N"} {
+		if number(flag, 0) < 0 {
+			return p.Fail(1, "od: invalid -%s argument '%s'", flag, o.value(flag))
+		}
+	}
 	data = data[min(number("j", 0), len(data)):]
 	data = data[:min(number("N", len(data)), len(data))]
 	var kinds []string
@@ -63,6 +68,9 @@ func od(_ context.Context, p *Process, o options) int {
 		longest = max(longest, widths[k]*8/max(n, 1))
 	}
 	per := number("w", 16)
+	if per < 1 || per > 1<<16 {
+		return p.Fail(1, "od: invalid -w argument '%s'", o.value("w"))
+	}
 	address := func(at int) string {
 		switch o.value("A") {
 		case "n":
@@ -256,7 +264,10 @@ func split(_ context.Context, p *Process, o options) int {
 			parts = nil
 		}
 	}
-	length, _ := strconv.Atoi(cmp.Or(o.value("a"), "2"))
+	length, err := strconv.Atoi(cmp.Or(o.value("a"), "2"))
+	if err != nil || length < 1 || length > 200 {
+		return p.Fail(1, "split: invalid suffix length: '%s'", o.value("a"))
+	}
 	for i, part := range parts {
 		suffix := fmt.Sprintf("%0*d", length, i)
 		if !o.has("d") {
@@ -348,7 +359,10 @@ func sized(text string) (int, bool) {
 		}
 	}
 	n, err := strconv.Atoi(text)
-	return n * unit, err == nil && n < 1<<40/unit
+	if err != nil || n < 0 || n >= 1<<40/unit {
+		return 0, false
+	}
+	return n * unit, true
 }
 
 // dd copies blocks.
@@ -365,6 +379,11 @@ func dd(_ context.Context, p *Process) int {
 			return p.Refuse("dd %s", a)
 		}
 		set[k] = v
+	}
+	for _, name := range []string{"bs", "ibs", "obs", "count", "skip", "seek"} {
+		if n, ok := sized(cmp.Or(set[name], "0")); !ok || n > maxCopiedBytes {
+			return p.Fail(1, "dd: invalid number: '%s'", set[name])
+		}
 	}
 	number := func(name string) int { n, _ := sized(cmp.Or(set[name], "0")); return n }
 	block := number("bs")
@@ -395,6 +414,10 @@ func dd(_ context.Context, p *Process) int {
 	} else if of != "/dev/null" {
 		old, _ := p.Guest.Root.ReadFile(p.Abs(of))
 		at := number("seek") * block
+		if at > maxCopiedBytes {
+			return p.Refuse("dd of more than %d MiB", maxCopiedBytes>>20)
+		}
+		p.meter.Hold(at)
 		out := append(slices.Clone(old[:min(at, len(old))]), make([]byte, max(0, at-len(old)))...)
 		out = append(out, data...)
 		if strings.Contains(set["conv"], "notrunc") && len(old) > len(out) {
@@ -551,6 +574,9 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		p.Printf("Files %s and %s differ\n", a, b)
 		return 1
 	}
+	if len(compared[0])+len(compared[1]) > maxDiffLines || pairs(compared) > maxPairs {
+		return p.Refuse("diff of more than %d lines, or %d pairs of equal lines", maxDiffLines, maxPairs)
+	}
 	m := difflib.NewMatcherWithJunk(compared[0], compared[1], false, nil)
 	if o.has("u", "U") {
 		p.unified(o, a, b, lines, m)
@@ -588,6 +614,24 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		side(">", lines[1][op.J1:op.J2])
 	}
 	return 1
+}
+
+// Bounds of what diff compares, which takes about a second: the comparison itself cannot be ended.
+const (
+	maxDiffLines = 100_000
+	maxPairs     = 1 << 20
+)
+
+// pairs counts the lines of one file that equal a line of the other.
+func pairs(lines [2][]string) (n int) {
+	count := map[string]int{}
+	for _, line := range lines[1] {
+		count[line]++
+	}
+	for _, line := range lines[0] {
+		n += count[line]
+	}
+	return n
 }
 
 func (p *Process) unified(o options, a, b string, lines [2][]string, m *difflib.SequenceMatcher) {
@@ -712,7 +756,9 @@ func xxd(_ context.Context, p *Process, o options) int {
 	}
 	per := map[bool]int{true: 30, false: 16}[o.has("p")]
 	if n, err := strconv.Atoi(o.value("c")); err == nil && n > 0 {
-		per = n
+		if per = n; n > 256 {
+			return p.Fail(1, "xxd: invalid number of columns (max. 256).")
+		}
 	}
 	for at := 0; at < len(data); at += per {
 		p.meter.Step()

@@ -87,7 +87,7 @@ func TestMistakesOfPowerShell(t *testing.T) {
 		var out, errOut bytes.Buffer
 		shell.New(m, nil, nil).Run(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &errOut})
 		if out.String() != c.want || errOut.Len() == 0 {
-			t.Errorf("%s: printed %q and %q, want %q", c.script, out.String(), errOut.String(), c.want)
+			t.Errorf("%.200s: printed %.200q and %.200q, want %q", c.script, out.String(), errOut.String(), c.want)
 		}
 	}
 }
@@ -116,6 +116,12 @@ func TestMistakes(t *testing.T) {
 		{"nohup; echo $?; nice; setsid; stdbuf -oL; echo abc | base64 -w -1; echo $?; echo abc | base64 -w x; echo $?", "125\n1\n1\n"},
 		{"expr substr abc 2 9223372036854775807; mkdir -p /q/a; tar czf /q.tgz /q/a; tar xzf /q.tgz --strip-components=-1; echo $?", "bc\n2\n"},
 		{"declare -A m; eval 'm[a-b]=1'; echo ${m[a-b]} | cat", "1\n"},
+		{"echo abc | od -N -1; echo $?; echo abc | od -w0; echo $?; echo abc | xxd -c 9223372036854775807; echo $?", "1\n1\n1\n"},
+		{"echo abc | dd seek=-1 of=/x 2>/dev/null; echo $?; echo a | dd bs=64M seek=64M of=/x 2>/dev/null; echo $?", "1\n1\n"},
+		{"echo abc | split -a -1; echo $?; echo abc | split -a 1000000000; echo $?", "1\n1\n"},
+		{"x=ab; echo \"${x:\"\":1}\"", "a\n"},
+		{"echo $((" + strings.Repeat("-", 100000) + "1))\necho on", "on\n"},
+		{"echo '" + strings.Repeat("(", 100000) + "' | bc >/dev/null; echo $?; echo '2^9223372036854775807' | bc; echo $?", "127\n127\n"},
 	} {
 		m := newMachine(t, machine.Linux, "")
 		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", c.script, p, p.Trace) }}

@@ -13,7 +13,8 @@ type arithmetic struct {
 	r     *runner
 	text  string
 	at    int
-	depth int
+	depth int  // of names that are expressions
+	nest  int  // of operators in operators
 	skip  bool // the branch is not taken: nothing changes, and a divisor may be 0
 }
 
@@ -84,6 +85,7 @@ func (a *arithmetic) comma() int64 {
 
 // assignment reads NAME op= expression, or a condition.
 func (a *arithmetic) assignment() int64 {
+	defer a.deeper()()
 	start := a.at
 	if name, ok := a.name(); ok {
 		a.blanks()
@@ -169,6 +171,7 @@ func (a *arithmetic) set(name string, value int64) {
 }
 
 func (a *arithmetic) condition() int64 {
+	defer a.deeper()()
 	n := a.level(0)
 	if !a.take("?", "") {
 		return n
@@ -301,6 +304,7 @@ func (a *arithmetic) power() int64 {
 }
 
 func (a *arithmetic) unary() int64 {
+	defer a.deeper()()
 	for _, op := range []string{"++", "--"} {
 		start := a.at
 		if a.r.posix || !a.take(op, "") {
@@ -326,11 +330,18 @@ func (a *arithmetic) unary() int64 {
 	return a.primary()
 }
 
-func (a *arithmetic) primary() int64 {
-	if a.depth++; a.depth > 500 {
+// maxNest bounds how deep an expression is nested: a level takes some of the stack.
+const maxNest = 1000
+
+// deeper counts a level, until what it returns is called.
+func (a *arithmetic) deeper() (leave func()) {
+	if a.nest++; a.nest > maxNest {
 		a.fail("expression recursion level exceeded", a.text[a.at:])
 	}
-	defer func() { a.depth-- }()
+	return func() { a.nest-- }
+}
+
+func (a *arithmetic) primary() int64 {
 	if a.take("(", "") {
 		n := a.comma()
 		if !a.take(")", "") {

@@ -450,6 +450,9 @@ func (r *runner) expandText(text string) string {
 		r.run.texts[text] = word
 		r.run.mu.Unlock()
 	}
+	if word == nil { // of no text
+		return ""
+	}
 	source := r.source
 	r.source = strings.ReplaceAll(text, `"`, "")
 	out := joined(r.single(&syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: word.Parts}}}, false))
