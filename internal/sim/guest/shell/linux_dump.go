@@ -805,7 +805,7 @@ func shuf(_ context.Context, p *Process, o options) int {
 		low, high, _ := strings.Cut(o.value("i"), "-")
 		from, err := strconv.Atoi(low)
 		to, err2 := strconv.Atoi(high)
-		if err != nil || err2 != nil || to < from || to-from > maxRange {
+		if err != nil || err2 != nil || to < from || uint64(to)-uint64(from) > maxRange {
 			return p.Fail(1, "shuf: invalid input range: '%s'", o.value("i"))
 		}
 		for n := from; n <= to; n++ {

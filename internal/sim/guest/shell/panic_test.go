@@ -119,6 +119,7 @@ func TestMistakes(t *testing.T) {
 		{"echo abc | od -N -1; echo $?; echo abc | od -w0; echo $?; echo abc | xxd -c 9223372036854775807; echo $?", "1\n1\n1\n"},
 		{"echo abc | dd seek=-1 of=/x 2>/dev/null; echo $?; echo a | dd bs=64M seek=64M of=/x 2>/dev/null; echo $?", "1\n1\n"},
 		{"echo abc | split -a -1; echo $?; echo abc | split -a 1000000000; echo $?", "1\n1\n"},
+		{"shuf -i -9000000000000000000-1 2>&1; shuf -i 1-9223372036854775807 | wc -l; shuf -n 1 -i 5-5", "shuf: invalid input range: '-9000000000000000000-1'\n0\n5\n"},
 		{"x=ab; echo \"${x:\"\":1}\"", "a\n"},
 		{"echo $((" + strings.Repeat("-", 100000) + "1))\necho on", "on\n"},
 		{"echo '" + strings.Repeat("(", 100000) + "' | bc >/dev/null; echo $?; echo '2^9223372036854775807' | bc; echo $?", "127\n127\n"},
