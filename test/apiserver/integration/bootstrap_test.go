@@ -134,7 +134,7 @@ func bootstraps() []bootstrap {
 			"- bash /setup.sh || exit 7\n"+joins, "failed with code 7", "/etc/nothing.conf: No such file"),
 		failed("bash-part", l,
 			mime("text/x-shellscript", "setup.sh", "#!/bin/bash\nset -e\n[[ -f /etc/hosts ]]\nmount-the-share --now\n"),
-			"failed with code 127", "mount-the-share: not found"),
+			"failed with code 127", "mount-the-share: command not found"),
 		failed("cmd-exit", w, cloudConfig+"runcmd:\n- type C:\\nothing.txt\n- exit /b 4\n"+joins,
 			"type C:\\nothing.txt: The system cannot find the file specified.", "failed with code 4: exit /b 4"),
 		failed("cmd-part", w,

@@ -101,7 +101,7 @@ func (b *batch) redirected(ctx context.Context, rs []redirect, f func() int) int
 			out = errOut
 			continue
 		case strings.HasPrefix(name, "&"):
-			if name[1] == r.fd {
+			if len(name) > 1 && name[1] == r.fd {
 				continue
 			}
 			return b.lacks("the redirection %c>%s", r.fd, name)

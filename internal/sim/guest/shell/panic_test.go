@@ -68,7 +68,7 @@ func TestTraceShowsTheScriptAlone(t *testing.T) {
 
 // TestMistakesOfCmd: as TestMistakes, on Windows.
 func TestMistakesOfCmd(t *testing.T) {
-	for _, script := range []string{`cmd /c "echo`, `cmd /c "`} {
+	for _, script := range []string{`cmd /c "echo`, `cmd /c "`, `cmd /c "dir >^&"`, `cmd /c "dir >&"`} {
 		m := newMachine(t, machine.Windows, "")
 		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", script, p, p.Trace) }}
 		shell.New(m, nil, nil).Batch(t.Context(), script, shell.Session{EchoOff: true})
