@@ -1473,8 +1473,7 @@ func (r *runner) typeCall(args []string) {
 			r.printFunction(n)
 		case kind == "alias":
 			fmt.Fprintf(out, "%s is aliased to `%s'\n", n, r.aliases[n])
-		case kind == "builtin" && r.posix && slices.Contains(strings.Fields(". : break continue eval exec exit "+
-			"export readonly return set shift times trap unset"), n):
+		case kind == "builtin" && r.posix && isSpecial(n):
 			fmt.Fprintf(out, "%s is a special shell builtin\n", n)
 		default:
 			fmt.Fprintf(out, "%s is a shell %s\n", n, kind)
@@ -1582,6 +1581,11 @@ func (r *runner) caller(args []string) {
 		return
 	}
 	fmt.Fprintf(r.stdout(), "%d %s\n", r.frames[at].line, file)
+}
+
+// isSpecial reports whether a builtin is one of the special ones, whose errors end a POSIX shell.
+func isSpecial(name string) bool {
+	return slices.Contains(strings.Fields(". : break continue eval exec exit export readonly return set shift times trap unset"), name)
 }
 
 func (r *runner) compgen(args []string) {

@@ -351,7 +351,6 @@ func (r *runner) refuse(format string, a ...any) {
 	r.fail(refusedCode, "casement does not simulate %s", what)
 }
 
-// tree runs the statements of a text line by line: an expansion that fails gives up its line.
 // maxDepth bounds how deep a script is nested, in levels of its tree, of which a pipe or && takes two: a level takes one of the
 // stack.
 const maxDepth = 4000
@@ -380,6 +379,7 @@ func (r *runner) shallow(stmts []*syntax.Stmt) {
 	}
 }
 
+// tree runs the statements of a text line by line: an expansion that fails gives up its line.
 func (r *runner) tree(stmts []*syntax.Stmt) {
 	r.shallow(stmts)
 	for len(stmts) > 0 && r.jump == noJump {
@@ -858,7 +858,9 @@ func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
 		r.traceWords([]string{a.Name.Value + "=" + text}, true)
 	}
 	r.traceWords(args, false)
-	ok = r.redirected(redirs, func() { r.invoke(args, temp) })
+	if ok = r.redirected(redirs, func() { r.invoke(args, temp) }); !ok && r.posix && isSpecial(args[0]) {
+		panic(unwound{true, 2}) // POSIX, Shell Command Language 2.8.1
+	}
 	if r.jump != exits {
 		r.statuses = []int{r.status}
 	}
