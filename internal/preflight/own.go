@@ -72,23 +72,15 @@ func ownWay(p *lint.Pass, c *Cluster, s *Subscription) {
 		return
 	}
 	spec := c.Azure.Spec.NetworkSpec
-	n := reach.Network{Vnet: live.Name, Port: cmp.Or(int(c.Azure.Spec.ControlPlaneEndpoint.Port), defaultPort), Groups: s.groups,
-		Tables: s.tables, Vnets: []json.RawMessage{live.raw},
+	n := reach.Network{Vnet: live.Name, Port: cmp.Or(int(c.Azure.Spec.ControlPlaneEndpoint.Port), reach.DefaultPort), Groups: s.groups,
+		Tables: s.tables, ControlPlane: reach.ControlPlane(spec.Subnets), Vnets: []json.RawMessage{live.raw},
 		Public: spec.APIServerLB == nil || spec.APIServerLB.Type != infrav1.Internal}
-	for _, s := range spec.Subnets {
-		if s.Role == infrav1.SubnetControlPlane || s.Role == infrav1.SubnetCluster {
-			n.ControlPlane = append(n.ControlPlane, s.Name)
-		}
-	}
 	blocked, _ := n.Blocked()
 	for _, b := range blocked {
 		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"), b.Line,
 			say("let that port in, or have the owner of the network do so; casement changes nothing in a network that is not its own"))
 	}
 }
-
-// defaultPort is that of an API server whose endpoint names none. Source: Cluster API's APIServerPort.
-const defaultPort = 6443
 
 // reserved are the addresses of a subnet that Azure keeps: the first four and the last. Source:
 // learn.microsoft.com/azure/virtual-network/virtual-networks-faq.

@@ -30,8 +30,18 @@ type Azure interface {
 	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
 }
 
-// defaultPort is that of an API server whose endpoint is not known yet.
-const defaultPort = 6443
+// DefaultPort is that of an API server whose endpoint is not known yet.
+const DefaultPort = 6443
+
+// ControlPlane returns the names of the subnets in which a cluster's control plane is.
+func ControlPlane(subnets []infrav1.SubnetSpec) (names []string) {
+	for _, s := range subnets {
+		if s.Role == infrav1.SubnetControlPlane || s.Role == infrav1.SubnetCluster {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
 
 // maxMachines bounds how many virtual machines are read.
 const maxMachines = 10
@@ -60,15 +70,10 @@ func network(ctx context.Context, azure Azure, s *facts.Snapshot) (Network, erro
 	ac := s.AzureCluster
 	spec := &ac.Spec.NetworkSpec
 	n := Network{Vnet: spec.Vnet.Name, Host: ac.Spec.ControlPlaneEndpoint.Host, Port: cmp.Or(int(ac.Spec.ControlPlaneEndpoint.Port),
-		defaultPort),
+		DefaultPort), ControlPlane: ControlPlane(spec.Subnets),
 		Off: map[string]string{}}
 	if lb := spec.APIServerLB; lb != nil {
 		n.Balancer, n.Public = lb.Name, lb.Type == infrav1.Public
-	}
-	for _, subnet := range spec.Subnets {
-		if subnet.Role == infrav1.SubnetControlPlane || subnet.Role == infrav1.SubnetCluster {
-			n.ControlPlane = append(n.ControlPlane, subnet.Name)
-		}
 	}
 	subscription := "/subscriptions/" + azure.SubscriptionID()
 	group := "/resourceGroups/" + cmp.Or(spec.Vnet.ResourceGroup, ac.Spec.ResourceGroup, ac.Name)
