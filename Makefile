@@ -3,6 +3,8 @@ comma := ,
 KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 # What needs the Kubernetes programs: these tests start an API server.
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
+# test/e2e drives the programs in bin/, which are built without the detector; these two run what they test in their own process too.
+RACED := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3.
@@ -62,14 +64,15 @@ ifdef PKG
 test race: PACKAGES = $(PKG) -run '$(RUN)'
 else
 test race: build
+test: PACKAGES = $(OWN)
+race: PACKAGES = $(RACED)
 endif
-PACKAGES = $(OWN)
 
 test: ## Vet, and every test; PKG=./internal/x/... RUN=TestY for some
 	go vet $(if $(PKG),$(PKG),$(OWN))
 	hack/test.sh -timeout 30m $(PACKAGES)
 
-race: ## The tests of 'make test' with the race detector; PKG= RUN= for some
+race: ## The tests of 'make test' with the race detector, but for those of built programs; PKG= RUN= for some
 	hack/test.sh -race -timeout 45m $(PACKAGES)
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
