@@ -229,6 +229,10 @@ func TestFind(t *testing.T) {
 	if got, err := Find(t.Context(), c, ns, "second", "pod/iis"); err != nil || got.Cluster.Name != "second" {
 		t.Errorf("a pod of the second cluster: got %+v, %v", got, err)
 	}
+	want := Object{Cluster: client.ObjectKey{Namespace: elsewhere, Name: "other"}, Kind: "Pod", Name: "iis", Namespace: "find-shop"}
+	if got, err := Find(t.Context(), c, "find-shop", "other", "pod/iis"); err != nil || got != want {
+		t.Errorf("a pod by the namespace that it has in the workload cluster: got %+v, %v", got, err)
+	}
 }
 
 func TestMissingClusterIsNotFound(t *testing.T) {

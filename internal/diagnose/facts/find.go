@@ -159,19 +159,47 @@ func findMachine(ctx context.Context, c client.Client, namespace, kind, name str
 
 // findInside returns an object of a workload cluster.
 func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, name string) (Object, error) {
+	key, err := clusterOf(ctx, c, namespace, cluster)
+	if err != nil {
+		return Object{}, fmt.Errorf("%w; say which one %s/%s is in with --cluster", err, strings.ToLower(kind), name)
+	}
 	within, own, has := strings.Cut(name, "/")
 	if !has {
 		within, own = "default", name
-	}
-	key := client.ObjectKey{Namespace: namespace, Name: cluster}
-	if cluster == "" {
-		only, err := Only(ctx, c, namespace)
-		if err != nil {
-			return Object{}, fmt.Errorf("%w; say which one %s/%s is in with --cluster", err, strings.ToLower(kind), name)
+		if key.Namespace != namespace {
+			within = namespace
 		}
-		key = only.Cluster
 	}
 	return Object{Cluster: key, Kind: kind, Name: own, Namespace: within}, nil
+}
+
+// clusterOf returns the cluster of a name, or the only one, in a namespace; where that has none, the only one that there is
+// in all namespaces. A namespace without clusters is one of the workload cluster: kubectl's users name that of the object.
+func clusterOf(ctx context.Context, c client.Client, namespace, name string) (client.ObjectKey, error) {
+	var all clusterv1.ClusterList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return client.ObjectKey{}, err
+	}
+	in := "in namespace " + namespace
+	if len(all.Items) == 0 {
+		if err := c.List(ctx, &all); err != nil && !apierrors.IsForbidden(err) {
+			return client.ObjectKey{}, err
+		}
+		in = "in namespaces other than " + namespace
+	}
+	var found []client.ObjectKey
+	for i := range all.Items {
+		if name == "" || all.Items[i].Name == name {
+			found = append(found, client.ObjectKeyFromObject(&all.Items[i]))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case name != "":
+		return client.ObjectKey{Namespace: namespace, Name: name}, nil // whoever reads it says that it is not there
+	}
+	return client.ObjectKey{}, fmt.Errorf("there are %d clusters %s", len(found), in)
 }
 
 // findSet finds a set of machines or a control plane by its name.
@@ -195,17 +223,10 @@ func findSet(ctx context.Context, c client.Client, namespace, kind, name string)
 	return Object{Cluster: cluster, Kind: kind, Name: name}, nil
 }
 
-// Only returns the cluster of a namespace that has exactly one.
+// Only returns the cluster of a namespace that has exactly one; of one that has none, the only cluster there is.
 func Only(ctx context.Context, c client.Client, namespace string) (Object, error) {
-	var all clusterv1.ClusterList
-	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
-		return Object{}, err
-	}
-	if len(all.Items) != 1 {
-		return Object{}, fmt.Errorf("there are %d clusters in namespace %s", len(all.Items), namespace)
-	}
-	key := client.ObjectKeyFromObject(&all.Items[0])
-	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, nil
+	key, err := clusterOf(ctx, c, namespace, "")
+	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, err
 }
 
 // GetCluster reads a cluster. If it does not exist, the error is NotFound for apierrors and names the namespaces that

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,18 +159,15 @@ func findDeclared(ctx context.Context, c client.Client, namespace, cluster strin
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, meta); err != nil {
 		return Object{}, fmt.Errorf("read %s %s: %w", k.Name, name, err)
 	}
-	of := meta.Labels[clusterv1.ClusterNameLabel]
-	if of == "" {
-		of = cluster
-	}
-	if of == "" {
+	of := client.ObjectKey{Namespace: namespace, Name: cmp.Or(meta.Labels[clusterv1.ClusterNameLabel], cluster)}
+	if of.Name == "" {
 		only, err := Only(ctx, c, namespace)
 		if err != nil {
 			return Object{}, fmt.Errorf("%w; say which one %s %s belongs to with --cluster", err, k.Name, name)
 		}
-		of = only.Cluster.Name
+		of = only.Cluster
 	}
-	return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: of}, Kind: k.Name, Name: name, Namespace: namespace,
+	return Object{Cluster: of, Kind: k.Name, Name: name, Namespace: namespace,
 		generic: &generic{func(ctx context.Context, s *Snapshot) error {
 			o := &unstructured.Unstructured{}
 			o.SetGroupVersionKind(mapping.GroupVersionKind)

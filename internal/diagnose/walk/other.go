@@ -266,9 +266,7 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	s := saysOf(o)
 	suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
 	if suspended && asked {
-		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Suspended", Says: "the CronJob is suspended, so it makes no Jobs",
-			Evidence: []string{"spec.suspend: true"}, Fix: "set spec.suspend to false", Harm: "whoever suspended it may have " +
-				"had a reason", Next: s.next}
+		return suspension(s, "the CronJob is suspended, so it makes no Jobs")
 	}
 	for _, c := range f.controllers() {
 		if ownedBy(c.meta, o.GetUID()) {
@@ -281,6 +279,12 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 		}
 	}
 	return nil
+}
+
+// suspension is the finding of an object whose spec.suspend is true.
+func suspension(s said, says string) *finding {
+	return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Suspended", Says: says, Evidence: []string{"spec.suspend: true"},
+		Fix: "set spec.suspend to false", Harm: "whoever suspended it may have had a reason", Next: s.next}
 }
 
 // policy says of a NetworkPolicy that a user named which pods it cuts off; it is a fault of nothing by itself.

@@ -106,6 +106,11 @@ func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 	if a := w.unprovisioned(p); a != nil {
 		return a
 	}
+	for _, e := range w.events(w.Warnings, p.UID) {
+		if strings.HasPrefix(e.Reason, "Failed") {
+			return s.because(e.Reason, e.Message) // of what has to be there before the scheduler looks, such as a resource claim
+		}
+	}
 	scheduler := p.Spec.SchedulerName
 	a := w.waits(s, "NotScheduled", "a scheduler to look at the pod", since)
 	if w.Taken.Sub(since) < slowStatus {
@@ -115,7 +120,21 @@ func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 	a.Says = "no scheduler has looked at the pod"
 	a.Evidence = []string{"spec.schedulerName: " + scheduler + "; the pod has no condition PodScheduled and no node"}
 	a.Fix = "look at the scheduler of that name, or correct spec.schedulerName"
+	if w.schedules(scheduler, since) {
+		a.Cause, a.Unknown = "NotScheduled", true
+		a.Says = "the scheduler places other pods and has not looked at this one"
+		a.Fix = "see what the pod needs before a scheduler looks at it: spec.resourceClaims, spec.schedulingGates"
+	}
 	return a
+}
+
+// schedules reports whether a scheduler has placed a pod after a time.
+func (w walker) schedules(scheduler string, since time.Time) bool {
+	return slices.ContainsFunc(w.Pods, func(p corev1.Pod) bool {
+		return p.Spec.SchedulerName == scheduler && p.Spec.NodeName != "" && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since)
+		})
+	})
 }
 
 // unprovisioned finds a claim of a pod that waits for a driver which makes no volume.

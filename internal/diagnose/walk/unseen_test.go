@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,6 +100,26 @@ func TestUnseen(t *testing.T) {
 			p := &f.Pods[0]
 			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase, p.Spec.SchedulerName = past(f), "", corev1.PodPending, "my-scheduler"
 		}, "SchedulerSilent", "Pod/p", "my-scheduler"},
+		"a claim of a device that does not exist": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.UID, p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = "p", past(f), "", corev1.PodPending
+			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "p"}, Reason: "FailedResourceClaimCreation",
+				Message: "PodResourceClaim gpu: resource claim template \"gpu\" not found"}}
+		}, "", "Pod/p", "resource claim template"},
+		"a scheduler that passes over one pod": {func(f *facts.Snapshot) {
+			placed := *f.Pods[0].DeepCopy()
+			placed.Name, placed.Spec.SchedulerName = "placed", "default-scheduler"
+			placed.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(f.Taken)}}
+			p := &f.Pods[0]
+			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = past(f), "", corev1.PodPending
+			p.Spec.SchedulerName = placed.Spec.SchedulerName
+			f.Pods = append(f.Pods, placed)
+		}, "", "Pod/p", "default-scheduler"},
+		"a suspended Job": {func(f *facts.Snapshot) {
+			f.Workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "default"}}}
+			f.Workloads.Jobs[0].Spec.Suspend = new(true)
+		}, "Suspended", "Job/j", "spec.suspend: true"},
 		"a readiness gate": {func(f *facts.Snapshot) {
 			f.Pods[0].CreationTimestamp = past(f)
 			f.Pods[0].Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
@@ -217,7 +238,7 @@ func TestUnseen(t *testing.T) {
 			test.inject(f)
 			a := Cluster(f)
 			kind, of, _ := strings.Cut(test.at, "/")
-			if f.Asked != nil || kind == "DaemonSet" || kind == "Pod" || of == "s" {
+			if f.Asked != nil || kind == "DaemonSet" || kind == "Job" || kind == "Pod" || of == "s" {
 				var err error
 				if a, err = Object(f, facts.Object{Kind: kind, Name: of, Namespace: "default"}); err != nil {
 					t.Fatal(err)
@@ -317,5 +338,23 @@ func TestCommandsRun(t *testing.T) {
 	vm("VMRunning", "SkuNotAvailable", "x")(f)
 	if a := Cluster(f); !strings.Contains(a.Means.Fix, "--location westeurope") {
 		t.Errorf("got %q", a.Means.Fix)
+	}
+}
+
+// TestNoReplicas: a workload that is asked for no pods says so where a user asks for it, and is no fault.
+func TestNoReplicas(t *testing.T) {
+	f := healthy()
+	f.Taken = time.Now()
+	meta := metav1.ObjectMeta{Name: "x", Namespace: "default"}
+	f.Workloads.Deployments = []appsv1.Deployment{{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(0))}}}
+	f.Workloads.StatefulSets = []appsv1.StatefulSet{{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}}
+	for _, kind := range []string{"Deployment", "StatefulSet"} {
+		a, err := Object(f, facts.Object{Kind: kind, Name: "x", Namespace: "default"})
+		if err != nil || !a.Waiting || !strings.Contains(a.Means.Says, "spec.replicas is 0") {
+			t.Errorf("%s: %+v, %v", kind, a, err)
+		}
+	}
+	if a := Cluster(f); !a.Healthy {
+		t.Errorf("the cluster: %+v", a)
 	}
 }

@@ -175,7 +175,8 @@ func (w walker) running(o facts.Object) func() *finding {
 		return of(workloads.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, w.claim)
 	case "Deployment":
 		return of(workloads.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
-			a := first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) })
+			a := first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) },
+				func() *finding { return w.none("Deployment", &d.ObjectMeta) })
 			if d.Spec.Paused && (a == nil || a.Waiting) {
 				return &finding{Step: "workload", At: "Deployment/" + d.Name, Type: "Field", Cause: "Paused",
 					Says:     "the Deployment is paused, so changes of its template are not rolled out",
@@ -190,8 +191,43 @@ func (w walker) running(o facts.Object) func() *finding {
 		if c.kind == "DaemonSet" && c.asked == 0 {
 			return w.nowhere(c)
 		}
-		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) })
+		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) },
+			func() *finding { return w.suspended(c) }, func() *finding { return w.none(c.kind, c.meta) })
 	})
+}
+
+// suspended explains a Job that a user named and that makes no pods because it is suspended.
+func (w walker) suspended(c *controller) *finding {
+	if c.kind != "Job" || !slices.ContainsFunc(w.Workloads.Jobs, func(j batchv1.Job) bool {
+		return j.Name == c.meta.Name && j.Namespace == c.meta.Namespace && j.Spec.Suspend != nil && *j.Spec.Suspend
+	}) {
+		return nil
+	}
+	return suspension(said{"workload", cause.Admission, "Job/" + c.meta.Name,
+		fmt.Sprintf("kubectl describe job %s -n %s", c.meta.Name, c.meta.Namespace)}, "the Job is suspended, so it makes no pods")
+}
+
+// none says of an object that a user named that it is asked for no pods.
+func (w walker) none(kind string, meta *metav1.ObjectMeta) *finding {
+	asked := func(replicas *int32) bool { return replicas == nil || *replicas > 0 }
+	is := func(m *metav1.ObjectMeta) bool { return m.Name == meta.Name && m.Namespace == meta.Namespace }
+	some := true
+	switch kind {
+	case "Deployment":
+		some = !slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {
+			return is(&d.ObjectMeta) && !asked(d.Spec.Replicas)
+		})
+	case "StatefulSet":
+		some = !slices.ContainsFunc(w.Workloads.StatefulSets, func(s appsv1.StatefulSet) bool {
+			return is(&s.ObjectMeta) && !asked(s.Spec.Replicas)
+		})
+	}
+	if some {
+		return nil
+	}
+	s := said{"workload", cause.Admission, kind + "/" + meta.Name,
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(kind), meta.Name, meta.Namespace)}
+	return w.waits(s, "NoReplicas", "pods to be asked for: spec.replicas is 0", time.Time{})
 }
 
 // nowhere explains a DaemonSet that no node fits.
