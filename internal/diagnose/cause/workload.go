@@ -49,11 +49,13 @@ var admission = []Cause{
 var service = append([]Cause{
 	row("AddressInUse", `PublicIPAddressInUse|StaticIPAddress.*(in use|not `+
 		`found)|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)|user supplied IP Address .* was not `+
-		`found`,
+		`found|PublicIP from annotation .* doesn't exist|cannot find public IP`,
 		"the address that the service asks for is not free, or not there",
 		"correct spec.loadBalancerIP or the annotation that names the address"),
 	row("VMTypeMismatch", `not a vmss instance|not a standard (vm|instance)|instance is not in availability set`,
 		"the machines are of another type than azure.json says", "set vmType of azure.json (standard or vmss) to that of the machines"),
-	row("SubnetUnknown", `subnet.*not found|NotFound.*subnet`, "the subnet that the service names does not exist",
+	row("AnnotationInvalid", `idle timeout value must be|invalid address prefix|annotation service\.beta\.kubernetes\.io/`,
+		"the cloud provider refuses the value of an annotation", "correct the annotation that the message names"),
+	row("SubnetUnknown", `subnet.*not found|NotFound.*subnet|failed to get subnet`, "the subnet that the service names does not exist",
 		"correct the annotation azure-load-balancer-internal-subnet"),
 }, azure...)

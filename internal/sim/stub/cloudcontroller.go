@@ -16,13 +16,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
 )
 
 // CloudController is the cloud-controller-manager of a cluster: in its own
@@ -106,19 +110,25 @@ type controller struct {
 	arm      *arm
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
+	events   record.EventRecorder
 	applied  map[string]string // load balancer name to what was put last
-	failed   string            // the last error that was printed
-	nodesDue time.Time         // when the nodes are checked next
+	failures map[types.UID]failure
+	ignored  map[string]bool // annotations that an event has named
+	failed   string          // the last error that was printed
+	nodesDue time.Time       // when the nodes are checked next
 }
 
 // lead follows services and nodes until ctx ends.
 func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) {
 	c.printf("leading as %s", c.Identity)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
+	events := record.NewBroadcaster(record.WithContext(ctx))
+	defer events.Shutdown()
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	k := &controller{
-		CloudController: c, client: client, arm: &arm{azure: c.Azure, c: c.Config, metadata: c.Metadata},
+		CloudController: c, client: client, events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "service-controller"}), arm: &arm{azure: c.Azure, c: c.Config, metadata: c.Metadata},
 		nodes: factory.Core().V1().Nodes().Lister(), services: factory.Core().V1().Services().Lister(),
-		applied: map[string]string{},
+		applied: map[string]string{}, failures: map[types.UID]failure{}, ignored: map[string]bool{},
 	}
 	changed := make(chan struct{}, 1)
 	notify := func() {

@@ -1,7 +1,9 @@
 package stub
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,34 +13,52 @@ var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "load
 	"inboundNatRules", "outboundRules"}
 
 // balancer returns the load balancer's document for the PUT: the existing children that belong to
-// no service, and one frontend with rules and probes per service. The pool lists nodes by address
+// no service or to one that is kept, and one frontend with rules and probes per service. The pool lists nodes by address
 // and is named after the cluster, as the real provider's is.
-func (c *controller) balancer(path string, live document, services []*corev1.Service) document {
+func (c *controller) balancer(path string, live document, services []balanced, kept []*corev1.Service) document {
 	parts := map[string][]any{}
+	foreign := func(list, name string) bool {
+		if list == "backendAddressPools" && name == c.ClusterName {
+			return false
+		}
+		return !mine.MatchString(name) || slices.ContainsFunc(kept, func(s *corev1.Service) bool {
+			return name == frontendName(s) || strings.HasPrefix(name, frontendName(s)+"-")
+		})
+	}
 	old, _ := live["properties"].(document)
 	for _, list := range lists {
 		for _, child := range asList(old[list]) {
-			if name, _ := child["name"].(string); !mine.MatchString(name) && (list != "backendAddressPools" || name != c.ClusterName) {
+			if name, _ := child["name"].(string); foreign(list, name) {
 				parts[list] = append(parts[list], bare(child))
 			}
 		}
 	}
-	if len(services) > 0 {
+	if len(services) > 0 || len(parts["loadBalancingRules"]) > 0 {
 		parts["backendAddressPools"] = append(parts["backendAddressPools"], c.pool())
 	}
 	for _, s := range services {
-		name := frontendName(s)
+		name := frontendName(s.Service)
 		parts["frontendIPConfigurations"] = append(parts["frontendIPConfigurations"], c.frontend(s))
 		for _, p := range s.Spec.Ports {
-			rule := ruleName(s, p)
-			parts["probes"] = append(parts["probes"], document{"name": rule, "properties": probeOf(s, p)})
-			parts["loadBalancingRules"] = append(parts["loadBalancingRules"], document{"name": rule, "properties": document{
+			how := s.of(p.Port)
+			if how.withoutRule {
+				continue
+			}
+			rule := ruleName(s.Service, p)
+			properties := document{
 				"frontendIPConfiguration": document{"id": path + "/frontendIPConfigurations/" + name},
 				"backendAddressPool":      document{"id": path + "/backendAddressPools/" + c.ClusterName},
-				"probe":                   document{"id": path + "/probes/" + rule},
 				"protocol":                armProtocol(p.Protocol), "frontendPort": p.Port, "backendPort": p.Port,
-				"enableFloatingIP": true, "disableOutboundSnat": true, "idleTimeoutInMinutes": 4,
-			}})
+				"enableFloatingIP": !s.direct, "disableOutboundSnat": true, "idleTimeoutInMinutes": s.minutes,
+			}
+			if s.direct {
+				properties["backendPort"] = p.NodePort
+			}
+			if !how.withoutIt {
+				properties["probe"] = document{"id": path + "/probes/" + rule}
+				parts["probes"] = append(parts["probes"], document{"name": rule, "properties": probeOf(s, p, how)})
+			}
+			parts["loadBalancingRules"] = append(parts["loadBalancingRules"], document{"name": rule, "properties": properties})
 		}
 	}
 	properties := document{}
@@ -65,23 +85,36 @@ func (c *controller) pool() document {
 	return document{"name": c.ClusterName, "properties": document{"loadBalancerBackendAddresses": addresses}}
 }
 
-func (c *controller) frontend(s *corev1.Service) document {
-	name := frontendName(s)
-	if !isInternal(s) {
-		return document{"name": name, "properties": document{"publicIPAddress": document{"id": c.publicIPPath(name)}}}
+func (c *controller) frontend(s balanced) document {
+	name := frontendName(s.Service)
+	if !s.internal {
+		return document{"name": name, "properties": document{"publicIPAddress": document{"id": s.publicPath}}}
 	}
-	subnet := c.arm.network(c.Config.VNetResourceGroup, "virtualNetworks", c.Config.VNetName) + "/subnets/" + c.Config.SubnetName
-	properties := document{"subnet": document{"id": subnet}, "privateIPAllocationMethod": "Dynamic"}
-	if s.Spec.LoadBalancerIP != "" {
-		properties["privateIPAllocationMethod"], properties["privateIPAddress"] = "Static", s.Spec.LoadBalancerIP
+	properties := document{"subnet": document{"id": c.subnetPath(cmp.Or(s.subnet, c.Config.SubnetName))},
+		"privateIPAllocationMethod": "Dynamic"}
+	if s.address != "" {
+		properties["privateIPAllocationMethod"], properties["privateIPAddress"] = "Static", s.address
 	}
 	return document{"name": name, "properties": properties}
 }
 
 // probeOf returns the probe of a service's port: of the node port, or of the service's health
 // check where only nodes with an endpoint may answer.
-func probeOf(s *corev1.Service, p corev1.ServicePort) document {
-	probe := document{"protocol": "Tcp", "port": p.NodePort, "intervalInSeconds": 5, "numberOfProbes": 2, "probeThreshold": 2}
+func probeOf(s balanced, p corev1.ServicePort, how probing) document {
+	port := p.NodePort
+	for _, other := range s.Spec.Ports {
+		if how.port == other.Port {
+			port = other.NodePort
+		}
+	}
+	probe := document{"protocol": "Tcp", "port": port, "intervalInSeconds": how.seconds, "numberOfProbes": how.failures,
+		"probeThreshold": how.failures}
+	protocol := cmp.Or(how.protocol, *cmp.Or(p.AppProtocol, new("")))
+	for _, http := range []string{"Http", "Https"} {
+		if strings.EqualFold(protocol, http) {
+			probe["protocol"], probe["requestPath"] = http, cmp.Or(how.path, "/")
+		}
+	}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && s.Spec.HealthCheckNodePort != 0 {
 		probe["protocol"], probe["port"], probe["requestPath"] = "Http", s.Spec.HealthCheckNodePort, "/healthz"
 	}

@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,11 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,9 +26,26 @@ const (
 	// finalizer keeps a service until its load balancer is gone.
 	// Source: k8s.io/cloud-provider/service/helpers, LoadBalancerCleanupFinalizer.
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
-	// internalAnnotation asks for an address in the virtual network.
-	internalAnnotation = "service.beta.kubernetes.io/azure-load-balancer-internal"
+	// firstRetry and lastRetry bound the time until a service that failed is tried again. Source:
+	// k8s.io/cloud-provider/controllers/service, minRetryDelay and maxRetryDelay.
+	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
 )
+
+// balanced is a service with a load balancer, and what it asks of it.
+type balanced struct {
+	*corev1.Service
+	balancing
+	// publicPath and publicAddress are its public IP.
+	publicPath, publicAddress string
+}
+
+// failure is the last try of a service that failed.
+type failure struct {
+	version string // of the service
+	text    string
+	pause   time.Duration
+	due     time.Time
+}
 
 // frontendName returns the name of a service in the cloud: "a" and its UID. Source:
 // k8s.io/cloud-provider, DefaultLoadBalancerName.
@@ -41,10 +61,9 @@ func wantsBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.LoadBalancerClass == nil
 }
 
-func isInternal(s *corev1.Service) bool { return s.Annotations[internalAnnotation] == "true" }
-
 // reconcileServices creates the load balancers, public addresses and security rules of the
-// cluster's services, and deletes those of deleted services.
+// cluster's services, and deletes those of deleted services. A service that fails says so by an event, keeps what it has, and
+// holds up no other.
 func (c *controller) reconcileServices(ctx context.Context) error {
 	all, err := c.services.List(labels.Everything())
 	if err != nil {
@@ -53,48 +72,98 @@ func (c *controller) reconcileServices(ctx context.Context) error {
 	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
-	var wanted, leaving []*corev1.Service
+	var wanted []balanced
+	var leaving, kept []*corev1.Service
 	for _, s := range all {
 		switch {
+		case wantsBalancer(s) && c.rests(s):
+			kept = append(kept, s)
 		case wantsBalancer(s):
-			wanted = append(wanted, s)
+			if b, err := c.prepare(ctx, s); err != nil {
+				c.fail(s, err)
+				kept = append(kept, s)
+			} else {
+				wanted = append(wanted, b)
+			}
 		case slices.Contains(s.Finalizers, finalizer):
 			leaving = append(leaving, s)
 		}
 	}
-	if len(wanted)+len(leaving) == 0 {
+	if len(wanted)+len(leaving)+len(kept) == 0 {
 		return nil
 	}
 	var errs []error
-	for i, s := range wanted {
-		if wanted[i], err = c.ensureFinalizer(ctx, s); err != nil {
-			errs = append(errs, err)
-			wanted[i] = nil
-		}
-	}
-	wanted = slices.DeleteFunc(wanted, func(s *corev1.Service) bool { return s == nil })
-	public := map[string]string{} // frontend name to address
-	for _, s := range wanted {
-		if isInternal(s) {
-			continue
-		}
-		if public[frontendName(s)], err = c.ensurePublicIP(ctx, s); err != nil {
-			errs = append(errs, err)
-		}
-	}
 	for _, internal := range []bool{false, true} {
-		errs = append(errs, c.ensureBalancer(ctx, internal, wanted, leaving, public))
+		errs = append(errs, c.ensureBalancer(ctx, internal, wanted, leaving, kept))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := c.ensureSecurityRules(ctx, wanted, leaving, public); err != nil {
+	if err := c.ensureSecurityRules(ctx, wanted, leaving); err != nil {
 		return err
 	}
 	for _, s := range leaving {
 		errs = append(errs, c.release(ctx, s))
 	}
 	return errors.Join(errs...)
+}
+
+// rests reports whether a service failed and has neither changed nor waited long enough since.
+func (c *controller) rests(s *corev1.Service) bool {
+	f, failed := c.failures[s.UID]
+	return failed && f.version == s.ResourceVersion && time.Now().Before(f.due)
+}
+
+// fail notes that a service failed, and says so in the log and by an event.
+func (c *controller) fail(s *corev1.Service, err error) {
+	last := c.failures[s.UID]
+	next := failure{version: s.ResourceVersion, text: err.Error(), pause: firstRetry}
+	if last.text == next.text {
+		next.pause = min(2*last.pause, lastRetry)
+	}
+	next.due = time.Now().Add(next.pause)
+	c.failures[s.UID] = next
+	c.events.Eventf(s, corev1.EventTypeWarning, "SyncLoadBalancerFailed",
+		"Error syncing load balancer: failed to ensure load balancer: %v", err)
+	if last.text != next.text {
+		c.printf("service %s/%s: error: %v", s.Namespace, s.Name, err)
+	}
+}
+
+// prepare reads what a service asks for and makes what its load balancer refers to.
+func (c *controller) prepare(ctx context.Context, s *corev1.Service) (balanced, error) {
+	b, err := balancingOf(s)
+	if err != nil {
+		return balanced{}, err
+	}
+	for _, annotation := range b.ignored {
+		if !c.ignored[string(s.UID)+annotation] {
+			c.ignored[string(s.UID)+annotation] = true
+			c.events.Eventf(s, corev1.EventTypeWarning, "NotSimulated",
+				"annotation %s has no effect: the cloud provider of this cluster is simulated", annotation)
+		}
+	}
+	if s, err = c.ensureFinalizer(ctx, s); err != nil {
+		return balanced{}, err
+	}
+	out := balanced{Service: s, balancing: b}
+	if !b.internal {
+		out.publicPath, out.publicAddress, err = c.ensurePublicIP(ctx, out)
+		return out, err
+	}
+	if b.subnet != "" {
+		err := c.arm.call(ctx, http.MethodGet, c.subnetPath(b.subnet), nil, nil)
+		if isNotFound(err) {
+			return out, fmt.Errorf("ensure(%s/%s): lb(%s) - failed to get subnet: %s/%s", s.Namespace, s.Name,
+				path.Base(c.balancerPath(true)), c.Config.VNetName, b.subnet)
+		}
+		return out, err
+	}
+	return out, nil
+}
+
+func (c *controller) subnetPath(name string) string {
+	return c.arm.network(c.Config.VNetResourceGroup, "virtualNetworks", c.Config.VNetName) + "/subnets/" + name
 }
 
 func (c *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*corev1.Service, error) {
@@ -115,33 +184,82 @@ func (c *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*c
 	return out, nil
 }
 
-func (c *controller) publicIPPath(frontend string) string {
-	return c.arm.network(c.Config.ResourceGroup, "publicIPAddresses", c.ClusterName+"-"+frontend)
+func (c *controller) publicIPPath(group, frontend string) string {
+	return c.arm.network(cmp.Or(group, c.Config.ResourceGroup), "publicIPAddresses", c.ClusterName+"-"+frontend)
 }
 
-func (c *controller) ensurePublicIP(ctx context.Context, s *corev1.Service) (string, error) {
-	path := c.publicIPPath(frontendName(s))
+// ensurePublicIP returns the path and the address of a service's public IP: one that the service names, or has the address
+// that it asks for, or its own, which is made.
+func (c *controller) ensurePublicIP(ctx context.Context, s balanced) (id, address string, err error) {
+	id = c.publicIPPath(s.group, frontendName(s.Service))
+	if s.publicIP != "" {
+		id = c.arm.network(cmp.Or(s.group, c.Config.ResourceGroup), "publicIPAddresses", s.publicIP)
+	} else if s.address != "" {
+		if id, err = c.publicIPWith(ctx, s); err != nil {
+			return "", "", err
+		}
+	}
 	var doc document
-	err := c.arm.call(ctx, http.MethodGet, path, nil, &doc)
-	if isNotFound(err) {
-		doc, err = c.arm.put(ctx, path, document{
+	err = c.arm.call(ctx, http.MethodGet, id, nil, &doc)
+	made := isNotFound(err)
+	if made && s.publicIP != "" {
+		return "", "", fmt.Errorf("PublicIP from annotation azure-pip-name(-IPv6)=%s for service %s/%s doesn't exist", s.publicIP,
+			s.Namespace, s.Name)
+	}
+	if made {
+		doc, err = document{
 			"location": c.Config.Location, "sku": document{"name": "Standard"},
 			"tags":       document{"k8s-azure-service": s.Namespace + "/" + s.Name, "k8s-azure-cluster-name": c.ClusterName},
 			"properties": document{"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
-		})
-		if err == nil {
-			c.printf("service %s/%s: made a public IP", s.Namespace, s.Name)
-		}
+		}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("service %s/%s: public IP: %w", s.Namespace, s.Name, err)
+		return "", "", fmt.Errorf("public IP: %w", err)
 	}
 	properties, _ := doc["properties"].(document)
-	ip, _ := properties["ipAddress"].(string)
-	if ip == "" {
-		return "", fmt.Errorf("service %s/%s: its public IP has no address", s.Namespace, s.Name)
+	if labelled := label(properties, s.label); made || labelled {
+		if doc, err = c.arm.put(ctx, id, doc); err != nil {
+			return "", "", fmt.Errorf("public IP: %w", err)
+		}
+		properties, _ = doc["properties"].(document)
+		c.printf("service %s/%s: wrote a public IP", s.Namespace, s.Name)
 	}
-	return ip, nil
+	if address, _ = properties["ipAddress"].(string); address == "" {
+		return "", "", errors.New("its public IP has no address")
+	}
+	return id, address, nil
+}
+
+// label gives a public IP the DNS label that a service asks for, and reports whether that changes anything.
+func label(properties document, want *string) bool {
+	if want == nil {
+		return false
+	}
+	settings, _ := properties["dnsSettings"].(document)
+	if has, _ := settings["domainNameLabel"].(string); strings.EqualFold(has, *want) {
+		return false
+	}
+	delete(properties, "dnsSettings")
+	if *want != "" {
+		properties["dnsSettings"] = document{"domainNameLabel": *want}
+	}
+	return true
+}
+
+// publicIPWith returns the path of the public IP that has the address that a service asks for.
+func (c *controller) publicIPWith(ctx context.Context, s balanced) (string, error) {
+	group := cmp.Or(s.group, c.Config.ResourceGroup)
+	var all struct{ Value []document }
+	if err := c.arm.call(ctx, http.MethodGet, strings.TrimSuffix(c.arm.network(group, "publicIPAddresses", ""), "/"), nil, &all); err != nil {
+		return "", fmt.Errorf("public IPs of group %s: %w", group, err)
+	}
+	for _, doc := range all.Value {
+		if properties, _ := doc["properties"].(document); properties["ipAddress"] == s.address {
+			id, _ := doc["id"].(string)
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("user supplied IP Address %s was not found in resource group %s", s.address, group)
 }
 
 func (c *controller) balancerPath(internal bool) string {
@@ -156,53 +274,85 @@ func (c *controller) balancerPath(internal bool) string {
 }
 
 // ensureBalancer updates one load balancer to match its services, keeps its children that belong
-// to no service, and publishes the addresses.
-func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted, leaving []*corev1.Service, public map[string]string) error {
-	services := slices.DeleteFunc(slices.Clone(wanted), func(s *corev1.Service) bool { return isInternal(s) != internal })
-	path := c.balancerPath(internal)
-	if len(services) == 0 && len(leaving) == 0 && c.applied[path] == "" {
+// to no service or to one that is kept as it is, and publishes the addresses.
+func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted []balanced, leaving, kept []*corev1.Service) error {
+	services := slices.DeleteFunc(slices.Clone(wanted), func(s balanced) bool { return s.internal != internal })
+	at := c.balancerPath(internal)
+	if len(services) == 0 && len(leaving) == 0 && c.applied[at] == "" {
 		return nil
 	}
 	var live document
-	if err := c.arm.call(ctx, http.MethodGet, path, nil, &live); err != nil && !isNotFound(err) {
+	if err := c.arm.call(ctx, http.MethodGet, at, nil, &live); err != nil && !isNotFound(err) {
 		return fmt.Errorf("load balancer: %w", err)
 	}
 	if live == nil && len(services) == 0 {
-		delete(c.applied, path)
+		delete(c.applied, at)
 		return nil
 	}
-	body := c.balancer(path, live, services)
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
+	live, err := c.write(ctx, at, live, services, kept)
 	switch {
-	case live != nil && c.applied[path] == string(data):
-	case empty(body):
-		if err := c.arm.delete(ctx, path); err != nil {
-			return err
+	case err != nil && len(services) > 1:
+		// One of them is refused: each is added alone, so that the others are served.
+		good := []balanced{}
+		for i, s := range services {
+			others := slices.Clone(kept)
+			for _, later := range services[i+1:] {
+				others = append(others, later.Service)
+			}
+			with, err := c.write(ctx, at, live, append(slices.Clone(good), s), others)
+			if err != nil {
+				c.fail(s.Service, err)
+				kept = append(kept, s.Service)
+				continue
+			}
+			live, good = with, append(good, s)
 		}
-		c.printf("load balancer %s deleted", path[strings.LastIndexByte(path, '/')+1:])
-		delete(c.applied, path)
+		services = good
+	case err != nil && len(services) == 1:
+		c.fail(services[0].Service, err)
 		return nil
-	default:
-		if live, err = c.arm.put(ctx, path, body); err != nil {
-			return err
-		}
-		c.applied[path] = string(data)
+	case err != nil:
+		return err
 	}
 	var errs []error
 	for _, s := range services {
-		ip := public[frontendName(s)]
+		ip := s.publicAddress
 		if internal {
-			ip = privateAddress(live, frontendName(s))
+			ip = privateAddress(live, frontendName(s.Service))
 		}
-		errs = append(errs, c.publish(ctx, s, ip))
+		errs = append(errs, c.publish(ctx, s.Service, ip))
 	}
 	return errors.Join(errs...)
 }
 
+// write makes a load balancer what its services ask for, and returns its document; on failure that which it has.
+func (c *controller) write(ctx context.Context, at string, live document, services []balanced, kept []*corev1.Service) (document, error) {
+	body := c.balancer(at, live, services, kept)
+	data, err := json.Marshal(body)
+	if err != nil {
+		return live, err
+	}
+	switch {
+	case live != nil && c.applied[at] == string(data):
+		return live, nil
+	case empty(body):
+		if err := c.arm.delete(ctx, at); err != nil {
+			return live, err
+		}
+		c.printf("load balancer %s deleted", path.Base(at))
+		delete(c.applied, at)
+		return nil, nil
+	}
+	made, err := c.arm.put(ctx, at, body)
+	if err != nil {
+		return live, err
+	}
+	c.applied[at] = string(data)
+	return made, nil
+}
+
 func (c *controller) publish(ctx context.Context, s *corev1.Service, ip string) error {
+	delete(c.failures, s.UID)
 	if ip == "" || len(s.Status.LoadBalancer.Ingress) == 1 && s.Status.LoadBalancer.Ingress[0].IP == ip {
 		return nil
 	}
@@ -216,13 +366,16 @@ func (c *controller) publish(ctx context.Context, s *corev1.Service, ip string) 
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("service %s/%s: publish its address: %w", s.Namespace, s.Name, err)
 	}
+	c.events.Event(s, corev1.EventTypeNormal, "EnsuredLoadBalancer", "Ensured load balancer")
 	c.printf("service %s/%s: ensured load balancer at %s", s.Namespace, s.Name, ip)
 	return nil
 }
 
 // release deletes the public address of a service, and then removes the service's finalizer.
 func (c *controller) release(ctx context.Context, s *corev1.Service) error {
-	if err := c.arm.delete(ctx, c.publicIPPath(frontendName(s))); err != nil {
+	delete(c.failures, s.UID)
+	b, _ := balancingOf(s) // of one that asked for nonsense there is nothing else
+	if err := c.arm.delete(ctx, c.publicIPPath(b.group, frontendName(s))); err != nil {
 		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -249,18 +402,23 @@ const securityPriority = 500
 // ensureSecurityRules opens the services' ports for the Internet and closes those of
 // deleted services. It writes single rules of the node subnet's group, so that others'
 // rules are kept.
-func (c *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []*corev1.Service, public map[string]string) error {
+func (c *controller) ensureSecurityRules(ctx context.Context, wanted []balanced, leaving []*corev1.Service) error {
 	if c.Config.SecurityGroup == "" {
 		return nil
 	}
 	group := c.arm.network(c.Config.SecurityGroupGroup, "networkSecurityGroups", c.Config.SecurityGroup)
 	want := map[string]document{}
 	for _, s := range wanted {
-		if isInternal(s) {
+		if s.internal {
 			continue
 		}
 		for _, p := range s.Spec.Ports {
-			want[ruleName(s, p)+"-Internet"] = securityRule(s, p, public[frontendName(s)])
+			if len(s.tags) == 0 || len(s.sources) > 0 {
+				want[ruleName(s.Service, p)+"-Internet"] = securityRule(s, p, s.sources...)
+			}
+			for _, tag := range s.tags {
+				want[ruleName(s.Service, p)+"-"+tag] = securityRule(s, p, tag)
+			}
 		}
 	}
 	var live struct {
@@ -308,15 +466,21 @@ func belongs(rule string, services []*corev1.Service) bool {
 	return slices.ContainsFunc(services, func(s *corev1.Service) bool { return strings.HasPrefix(rule, frontendName(s)+"-") })
 }
 
-func securityRule(s *corev1.Service, p corev1.ServicePort, address string) document {
-	sources := s.Spec.LoadBalancerSourceRanges
+// securityRule lets sources reach a port, by default the Internet.
+func securityRule(s balanced, p corev1.ServicePort, sources ...string) document {
 	rule := document{
 		"access": "Allow", "direction": "Inbound", "protocol": armProtocol(p.Protocol),
-		"sourcePortRange": "*", "destinationPortRange": fmt.Sprint(p.Port), "destinationAddressPrefix": address,
+		"sourcePortRange": "*", "destinationPortRange": fmt.Sprint(p.Port), "destinationAddressPrefix": s.publicAddress,
 	}
-	if len(sources) == 0 {
+	if s.direct {
+		rule["destinationPortRange"], rule["destinationAddressPrefix"] = fmt.Sprint(p.NodePort), "*"
+	}
+	switch len(sources) {
+	case 0:
 		rule["sourceAddressPrefix"] = "Internet"
-	} else {
+	case 1:
+		rule["sourceAddressPrefix"] = sources[0]
+	default:
 		rule["sourceAddressPrefixes"] = sources
 	}
 	return document{"properties": rule}

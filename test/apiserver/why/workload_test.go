@@ -320,6 +320,13 @@ func workload() []failure {
 		{"load balancer: address", "AddressInUse", "Service/web", "not found", balanced(`Error syncing load ` +
 			`balancer: failed to ensure load balancer: user supplied IP Address 20.1.2.3 was not found in ` +
 			`resource group demo`)},
+		{"load balancer: public IP", "AddressInUse", "Service/web", "azure-pip-name", balanced(`Error syncing load ` +
+			`balancer: failed to ensure load balancer: PublicIP from annotation azure-pip-name(-IPv6)=x for service shop/web doesn't exist`)},
+		{"load balancer: subnet", "SubnetUnknown", "Service/web", "v/nosuch", balanced(`Error syncing load ` +
+			`balancer: failed to ensure load balancer: ensure(shop/web): lb(demo-internal) - failed to get subnet: v/nosuch`)},
+		{"load balancer: timeout", "AnnotationInvalid", "Service/web", "between 4 and 100", balanced(`Error syncing load ` +
+			`balancer: failed to ensure load balancer: idle timeout value must be a whole number representing minutes ` +
+			`between 4 and 100, actual value: 1`)},
 		{"load balancer: rights", "AuthorizationFailed", "Service/web", "publicIPAddresses", balanced(`Error ` +
 			`syncing load balancer: failed to ensure load balancer: RESPONSE 403: 403 Forbidden ERROR CODE: ` +
 			`AuthorizationFailed The client 'x' does not have authorization to perform action ` +
