@@ -131,9 +131,10 @@ func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 // schedules reports whether a scheduler has placed a pod after a time.
 func (w walker) schedules(scheduler string, since time.Time) bool {
 	return slices.ContainsFunc(w.Pods, func(p corev1.Pod) bool {
-		return p.Spec.SchedulerName == scheduler && p.Spec.NodeName != "" && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		placed := func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since)
-		})
+		}
+		return p.Spec.SchedulerName == scheduler && p.Spec.NodeName != "" && slices.ContainsFunc(p.Status.Conditions, placed)
 	})
 }
 

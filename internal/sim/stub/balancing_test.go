@@ -17,10 +17,11 @@ func TestBalancingOf(t *testing.T) {
 		want        func(b balancing) bool
 		refused     string
 	}{
-		"nothing":           {nil, func(b balancing) bool { return !b.internal && b.minutes == 4 && b.of(80).seconds == 5 }, ""},
-		"an internal one":   {map[string]string{"azure-load-balancer-internal": "true"}, func(b balancing) bool { return b.internal }, ""},
-		"not internal":      {map[string]string{"azure-load-balancer-internal": "false"}, func(b balancing) bool { return !b.internal }, ""},
-		"an idle timeout":   {map[string]string{"azure-load-balancer-tcp-idle-timeout": "30"}, func(b balancing) bool { return b.minutes == 30 }, ""},
+		"nothing":         {nil, func(b balancing) bool { return !b.internal && b.minutes == 4 && b.of(80).seconds == 5 }, ""},
+		"an internal one": {map[string]string{"azure-load-balancer-internal": "true"}, func(b balancing) bool { return b.internal }, ""},
+		"not internal":    {map[string]string{"azure-load-balancer-internal": "false"}, func(b balancing) bool { return !b.internal }, ""},
+		"an idle timeout": {map[string]string{"azure-load-balancer-tcp-idle-timeout": "30"},
+			func(b balancing) bool { return b.minutes == 30 }, ""},
 		"a short timeout":   {map[string]string{"azure-load-balancer-tcp-idle-timeout": "3"}, nil, "between 4 and 100"},
 		"a worded timeout":  {map[string]string{"azure-load-balancer-tcp-idle-timeout": "5m"}, nil, "actual value: 5m"},
 		"a frequent probe":  {map[string]string{"azure-load-balancer-health-probe-interval": "1"}, nil, "at least 5"},
@@ -155,7 +156,8 @@ func TestBalancers(t *testing.T) {
 	if err := cl.arm.call(ctx, http.MethodGet, own, nil, &doc); err != nil {
 		t.Fatal(err)
 	}
-	if p := doc["properties"].(document); p["ipAddress"] != addressOf("b-named") || p["dnsSettings"].(document)["domainNameLabel"] != "casement-named" {
+	if p := doc["properties"].(document); p["ipAddress"] != addressOf("b-named") ||
+		p["dnsSettings"].(document)["domainNameLabel"] != "casement-named" {
 		t.Errorf("the named public IP: %v, the service has %s", p, addressOf("b-named"))
 	}
 	lb, _ := cl.server.Get(cl.arm.network("rg", "loadBalancers", "balancers"))
