@@ -41,7 +41,7 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	if s := pod.Spec.SecurityContext; s != nil && s.SupplementalGroupsPolicy != nil &&
-		*s.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict && !m.k.strictGroups() {
+		*s.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict && !m.k.c.newRuntime() {
 		return verdict{"SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"}
 	}
 	node := m.k.node.get()
@@ -57,13 +57,6 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 		}
 	}
 	return m.keep(pod, v)
-}
-
-// strictGroups reports whether the runtime sets supplemental groups as asked. Containerd does since 2.0, on Linux.
-func (k *Kubelet) strictGroups() bool {
-	node := k.node.get()
-	return node != nil && node.Status.Features != nil && node.Status.Features.SupplementalGroupsPolicy != nil &&
-		*node.Status.Features.SupplementalGroupsPolicy
 }
 
 const affinityFailed = "NodeAffinity"
