@@ -75,7 +75,7 @@ func run() error {
 		return err
 	}
 	flags, settings := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{
-		NodeName: *name, KubeletPort: *port, MaxPods: 250, NodeLabels: *labels,
+		NodeName: *name, KubeletPort: *port, MaxPods: 400, NodeLabels: *labels,
 	})
 	defer os.RemoveAll(flags.RootDirectory)
 	settings.Address, settings.ClusterDNS, settings.ClusterDomain = "127.0.0.1", []string{"10.96.0.10"}, "cluster.local"
