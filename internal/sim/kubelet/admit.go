@@ -59,10 +59,7 @@ const longestName = 64
 // refuseSandbox returns why the runtime cannot run a pod, or nil. Source: kubernetes
 // pkg/kubelet/kuberuntime/kuberuntime_sandbox.go, pkg/kubelet/userns/userns_manager.go, pkg/kubelet/util/util.go.
 func (k *Kubelet) refuseSandbox(pod *corev1.Pod) error {
-	switch {
-	case k.c.OS == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC):
-		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
-	case k.c.OS == "linux" && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && !k.c.newRuntime():
+	if k.c.OS == "linux" && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && !k.c.newRuntime() {
 		return errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
 	if k.onHostNetwork(pod) || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN || pod.Spec.Subdomain == "" {

@@ -22,7 +22,6 @@ func TestRefuseSandbox(t *testing.T) {
 		"users of the host":             {"linux", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(true)}, ""},
 		// pkg/kubelet/userns/userns_manager_windows.go does not look.
 		"users of its own, Windows": {"windows", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(false)}, ""},
-		"host processes, Windows":   {"windows", "containerd://1.7.28", corev1.PodSpec{HostPID: true}, "not supported on Windows"},
 		"a long name":               {"linux", "containerd://2.1.4", long, "64 characters is the max"},
 		"a short name":              {"linux", "containerd://2.1.4", corev1.PodSpec{SetHostnameAsFQDN: new(true), Hostname: "a", Subdomain: "b"}, ""},
 	} {

@@ -46,7 +46,7 @@ type worker struct {
 	started    []*container       // those that no event says yet
 	pulled     map[string]verdict // why volumes have no image, of this step
 	ending     *ending            // nil until the pod is to go
-	delayed    string             // why the sizes that the pod asks for have to wait
+	delayed    verdict            // why the sizes that the pod asks for are not given, Deferred or Infeasible
 	deleted    bool               // the API server knows that it has ended
 	settled    bool               // nothing of it runs any more, nor will
 	finished   bool
