@@ -74,6 +74,8 @@ type Config struct {
 	// the API server reaches pods. The controller manager runs the controllers of
 	// Deployments and Services then as well.
 	EgressConfig string
+	// Controllers are those that the controller manager runs beside the ones that every plane has.
+	Controllers []string
 	// CRDs, when set, returns the kinds that the API server serves once Start returns, for the CA (PEM) of the plane.
 	CRDs func(ca []byte) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
@@ -176,7 +178,7 @@ func (p *Plane) controllers() []string {
 		out = append(out, "deployment-controller", "replicaset-controller", "endpointslice-controller",
 			"clusterrole-aggregation-controller", "root-ca-certificate-publisher-controller")
 	}
-	return out
+	return append(out, p.cfg.Controllers...)
 }
 
 // Issuer is who issues the tokens of a management plane's service accounts.

@@ -6,17 +6,15 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
-// field is one that the API server refuses beside spec.os.name: windows.
-// Source: kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go,
-// validateWindows and validatePodResources.
+// field is what lint says of one that the API server refuses beside spec.os.name: windows. What it is, and what a kubelet
+// does with it, is in windows.PodFields.
 type field struct {
 	id string
-	// path is below the pod's spec, or below a container when it begins with C.
+	// path is that of the windows.PodField.
 	path string
-	// since is the first Kubernetes minor whose API server refuses it.
-	since int
 	// value is an example that is refused, in YAML.
 	value string
 	// trueOnly is refused when true, filled when it has items; the others always.
@@ -34,63 +32,65 @@ func always(lint.Value) bool { return true }
 func fields() []field {
 	const ignored = "Windows ignores it"
 	return []field{
-		{id: "WIN101", path: "hostPID", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host PID namespace"},
-		{id: "WIN102", path: "hostIPC", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host IPC namespace"},
-		{id: "WIN103", path: "hostUsers", since: 25, value: "false", without: ignored + ": there are no user namespaces"},
-		{id: "WIN104", path: "shareProcessNamespace", since: 24, value: "true", without: ignored +
+		{id: "WIN101", path: "hostPID", value: "true", trueOnly: true, without: ignored + ": there is no host PID namespace"},
+		{id: "WIN102", path: "hostIPC", value: "true", trueOnly: true, without: ignored + ": there is no host IPC namespace"},
+		{id: "WIN103", path: "hostUsers", value: "false", without: ignored + ": there are no user namespaces"},
+		{id: "WIN104", path: "shareProcessNamespace", value: "true", without: ignored +
 			": containers of a pod share the network alone"},
-		{id: "WIN105", path: "resources", since: 32, value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses " +
+		{id: "WIN105", path: "resources", value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses " +
 			"the pod (PodLevelResourcesNotSupported)", refused: always, fix: "give the resources to the containers"},
-		{id: "WIN106", path: "securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs",
+		{id: "WIN106", path: "securityContext.runAsUser", value: "1000", without: ignored + ": accounts have no UIDs",
 			fix: "use windowsOptions.runAsUserName"},
-		{id: "WIN107", path: "securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
-		{id: "WIN108", path: "securityContext.fsGroup", since: 24, value: "1000",
+		{id: "WIN107", path: "securityContext.runAsGroup", value: "1000", without: ignored + ": groups have no GIDs"},
+		{id: "WIN108", path: "securityContext.fsGroup", value: "1000",
 			without: ignored + ": no ownership is changed on volumes"},
-		{id: "WIN109", path: "securityContext.fsGroupChangePolicy", since: 24, value: "Always", without: ignored},
-		{id: "WIN110", path: "securityContext.supplementalGroups", since: 24, value: "[1000]", without: ignored},
-		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", since: 31, value: "Merge", without: ignored +
+		{id: "WIN109", path: "securityContext.fsGroupChangePolicy", value: "Always", without: ignored},
+		{id: "WIN110", path: "securityContext.supplementalGroups", value: "[1000]", without: ignored},
+		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", value: "Merge", without: ignored +
 			"; with Strict the kubelet refuses the pod (SupplementalGroupsPolicyNotSupported)",
 			refused: func(v lint.Value) bool { return v.Str() == "Strict" }},
-		{id: "WIN112", path: "securityContext.sysctls", since: 24, value: "[{name: net.core.somaxconn, value: \"1024\"}]",
+		{id: "WIN112", path: "securityContext.sysctls", value: "[{name: net.core.somaxconn, value: \"1024\"}]",
 			filled: true, without: "the kubelet refuses the pod (SysctlForbidden): none is allowed off Linux", refused: always},
-		{id: "WIN113", path: "securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
-		{id: "WIN114", path: "securityContext.seLinuxChangePolicy", since: 32, value: "Recursive", without: ignored},
-		{id: "WIN115", path: "securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN116", path: "securityContext.appArmorProfile", since: 30, value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN117", path: "C.securityContext.privileged", since: 24, value: "true", without: "the container gets no privilege " +
+		{id: "WIN113", path: "securityContext.seLinuxOptions", value: "{level: s0}", without: ignored},
+		{id: "WIN114", path: "securityContext.seLinuxChangePolicy", value: "Recursive", without: ignored},
+		{id: "WIN115", path: "securityContext.seccompProfile", value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN116", path: "securityContext.appArmorProfile", value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN117", path: "C.securityContext.privileged", value: "true", without: "the container gets no privilege " +
 			"on Windows", refused: lint.Value.True, fix: "use a HostProcess container for what needs the node"},
-		{id: "WIN118", path: "C.securityContext.allowPrivilegeEscalation", since: 24, value: "false", without: ignored},
-		{id: "WIN119", path: "C.securityContext.capabilities", since: 24, value: "{drop: [ALL]}", without: ignored},
-		{id: "WIN120", path: "C.securityContext.readOnlyRootFilesystem", since: 24, value: "true", without: ignored +
+		{id: "WIN118", path: "C.securityContext.allowPrivilegeEscalation", value: "false", without: ignored},
+		{id: "WIN119", path: "C.securityContext.capabilities", value: "{drop: [ALL]}", without: ignored},
+		{id: "WIN120", path: "C.securityContext.readOnlyRootFilesystem", value: "true", without: ignored +
 			": the root holds the registry and has to be writable", fix: "mount volumes readOnly instead"},
-		{id: "WIN121", path: "C.securityContext.procMount", since: 24, value: "Default", without: ignored + ": there is no /proc"},
-		{id: "WIN122", path: "C.securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs",
+		{id: "WIN121", path: "C.securityContext.procMount", value: "Default", without: ignored + ": there is no /proc"},
+		{id: "WIN122", path: "C.securityContext.runAsUser", value: "1000", without: ignored + ": accounts have no UIDs",
 			fix: "use windowsOptions.runAsUserName"},
-		{id: "WIN123", path: "C.securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
-		{id: "WIN124", path: "C.securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
-		{id: "WIN125", path: "C.securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN126", path: "C.securityContext.appArmorProfile", since: 30, value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN123", path: "C.securityContext.runAsGroup", value: "1000", without: ignored + ": groups have no GIDs"},
+		{id: "WIN124", path: "C.securityContext.seLinuxOptions", value: "{level: s0}", without: ignored},
+		{id: "WIN125", path: "C.securityContext.seccompProfile", value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN126", path: "C.securityContext.appArmorProfile", value: "{type: RuntimeDefault}", without: ignored},
 	}
 }
 
 // forbidden returns the rules of the family.
 func forbidden() []lint.Rule {
 	var out []lint.Rule
+	facts := windows.PodFields()
 	for _, f := range fields() {
-		out = append(out, f.rule())
+		i := slices.IndexFunc(facts, func(p windows.PodField) bool { return p.Path == f.path }) // TestPodFields: there is one
+		out = append(out, f.rule(facts[i].Since))
 	}
 	return out
 }
 
-func (f field) rule() lint.Rule {
+func (f field) rule(since int) lint.Rule {
 	below, inContainer := strings.CutPrefix(f.path, "C.")
 	keys := strings.Split(below, ".")
 	name := keys[len(keys)-1]
 	return lint.Rule{
-		ID: f.id, Severity: lint.Error, Title: name + " on a Windows pod", Since: f.since, Oracle: lint.APIServer,
+		ID: f.id, Severity: lint.Error, Title: name + " on a Windows pod", Since: since, Oracle: lint.APIServer,
 		Doc: fmt.Sprintf("With `spec.os.name: windows` the API server refuses `%s` (since 1.%d). Without it: %s. Source: "+
 			"kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go.",
-			strings.Replace(f.path, "C.", "containers[*].", 1), f.since, f.without),
+			strings.Replace(f.path, "C.", "containers[*].", 1), since, f.without),
 		Bad: f.example(windowsPod, keys, inContainer), Good: windowsPod + container,
 		Pod: func(p *lint.Pass, pod *lint.Pod) {
 			if !inContainer {

@@ -31,7 +31,7 @@ func (m *podManager) admit(ctx context.Context, pod *corev1.Pod) (v verdict, wai
 }
 
 func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
-	if v := refuseSysctls(pod, m.k.c.OS); v.reason != "" {
+	if v := refuseSysctls(pod, m.k.c.OS, m.k.c.Version); v.reason != "" {
 		return v
 	}
 	if want, ok := pod.Labels[corev1.LabelOSStable]; ok && want != m.k.c.OS {
@@ -41,12 +41,12 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	if s := pod.Spec.SecurityContext; s != nil && s.SupplementalGroupsPolicy != nil &&
-		*s.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict && !m.k.strictGroups() {
+		*s.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict && !m.k.c.newRuntime() {
 		return verdict{"SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"}
 	}
 	node := m.k.node.get()
 	if node == nil {
-		return m.keep(pod, verdict{})
+		return m.keep(pod, m.lacks(pod))
 	}
 	v := m.fits(pod, node)
 	if v.reason == affinityFailed {
@@ -56,15 +56,26 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 			v = m.fits(pod, fresh)
 		}
 	}
+	if v.reason == "" {
+		v = m.lacks(pod)
+	}
 	return m.keep(pod, v)
 }
 
-// strictGroups reports whether the runtime sets supplemental groups as asked. Containerd does since 2.0, on Linux.
-func (k *Kubelet) strictGroups() bool {
-	node := k.node.get()
-	return node != nil && node.Status.Features != nil && node.Status.Features.SupplementalGroupsPolicy != nil &&
-		*node.Status.Features.SupplementalGroupsPolicy
+// lacks refuses pods that ask for what kubelets of this OS do not have.
+func (m *podManager) lacks(pod *corev1.Pod) verdict {
+	if m.k.c.OS == "windows" && requests.IsPodLevelResourcesSet(pod) {
+		return verdict{"PodLevelResourcesNotSupported", noPodResources}
+	}
+	return verdict{}
 }
+
+// What a kubelet on Windows says of resources of a whole pod, and of those that change. Source: kubernetes
+// pkg/kubelet/lifecycle/features_windows.go, pkg/kubelet/allocation/features_windows.go.
+const (
+	noPodResources = "pod-level resources are not supported on Windows"
+	noResize       = "In-place pod resize is not supported on Windows"
+)
 
 const affinityFailed = "NodeAffinity"
 
@@ -209,28 +220,32 @@ func (m *podManager) portTaken(pod *corev1.Pod) bool {
 	return false
 }
 
-// safeSysctls are those that a kubelet of Linux allows without a flag, by the namespace that holds them.
-// Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
-func safeSysctls() map[string]string {
-	const ipc, net = "ipc", "net"
-	return map[string]string{
-		"kernel.shm_rmid_forced": ipc, "net.ipv4.ip_local_port_range": net, "net.ipv4.tcp_syncookies": net,
-		"net.ipv4.ping_group_range": net, "net.ipv4.ip_unprivileged_port_start": net, "net.ipv4.ip_local_reserved_ports": net,
-		"net.ipv4.tcp_keepalive_time": net, "net.ipv4.tcp_fin_timeout": net, "net.ipv4.tcp_keepalive_intvl": net,
-		"net.ipv4.tcp_keepalive_probes": net, "net.ipv4.tcp_rmem": net, "net.ipv4.tcp_wmem": net,
+// safeSysctls are those that a kubelet of Linux allows without a flag, by the first minor that does. The kernels of node
+// images are newer than those that some ask for. Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
+func safeSysctls() map[string]uint {
+	return map[string]uint{
+		"kernel.shm_rmid_forced": 4, "net.ipv4.ip_local_port_range": 4, "net.ipv4.tcp_syncookies": 4,
+		"net.ipv4.ping_group_range": 21, "net.ipv4.ip_unprivileged_port_start": 22, "net.ipv4.ip_local_reserved_ports": 27,
+		"net.ipv4.tcp_keepalive_time": 29, "net.ipv4.tcp_fin_timeout": 29, "net.ipv4.tcp_keepalive_intvl": 29,
+		"net.ipv4.tcp_keepalive_probes": 29, "net.ipv4.tcp_rmem": 32, "net.ipv4.tcp_wmem": 32,
+		"net.ipv4.tcp_slow_start_after_idle": 37, "net.ipv4.tcp_notsent_lowat": 37,
 	}
 }
 
 // refuseSysctls refuses sysctls that are not safe; on Windows there is none that is.
-func refuseSysctls(pod *corev1.Pod, os string) verdict {
+func refuseSysctls(pod *corev1.Pod, os, version string) verdict {
 	if pod.Spec.SecurityContext == nil {
 		return verdict{}
 	}
 	for _, s := range pod.Spec.SecurityContext.Sysctls {
 		name := strings.ReplaceAll(s.Name, "/", ".")
-		space, safe := safeSysctls()[name]
+		space := "net"
+		if strings.HasPrefix(name, "kernel.") {
+			space = "ipc"
+		}
+		since, safe := safeSysctls()[name]
 		switch {
-		case !safe || os == "windows":
+		case !safe || minorOf(version) < since || os == "windows":
 			return verdict{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", name)}
 		case space == "net" && pod.Spec.HostNetwork, space == "ipc" && pod.Spec.HostIPC:
 			return verdict{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowed with host %s enabled", name, space)}

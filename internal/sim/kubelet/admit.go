@@ -1,8 +1,10 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,10 +53,22 @@ func HostProcess(pod *corev1.Pod) bool {
 	return false
 }
 
-// refuseSandbox returns why the runtime of Windows cannot run a pod, or nil.
-func refuseSandbox(pod *corev1.Pod, os, _ string) error {
-	if os == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC) {
-		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
+// longestName is how many characters of a full name a kernel takes as that of a host.
+const longestName = 64
+
+// refuseSandbox returns why the runtime cannot run a pod, or nil. Source: kubernetes
+// pkg/kubelet/kuberuntime/kuberuntime_sandbox.go, pkg/kubelet/userns/userns_manager.go, pkg/kubelet/util/util.go.
+func (k *Kubelet) refuseSandbox(pod *corev1.Pod) error {
+	if k.c.OS == "linux" && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && !k.c.newRuntime() {
+		return errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	if k.onHostNetwork(pod) || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN || pod.Spec.Subdomain == "" {
+		return nil
+	}
+	name := strings.Join([]string{cmp.Or(pod.Spec.Hostname, pod.Name), pod.Spec.Subdomain, pod.Namespace, "svc", k.settings.ClusterDomain}, ".")
+	if len(name) > longestName {
+		return fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, "+
+			"%d characters requested)", name, longestName, len(name))
 	}
 	return nil
 }
@@ -169,7 +183,7 @@ func cutRuntime(version string) (name, number string, ok bool) { return strings.
 // backoffEvent reports a container that waits.
 func (w *worker) backoffEvent(ctx context.Context, c *container) {
 	if c.waiting.Reason == "ImagePullBackOff" {
-		w.event(ctx, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.spec.Image), c.fieldPath())
+		w.event(ctx, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.lacks.image), c.lacks.at)
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff", c.fieldPath())
 		return
 	}

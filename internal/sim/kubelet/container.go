@@ -50,6 +50,7 @@ type container struct {
 	last      *corev1.ContainerStateTerminated // of the run before
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
 	waiting   corev1.ContainerStateWaiting
+	lacks     imageUse // the image that it waits for
 	restarts  int32
 	pause     time.Duration // before the next run
 	next      time.Duration // the pause after that run; the first restart has none
@@ -63,6 +64,7 @@ type execution struct {
 	done    <-chan struct{}
 	code    func() int
 	stop    func(ctx context.Context)
+	tail    func() string // the end of what it has written
 }
 
 // listening is the server of a container's port.
@@ -82,17 +84,17 @@ func sidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-func newContainers(pod *corev1.Pod) []*container {
+func (k *Kubelet) newContainers(pod *corev1.Pod) []*container {
 	var out []*container
 	for _, c := range pod.Spec.InitContainers {
-		out = append(out, newContainer(c, initial, "PodInitializing"))
+		out = append(out, k.newContainer(c, initial, "PodInitializing"))
 	}
 	for _, c := range pod.Spec.Containers {
 		reason := "ContainerCreating"
 		if len(pod.Spec.InitContainers) > 0 {
 			reason = "PodInitializing"
 		}
-		out = append(out, newContainer(c, regular, reason))
+		out = append(out, k.newContainer(c, regular, reason))
 	}
 	return out
 }
@@ -106,22 +108,25 @@ const (
 	ephemeral
 )
 
-func newContainer(spec corev1.Container, k kind, waits string) *container {
-	c := &container{spec: spec, init: k == initial, sidecar: k == initial && sidecar(&spec), ephemeral: k == ephemeral,
-		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: mountStatuses(&spec), image: spec.Image}
+func (k *Kubelet) newContainer(spec corev1.Container, of kind, waits string) *container {
+	c := &container{spec: spec, init: of == initial, sidecar: of == initial && sidecar(&spec), ephemeral: of == ephemeral,
+		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: k.mountStatuses(&spec), image: spec.Image}
 	if named, err := reference.ParseNormalizedNamed(spec.Image); err == nil {
 		c.image = reference.TagNameOnly(named).String()
 	}
 	return c
 }
 
-// mountStatuses returns how the status of a container shows its mounts. No runtime here has recursive read-only mounts.
-func mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
+// mountStatuses returns how the status of a container shows its mounts.
+func (k *Kubelet) mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
 	var list []corev1.VolumeMountStatus
 	for _, m := range c.VolumeMounts {
 		s := corev1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
 			s.RecursiveReadOnly = new(corev1.RecursiveReadOnlyDisabled)
+			if k.c.newRuntime() && m.RecursiveReadOnly != nil && *m.RecursiveReadOnly != corev1.RecursiveReadOnlyDisabled {
+				s.RecursiveReadOnly = new(corev1.RecursiveReadOnlyEnabled)
+			}
 		}
 		list = append(list, s)
 	}
@@ -158,6 +163,9 @@ func (c *container) collect(now time.Time) {
 	}
 	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
 		FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
+	if code != 0 && c.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError && c.run.tail != nil {
+		c.ended.Message = c.run.tail()
+	}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
 		c.next = 0 // the kubelet forgets after a good run
 	}
@@ -220,7 +228,7 @@ func (c *container) blocked(all []*container) bool {
 func (c *container) showBackoff(pod *corev1.Pod) {
 	if c.waiting.Reason == errImagePull {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.spec.Image, errImagePull, c.waiting.Message)}
+			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.lacks.image, errImagePull, c.waiting.Message)}
 	}
 	if c.ended == nil {
 		return // it backs off from a pull, which has its own reason
@@ -253,12 +261,12 @@ func (c *container) view() corev1.ContainerStatus {
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
 		s.ContainerID = c.run.id
 		s.Ready = !c.ephemeral && *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
-	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
+	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff" && !(c.init && c.ended.ExitCode == 0):
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended
 	case c.ended != nil:
 		s.State.Terminated = c.ended
-		s.Ready = c.init && c.ended.ExitCode == 0
+		s.Ready = c.init && !c.sidecar && c.ended.ExitCode == 0
 	default:
 		s.State.Waiting = new(c.waiting)
 	}
@@ -280,15 +288,14 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.last, c.ended = c.ended, nil
 		c.restarts++
 	}
-	if reason, message := w.refuseImage(&c.spec); reason != "" {
-		w.failPull(ctx, c, reason, message)
-		if reason == errImagePull {
+	if lacks, why := w.pull(ctx, pod, c); why.reason != "" {
+		c.lacks, c.waiting = lacks, corev1.ContainerStateWaiting{Reason: why.reason, Message: why.message}
+		if why.reason == errImagePull {
 			w.checkPullSecrets(ctx, pod)
 		}
 		c.backOff(now)
 		return
 	}
-	w.sayPulled(ctx, c)
 	vars, err := w.environment(ctx, &c.spec)
 	if ctx.Err() != nil {
 		return // the kubelet stops, and the next one starts it at once
@@ -332,22 +339,22 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 // their images: with many nodes events are most of the writes, and nothing is pulled here.
 const manyNodes = 100
 
-// sayPulled writes the events of the image of a container that has one.
-func (w *worker) sayPulled(ctx context.Context, c *container) {
-	image := c.spec.Image
+// sayPulled writes the events of an image that there is.
+func (w *worker) sayPulled(ctx context.Context, p imageUse) {
+	image := p.image
 	present := w.k.runtime.pulled(image)
 	switch {
 	case w.static || w.k.c.Nodes() > manyNodes:
-	case present && c.spec.ImagePullPolicy != corev1.PullAlways:
+	case present && p.policy != corev1.PullAlways:
 		text := fmt.Sprintf("Container image %q already present on machine", image)
 		if minorOf(w.k.c.Version) >= 35 {
 			text += " and can be accessed by the pod"
 		}
-		w.event(ctx, corev1.EventTypeNormal, "Pulled", text, c.fieldPath())
+		w.event(ctx, corev1.EventTypeNormal, "Pulled", text, p.at)
 	default:
-		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", image), c.fieldPath())
+		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", image), p.at)
 		w.event(ctx, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). "+
-			"Image size: 0 bytes.", image), c.fieldPath())
+			"Image size: 0 bytes.", image), p.at)
 	}
 }
 
@@ -420,13 +427,18 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	if w.static {
 		return w.executeProcess(ctx, pod, c, id)
 	}
+	var before int64
+	if info, err := w.k.c.Files.Stat(w.logFile(c)); err == nil {
+		before = info.Size()
+	}
 	out, err := logfile.Open(w.k.c.Files.Appender(w.logFile(c), 0o600))
 	if err != nil {
 		return nil, err
 	}
 	done, code := make(chan struct{}), 0
 	runCtx, stop := context.WithCancel(w.k.runtime.ctx)
-	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done }}
+	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done },
+		tail: func() string { return w.logTail(c, before) }}
 	program, known := stub.Program(nil), false
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
@@ -511,6 +523,36 @@ func (w *worker) logFile(c *container) string { return w.logFolder() + "/" + c.s
 // openLog opens the log of a container to read it.
 func (w *worker) openLog(c *container) (*os.File, error) {
 	return w.k.c.Files.OpenFile(w.logFile(c), os.O_RDONLY, 0)
+}
+
+// A container that ends with an error and no message has the end of its log as one. Source: kubernetes
+// pkg/kubelet/container/runtime.go.
+const messageLines, messageBytes = 80, 2048
+
+// logTail returns the end of what a container has written since its log had the size from.
+func (w *worker) logTail(c *container, from int64) string {
+	file, err := w.openLog(c)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	if size < from {
+		from = 0 // the log was begun anew
+	}
+	from = max(from, size-messageBytes)
+	data, err := io.ReadAll(io.NewSectionReader(file, from, size-from))
+	if err != nil {
+		return ""
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines[max(0, len(lines)-messageLines):], "")
 }
 
 func (k *Kubelet) removeFiles(w *worker) {

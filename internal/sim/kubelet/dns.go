@@ -3,6 +3,7 @@ package kubelet
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -18,9 +19,11 @@ type DNS struct {
 	Dots int
 }
 
-// dns returns what a pod's policy asks for. Source: kubernetes pkg/kubelet/network/dns/dns.go.
-func (k *Kubelet) dns(pod *corev1.Pod) DNS {
-	var out DNS
+// What a resolver takes. Source: kubernetes pkg/apis/core/validation/validation.go.
+const maxServers, maxSearches, maxSearchChars, maxSearchName = 3, 32, 2048, 253
+
+// dns returns what a pod's policy asks for, and what of it was left out. Source: kubernetes pkg/kubelet/network/dns/dns.go.
+func (k *Kubelet) dns(pod *corev1.Pod) (out DNS, cut string) {
 	policy := pod.Spec.DNSPolicy
 	if policy == corev1.DNSClusterFirstWithHostNet || policy != corev1.DNSDefault && policy != corev1.DNSNone && !k.onHostNetwork(pod) {
 		domain := k.settings.ClusterDomain
@@ -29,17 +32,36 @@ func (k *Kubelet) dns(pod *corev1.Pod) DNS {
 	}
 	c := pod.Spec.DNSConfig
 	if c == nil {
-		return out
+		return out, ""
 	}
-	for _, s := range c.Nameservers {
-		out.InCluster = out.InCluster || slices.Contains(k.settings.ClusterDNS, s)
-		out.Servers = append(out.Servers, s)
+	add := func(list *[]string, more []string) {
+		for _, s := range more {
+			if !slices.Contains(*list, s) {
+				*list = append(*list, s)
+			}
+		}
 	}
-	out.Search = append(out.Search, c.Searches...)
+	add(&out.Servers, c.Nameservers)
+	add(&out.Search, c.Searches)
+	out.InCluster = slices.ContainsFunc(out.Servers, func(s string) bool { return slices.Contains(k.settings.ClusterDNS, s) })
+	if len(out.Servers) > maxServers {
+		out.Servers = out.Servers[:maxServers]
+		cut = "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: " +
+			strings.Join(out.Servers, " ")
+	}
+	search := out.Search
+	out.Search = slices.DeleteFunc(slices.Clone(search[:min(len(search), maxSearches)]), func(s string) bool { return len(s) > maxSearchName })
+	for len(strings.Join(out.Search, " ")) > maxSearchChars {
+		out.Search = out.Search[:len(out.Search)-1]
+	}
+	if len(out.Search) < len(search) {
+		cut = "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
+			strings.Join(out.Search, " ")
+	}
 	for _, o := range c.Options {
 		if n, err := strconv.Atoi(ptr.Deref(o.Value, "")); o.Name == "ndots" && err == nil {
 			out.Dots = n
 		}
 	}
-	return out
+	return out, cut
 }

@@ -109,6 +109,10 @@ func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars 
 		if err := checkSubPath(m, vars); err != nil {
 			return nil, err
 		}
+		if r := m.RecursiveReadOnly; r != nil && *r == corev1.RecursiveReadOnlyEnabled && !w.k.c.newRuntime() {
+			return nil, fmt.Errorf("failed to resolve recursive read-only mode: volume %q requested recursive read-only mode, "+
+				"but it is not supported by the runtime", m.Name)
+		}
 	}
 	return vars, nil
 }
@@ -174,6 +178,9 @@ func (s sources) value(ctx context.Context, container string, e corev1.EnvVar,
 		ref := from.ConfigMapKeyRef
 		data, err := s.configMap(ctx, ref.Name, ref.Optional)
 		return chosen(data, err, "ConfigMap", s.w.namespace+"/"+ref.Name, ref.Key, ref.Optional)
+	case from.FileKeyRef != nil:
+		pod, _ := s.w.current()
+		return s.w.fileKey(pod, from.FileKeyRef)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
 		data, err := s.secret(ctx, ref.Name, ref.Optional)

@@ -169,9 +169,10 @@ const volumePeriod = 5 * time.Second
 
 // execSpec returns a command in a container, without its streams.
 func (w *worker) execSpec(ctx context.Context, pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
+	dns, _ := w.k.dns(pod)
 	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,
 		Folder: w.k.c.Files.Folder(w.podFolder() + "/containers/" + c.spec.Name),
-		Stdout: io.Discard, Stderr: io.Discard, DNS: w.k.dns(pod)}
+		Stdout: io.Discard, Stderr: io.Discard, DNS: dns}
 	if s := w.shown.Load(); s != nil {
 		for _, ip := range s.status.PodIPs {
 			if a, err := netip.ParseAddr(ip.IP); err == nil {

@@ -14,18 +14,77 @@ import (
 // off from the next attempt.
 const errImagePull = "ErrImagePull"
 
+// errNeverPull and invalidImage are the reasons of images that are not looked for.
+const errNeverPull, invalidImage = "ErrImageNeverPull", "InvalidImageName"
+
+// isPull reports whether a reason is that of an image, not of a container that cannot run.
+func isPull(reason string) bool {
+	return reason == errImagePull || reason == errNeverPull || reason == invalidImage
+}
+
+// imageUse is an image that a container needs: its own, or that of a volume, whose events are the pod's.
+type imageUse struct {
+	image  string
+	policy corev1.PullPolicy
+	at     string // the field path of its events
+}
+
+// pull gets the images of a container's volumes and its own. It returns the one that there is not, and why. Source:
+// kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go, getImageVolumes.
+func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *container) (lacks imageUse, why verdict) {
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.Image == nil || w.static {
+			continue
+		}
+		p := imageUse{v.Image.Reference, v.Image.PullPolicy, ""}
+		failed, known := w.pulled[v.Name]
+		if !known {
+			if w.pulled == nil {
+				w.pulled = map[string]verdict{}
+			}
+			failed = w.ensure(ctx, p)
+			w.pulled[v.Name] = failed
+		}
+		if failed.reason != "" && mounts(&c.spec, v.Name) {
+			w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+failed.reason, c.fieldPath())
+			lacks, why = p, failed
+		}
+	}
+	if why.reason != "" {
+		return lacks, why
+	}
+	lacks = imageUse{c.spec.Image, c.spec.ImagePullPolicy, c.fieldPath()}
+	why = w.ensure(ctx, lacks)
+	if isPull(why.reason) {
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+why.reason, c.fieldPath())
+	}
+	return lacks, why
+}
+
+// ensure gets an image, and says so, or returns why there is none.
+func (w *worker) ensure(ctx context.Context, p imageUse) verdict {
+	reason, message := w.refuseImage(p)
+	if reason == "" {
+		w.sayPulled(ctx, p)
+	} else {
+		w.sayUnpulled(ctx, p, reason, message)
+	}
+	return verdict{reason, message}
+}
+
 // refuseImage returns why an image cannot be pulled or cannot run here, in the words of the
 // kubelet or of containerd; the reason is empty where it can.
-func (w *worker) refuseImage(c *corev1.Container) (reason, message string) {
-	image := c.Image
+func (w *worker) refuseImage(p imageUse) (reason, message string) {
+	image := p.image
 	if w.static {
 		return "", "" // its program is part of the machine
 	}
 	if r := w.k.c.Images.Refuse(image); r != nil {
 		return r.Reason, r.Message
 	}
-	if c.ImagePullPolicy == corev1.PullNever && !w.k.runtime.has(image) {
-		return "ErrImageNeverPull", fmt.Sprintf("Container image %q is not present with pull policy of Never", image)
+	if p.policy == corev1.PullNever && !w.k.runtime.has(image) {
+		return errNeverPull, fmt.Sprintf("Container image %q is not present with pull policy of Never", image)
 	}
 	release, windowsImage := windows.ImageRelease(image)
 	switch os := w.k.c.OS; {
@@ -56,21 +115,17 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// failPull notes why a container has no image, with the kubelet's events.
-func (w *worker) failPull(ctx context.Context, c *container, reason, message string) {
-	c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
+// sayUnpulled writes the events of an image that there is not.
+func (w *worker) sayUnpulled(ctx context.Context, p imageUse, reason, message string) {
 	switch reason {
 	case errImagePull:
-		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", c.spec.Image), c.fieldPath())
-		w.event(ctx, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, message), c.fieldPath())
-		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
-	case "ErrImageNeverPull":
-		w.event(ctx, corev1.EventTypeWarning, reason, message, c.fieldPath())
-		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
-	case "InvalidImageName":
-		w.event(ctx, corev1.EventTypeWarning, "InspectFailed", message, c.fieldPath())
-		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
+		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", p.image), p.at)
+		w.event(ctx, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", p.image, message), p.at)
+	case errNeverPull:
+		w.event(ctx, corev1.EventTypeWarning, reason, message, p.at)
+	case invalidImage:
+		w.event(ctx, corev1.EventTypeWarning, "InspectFailed", message, p.at)
 	default:
-		w.event(ctx, corev1.EventTypeWarning, "Failed", message, c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "Failed", message, p.at)
 	}
 }

@@ -51,3 +51,50 @@ func TestImageThatCannotBePulled(t *testing.T) {
 		})
 	}
 }
+
+// TestImageVolume: the image of a volume is pulled as the pod's, and holds only the containers that mount it.
+func TestImageVolume(t *testing.T) {
+	for name, test := range map[string]struct {
+		image       string
+		mounts      bool
+		reason      string
+		event, path string
+	}{
+		"there":     {"example.com/data:1", true, "", `Pulling: Pulling image "example.com/data:1"`, ""},
+		"absent":    {"nginx:no-such-tag", true, "ImagePullBackOff", `BackOff: Back-off pulling image "nginx:no-such-tag"`, ""},
+		"unmounted": {"nginx:no-such-tag", false, "", `Pulling: Pulling image "nginx:no-such-tag"`, ""},
+		"of which the container tells": {"nginx:no-such-tag", true, "ImagePullBackOff", "Failed: Error: ImagePullBackOff",
+			"spec.containers{app}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			synctest.Test(t, func(t *testing.T) {
+				k := b.kubelet(t)
+				images, err := pull.New("", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.c.Images = images
+				pod := probedPod(func(c *corev1.Container) {
+					if test.mounts {
+						c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
+					}
+				})
+				pod.Spec.Volumes = []corev1.Volume{{Name: "v",
+					VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: test.image}}}}
+				w := newWorker(k, pod)
+				w.sandbox = sandbox{ready: true}
+				settle(t, w, time.Second)
+				got := settle(t, w, time.Second)
+				if (got.State.Running == nil) != (test.reason != "") || got.State.Waiting != nil && got.State.Waiting.Reason != test.reason {
+					t.Errorf("the state is %+v, want %q", got.State, test.reason)
+				}
+				reason, message, _ := strings.Cut(test.event, ": ")
+				if !w.events[event{reason, message, test.path}] {
+					t.Errorf("the events are %q, want %q at %q", seen(w), test.event, test.path)
+				}
+				b.runtime.Close()
+			})
+		})
+	}
+}

@@ -143,8 +143,22 @@ func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	}
 	if s.RuntimeHandlers == nil && minorOf(f.config.Version) >= 30 && strings.HasPrefix(f.config.RuntimeVersion, "containerd") {
 		s.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: ""}}
+		if f.config.newRuntime() {
+			features := &corev1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: new(true), UserNamespaces: new(true)}
+			s.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: "", Features: features}, {Name: "runc", Features: features}}
+			s.Features = &corev1.NodeFeatures{SupplementalGroupsPolicy: new(true)}
+		}
 	}
 	return s
+}
+
+// newRuntime reports whether the runtime has what containerd has from 2.0 on, on Linux: supplemental groups as asked for,
+// user namespaces and recursive read-only mounts. Source: https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
+func (c *Config) newRuntime() bool {
+	name, version, _ := cutRuntime(c.RuntimeVersion)
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return c.OS == "linux" && name == "containerd" && err == nil && n >= 2
 }
 
 func nodeInfo(f nodeFacts) corev1.NodeSystemInfo {

@@ -123,7 +123,7 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 			w.k.asked.count(probed{w.uid, w.namespace, w.name, c.spec.Name, p.kind}, a)
 			var failed bool
 			if next, failed = p.take(a, now); failed && p != c.probes.readiness {
-				w.killUnhealthy(ctx, c, p)
+				w.killUnhealthy(ctx, pod, c, p)
 				return time.Millisecond
 			}
 			if p == c.probes.startup && p.ok {
@@ -148,9 +148,27 @@ func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a an
 	}
 }
 
-// killUnhealthy ends a run whose startup or liveness probe has failed too often.
-func (w *worker) killUnhealthy(ctx context.Context, c *container, p *prober) {
-	message := fmt.Sprintf("Container %s failed %s probe, will be restarted", c.spec.Name, strings.ToLower(p.kind))
+// again reports whether a container whose probe has failed runs again: its rules are not asked, as it has not ended.
+func again(c *corev1.Container, pod *corev1.PodSpec) bool {
+	if c.RestartPolicy != nil {
+		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
+	}
+	return pod.RestartPolicy != corev1.RestartPolicyNever
+}
+
+// killUnhealthy ends a run whose startup or liveness probe has failed too often. Source: kubernetes
+// pkg/kubelet/kuberuntime/kuberuntime_manager.go, computePodActions.
+func (w *worker) killUnhealthy(ctx context.Context, pod *corev1.Pod, c *container, p *prober) {
+	message := fmt.Sprintf("Container %s failed %s probe", c.spec.Name, strings.ToLower(p.kind))
+	others := func(o *container) bool { return o != c && !o.init && !o.ephemeral && !o.done(pod) }
+	switch {
+	case c.init:
+		message = "Init c" + message[1:]
+	case again(&c.spec, &pod.Spec):
+		message += ", will be restarted"
+	case !slices.ContainsFunc(w.containers, others):
+		message = "Stopping container " + c.spec.Name // as all that is left of the pod
+	}
 	w.event(ctx, corev1.EventTypeNormal, "Killing", message, c.fieldPath())
 	c.stop(ctx, w.k.c.Clock, time.Second)
 }

@@ -101,6 +101,9 @@ func TestProbes(t *testing.T) {
 			`Unhealthy: Readiness probe errored and resulted in unknown state: port "api" not found`},
 		"liveness": {func(c *corev1.Container) { c.LivenessProbe = tcp(81) }, false, 1,
 			"Killing: Container app failed liveness probe, will be restarted"},
+		"liveness of one that does not restart": {func(c *corev1.Container) {
+			c.LivenessProbe, c.RestartPolicy = tcp(81), new(corev1.ContainerRestartPolicyNever)
+		}, false, 0, "Killing: Stopping container app"},
 		"startup": {func(c *corev1.Container) { c.StartupProbe, c.ReadinessProbe = tcp(81), tcp(80) }, false, 1,
 			"Killing: Container app failed startup probe, will be restarted"},
 		"startup passes": {func(c *corev1.Container) {

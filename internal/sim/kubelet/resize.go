@@ -23,7 +23,11 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 		}
 	}
 	if len(changed) == 0 || w.static {
-		w.delayed = ""
+		w.delayed = verdict{}
+		return 0
+	}
+	if w.k.c.OS == "windows" {
+		w.delay(ctx, pod, corev1.PodReasonInfeasible, verdict{corev1.PodReasonInfeasible, noResize})
 		return 0
 	}
 	if node := w.k.node.get(); node != nil {
@@ -31,15 +35,11 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 		short := w.k.pods.shortages(pod, node.Status.Allocatable)
 		w.k.pods.mu.Unlock()
 		if len(short) > 0 {
-			v := short[0].verdict()
-			if w.delayed == "" {
-				w.event(ctx, corev1.EventTypeWarning, "ResizeDeferred", "Pod resize "+v.reason+": "+resizeSummary(pod, v.message), "")
-				w.delayed = v.message
-			}
+			w.delay(ctx, pod, corev1.PodReasonDeferred, short[0].verdict())
 			return resizePeriod
 		}
 	}
-	w.delayed = ""
+	w.delayed = verdict{}
 	w.k.pods.keep(pod, verdict{})
 	w.event(ctx, corev1.EventTypeNormal, "ResizeStarted", "Pod resize started: "+resizeSummary(pod, ""), "")
 	for c, want := range changed {
@@ -53,6 +53,14 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	}
 	w.event(ctx, corev1.EventTypeNormal, "ResizeCompleted", "Pod resize completed: "+resizeSummary(pod, ""), "")
 	return 0
+}
+
+// delay notes that a pod does not get its new resources, and why.
+func (w *worker) delay(ctx context.Context, pod *corev1.Pod, how string, why verdict) {
+	if w.delayed.reason == "" {
+		w.event(ctx, corev1.EventTypeWarning, "Resize"+how, "Pod resize "+why.reason+": "+resizeSummary(pod, why.message), "")
+		w.delayed = verdict{how, why.message}
+	}
 }
 
 // resourcesOf returns what a pod asks for a container, nil for one that cannot be resized.
@@ -89,7 +97,7 @@ func restartsFor(c *corev1.Container, want corev1.ResourceRequirements) bool {
 
 // sized returns a pod with the resources that its containers have, where new ones have to wait.
 func (w *worker) sized(pod *corev1.Pod) *corev1.Pod {
-	if w.delayed == "" {
+	if w.delayed.reason == "" {
 		return pod
 	}
 	pod = pod.DeepCopy()

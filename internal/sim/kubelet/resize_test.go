@@ -17,29 +17,32 @@ func cpu(amount string) corev1.ResourceList {
 // TestResize: new requests count at once where the node has them, and wait where it does not.
 func TestResize(t *testing.T) {
 	for name, test := range map[string]struct {
-		want      string
-		delayed   bool
-		allocated string
+		os, want, reason, allocated string
 	}{
-		"fits":     {"2", false, "2"},
-		"too much": {"5", true, "1"},
+		"fits":       {"linux", "2", "", "2"},
+		"too much":   {"linux", "5", corev1.PodReasonDeferred, "1"},
+		"on Windows": {"windows", "2", corev1.PodReasonInfeasible, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			k := b.kubelet(t)
+			k.c.OS = test.os
 			k.node.set(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}, Status: corev1.NodeStatus{Allocatable: cpu("4")}})
 			w := b.serving(t, k, probedPod(func(c *corev1.Container) { c.Resources.Requests = cpu("1") }))
 			pod := w.pod.DeepCopy()
 			pod.Spec.Containers[0].Resources.Requests = cpu(test.want)
 			again := w.resize(t.Context(), pod)
-			if got := w.containers[0].spec.Resources.Requests.Cpu().String(); got != test.allocated || (again > 0) != test.delayed {
+			if got := w.containers[0].spec.Resources.Requests.Cpu().String(); got != test.allocated || (again > 0) != (test.reason == corev1.PodReasonDeferred) {
 				t.Errorf("the container has %s, and the kubelet looks again after %s", got, again)
 			}
-			pending := slices.ContainsFunc(podStatus(pod, w).Conditions, func(c corev1.PodCondition) bool {
-				return c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonDeferred
-			})
-			if pending != test.delayed {
-				t.Errorf("a condition says that it waits: %v", pending)
+			reason := ""
+			for _, c := range podStatus(pod, w).Conditions {
+				if c.Type == corev1.PodResizePending {
+					reason = c.Reason
+				}
+			}
+			if reason != test.reason {
+				t.Errorf("a condition says %q, want %q", reason, test.reason)
 			}
 		})
 	}

@@ -368,8 +368,8 @@ func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition
 		list = append(list, c)
 		return &list[len(list)-1]
 	}
-	if w.delayed != "" && !w.settled {
-		if c := add(corev1.PodResizePending, corev1.PodReasonDeferred, w.delayed); c.LastProbeTime.IsZero() {
+	if w.delayed.reason != "" && !w.settled {
+		if c := add(corev1.PodResizePending, w.delayed.reason, w.delayed.message); c.LastProbeTime.IsZero() {
 			c.LastProbeTime = now
 		}
 	}

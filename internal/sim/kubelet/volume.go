@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +105,7 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	defer v.mu.Unlock()
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
+		if !mounts(c, volume.Name) {
 			continue
 		}
 		var err error
@@ -126,6 +128,9 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) error {
 	dir := v.w.volumeFolder(volume)
 	if volume.EmptyDir != nil {
+		if err := checkPages(volume.EmptyDir.Medium, pod); err != nil {
+			return err
+		}
 		return v.w.k.c.Files.MkdirAll(dir)
 	}
 	files, err := v.payload(ctx, pod, volume, tokens)
@@ -166,8 +171,10 @@ func (v *volumes) payload(ctx context.Context, pod *corev1.Pod, volume *corev1.V
 			err = v.downward(out, pod, source.DownwardAPI.Items, mode)
 		case source.ServiceAccountToken != nil:
 			err = v.token(ctx, out, pod, source.ServiceAccountToken, mode)
+		case source.ClusterTrustBundle != nil:
+			err = v.trustBundle(ctx, out, source.ClusterTrustBundle, mode)
 		default:
-			err = errors.New("the simulated kubelet projects Secrets, ConfigMaps, fields of the pod and tokens only")
+			err = errors.New("the simulated kubelet does not project certificates of pods")
 		}
 		if err != nil {
 			return nil, err
@@ -241,10 +248,15 @@ func missing(err error, kind, name string, optional *bool) error {
 	return err
 }
 
+// mounts reports whether a container mounts a volume.
+func mounts(c *corev1.Container, name string) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+}
+
 // mounted reports whether a container of a pod uses a volume.
 func mounted(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
-		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name }) ||
+		return mounts(&c, name) ||
 			slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == name })
 	})
 }
@@ -263,6 +275,76 @@ func (v *volumes) downward(out payload, pod *corev1.Pod, items []corev1.Downward
 		}
 		out[path.Clean(i.Path)] = payloadFile{[]byte(text), modeOf(i.Mode, mode)}
 	}
+	return nil
+}
+
+// checkPages refuses an emptyDir of huge pages in a pod that asks for none, or for several sizes. Source: kubernetes
+// pkg/volume/emptydir/empty_dir.go, getPageSizeMountOption.
+func checkPages(medium corev1.StorageMedium, pod *corev1.Pod) error {
+	size, huge := strings.CutPrefix(string(medium), string(corev1.StorageMediumHugePages))
+	if !huge {
+		return nil
+	}
+	asked := map[string]bool{}
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		for name := range c.Resources.Requests {
+			if pages, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
+				asked[pages] = true
+			}
+		}
+	}
+	switch {
+	case size == "" && len(asked) > 1:
+		return fmt.Errorf("medium: %s can't be used if container requests multiple huge page sizes", medium)
+	case size == "" && len(asked) == 0, size != "" && !asked[size[1:]]:
+		return fmt.Errorf("medium %s: hugePages storage requested, but there is no resource request for huge pages", medium)
+	}
+	return nil
+}
+
+// trustBundle adds the certificates of ClusterTrustBundles, each once. Source: kubernetes
+// pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go.
+func (v *volumes) trustBundle(ctx context.Context, out payload, p *corev1.ClusterTrustBundleProjection, mode *int32) error {
+	api := v.w.k.api.Load().certs.ClusterTrustBundles()
+	var found []certificatesv1.ClusterTrustBundle
+	if p.Name != nil {
+		b, err := read(ctx, api.Get, *p.Name)
+		switch {
+		case err == nil:
+			found = append(found, *b)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("while getting ClusterTrustBundle: %w", err)
+		case !ptr.Deref(p.Optional, false):
+			return fmt.Errorf("while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io %q not found", *p.Name)
+		}
+	} else {
+		selector, err := metav1.LabelSelectorAsSelector(p.LabelSelector)
+		if err != nil {
+			return fmt.Errorf("while parsing label selector: %w", err)
+		}
+		list, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "spec.signerName=" + ptr.Deref(p.SignerName, "")})
+		if err != nil {
+			return fmt.Errorf("while listing ClusterTrustBundles matching label selector %v: %w", p.LabelSelector, err)
+		}
+		if found = list.Items; len(found) == 0 && !ptr.Deref(p.Optional, false) {
+			return errors.New("combination of signerName and labelSelector matched zero ClusterTrustBundles")
+		}
+	}
+	var anchors []byte
+	seen := map[string]bool{}
+	for i := range found {
+		for rest := []byte(found[i].Spec.TrustBundle); ; {
+			var b *pem.Block
+			if b, rest = pem.Decode(rest); b == nil {
+				break
+			}
+			if !seen[string(b.Bytes)] {
+				seen[string(b.Bytes)] = true
+				anchors = append(anchors, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Bytes})...)
+			}
+		}
+	}
+	out[path.Clean(p.Path)] = payloadFile{anchors, modeOf(nil, mode)}
 	return nil
 }
 

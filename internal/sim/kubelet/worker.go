@@ -42,12 +42,13 @@ type worker struct {
 	written    *corev1.PodStatus
 	version    string // of the pod that the last write of its status returned
 	mirror     types.UID
-	events     map[event]bool // those that were written
-	started    []*container   // those that no event says yet
-	ending     *ending        // nil until the pod is to go
-	delayed    string         // why the sizes that the pod asks for have to wait
-	deleted    bool           // the API server knows that it has ended
-	settled    bool           // nothing of it runs any more, nor will
+	events     map[event]bool     // those that were written
+	started    []*container       // those that no event says yet
+	pulled     map[string]verdict // why volumes have no image, of this step
+	ending     *ending            // nil until the pod is to go
+	delayed    verdict            // why the sizes that the pod asks for are not given, Deferred or Infeasible
+	deleted    bool               // the API server knows that it has ended
+	settled    bool               // nothing of it runs any more, nor will
 	finished   bool
 	sources    sources
 	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
@@ -72,7 +73,7 @@ type snapshot struct {
 func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
-	w.containers = newContainers(pod)
+	w.containers = k.newContainers(pod)
 	// One that another run of the kubelet has ended stays as it was shown; of one that was refused nothing was.
 	w.settled = terminal(pod.Status.Phase) && len(pod.Status.ContainerStatuses) > 0
 	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
@@ -234,7 +235,7 @@ func (w *worker) meet(pod *corev1.Pod) {
 		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
 			continue
 		}
-		c := newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating")
+		c := w.k.newContainer(corev1.Container(e.EphemeralContainerCommon), ephemeral, "ContainerCreating")
 		w.containers = append(slices.Clone(w.containers), c) // the HTTPS API may be reading the old list
 	}
 }
@@ -274,14 +275,17 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
 		return 10 * time.Second
 	}
+	if _, cut := w.k.dns(pod); cut != "" {
+		w.event(ctx, corev1.EventTypeWarning, "DNSConfigForming", cut, "")
+	}
+	if err := w.k.refuseSandbox(pod); err != nil && !w.static {
+		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
+		return 10 * time.Second
+	}
 	if w.k.onHostNetwork(pod) {
 		w.sandbox.ip = w.k.c.InternalIP
 		w.sandbox.ready = true
 		return 0
-	}
-	if err := refuseSandbox(pod, w.k.c.OS, w.k.c.RuntimeVersion); err != nil {
-		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
-		return 10 * time.Second
 	}
 	if problem := w.k.sandboxProblem(); problem != "" {
 		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+problem, "")
@@ -308,6 +312,7 @@ func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Durati
 			again = d
 		}
 	}
+	w.pulled = nil
 	for _, c := range w.containers {
 		c.collect(w.k.c.Clock.Now())
 	}

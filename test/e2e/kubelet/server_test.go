@@ -143,7 +143,7 @@ func nodeDepartures() map[string]bool {
 		// Of kubemark and its fakes.
 		".spec.providerID": true, ".metadata.annotations.volumes.kubernetes.io/controller-managed-attach-detach": true,
 		".status.allocatable.hugepages-1Gi": true, ".status.allocatable.hugepages-2Mi": true, ".status.capacity.hugepages-1Gi": true,
-		".status.capacity.hugepages-2Mi": true, ".status.runtimeHandlers[].name": true,
+		".status.capacity.hugepages-2Mi": true,
 		// The controller manager would write it a moment later.
 		".metadata.annotations.node.alpha.kubernetes.io/ttl": true,
 		// A node that does not do a thing does not declare it.

@@ -38,6 +38,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubemark"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/hostpath"
+	"k8s.io/kubernetes/pkg/volume/image"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 	"k8s.io/kubernetes/pkg/volume/util/subpath"
 	utilexec "k8s.io/utils/exec"
@@ -74,7 +75,7 @@ func run() error {
 		return err
 	}
 	flags, settings := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{
-		NodeName: *name, KubeletPort: *port, MaxPods: 250, NodeLabels: *labels,
+		NodeName: *name, KubeletPort: *port, MaxPods: 400, NodeLabels: *labels,
 	})
 	defer os.RemoveAll(flags.RootDirectory)
 	settings.Address, settings.ClusterDNS, settings.ClusterDomain = "127.0.0.1", []string{"10.96.0.10"}, "cluster.local"
@@ -98,7 +99,7 @@ func run() error {
 	hollow.KubeletDeps.Subpather = folders{}
 	hollow.KubeletDeps.VolumePlugins = append(slices.DeleteFunc(hollow.KubeletDeps.VolumePlugins, func(p volume.VolumePlugin) bool {
 		return p.GetPluginName() == "kubernetes.io/host-path" // one that checks no types
-	}), hostpath.ProbeVolumePlugins(volume.VolumeConfig{})...)
+	}), slices.Concat(hostpath.ProbeVolumePlugins(volume.VolumeConfig{}), image.ProbeVolumePlugins())...)
 	hollow.KubeletDeps.OSInterface = &containertest.FakeOS{HostName: *name, StatFn: os.Stat}
 	go hollow.Run(ctx)
 	<-ctx.Done()
@@ -202,6 +203,17 @@ func newRuntime() *runtime {
 		{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
 	}}
 	return r
+}
+
+// Status implements the runtime service: it has what containerd 2 has.
+func (r *runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
+	out, err := r.FakeRuntimeService.Status(ctx, verbose)
+	if err == nil {
+		features := &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true, UserNamespaces: true}
+		out.RuntimeHandlers = []*runtimeapi.RuntimeHandler{{Name: "", Features: features}, {Name: "runc", Features: features}}
+		out.Features = &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true}
+	}
+	return out, err
 }
 
 // PodSandboxStatus implements the runtime service.
