@@ -425,6 +425,7 @@ func (b *bench) serve() {
 		}
 		return ""
 	})
+	b.log = b.t.Logf
 	b.start("http://" + address + "/")
 }
 
@@ -437,6 +438,7 @@ type client struct {
 	asked, failed int
 	// why has how often a request failed for a reason.
 	why map[string]int
+	log func(format string, args ...any)
 }
 
 // askers ask at once, each with a pause.
@@ -459,6 +461,7 @@ func (c *client) start(url string) {
 					return
 				case <-tick.C:
 				}
+				began := time.Now()
 				err := ask(ctx, h, url)
 				if ctx.Err() != nil {
 					return
@@ -467,6 +470,7 @@ func (c *client) start(url string) {
 				if c.asked++; err != nil {
 					c.failed++
 					c.why[reason(err)]++
+					c.log("%s a request failed after %s: %s", began.Format("15:04:05.000"), time.Since(began).Round(time.Millisecond), reason(err))
 				}
 				c.mu.Unlock()
 			}
