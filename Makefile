@@ -140,7 +140,10 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 	go test -timeout 10m -count=1 -v ./test/e2e/helm -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
-	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
+	go test -timeout 90m -count=1 -v ./test/e2e/clusterctl -full
+
+e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and an upgrade while LOAD=50 machines are made, with tables
+	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50)
 
 e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
 	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")
@@ -245,4 +248,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-leader e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE

@@ -23,6 +23,7 @@ type binding struct {
 	reason        string        // why there is none
 	healthy       int
 	next          int
+	losing        bool // the last connection was carried to no backend
 	conns         map[net.Conn]struct{}
 }
 
@@ -330,10 +331,16 @@ func (f *Fabric) serve(b *binding, c net.Conn) {
 		f.mu.Unlock()
 	}()
 	to, err := f.dialBinding(f.ctx, b, source)
-	if err != nil {
-		return
+	f.mu.Lock()
+	before := b.losing
+	b.losing = err != nil
+	f.mu.Unlock()
+	switch {
+	case err == nil:
+		f.proxy(c, to)
+	case !before: // and those after it, until one is carried
+		f.log.Warn("frontend loses a connection", "what", b.what, "address", b.at, "reason", err)
 	}
-	f.proxy(c, to)
 }
 
 // dialBinding connects to one of the usable backends, in turn.
