@@ -343,7 +343,9 @@ func (f *Fabric) serve(b *binding, c net.Conn) {
 	}
 }
 
-// dialBinding connects to one of the usable backends, in turn.
+// dialBinding connects to one of the usable backends, in turn. Azure balances connections and tries none twice: one to a
+// machine that has gone is lost until its probe has failed, and so it is here with the rules of services, which are floating.
+// Those of an API server try the next machine, because a plane on a busy laptop probes less often than Azure.
 func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	usable, reason := f.usable(b, source)
@@ -368,6 +370,9 @@ func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr)
 		}
 		errs = append(errs, err)
 		f.suspect(m)
+		if m.floating {
+			break
+		}
 	}
 	return nil, errors.Join(errs...)
 }

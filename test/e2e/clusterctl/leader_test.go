@@ -60,9 +60,12 @@ func TestLeader(t *testing.T) {
 		}
 		row.kills, row.until = row.kills+1, time.Now()
 		had := len(made)
-		row.twice += o.note(made, len(acts) > 0)
+		stays := len(acts) > 0 // else the resource groups go, with machines whose objects went before
+		row.twice += o.note(made, stays)
 		row.made += len(made) - had
-		row.orphans += o.orphans()
+		if stays {
+			row.orphans += o.orphans()
+		}
 		t.Logf("kill %2d: %s, while %s; %d virtual machines", i+1, pod, row.does, len(vms(o.plane)))
 	}
 	for _, name := range killed {
@@ -76,8 +79,8 @@ func TestLeader(t *testing.T) {
 	if len(leaders) < 2 {
 		t.Errorf("one replica alone has led: %v", leaders)
 	}
-	// 2 * (1 + 1 + 3) at first, 2 * (1 + 3) by the upgrade, which is not over when it is cut short.
-	if *kills >= 50 && len(made) < 13 {
+	// 2 * (1 + 1 + 3) at first; the upgrade would make twice four more, and is not over when it is cut short.
+	if *kills >= 50 && len(made) <= 10 {
 		t.Errorf("%d virtual machines were made in all: the upgrade did not get on", len(made))
 	}
 	t.Logf("leaders killed by pod: %v; virtual machines made: %d", leaders, len(made))
