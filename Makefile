@@ -143,7 +143,10 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 	go test -timeout 10m -count=1 -v ./test/e2e/helm -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
-	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
+	go test -timeout 90m -count=1 -v ./test/e2e/clusterctl -full
+
+e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and an upgrade while LOAD=50 machines are made, with tables
+	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50)
 
 e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
 	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")
@@ -204,6 +207,10 @@ bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what, LOAD=30 beside that many busy processes; writes bin/scale.svg
 	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) $(if $(LOAD),-load $(LOAD)) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
+.PHONY: bench-manager
+bench-manager: build ## What MACHINES=2000 cost one casement-manager: creation, REST=1m, an OUTAGE=1m, recovery; THROTTLE=1 limits requests as Azure does
+	go run ./test/bench -manager $(or $(MACHINES),2000) -throttle $(or $(THROTTLE),0) -rest $(or $(REST),1m) -outage $(or $(OUTAGE),1m)
+
 .PHONY: bench-fleet
 bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes
 	go run ./test/bench -fleet $(or $(CLUSTERS),50) $(if $(LOAD),-load $(LOAD))
@@ -248,4 +255,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-leader e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE

@@ -99,6 +99,7 @@ var flagValues = map[string]valuesOf{
 	"images list identity":  objects("AzureClusterIdentity"),
 	"images show identity":  objects("AzureClusterIdentity"),
 	"images diff identity":  objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),
+	"images retire identity": objects("AzureClusterIdentity"),
 }
 
 // completeNames completes arguments and flags of all commands below c. It offers nothing where no server can be asked,

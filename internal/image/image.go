@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"casement.dev/casement/internal/azure/arm"
@@ -174,7 +175,11 @@ func newBuilder(c Config) (*builder, error) {
 	}
 	sum := sha256.Sum256(data)
 	rel, _ := releaseNamed(c.Build.Spec.Source.Release) // validated
-	return &builder{Config: c, azure: azure{c.Client, c.Sleep}, spec: c.Build.Spec.withDefaults(), release: rel,
+	spec := c.Build.Spec.withDefaults()
+	if major, ok := strings.CutSuffix(spec.Target.Version, ".date"); ok {
+		spec.Target.Version = major + "." + c.Now().UTC().Format("20060102")
+	}
+	return &builder{Config: c, azure: azure{c.Client, c.Sleep}, spec: spec, release: rel,
 		sum: hex.EncodeToString(sum[:8]), holds: map[string]string{}}, nil
 }
 

@@ -111,7 +111,8 @@ type Target struct {
 	ResourceGroup string `json:"resourceGroup"`
 	Gallery       string `json:"gallery"`
 	Definition    string `json:"definition"`
-	// Version has the form major.minor.patch.
+	// Version has the form major.minor.patch. The patch "date" is the day of the build, such as 20261208 (UTC), for builds on a
+	// schedule.
 	Version string `json:"version"`
 	// Regions get a replica of the version, in addition to the location of the build.
 	Regions []string `json:"regions,omitempty"`
@@ -266,7 +267,7 @@ func Parse(data []byte) (*ImageBuild, error) {
 
 var (
 	buildName   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
-	versionForm = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,9}$`)
+	versionForm = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.(\d{1,9}|date)$`)
 	kubernetes  = regexp.MustCompile(`^v?1\.\d{1,3}\.\d{1,3}$`)
 	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
@@ -302,7 +303,7 @@ func (b *ImageBuild) Validate() error {
 		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(releaseNames(), ", "))
 	}
 	if !versionForm.MatchString(s.Target.Version) {
-		bad("spec.target.version", "%q has not the form major.minor.patch", s.Target.Version)
+		bad("spec.target.version", "%q has not the form major.minor.patch or major.minor.date", s.Target.Version)
 	}
 	if !kubernetes.MatchString(s.KubernetesVersion) {
 		bad("spec.kubernetesVersion", "%q is no version such as %s", s.KubernetesVersion, kuberelease.Default)

@@ -38,7 +38,7 @@ func (b *builder) galleryID() string {
 		"/providers/Microsoft.Compute/galleries/" + b.spec.Target.Gallery
 }
 
-func (b *builder) definitionID() string { return b.galleryID() + "/images/" + b.spec.Target.Definition }
+func (b *builder) definitionID() string { return b.Build.DefinitionID(b.Client.SubscriptionID()) }
 
 func (b *builder) versionID() string { return b.definitionID() + "/versions/" + b.spec.Target.Version }
 
@@ -50,10 +50,6 @@ func (b *builder) vmID(name string) string {
 
 // lastDone returns the index of the last finished step, -1 for none.
 func (b *builder) lastDone(ctx context.Context) (int, error) {
-	version, made, err := b.azure.get(ctx, b.versionID(), galleryVersion)
-	if err != nil {
-		return 0, err
-	}
 	group, under, err := b.azure.get(ctx, b.group(), groupsVersion)
 	if err != nil {
 		return 0, err
@@ -65,6 +61,13 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 		if group, under, err = b.azure.get(ctx, b.group(), groupsVersion); err != nil {
 			return 0, err
 		}
+	}
+	if id := group.Tags[tagVersion]; under && group.Tags[tagFile] == b.sum && id != "" {
+		b.spec.Target.Version = arm.NameOf(id) // of the day on which the build began
+	}
+	version, made, err := b.azure.get(ctx, b.versionID(), galleryVersion)
+	if err != nil {
+		return 0, err
 	}
 	own := version.Tags[tagBuild] == b.Build.Metadata.Name && version.Tags[tagFile] == b.sum
 	published := made && own && version.Tags[tagState] == catalog.StateVerified

@@ -35,6 +35,7 @@ import (
 	"casement.dev/casement/internal/controller/azuremachinepool"
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/leave"
 	"casement.dev/casement/internal/controller/patch"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/metric"
@@ -178,6 +179,9 @@ var (
 	longer  = queue.Rest{Factor: 20, Longest: 5 * time.Second}
 )
 
+// leaving is how many nodes are taken out of load balancers at once; a workload cluster that is gone holds up one for seconds.
+const leaving = 5
+
 // patchClusters is how many clusters patch day works on at once: it only begins and watches what others do.
 const patchClusters = 2
 
@@ -203,15 +207,16 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		}).SetupWithManager},
 		{"AzureMachine", o.Concurrency.AzureMachine, briefly, (&azuremachine.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"),
-			WatchFilter: o.WatchFilter, Resync: o.Resync,
+			WatchFilter: o.WatchFilter, Resync: o.Resync, LeaveDelay: o.LeaveDelay,
 		}).SetupWithManager},
 		{"AzureMachinePool", o.Concurrency.AzureMachinePool, longer, (&azuremachinepool.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachinepool"),
-			WatchFilter: o.WatchFilter, Resync: o.Resync,
+			WatchFilter: o.WatchFilter, Resync: o.Resync, LeaveDelay: o.LeaveDelay,
 		}).SetupWithManager},
 		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, briefly, (&azuremachinetemplate.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
+		{"leave", leaving, briefly, (&leave.Reconciler{Client: mgr.GetClient(), WatchFilter: o.WatchFilter}).SetupWithManager},
 		{"patch day", patchClusters, briefly, (&patch.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Opener: opener, Recorder: mgr.GetEventRecorder("patchday"),
 			WatchFilter: o.WatchFilter, Resync: o.Resync, ReadTTL: o.ReadTTL,

@@ -67,6 +67,9 @@ type Options struct {
 	SyncPeriod time.Duration
 	Resync     time.Duration
 	ReadTTL    time.Duration
+	// LeaveDelay is how long the virtual machine of a node stays at least after the beginning of its deletion, so that the load
+	// balancers of services let go of it.
+	LeaveDelay time.Duration
 	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
 	// no traces.
 	TraceEndpoint string
@@ -108,9 +111,11 @@ func Defaults() Options {
 		// Longer than client-go's 15, 10 and 2 s: renewing is most of what an idle manager
 		// does. A leader that ends gives its lease back, so only a crash waits for it.
 		LeaseDuration: 45 * time.Second, RenewDeadline: 30 * time.Second, RetryPeriod: 10 * time.Second,
-		SyncPeriod:  10 * time.Hour,
-		Resync:      10 * time.Minute,
-		ReadTTL:     time.Minute,
+		SyncPeriod: 10 * time.Hour,
+		Resync:     10 * time.Minute,
+		ReadTTL:    time.Minute,
+		// The cloud provider changes the balancer in ten to twenty seconds.
+		LeaveDelay:  20 * time.Second,
 		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
@@ -154,6 +159,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", o.GracefulShutdown,
 		"how long work in progress may take when the manager ends")
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
+	flags.DurationVar(&o.LeaveDelay, "leave-delay", o.LeaveDelay,
+		"how long the machine of a node stays after the beginning of its deletion, so that load balancers let go of it; 0 does not wait")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry "+
@@ -187,6 +194,9 @@ func (o *Options) Validate() error {
 		if d.value <= 0 {
 			errs = append(errs, fmt.Errorf("--%s: %s is not a positive duration", d.flag, d.value))
 		}
+	}
+	if o.LeaveDelay < 0 {
+		errs = append(errs, fmt.Errorf("--leave-delay: %s is negative", o.LeaveDelay))
 	}
 	for _, c := range []struct {
 		flag  string

@@ -501,10 +501,11 @@ func (d *decider) rolling() {
 	d.say(infrav1.PatchRollingReason, "%s", d.progress())
 }
 
-// back decides about a pool that goes back. Windows and freezes do not count: what has failed goes at once.
+// back decides about a pool that goes back. Windows and freezes do not count: what has failed goes at once. A pool of a
+// topology gets all nodes anew, because its machine template is made anew: they have the right version before it has ended.
 func (d *decider) back() {
 	s := &d.out.State
-	if !d.moved(s.From) {
+	if !d.moved(s.From) || d.Unsettled != "" {
 		d.say(infrav1.PatchRollingBackReason, "%d of %d nodes have %s: %s", len(d.healthy()), d.Replicas, s.From, s.Reason)
 		return
 	}

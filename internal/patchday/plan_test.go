@@ -174,6 +174,9 @@ func TestDecide(t *testing.T) {
 			reason: infrav1.PatchRollingBackReason},
 		{name: "goes back whatever the window and the freeze say", pool: pool(in(RollingBack, day, "h h oh"), closed, frozen),
 			phase: RollingBack, version: "1.0.0", reason: infrav1.PatchRollingBackReason},
+		{name: "has gone back, and its owner replaces nodes on", pool: pool(in(RollingBack, day, "h h h h"), func(p *Pool) {
+			p.Unsettled = "a rollout of its own goes on"
+		}), phase: RollingBack, version: "1.0.0", reason: infrav1.PatchRollingBackReason},
 		{name: "has gone back", pool: pool(in(RollingBack, day, "h h h")), version: "1.0.0", reason: infrav1.PatchRolledBackReason, says: "bad"},
 		{name: "ordered back in the middle", pool: pool(in(Rolling, minute, "oh h h"), back), phase: RollingBack, version: "1.0.0",
 			reason: infrav1.PatchRollingBackReason, wake: 30 * minute, says: "ordered: slow disks"},

@@ -66,7 +66,10 @@ func (r Records) EndOrphans() (ended []string, err error) {
 			}
 			ended = append(ended, o.Name)
 		}
-		err = errors.Join(err, os.Remove(filepath.Join(string(r), e.Name())))
+		// An owner that is on its way out forgets its processes too.
+		if gone := os.Remove(filepath.Join(string(r), e.Name())); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return ended, err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -71,6 +72,24 @@ func TestEndOrphans(t *testing.T) {
 	if entries, err := os.ReadDir(string(records)); err != nil || len(entries) > 0 {
 		t.Errorf("records are left: %v, %v", entries, err)
 	}
+}
+
+// TestEndOrphansOfAnOwner: an owner that still ends removes the records of its processes meanwhile, which is no error.
+func TestEndOrphansOfAnOwner(t *testing.T) {
+	records := Records(t.TempDir())
+	var owner sync.WaitGroup
+	for range 5 {
+		cmd, id := left(t)
+		records.note("child", id.PID)
+		owner.Go(func() {
+			_, _ = cmd.Process.Wait()
+			records.forget(id.PID)
+		})
+	}
+	if _, err := records.EndOrphans(); err != nil {
+		t.Error(err)
+	}
+	owner.Wait()
 }
 
 func TestRecordedWhileItRuns(t *testing.T) {

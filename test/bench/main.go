@@ -54,13 +54,24 @@ func main() {
 	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool, kwok")
 	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale, bare nodes of kwok")
 	requests := flag.Bool("requests", false, "with -scale, list who asks what of the API servers; the audit logs for it cost time")
-	rest := flag.Duration("rest", time.Minute, "how long to watch the idle planes of -fleet and the largest of -scale; 0 leaves it out")
+	rest := flag.Duration("rest", time.Minute,
+		"how long to watch the idle planes of -fleet and the largest of -scale, and the manager of -manager; 0 leaves it out")
 	svg := flag.String("svg", "", "file for a plot of -scale")
 	clusters := flag.Int("fleet", 0, "measure so many clusters of three machines at the same time, and nothing else")
 	load := flag.Int("load", 0, "processes beside the measured ones that use as much of a processor as they get")
+	var alone managerBench
+	flag.IntVar(&alone.machines, "manager", 0, "measure casement-manager alone with so many machines, and nothing else")
+	flag.Float64Var(&alone.throttle, "throttle", 0, "with -manager, how strictly Azure limits requests: 1 as it does, 0 not at all")
+	flag.DurationVar(&alone.outage, "outage", 0, "with -manager, how long all calls fail")
 	flag.Parse()
 	measure := b.measure
 	switch {
+	case alone.machines > 0:
+		alone.rest = *rest
+		measure = func(bin, _ string) error {
+			heads()
+			return alone.measure(show, bin)
+		}
 	case *kinds != "":
 		s, err := parseScale(*kinds, *sizes, *svg, *rest)
 		if err != nil {
@@ -156,7 +167,7 @@ func (b budgets) measure(bin, home string) error {
 		return err
 	}
 	if b.machines > 0 {
-		return managerMemory(show, bin, b.machines)
+		return managerBench{machines: b.machines}.measure(show, bin)
 	}
 	return nil
 }

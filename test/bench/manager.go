@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -20,6 +27,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
@@ -30,9 +38,17 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// managerMemory runs casement-manager alone against a management API server and the local
-// Azure, creates a cluster of machines and measures the manager's memory.
-func managerMemory(show func(row), bin string, machines int) error {
+// managerBench runs casement-manager alone against a management API server and the local Azure, and measures what a number of
+// machines cost it.
+type managerBench struct {
+	machines int
+	// throttle is how strictly the local Azure limits requests: 1 as Azure, 0 not at all.
+	throttle float64
+	// rest is how long to watch the idle manager, outage how long every call fails. 0 leaves it out.
+	rest, outage time.Duration
+}
+
+func (b managerBench) measure(show func(row), bin string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.MkdirTemp("", "cb")
@@ -45,7 +61,7 @@ func managerMemory(show func(row), bin string, machines int) error {
 		return err
 	}
 	defer plane.Stop(context.Background())
-	server, err := azuresim.New(azuresim.Config{Host: booted{}})
+	server, err := azuresim.New(azuresim.Config{Host: booted{}, Throttle: azuresim.Throttle(b.throttle)})
 	if err != nil {
 		return err
 	}
@@ -60,7 +76,7 @@ func managerMemory(show func(row), bin string, machines int) error {
 	}
 	go server.Serve(ctx, listener) // it ends with ctx
 	endpoint := "https://" + listener.Addr().String()
-	ports, err := freeport.Choose("127.0.0.1", 1)
+	ports, err := freeport.Choose("127.0.0.1", 2)
 	if err != nil {
 		return err
 	}
@@ -72,20 +88,155 @@ func managerMemory(show func(row), bin string, machines int) error {
 		Name: "casement-manager", Path: filepath.Join(bin, "casement-manager"), Log: filepath.Join(dir, "manager.log"),
 		Env: []string{"KUBECONFIG=" + filepath.Join(dir, "management", "kubeconfig")},
 		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", ports[0]),
-			"--webhook-cert-dir=" + dir, "--metrics-bind-address=0", "--health-addr=0",
+			"--webhook-cert-dir=" + dir, fmt.Sprint("--metrics-bind-address=127.0.0.1:", ports[1]), "--insecure-diagnostics",
+			"--health-addr=0",
 			"--azure-authority-host=" + endpoint, "--azure-resource-manager-endpoint=" + endpoint, "--azure-ca-file=" + ca},
 	})
 	if err != nil {
 		return err
 	}
 	defer p.Stop(context.Background())
+	m := measured{show: show, server: server, pid: p.State().PID, machines: b.machines,
+		metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1])}
 	start := time.Now()
-	if err := fill(ctx, c, server.Client().Secret, machines); err != nil {
+	if err := fill(ctx, c, server.Client().Secret, b.machines); err != nil {
 		return err
 	}
-	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", machines), unit: "s", measured: time.Since(start).Seconds()})
-	show(row{what: "its memory then", unit: "MiB", measured: resident(p.State().PID) / (1 << 20), budget: 260})
+	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", b.machines), unit: "s", measured: time.Since(start).Seconds()})
+	if err := m.phase("creation"); err != nil {
+		return err
+	}
+	show(row{what: "its memory then", unit: "MiB", measured: resident(m.pid) / (1 << 20), budget: 260 * max(1, float64(b.machines)/1000)})
+	if b.rest > 0 {
+		m.begin()
+		<-time.After(b.rest)
+		if err := m.phase("at rest, for " + b.rest.String()); err != nil {
+			return err
+		}
+	}
+	if b.outage > 0 {
+		m.begin()
+		rule, err := server.Faults().Add(fault.Rule{Kind: fault.Unavailable})
+		if err != nil {
+			return err
+		}
+		<-time.After(b.outage)
+		if err := m.phase("all calls fail, for " + b.outage.String()); err != nil {
+			return err
+		}
+		m.begin()
+		server.Faults().Clear(rule.ID)
+		start := time.Now()
+		if err := provisioned(ctx, c, b.machines); err != nil {
+			return err
+		}
+		show(row{what: "recovery", unit: "s", measured: time.Since(start).Seconds()})
+		if err := m.phase("recovery"); err != nil {
+			return err
+		}
+		show(row{what: "its memory then", unit: "MiB", measured: resident(m.pid) / (1 << 20)})
+	}
 	return nil
+}
+
+// measured shows what a manager did in a phase.
+type measured struct {
+	show     func(row)
+	server   *azuresim.Azure
+	pid      int
+	machines int
+	metrics  string
+	before   azuresim.CallLog
+	waits    histogram
+	cpu      time.Duration
+	since    time.Time
+}
+
+func (m *measured) begin() {
+	m.before, m.since = m.server.CallLog(), time.Now()
+	m.cpu = cpuOf(m.pid)
+	m.waits, _ = scrape(m.metrics) // one that cannot be read is seen at the end
+}
+
+// phase shows the calls by class, the requests that Azure refused, the processor time and the wait of the slowest hundredth of
+// reconciles since the beginning of the phase.
+func (m *measured) phase(name string) error {
+	now := m.server.CallLog()
+	waits, err := scrape(m.metrics)
+	if err != nil {
+		return err
+	}
+	if m.since.IsZero() { // since the manager's start
+		m.since = time.Now()
+	}
+	for what, n := range map[string]int{"reads": now.Reads - m.before.Reads, "writes": now.Writes - m.before.Writes,
+		"deletes": now.Deletes - m.before.Deletes, "polls": now.Polls - m.before.Polls} {
+		if n > 0 {
+			m.show(row{what: name + ": " + what + " of Azure", measured: float64(n),
+				note: fmt.Sprintf("%.2f a machine", float64(n)/float64(m.machines))})
+		}
+	}
+	m.show(row{what: name + ": requests that Azure throttled", measured: float64(now.Throttled - m.before.Throttled)})
+	m.show(row{what: name + ": processor time", unit: "s", measured: (cpuOf(m.pid) - m.cpu).Seconds()})
+	m.show(row{what: name + ": wait in the queue, p99", unit: "s", measured: waits.minus(m.waits).quantile(0.99), budget: 5})
+	return nil
+}
+
+// histogram has how many observations were at most so many seconds.
+type histogram map[float64]float64
+
+// scrape reads the histogram of the waits in all work queues.
+func scrape(url string) (histogram, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	out := histogram{}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		labels, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "workqueue_queue_duration_seconds_bucket{"), "} ")
+		if _, bound, has := strings.Cut(labels, `le="`); ok && has && strings.HasPrefix(lines.Text(), "workqueue_queue_duration") {
+			le, err1 := strconv.ParseFloat(bound[:strings.IndexByte(bound, '"')], 64)
+			n, err2 := strconv.ParseFloat(value, 64)
+			if err := errors.Join(err1, err2); err != nil {
+				return nil, err
+			}
+			out[le] += n
+		}
+	}
+	return out, nil
+}
+
+func (h histogram) minus(before histogram) histogram {
+	out := maps.Clone(h)
+	for le := range out {
+		out[le] -= before[le]
+	}
+	return out
+}
+
+// quantile returns the upper bound of the bucket of a quantile.
+func (h histogram) quantile(q float64) float64 {
+	bounds := slices.Sorted(maps.Keys(h))
+	for _, le := range bounds {
+		if h[le] >= q*h[bounds[len(bounds)-1]] {
+			return le
+		}
+	}
+	return 0
+}
+
+// cpuOf returns the processor time of a process.
+func cpuOf(pid int) time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// Source: proc(5): utime and stime are the twelfth and thirteenth field after the name, in hundredths.
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // kinds installs Cluster API's kinds and ours, with our webhooks at a port and
@@ -209,6 +360,11 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 			return err
 		}
 	}
+	return provisioned(ctx, c, machines)
+}
+
+// provisioned waits until all machines are.
+func provisioned(ctx context.Context, c client.Client, machines int) error {
 	return until(ctx, func(ctx context.Context) (bool, error) {
 		var list infrav1.AzureMachineList
 		err := c.List(ctx, &list, client.InNamespace("default"))
@@ -234,9 +390,9 @@ func create(ctx context.Context, c client.Client, o client.Object) error {
 	return nil
 }
 
-// until asks every second, for ten minutes.
+// until asks every second, for an hour.
 func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, time.Second, 10*time.Minute, true, done)
+	return wait.PollUntilContextTimeout(ctx, time.Second, time.Hour, true, done)
 }
 
 func ignoreInternal(err error) error {

@@ -1,4 +1,4 @@
-// Package images has the commands on images: list, show, build, diff, pins, prune, sbom.
+// Package images has the commands on images: list, show, build, diff, pins, prune, retire, sbom.
 //
 // It knows no image: internal/image and internal/azure/catalog do. Only internal/cli may import it.
 package images
@@ -28,7 +28,7 @@ func New(a *app.App) *cobra.Command {
 			"  casement images build windows-2022.yaml --pins windows-2022.sha256",
 	}
 	c.AddCommand(newImagesList(a), newImagesShow(a), newImagesBuild(a), newImagesPins(a), newImagesSBOM(a),
-		newImagesDiff(a), newImagesPrune(a))
+		newImagesDiff(a), newImagesPrune(a), newImagesRetire(a))
 	return c
 }
 

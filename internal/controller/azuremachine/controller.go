@@ -48,6 +48,8 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
+	// LeaveDelay is how long the machine of a node stays after the beginning of its deletion, so that load balancers let go of it.
+	LeaveDelay time.Duration
 
 	looks console.Looks
 }
@@ -118,6 +120,7 @@ func (s *scope) Block(r pass.Result) {
 //   - wait, until the cluster's network is there and the bootstrap data is rendered;
 //   - apply to report, while Azure makes the machine; bootstrap, power and cleanup go on
 //     meanwhile, and each says when it wants another pass;
+//   - leave, while load balancers let go of its node;
 //   - remove, while Azure deletes it.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
@@ -141,6 +144,7 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 			{Name: "abandon", Run: r.abandon},
 			{Name: "open", Run: r.openToDelete},
 			{Name: "name", Run: r.name},
+			{Name: "leave", Run: r.leave},
 			{Name: "observe", Run: r.observeToDelete},
 			{Name: "remove", Run: r.remove},
 		},

@@ -52,6 +52,14 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.VMRunningCondition)
 }
 
+// leave waits until load balancers have let go of the machine's node.
+func (r *Reconciler) leave(_ context.Context, s *scope) pass.Result {
+	if wait := cloud.Serves(s.Cluster, s.machine, r.LeaveDelay); wait > 0 {
+		return pass.Wait(wait)
+	}
+	return pass.Next()
+}
+
 // observeToDelete determines the resources that the deletion of the machine removes.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if err := s.collect(ctx); err != nil {

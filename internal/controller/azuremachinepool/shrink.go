@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
@@ -21,11 +22,12 @@ type deleteInstances struct {
 
 // shrink deletes, in one call, the instances whose objects are being deleted.
 func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
-	deleted, id := s.deletedInstances(), s.setID()+"/delete"
+	deleted, serves := s.deletedInstances(r.LeaveDelay)
+	id := s.setID() + "/delete"
 	if len(deleted) == 0 || s.live == nil {
 		// The list may show that they are deleted before the operation does.
 		*s.Operations() = record.Forget(*s.Operations(), id)
-		return pass.Next()
+		return pass.Within(serves)
 	}
 	action := desired.Resource{
 		ID: id, APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{deleted},
@@ -47,21 +49,27 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	if result := r.readInstances(ctx, s, true); result.Ends() {
 		return result
 	}
-	if len(s.deletedInstances()) > 0 {
+	if deleted, _ := s.deletedInstances(r.LeaveDelay); len(deleted) > 0 {
 		// The deletion that has ended was an earlier one; the next pass begins this one.
 		return pass.Wait(shortly)
 	}
-	return pass.Next()
+	return pass.Within(serves)
 }
 
-// deletedInstances returns the numbers of the instances whose objects are being deleted.
-func (s *scope) deletedInstances() []string {
-	var deleted []string
+// deletedInstances returns the numbers of the instances whose objects are being deleted, but for those of which load balancers
+// have yet to let go, and how long the first of these takes.
+func (s *scope) deletedInstances(delay time.Duration) (deleted []string, serves time.Duration) {
 	for i := range s.members {
-		if m := &s.members[i]; m.shown != nil && !m.shown.DeletionTimestamp.IsZero() && m.instance != nil {
-			deleted = append(deleted, m.instance.number)
+		m := &s.members[i]
+		if m.shown == nil || m.shown.DeletionTimestamp.IsZero() || m.instance == nil {
+			continue
 		}
+		if wait := cloud.Serves(s.Cluster, m.machine, delay); wait > 0 {
+			serves = cloud.Sooner(serves, wait)
+			continue
+		}
+		deleted = append(deleted, m.instance.number)
 	}
 	slices.Sort(deleted)
-	return deleted
+	return deleted, serves
 }

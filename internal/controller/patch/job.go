@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/controller/workload"
 	"casement.dev/casement/internal/patchday"
 )
 
@@ -29,14 +29,9 @@ func (r *Reconciler) workload(ctx context.Context, cluster client.ObjectKey) (cl
 	if r.Workload != nil {
 		return r.Workload(ctx, cluster)
 	}
-	// Source: Cluster API's contract for control plane providers, "Cluster kubeconfig management".
-	secret := &corev1.Secret{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret); err != nil {
-		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
-	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	cfg, err := workload.Config(ctx, r.Client, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
+		return nil, err
 	}
 	cfg.Timeout, cfg.UserAgent = workloadTimeout, string(fieldOwner)
 	return client.New(cfg, client.Options{Scheme: r.Client.Scheme()})

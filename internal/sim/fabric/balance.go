@@ -23,6 +23,7 @@ type binding struct {
 	reason        string        // why there is none
 	healthy       int
 	next          int
+	losing        bool // the last connection was carried to no backend
 	conns         map[net.Conn]struct{}
 }
 
@@ -330,13 +331,21 @@ func (f *Fabric) serve(b *binding, c net.Conn) {
 		f.mu.Unlock()
 	}()
 	to, err := f.dialBinding(f.ctx, b, source)
-	if err != nil {
-		return
+	f.mu.Lock()
+	before := b.losing
+	b.losing = err != nil
+	f.mu.Unlock()
+	switch {
+	case err == nil:
+		f.proxy(c, to)
+	case !before: // and those after it, until one is carried
+		f.log.Warn("frontend loses a connection", "what", b.what, "address", b.at, "reason", err)
 	}
-	f.proxy(c, to)
 }
 
-// dialBinding connects to one of the usable backends, in turn.
+// dialBinding connects to one of the usable backends, in turn. Azure balances connections and tries none twice: one to a
+// machine that has gone is lost until its probe has failed, and so it is here with the rules of services, which are floating.
+// Those of an API server try the next machine, because a plane on a busy laptop probes less often than Azure.
 func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	usable, reason := f.usable(b, source)
@@ -361,6 +370,9 @@ func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr)
 		}
 		errs = append(errs, err)
 		f.suspect(m)
+		if m.floating {
+			break
+		}
 	}
 	return nil, errors.Join(errs...)
 }

@@ -85,6 +85,32 @@ func TestPodsAndServices(t *testing.T) {
 	}
 }
 
+// TestServiceMachineGone: a balancer sends connections of a service to a machine that has gone until its probe fails, and tries no
+// other one for them.
+func TestServiceMachineGone(t *testing.T) {
+	f := open(t, t.TempDir())
+	m, public := balanced(t, f, Probe{Protocol: "http", Port: healthzPort, Path: "/healthz"}, allow("web", 100, "80"))
+	rule := &m.LoadBalancers[0].Rules[0]
+	rule.FrontendPort, rule.BackendPort, rule.Floating, rule.Probe = 80, 80, true, ""
+	f.Sync(m)
+	c := f.Cluster("ns/c")
+	addPod(c, "one", "10.244.1.2")
+	c.SetServices([]Service{{Namespace: "default", Name: "web", Ingress: []netip.Addr{ip(public)},
+		Ports: []ServicePort{{Port: 80, Endpoints: []Endpoint{endpoint("10.244.1.2:80", "a")}}}}})
+	stay := c.StartProxy("a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
+	defer stay.Close()
+	answered := 0
+	machines := len(m.Interfaces)
+	for range 10 * machines {
+		if strings.Contains(read(net.Dial("tcp", public+":80")), "one for ") {
+			answered++
+		}
+	}
+	if answered != 10 {
+		t.Errorf("%d of %d connections were answered with one machine of %d, want 10", answered, 10*machines, machines)
+	}
+}
+
 func TestAffinityAndLocalPolicy(t *testing.T) {
 	f := open(t, t.TempDir())
 	f.Sync(network())

@@ -229,6 +229,39 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	}
 }
 
+// TestWatchHandedOver: when the member leaves whose connection the watch uses, the endpoints are followed on until the next
+// member is connected, however long that takes.
+func TestWatchHandedOver(t *testing.T) {
+	c, _ := newCluster(t)
+	connected, asked := make(chan struct{}), make(chan struct{})
+	leave := c.watch.join(func(context.Context) (*rest.Config, error) { return shared.config, nil })
+	leaveSlow := c.watch.join(func(ctx context.Context) (*rest.Config, error) {
+		close(asked)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-connected:
+			return shared.config, nil
+		}
+	})
+	defer leaveSlow()
+	known := func(name string) {
+		t.Helper()
+		services := shared.client.CoreV1().Services("default")
+		if _, err := services.Create(t.Context(), named(service("default", name), name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { services.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+		eventually(t, name+" is known", func() bool { _, ok := c.watch.resolve(name + ".default"); return ok })
+	}
+	known("before")
+	leave()
+	<-asked
+	known("between")
+	close(connected)
+	known("after")
+}
+
 func TestCloudNodeManager(t *testing.T) {
 	c, _ := newCluster(t)
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,14 +23,16 @@ import (
 )
 
 // serviceWatch watches services and endpoint slices for all the kube-proxies and DNS
-// servers of a cluster over one connection: that of the longest-running member.
+// servers of a cluster over one connection: that of the longest-running member. When that
+// member leaves, its watch goes on until the next member's has read everything, because
+// other kube-proxies than this one watch for themselves and never look away.
 type serviceWatch struct {
 	net *fabric.Cluster
 	log *slog.Logger
 
 	mu      sync.Mutex
 	members []*member
-	stop    context.CancelFunc // of the running watch
+	stop    context.CancelFunc // of the running watch, and of the one before it until this one has read everything
 	by      *member            // whose connection it uses
 	names   map[string]netip.Addr
 }
@@ -65,23 +67,32 @@ func (w *serviceWatch) elect() {
 	if len(w.members) > 0 && w.by == w.members[0] {
 		return
 	}
-	if w.stop != nil {
-		w.stop()
-		w.stop, w.by = nil, nil
+	before := w.stop
+	if before == nil {
+		before = func() {}
 	}
-	if len(w.members) == 0 {
+	if w.stop, w.by = nil, nil; len(w.members) == 0 {
+		before()
 		return
 	}
-	w.by = w.members[0]
+	by := w.members[0]
 	ctx, cancel := context.WithCancel(context.Background())
-	w.stop = cancel
-	go w.run(ctx, w.by.config)
+	w.by, w.stop = by, func() { cancel(); before() }
+	go w.run(ctx, by.config, func() {
+		before()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.by == by {
+			w.stop = cancel
+		}
+	})
 }
 
 // settle is how long a burst of changes is collected.
 const settle = 20 * time.Millisecond
 
-func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*rest.Config, error)) {
+// run publishes what it sees until ctx ends; synced is called once it has read everything.
+func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*rest.Config, error), synced func()) {
 	client, err := w.connect(ctx, connect)
 	if err != nil {
 		return
@@ -107,6 +118,9 @@ func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	factory.WaitForCacheSync(ctx.Done())
+	if ctx.Err() == nil {
+		synced()
+	}
 	for pause(ctx, settle) {
 		svcs, err1 := services.Lister().List(labels.Everything())
 		eps, err2 := slices.Lister().List(labels.Everything())
@@ -139,11 +153,11 @@ func (w *serviceWatch) connect(ctx context.Context, connect func(context.Context
 }
 
 func (w *serviceWatch) publish(ctx context.Context, services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) {
-	translated := translate(services, endpoints)
+	translated, named := translate(services, endpoints), names(services, endpoints)
 	w.mu.Lock()
-	w.names = names(services, endpoints)
-	w.mu.Unlock()
-	if ctx.Err() == nil {
+	defer w.mu.Unlock()
+	if ctx.Err() == nil { // else another watch has seen more
+		w.names = named
 		w.net.SetServices(translated)
 	}
 }

@@ -203,8 +203,18 @@ type status struct {
 
 func (p *Plane) status() status {
 	p.t.Helper()
+	out, err := p.Try(nil, "status", "-o", "json")
+	for range 5 { // a plane on a busy machine may not answer at once
+		if err == nil {
+			break
+		}
+		out, err = p.Try(nil, "status", "-o", "json")
+	}
 	var s status
-	if err := json.Unmarshal([]byte(p.Run(nil, "status", "-o", "json")), &s); err != nil {
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &s)
+	}
+	if err != nil {
 		p.t.Fatal(err)
 	}
 	return s

@@ -80,6 +80,8 @@ func (o operator) machines() map[string]string {
 	return out
 }
 
+const computeAPI = "2024-07-01"
+
 // vms returns the virtual machines of the local Azure by ID, with the ID that Azure gives
 // each new one.
 func vms(p *plane.Plane) map[string]string {
@@ -89,7 +91,7 @@ func vms(p *plane.Plane) map[string]string {
 			Properties struct{ VMID string }
 		}
 	}
-	p.ARM("/providers/Microsoft.Compute/virtualMachines", "2024-07-01", &list)
+	p.ARM("/providers/Microsoft.Compute/virtualMachines", computeAPI, &list)
 	out := map[string]string{}
 	for _, v := range list.Value {
 		out[strings.ToLower(v.ID)] = v.Properties.VMID

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -26,8 +27,8 @@ var (
 var leaderFlags = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
 
 // TestLeader runs two replicas of casement-manager and kills the one that leads, at
-// seeded moments, while a cluster is created, scaled, upgraded and deleted. No
-// virtual machine may be made twice or left behind, and no object lost.
+// seeded moments, while a cluster of machines and one of a pool are created, scaled, upgraded and deleted. No
+// virtual machine may be made twice or left without its object, and nothing may be lost or stand still.
 func TestLeader(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -43,23 +44,33 @@ func TestLeader(t *testing.T) {
 	made := map[string]string{} // virtual machines by ID, with what Azure numbers each
 	acts := o.acts()
 	leaders := map[string]int{}
-	doing := ""
+	var rows []*during
 	for i := range *kills {
 		for len(acts) > 0 && i*50 >= acts[0].from**kills {
-			doing = acts[0].does
+			rows = append(rows, &during{does: acts[0].does, since: time.Now()})
 			acts[0].do()
 			acts = acts[1:]
 		}
+		row := rows[len(rows)-1]
 		pod, pid := o.leader()
 		leaders[pod]++
 		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second)))) // the moment is what the test is about
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Logf("kill %d: process %d had gone: %v", i+1, pid, err)
 		}
-		o.note(made)
-		t.Logf("kill %2d: %s, while %s; %d virtual machines", i+1, pod, doing, len(vms(o.plane)))
+		row.kills, row.until = row.kills+1, time.Now()
+		had := len(made)
+		stays := len(acts) > 0 // else the resource groups go, with machines whose objects went before
+		row.twice += o.note(made, stays)
+		row.made += len(made) - had
+		if stays {
+			row.orphans += o.orphans()
+		}
+		t.Logf("kill %2d: %s, while %s; %d virtual machines", i+1, pod, row.does, len(vms(o.plane)))
 	}
-	o.plane.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "4m")
+	for _, name := range killed {
+		o.plane.Run(nil, "wait", name, "--for", "deleted", "--timeout", "6m")
+	}
 	var left struct{ Value []struct{ ID string } }
 	o.plane.ARM("/resources", "2021-04-01", &left)
 	if len(left.Value) > 0 {
@@ -68,11 +79,29 @@ func TestLeader(t *testing.T) {
 	if len(leaders) < 2 {
 		t.Errorf("one replica alone has led: %v", leaders)
 	}
-	// 1 + 1 + 3 at first, 1 + 3 by the upgrade, which is not over when it is cut short.
-	if *kills >= 50 && len(made) < 7 {
+	// 2 * (1 + 1 + 3) at first; the upgrade would make twice four more, and is not over when it is cut short.
+	if *kills >= 50 && len(made) <= 10 {
 		t.Errorf("%d virtual machines were made in all: the upgrade did not get on", len(made))
 	}
-	t.Logf("leaders killed by pod: %v; virtual machines made: %d, none of them twice", leaders, len(made))
+	t.Logf("leaders killed by pod: %v; virtual machines made: %d", leaders, len(made))
+	table := fmt.Sprintf("%-14s %6s %9s %6s %6s %8s\n", "WHILE", "KILLS", "TOOK", "MADE", "TWICE", "ORPHANS")
+	for _, r := range rows {
+		table += fmt.Sprintf("%-14s %6d %7.0f s %6d %6d %8d\n", r.does, r.kills, r.until.Sub(r.since).Seconds(), r.made, r.twice, r.orphans)
+		if r.twice+r.orphans > 0 {
+			t.Errorf("while %s, %d virtual machines were made twice and %d have no object any more", r.does, r.twice, r.orphans)
+		}
+	}
+	t.Log("\n" + table)
+}
+
+// killed are the clusters of TestLeader, the second one with its Windows machines in a pool.
+var killed = []string{"demo", "pooled"}
+
+// during is what was counted while an action was under way.
+type during struct {
+	does                        string
+	kills, made, twice, orphans int
+	since, until                time.Time
 }
 
 type action struct {
@@ -84,24 +113,33 @@ type action struct {
 // acts returns the actions of an operator during the test; each begins after one fiftieth
 // more of the kills.
 func (o operator) acts() []action {
-	patch := func(args ...string) func() {
-		return func() { o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
+	kubectl := func(args ...string) { o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
+	groups := []string{"machinedeployment/demo-md-win", "machinepool/pooled-mp-win"}
+	scale := func(n int) func() {
+		return func() {
+			for _, group := range groups {
+				kubectl("scale", group, fmt.Sprint("--replicas=", n))
+			}
+		}
 	}
 	return []action{
 		{0, "creating", func() {
-			manifest := o.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
-				kuberelease.Previous, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
-			o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
+			for i, flavor := range []string{"windows", "machinepool-windows"} {
+				manifest := o.clusterctl("generate", "cluster", killed[i], "--flavor", flavor, "--kubernetes-version",
+					kuberelease.Previous, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+				o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
+			}
 		}},
-		{14, "scaling up", patch("scale", "machinedeployment", "demo-md-win", "--replicas=3")},
+		{14, "scaling up", scale(3)},
 		{20, "upgrading", func() {
-			o.plane.Run(nil, "kubectl", "patch", "kubeadmcontrolplane", "demo-control-plane", "--type=merge", "-p",
-				`{"spec":{"version":"`+kuberelease.Default+`"}}`)
-			o.plane.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type=merge", "-p",
-				`{"spec":{"template":{"spec":{"version":"`+kuberelease.Default+`"}}}}`)
+			for i, group := range groups {
+				kubectl("patch", "kubeadmcontrolplane", killed[i]+"-control-plane", "--type=merge", "-p",
+					`{"spec":{"version":"`+kuberelease.Default+`"}}`)
+				kubectl("patch", group, "--type=merge", "-p", `{"spec":{"template":{"spec":{"version":"`+kuberelease.Default+`"}}}}`)
+			}
 		}},
-		{40, "scaling down", patch("scale", "machinedeployment", "demo-md-win", "--replicas=1")},
-		{44, "deleting", patch("delete", "cluster", "demo", "--wait=false")},
+		{40, "scaling down", scale(1)},
+		{44, "deleting", func() { kubectl(append([]string{"delete", "cluster", "--wait=false"}, killed...)...) }},
 	}
 }
 
@@ -186,16 +224,59 @@ func processOf(pod string) int {
 	return 0
 }
 
-// note remembers the virtual machines and reports one that was made twice.
-func (o operator) note(made map[string]string) {
+// note remembers the virtual machines, and the instances of scale sets while those stay, and counts what was made twice.
+func (o operator) note(made map[string]string, sets bool) (twice int) {
 	o.t.Helper()
-	for id, number := range vms(o.plane) {
+	now := vms(o.plane)
+	if sets {
+		maps.Copy(now, instances(o.plane))
+	}
+	for id, number := range now {
 		if before, ok := made[id]; ok && before != number {
-			o.t.Errorf("%s was made twice: %s, then %s", id, before, number)
+			o.t.Logf("%s was made twice: %s, then %s", id, before, number)
+			twice++
 		}
 		made[id] = number
 	}
-	if machines := o.machines(); len(made) == 0 && len(machines) > 0 {
-		fmt.Fprintf(o.t.Output(), "%d AzureMachines without a virtual machine yet\n", len(machines))
+	return twice
+}
+
+// orphans counts the virtual machines whose AzureMachine has gone before them. A Windows machine's has a shorter name, with
+// the same end.
+func (o operator) orphans() (n int) {
+	o.t.Helper()
+	const end = 5
+	before, objects := vms(o.plane), map[string]bool{}
+	for name := range o.machines() {
+		objects[name[max(0, len(name)-end):]] = true
 	}
+	for id, number := range vms(o.plane) {
+		if before[id] == number && !objects[id[len(id)-end:]] {
+			o.t.Logf("%s has no AzureMachine", id)
+			n++
+		}
+	}
+	return n
+}
+
+// instances returns the instances of the local Azure's scale sets, as vms does its virtual machines.
+func instances(p *plane.Plane) map[string]string {
+	type list struct {
+		Value []struct {
+			ID         string
+			Properties struct{ VMID string }
+		}
+	}
+	out := map[string]string{}
+	var sets list
+	p.ARM("/providers/Microsoft.Compute/virtualMachineScaleSets", computeAPI, &sets)
+	for _, set := range sets.Value {
+		_, path, _ := strings.Cut(set.ID, p.Subscription())
+		var all list
+		p.ARM(path+"/virtualMachines", computeAPI, &all)
+		for _, v := range all.Value {
+			out[strings.ToLower(v.ID)] = v.Properties.VMID
+		}
+	}
+	return out
 }

@@ -17,7 +17,10 @@ import (
 	"casement.dev/casement/internal/testing/repository"
 )
 
-var from = flag.String("from", "", "revision whose manager TestUpgrade replaces; the last tag, or else 20 commits ago")
+var (
+	from = flag.String("from", "", "revision whose manager TestUpgrade replaces; the last tag, or else 20 commits ago")
+	load = flag.Int("load", 50, "machines that are being created while TestUpgradeUnderLoad replaces the manager")
+)
 
 // TestUpgrade runs the manager of an earlier revision, lets it make clusters of machines
 // and of pools, and replaces it by the present one with clusterctl. Every object is kept
@@ -26,23 +29,7 @@ func TestUpgrade(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
 	}
-	tree, programs := earlier(t), t.TempDir()
-	plane.Output(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
-	releases := published(t)
-	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image",
-		repository.Image+first, "--version", first)
-	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
-	o.plane.Run(nil, "up", "--bare")
-	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
-	o.init("azure:" + first)
-	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
-		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", kuberelease.Default,
-			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
-		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
-	}
-	for _, name := range []string{"single", "pooled"} {
-		o.plane.Run(nil, "wait", name, "--timeout", "5m")
-	}
+	o, releases := withEarlier(t)
 
 	before, machines, asked := o.objects(), vms(o.plane), writes(o.plane)
 	releases.Release(t, second)
@@ -89,6 +76,77 @@ func TestUpgrade(t *testing.T) {
 	t.Logf("%d objects and %d virtual machines kept; writes before %v", len(before), len(machines), asked)
 	for _, name := range []string{"single", "pooled"} {
 		o.plane.Run(nil, "kubectl", "delete", "cluster", name, "--timeout=4m")
+	}
+}
+
+// withEarlier runs the manager of an earlier revision with two clusters, "single" of machines and "pooled" of a pool.
+func withEarlier(t *testing.T) (operator, repository.Repository) {
+	t.Helper()
+	tree, programs := earlier(t), t.TempDir()
+	plane.Output(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
+	releases := published(t)
+	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image",
+		repository.Image+first, "--version", first)
+	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
+	o.plane.Run(nil, "up", "--bare")
+	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
+	o.init("azure:" + first)
+	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", kuberelease.Default,
+			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
+		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
+	}
+	for _, name := range []string{"single", "pooled"} {
+		o.plane.Run(nil, "wait", name, "--timeout", "5m")
+	}
+	return o, releases
+}
+
+// TestUpgradeUnderLoad replaces the manager of an earlier revision while it creates machines and replaces the instances of a
+// pool. Each machine is made once, and the pool ends whole.
+func TestUpgradeUnderLoad(t *testing.T) {
+	if !*full {
+		t.Skip("only with -full")
+	}
+	o, releases := withEarlier(t)
+	kubectl := func(args ...string) string { return o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
+	made, old := map[string]string{}, instances(o.plane)
+	o.note(made, true)
+	kubectl("scale", "machinepool", "pooled-mp-win", "--replicas=3")
+	kubectl("wait", "machinepool", "pooled-mp-win", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=4m")
+	kubectl("scale", "machinedeployment", "single-md-win", fmt.Sprint("--replicas=", *load))
+	kubectl("patch", "azuremachinepool", "pooled-mp-win", "--type", "merge", "-p", `{"spec":{"template":{"vmSize":"Standard_D8s_v3"}}}`)
+	eventually(t, "machines are being created", func() bool { return o.note(made, true) == 0 && len(vms(o.plane)) > *load/5 })
+	begun := len(vms(o.plane))
+	releases.Release(t, second)
+	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
+	at := len(vms(o.plane))
+	if running := o.image(); !strings.HasSuffix(running, ":"+second) {
+		t.Fatalf("after the upgrade the manager is %s", running)
+	}
+	twice := o.note(made, true)
+	kubectl("wait", "machinedeployment", "single-md-win", fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", *load), "--timeout=10m")
+	eventually(t, "the pool has new instances alone", func() bool {
+		for id, number := range instances(o.plane) {
+			if strings.Contains(id, "/virtualmachinescalesets/win") && old[id] == number {
+				return false
+			}
+		}
+		return kubectl("get", "machinepool", "pooled-mp-win", "-o", "jsonpath={.status.readyReplicas}") == "3"
+	})
+	twice += o.note(made, true)
+	n := len(vms(o.plane))
+	if twice+o.orphans() > 0 || n != len(o.machines()) {
+		t.Errorf("%d virtual machines of %d machines; %d were made twice", n, len(o.machines()), twice)
+	}
+	t.Logf("%d of %d virtual machines were there when the upgrade began, %d when it had ended; %d were made in all", begun, n, at, len(made))
+	for _, name := range []string{"single", "pooled"} {
+		kubectl("delete", "cluster", name, "--timeout=8m")
+	}
+	var left struct{ Value []struct{ ID string } }
+	o.plane.ARM("/resources", "2021-04-01", &left)
+	if len(left.Value) > 0 {
+		t.Errorf("the local Azure still holds %v", left.Value)
 	}
 }
 

@@ -112,22 +112,31 @@ func TestLife(t *testing.T) {
 	t.Log("\n" + table(rows))
 }
 
-// changes are what an operator asks for.
+// changes are what an operator asks for, without losing a request, and a repair.
 func (l *life) changes() {
-	l.do("scale 2 to 4", func() { l.scale(4) })
-	l.do("scale 4 to 2", func() { l.scale(2) })
-	l.do("upgrade Kubernetes", l.upgradeKubernetes)
+	l.keep("scale 2 to 4", func() { l.scale(4) })
+	l.keep("scale 4 to 2", func() { l.scale(2) })
+	l.keep("upgrade Kubernetes", l.upgradeKubernetes)
 	if l.release+1 < len(builds) {
-		l.do("upgrade Windows", l.upgradeWindows)
+		l.keep("upgrade Windows", l.upgradeWindows)
 	} else {
 		l.without("upgrade Windows", "there is no later release")
 	}
 	if l.pools && !l.class {
-		l.do("change extensions", l.changeExtensions)
+		l.keep("change extensions", l.changeExtensions)
 	} else {
 		l.without("change extensions", "instances that do not show it are those of pools; a class changes it by its template")
 	}
 	l.do("repair: VM deleted", func() { l.repair(l.deleteVM) })
+}
+
+// keep runs an action during which no request may be lost.
+func (l *life) keep(action string, f func()) {
+	l.t.Helper()
+	l.do(action, f)
+	if r := l.rows[len(l.rows)-1]; r.failed > 0 {
+		l.t.Errorf("%s: %d of %d requests failed: %s", action, r.failed, r.asked, r.why)
+	}
 }
 
 // repairs runs the faults that Cluster API repairs without a user.

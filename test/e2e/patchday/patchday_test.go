@@ -46,11 +46,13 @@ const (
 // cluster is a cluster with its pools.
 type cluster struct{ name, flavor string }
 
-var clusters = []cluster{{"machines", "windows"}, {"pools", "machinepool-windows"}, {"class", "topology-windows"}}
-
 type bench struct {
 	*plane.Plane
-	t *testing.T
+	t        *testing.T
+	clusters []cluster
+	// nodes is how many Windows nodes each pool has, surge how many more it may have.
+	nodes int
+	surge string
 	client
 }
 
@@ -58,21 +60,10 @@ func TestPatchDay(t *testing.T) {
 	if !*full {
 		t.Skip("three clusters take minutes: make e2e-patchday")
 	}
-	b := &bench{Plane: plane.New(t), t: t}
-	b.Run(nil, "up")
-	b.prepare()
-	b.do("create", func() {
-		var manifests []string
-		for _, c := range clusters { // before there is work to do
-			manifests = append(manifests, b.manifest(c))
-		}
-		b.Run([]byte(strings.Join(manifests, "---\n")), "kubectl", "apply", "-f", "-")
-		for _, c := range clusters {
-			b.Run(nil, "wait", c.name, "--timeout", "6m")
-		}
-		b.serve()
-	})
+	b := &bench{Plane: plane.New(t), t: t, nodes: *nodes, surge: "50%",
+		clusters: []cluster{{"machines", "windows"}, {"pools", "machinepool-windows"}, {"class", "topology-windows"}}}
 	defer b.end()
+	b.create("machines")
 	b.publish("1.1.0", b.good())
 	closed := map[string]string{infrav1.ImageChannelAnnotation: infrav1.ImageChannelVerified, infrav1.PatchSoakAnnotation: "15s",
 		infrav1.PatchTimeoutAnnotation: "4m", infrav1.MaintenanceWindowAnnotation: "0 0 29 2 *",
@@ -103,15 +94,72 @@ func TestPatchDay(t *testing.T) {
 		b.until("the canary has gone", func() string { return b.refused("1.3.0", "the Job") })
 	})
 	b.versions("1.1.0")
-	asked, failed, why := b.take()
-	t.Logf("%d requests, %d failed %v", asked, failed, why)
-	if failed > 0 || asked == 0 {
-		t.Errorf("%d of %d requests failed: %v", failed, asked, why)
-	}
+	b.account()
 	t.Log("\n" + b.Run(nil, "upgrade", "status", "machines"))
 }
 
-// smoke is a Job that does not end in its time.
+// TestFailingNode: a pool of 30 moves; an instance in the middle never reports. The pool ends whole, of the new version.
+func TestFailingNode(t *testing.T) {
+	if !*full {
+		t.Skip("a pool of 30 takes minutes: make e2e-patchday")
+	}
+	b := &bench{Plane: plane.New(t), t: t, nodes: 30, surge: "20%", clusters: []cluster{{"pools", "machinepool-windows"}}}
+	defer b.end()
+	b.create("pools")
+	b.Run(nil, "azure", "faults", "add", "boot-failure", "--resource-group", "pools", "--after", "15", "--count", "1")
+	b.publish("1.1.0", b.good())
+	b.do("patch day", func() {
+		b.annotate(map[string]string{infrav1.ImageChannelAnnotation: infrav1.ImageChannelVerified, infrav1.PatchSoakAnnotation: "15s"})
+		b.until("the pool has moved", func() string { return b.missing(infrav1.ImageUpToDateReason, "1.1.0", 1) })
+	})
+	if ready := b.ready("pools"); ready != b.nodes {
+		t.Errorf("%d Windows nodes are Ready, not %d", ready, b.nodes)
+	}
+	var faults []struct{ Struck int }
+	if err := json.Unmarshal([]byte(b.Run(nil, "azure", "faults", "list", "-o", "json")), &faults); err != nil {
+		t.Fatal(err)
+	}
+	if len(faults) != 1 || faults[0].Struck != 1 {
+		t.Errorf("no instance in the middle has failed: %+v", faults)
+	}
+	b.account()
+}
+
+// account ends the test's requests, all of which are answered.
+func (b *bench) account() {
+	b.t.Helper()
+	asked, failed, why := b.take()
+	b.t.Logf("%d requests, %d failed %v", asked, failed, why)
+	if failed > 0 || asked == 0 {
+		b.t.Errorf("%d of %d requests failed: %v", failed, asked, why)
+	}
+}
+
+// create makes the clusters, and a service on one of them.
+func (b *bench) create(serves string) {
+	b.t.Helper()
+	b.Run(nil, "up")
+	b.prepare()
+	b.do("create", func() {
+		var manifests []string
+		for _, c := range b.clusters { // before there is work to do
+			manifests = append(manifests, b.manifest(c))
+		}
+		b.Run([]byte(strings.Join(manifests, "---\n")), "kubectl", "apply", "-f", "-")
+		for _, c := range b.clusters {
+			b.Run(nil, "wait", c.name, "--timeout", "6m")
+		}
+		b.serve(serves)
+	})
+}
+
+// ready counts the Windows nodes of a cluster that are Ready.
+func (b *bench) ready(cluster string) int {
+	b.t.Helper()
+	return strings.Count(b.Workload(cluster)("get", "nodes", "-l", "kubernetes.io/os=windows", "--no-headers"), " Ready ")
+}
+
+// smoke is a Job whose image is for another Windows than that of the nodes, so that it does not end in its time.
 const smoke = `apiVersion: batch/v1
 kind: Job
 metadata: {name: smoke, namespace: default}
@@ -125,7 +173,7 @@ spec:
       os: {name: windows}
       nodeSelector: {kubernetes.io/os: windows}
       containers:
-      - {name: smoke, image: "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022"}
+      - {name: smoke, image: "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2025"}
 `
 
 // do runs a step and logs how long it took, with the requests in it.
@@ -199,7 +247,7 @@ func (b *bench) manifest(c cluster) string {
 		second := strings.HasSuffix(name, "-win")
 		b.change(o, name)
 		emit(o)
-		if !second || c.flavor == "topology-windows" || o["kind"] == "MachineHealthCheck" {
+		if !second || len(b.clusters) == 1 || c.flavor == "topology-windows" || o["kind"] == "MachineHealthCheck" {
 			continue
 		}
 		copied := strings.ReplaceAll(out[len(out)-1], name, name+"2")
@@ -216,9 +264,9 @@ func (b *bench) manifest(c cluster) string {
 	return strings.Join(out, "---\n")
 }
 
-// change gives the objects of Windows pools the image, the size and a surge of half the pool.
+// change gives the objects of Windows pools the image, the size and the surge.
 func (b *bench) change(o map[string]any, name string) {
-	rolling := map[string]any{"maxSurge": "50%", "maxUnavailable": 0}
+	rolling := map[string]any{"maxSurge": b.surge, "maxUnavailable": 0}
 	switch o["kind"] {
 	case "AzureMachineTemplate":
 		if strings.HasSuffix(name, "-md-win") {
@@ -231,12 +279,12 @@ func (b *bench) change(o map[string]any, name string) {
 		}
 	case "MachineDeployment":
 		if strings.HasSuffix(name, "-win") {
-			at(o, "spec")["replicas"] = *nodes
+			at(o, "spec")["replicas"] = b.nodes
 			at(o, "spec")["rollout"] = map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}}
 		}
 	case "MachinePool":
 		if strings.HasSuffix(name, "-win") {
-			at(o, "spec")["replicas"] = *nodes
+			at(o, "spec")["replicas"] = b.nodes
 		}
 	case "Cluster":
 		topology, ok := at(o, "spec")["topology"].(map[string]any)
@@ -247,7 +295,7 @@ func (b *bench) change(o map[string]any, name string) {
 		deployments, _ := at(topology, "workers")["machineDeployments"].([]any)
 		for _, d := range deployments {
 			if d, _ := d.(map[string]any); d["name"] == "md-win" {
-				d["replicas"] = *nodes
+				d["replicas"] = b.nodes
 				d["rollout"] = map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}}
 			}
 		}
@@ -285,7 +333,7 @@ func (b *bench) file(name, text string) string {
 // annotate sets annotations of clusters, of all if none is named.
 func (b *bench) annotate(annotations map[string]string, names ...string) {
 	b.t.Helper()
-	for _, c := range clusters {
+	for _, c := range b.clusters {
 		if len(names) > 0 && !slices.Contains(names, c.name) {
 			continue
 		}
@@ -303,7 +351,7 @@ type pool struct{ Pool, Phase, Reason, Message string }
 func (b *bench) pools() []pool {
 	b.t.Helper()
 	var out []pool
-	for _, c := range clusters {
+	for _, c := range b.clusters {
 		var list []pool
 		if err := json.Unmarshal([]byte(b.Run(nil, "upgrade", "status", c.name, "-o", "json")), &list); err != nil {
 			b.t.Fatal(err)
@@ -365,15 +413,15 @@ func (b *bench) versions(version string) {
 			}
 		}
 	}
-	if want := 3**nodes + 2; found != want {
+	if want := 3*b.nodes + 2; found != want {
 		b.t.Errorf("%d machines and pools with an image, not %d", found, want)
 	}
 	ready := 0
-	for _, c := range clusters {
-		ready += strings.Count(b.Workload(c.name)("get", "nodes", "-l", "kubernetes.io/os=windows", "--no-headers"), " Ready ")
+	for _, c := range b.clusters {
+		ready += b.ready(c.name)
 	}
-	if ready != 5**nodes {
-		b.t.Errorf("%d Windows nodes are Ready, not %d", ready, 5**nodes)
+	if ready != 5*b.nodes {
+		b.t.Errorf("%d Windows nodes are Ready, not %d", ready, 5*b.nodes)
 	}
 	b.t.Logf("%d Windows nodes, all of %s", ready, version)
 }
@@ -396,7 +444,7 @@ func (b *bench) until(what string, f func() string) {
 		}
 		select {
 		case <-deadline.C:
-			for _, c := range clusters {
+			for _, c := range b.clusters {
 				b.t.Log(b.Everything("tree", c.name))
 				b.t.Log(b.Everything("why", c.name))
 			}
@@ -407,9 +455,9 @@ func (b *bench) until(what string, f func() string) {
 }
 
 // serve runs a service on the nodes of one cluster, and starts the client.
-func (b *bench) serve() {
+func (b *bench) serve(cluster string) {
 	b.t.Helper()
-	kubectl := b.Workload("machines")
+	kubectl := b.Workload(cluster)
 	kubectl("apply", "-f", b.file("web.yaml", web))
 	address := ""
 	b.until("the service", func() string {
@@ -425,6 +473,7 @@ func (b *bench) serve() {
 		}
 		return ""
 	})
+	b.log = b.t.Logf
 	b.start("http://" + address + "/")
 }
 
@@ -437,11 +486,12 @@ type client struct {
 	asked, failed int
 	// why has how often a request failed for a reason.
 	why map[string]int
+	log func(format string, args ...any)
 }
 
 // askers ask at once, each with a pause.
 const (
-	askers = 5
+	askers = 10
 	pause  = 20 * time.Millisecond
 )
 
@@ -459,6 +509,7 @@ func (c *client) start(url string) {
 					return
 				case <-tick.C:
 				}
+				began := time.Now()
 				err := ask(ctx, h, url)
 				if ctx.Err() != nil {
 					return
@@ -467,6 +518,7 @@ func (c *client) start(url string) {
 				if c.asked++; err != nil {
 					c.failed++
 					c.why[reason(err)]++
+					c.log("a request of %s failed after %s: %s", began.Format(time.StampMilli), time.Since(began), reason(err))
 				}
 				c.mu.Unlock()
 			}

@@ -1,0 +1,31 @@
+// Package workload says how the controllers reach a workload cluster: by the kubeconfig that its control plane provider keeps in a
+// Secret.
+//
+// It keeps no connection. The controllers import it.
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// Config returns how to reach a cluster. Source: Cluster API's contract for control plane providers, "Cluster kubeconfig
+// management".
+func Config(ctx context.Context, reader client.Reader, cluster client.ObjectKey) (*rest.Config, error) {
+	secret := &corev1.Secret{}
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret); err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
+	}
+	return cfg, nil
+}
