@@ -71,7 +71,14 @@ func TestJudge(t *testing.T) {
 		{"10.0.17763.1457", HitsHost, "issues/61", true}, {"10.0.17763.1397", HitsHost, "40998", true},
 		{"10.0.17763.7919", HitsHost, "", true}, {"10.0.26100.4652", HitsHost, "50915", true},
 		{"10.0.26100.6899", HitsHost, "219", true}, {"10.0.26100.7019", HitsHost, "", true},
-		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1251", HitsController, "", true},
+		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1366", HitsController, "", true},
+		{"10.0.17763.3532", HitsHost, "AKS/issues/3278", true}, {"10.0.17763.3534", HitsImage, "", true},
+		{"10.0.20348.1129", HitsImage, "AKS/issues/3278", true}, {"10.0.20348.1131", HitsImage, "", true},
+		{"10.0.20348.473", HitsController, "", true}, {"10.0.17763.2452", HitsController, "5010791", true},
+		{"10.0.17763.1577", HitsController, "4594442", true}, {"10.0.17763.1579", HitsController, "", true},
+		{"10.0.26100.4652", HitsHost, "5064489", true}, {"10.0.20348.3932", HitsHost, "issues/606", true},
+		{"10.0.17763.4851", HitsImage, "issues/420", true}, {"10.0.17763.6659", HitsHost, "hcsshim/issues/2342", true},
+		{"10.0.26100.33158", HitsImage, "docker/issues/7283", true}, {"10.0.26100.32995", HitsImage, "", true},
 		{"10.0.20348.99999", HitsHost, "", false}, {"10.0.20348", HitsHost, "", false}, {"10.0.30000.1", HitsHost, "", false},
 		{"6.8.0-1030-azure", HitsHost, "", false}, {"", HitsHost, "", false},
 	} {
@@ -82,6 +89,19 @@ func TestJudge(t *testing.T) {
 		}
 		if text := v.String(); len(v.Found) == 0 && (text == "none known") != c.known || text == "" {
 			t.Errorf("%s: %q", c.build, text)
+		}
+	}
+}
+
+// TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
+func TestRemedy(t *testing.T) {
+	for want, r := range map[string]Regression{
+		"KB2 (10.0.20348.2) or newer; without it: wait":      {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},
+		"no fix is known: wait":                              {Workaround: "wait", Reported: true},
+		"wait; from build 10.0.20348.2 on nobody reports it": {Until: "10.0.20348.2", Workaround: "wait", Reported: true},
+	} {
+		if got := r.Remedy(); got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }
