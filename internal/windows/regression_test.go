@@ -93,6 +93,58 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestReports: the builds of public reports, which docs/reference/reports.md lists, have what was reported.
+func TestReports(t *testing.T) {
+	for _, c := range []struct{ build, hits, about string }{
+		{"10.0.20348.2582", HitsHost, "516"},             // microsoft/Windows-Containers#516
+		{"10.0.20348.2582", HitsHost, "516"},             // projectcalico/calico#9019
+		{"10.0.20348.2322", HitsHost, "8529"},            // projectcalico/calico#8529
+		{"10.0.17763.1432", HitsHost, "issues/61"},       // microsoft/Windows-Containers#61
+		{"10.0.17763.1457", HitsHost, "issues/61"},       // rancher/rancher#29399
+		{"10.0.17763.1217", HitsHost, "40998"},           // moby/moby#40998
+		{"10.0.17763.1217", HitsHost, "40998"},           // docker/for-win#6787
+		{"10.0.19041.329", HitsHost, "issues/18"},        // microsoft/Windows-Containers#18
+		{"10.0.17763.3532", HitsImage, "3278"},           // Azure/AKS#3278
+		{"10.0.20348.1129", HitsHost, "3278"},            // Azure/AKS#3278
+		{"10.0.17763.4851", HitsImage, "420"},            // microsoft/Windows-Containers#420
+		{"10.0.20348.1970", HitsHost, "426"},             // microsoft/Windows-Containers#426
+		{"10.0.20348.3932", HitsHost, "606"},             // microsoft/Windows-Containers#606
+		{"10.0.17763.6532", HitsHost, "2342"},            // microsoft/hcsshim#2342
+		{"10.0.20348.2340", HitsImage, "502"},            // microsoft/Windows-Containers#502
+		{"10.0.20348.2402", HitsHost, "439"},             // microsoft/Windows-Containers#439
+		{"10.0.20348.502", HitsHost, "204"},              // microsoft/Windows-Containers#204
+		{"10.0.20348.587", HitsHost, "204"},              // rancher/windows#159
+		{"10.0.17763.1397", HitsHost, "common-problems"}, // rancher/rancher#29411
+		{"10.0.20348.1129", HitsHost, "278"},             // microsoft/Windows-Containers#278
+		{"10.0.17763.3532", HitsHost, "278"},             // Azure/aks-engine#5094
+		{"10.0.17763.3406", HitsHost, "278"},             // Azure/AKS#3177
+		{"10.0.17763.2028", HitsHost, "129"},             // microsoft/Windows-Containers#129
+		{"10.0.17763.1697", HitsHost, "configure-gmsa"},  // microsoft/Windows-Containers#44
+		{"10.0.20348.2402", HitsImage, "537"},            // microsoft/Windows-Containers#537
+		{"10.0.19041.804", HitsImage, "1730"},            // microsoft/navcontainerhelper#1730
+		{"10.0.17763.316", HitsHost, "39104"},            // moby/moby#39104
+		{"10.0.17763.316", HitsHost, "39104"},            // docker/for-win#3763
+		{"10.0.18363.836", HitsHost, "39476"},            // moby/moby#39476
+		{"10.0.14393.5582", HitsHost, "556"},             // microsoft/Windows-Containers#556
+		{"10.0.26100.3194", HitsHost, "591"},             // microsoft/Windows-Containers#591
+		{"10.0.26100.2894", HitsHost, "11582"},           // actions/runner-images#11582
+		{"10.0.17763.7136", HitsImage, "583"},            // microsoft/Windows-Containers#583
+		{"10.0.26100.6899", HitsImage, "219"},            // microsoft/iis-docker#219
+		{"10.0.26100.4349", HitsHost, "50915"},           // rancher/rancher#50915
+		{"10.0.26100.32690", HitsHost, "616"},            // microsoft/Windows-Containers#616
+		{"10.0.26100.33158", HitsImage, "7283"},          // dotnet/dotnet-docker#7283
+		{"10.0.20348.707", HitsImage, "225"},             // microsoft/Windows-Containers#225
+		{"10.0.17763.973", HitsImage, "4542617"},         // microsoft/dotnet-framework-docker#522
+		{"10.0.14393.3443", HitsImage, "4542617"},        // docker-library/openjdk#395
+		{"10.0.17763.1697", HitsHost, "566"},             // kubernetes-sigs/image-builder#566
+	} {
+		found := Judge(c.build, c.hits).Found
+		if !slices.ContainsFunc(found, func(r Regression) bool { return strings.HasSuffix(strings.TrimSuffix(r.Source, "/"), c.about) }) {
+			t.Errorf("%s (%s): nothing of %s", c.build, c.hits, c.about)
+		}
+	}
+}
+
 // TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
 func TestRemedy(t *testing.T) {
 	for want, r := range map[string]Regression{
