@@ -166,8 +166,8 @@ e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.37.2 ONLY=part of a name
 	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
 
-e2e-reports: ## What lint and preflight say of public reports' manifests, against the .want beside each; DIR=FOLDER
-	go test -count=1 -v ./test/e2e/reports $(if $(DIR),-dir "$(abspath $(DIR))")
+e2e-reports: build ## What lint and preflight say of public reports, against the .want beside each, and on a plane preflight and why, by .steps; DIR=FOLDER
+	go test -timeout 30m -count=1 -v ./test/e2e/reports -full $(if $(DIR),-dir "$(abspath $(DIR))")
 
 e2e-releases: bin/casement ## Templates of every release of CAPZ from v1.10 on filled, linted and preflighted; CAPZ=CLONE with its tags
 	rm -rf bin/releases && hack/capz-templates.sh "$(CAPZ)" bin/releases

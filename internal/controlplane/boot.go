@@ -48,8 +48,9 @@ const readyzTimeout = 30 * time.Second
 const guestPKI = "/etc/kubernetes/pki"
 
 type options struct {
-	root, config, nodeName, address, loopback, egress string
-	out                                               io.Writer
+	root, config, nodeName, loopback, egress string
+	addresses                                []string
+	out                                      io.Writer
 }
 
 // Main is `boot init` and `boot join`. It returns the exit code.
@@ -60,7 +61,7 @@ func Main(args []string, out, errOut io.Writer) int {
 		"join": func(ctx context.Context) error { return o.join(ctx) },
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		fmt.Fprintln(errOut, "usage: boot init|join --root DIR --config FILE --node-name NAME --address IP --loopback IP [--egress SOCKET]")
+		fmt.Fprintln(errOut, "usage: boot init|join --root DIR --config FILE --node-name NAME --address IP[,IP] --loopback IP [--egress SOCKET]")
 		return 2
 	}
 	flags := flag.NewFlagSet("boot "+args[0], flag.ContinueOnError)
@@ -68,7 +69,10 @@ func Main(args []string, out, errOut io.Writer) int {
 	flags.StringVar(&o.root, "root", "", "root directory of the VM")
 	flags.StringVar(&o.config, "config", "/run/kubeadm/kubeadm.yaml", "kubeadm configuration, as a path inside the VM")
 	flags.StringVar(&o.nodeName, "node-name", "", "name of the node when the configuration has none")
-	flags.StringVar(&o.address, "address", "", "address of the VM in its network")
+	flags.Func("address", "addresses of the VM in its network, by commas; the first one is its own", func(list string) error {
+		o.addresses = strings.Split(list, ",")
+		return nil
+	})
 	flags.StringVar(&o.loopback, "loopback", "", "address of 127.0.0.0/8 that the VM's sockets are on")
 	flags.StringVar(&o.egress, "egress", "", "unix socket that dials from inside the VM, by HTTP CONNECT")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -127,7 +131,7 @@ func (o options) load(asked string, data []byte) (*kubeadmapi.InitConfiguration,
 	for _, gate := range dropped {
 		o.say("config", "WARNING: dropped the feature gate %s, which the embedded kubeadm no longer has", gate)
 	}
-	patched, err := setAdvertiseAddress(data, o.address, o.nodeName)
+	patched, err := setAdvertiseAddress(data, o.addresses, o.nodeName)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
@@ -52,14 +54,21 @@ func edit(data []byte, change func(object map[string]any)) ([]byte, error) {
 }
 
 // setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
-// name in the InitConfiguration, where they are empty. kubeadm would look for
-// them on the host's interfaces, which are not the guest's.
-func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) {
+// name in the InitConfiguration, where they are empty; 0.0.0.0 and :: stand for the machine's address of that family. kubeadm
+// would look for them on the host's interfaces, which are not the guest's.
+func setAdvertiseAddress(data []byte, addresses []string, nodeName string) ([]byte, error) {
 	found := false
 	out, err := edit(data, func(object map[string]any) {
 		if object["kind"] == "InitConfiguration" {
 			found = true
-			fill(object, "localAPIEndpoint", "advertiseAddress", address)
+			for _, a := range addresses {
+				fill(object, "localAPIEndpoint", "advertiseAddress", a)
+				section := object["localAPIEndpoint"].(map[string]any)
+				have, _ := section["advertiseAddress"].(string)
+				if asked, err := netip.ParseAddr(have); err == nil && asked.IsUnspecified() && asked.Is6() == strings.Contains(a, ":") {
+					section["advertiseAddress"] = a
+				}
+			}
 			fill(object, "nodeRegistration", "name", nodeName)
 		}
 	})

@@ -67,7 +67,7 @@ localAPIEndpoint: {bindPort: 6443}
 nodeRegistration:
   kubeletExtraArgs: {cloud-provider: external}
 `
-	o := options{root: t.TempDir(), nodeName: "a", address: "10.0.0.4", loopback: "127.0.0.4", out: io.Discard}
+	o := options{root: t.TempDir(), nodeName: "a", addresses: []string{"10.0.0.4", "2001:db8::4"}, loopback: "127.0.0.4", out: io.Discard}
 	cfg, err := o.load("v1.30.14", []byte(old))
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +91,18 @@ nodeRegistration:
 	for _, asked := range []string{"v1.37.2", "v1.38.0-alpha.1"} {
 		if _, err := o.load(asked, []byte(old)); err == nil || !strings.Contains(err.Error(), "old API spec") {
 			t.Errorf("for %s: %v", asked, err)
+		}
+	}
+}
+
+// TestAdvertiseAddress: nothing and unspecified addresses are the machine's, an address that is given stays.
+func TestAdvertiseAddress(t *testing.T) {
+	for asked, want := range map[string]string{"": "10.0.0.4", "0.0.0.0": "10.0.0.4", "'::'": "2001:db8::4", "10.9.9.9": "10.9.9.9"} {
+		o := options{root: t.TempDir(), nodeName: "a", addresses: []string{"10.0.0.4", "2001:db8::4"}, loopback: "127.0.0.4", out: io.Discard}
+		cfg, err := o.load("v1.37.2", []byte("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n---\n"+
+			"apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nlocalAPIEndpoint: {advertiseAddress: "+asked+"}\n"))
+		if err != nil || cfg.LocalAPIEndpoint.AdvertiseAddress != want {
+			t.Errorf("%s: %q, %v", asked, cfg.LocalAPIEndpoint.AdvertiseAddress, err)
 		}
 	}
 }

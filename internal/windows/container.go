@@ -14,8 +14,8 @@ import (
 // Both builds are versions such as "10.0.17763" or "10.0.17763.6293", or bare
 // build numbers; an unreadable one cannot run.
 //
-// Before Windows Server 2022 the builds have to be equal. From then on a host runs
-// the builds from the last long-term release before its own up to its own.
+// Up to Windows Server 2022 the builds have to be equal. A later host runs the builds
+// from the last long-term release before its own up to its own.
 // Source: hcsshim osversion, and
 // https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.
 func CanRun(hostBuild, imageBuild string) bool {

@@ -71,7 +71,14 @@ func TestJudge(t *testing.T) {
 		{"10.0.17763.1457", HitsHost, "issues/61", true}, {"10.0.17763.1397", HitsHost, "40998", true},
 		{"10.0.17763.7919", HitsHost, "", true}, {"10.0.26100.4652", HitsHost, "50915", true},
 		{"10.0.26100.6899", HitsHost, "219", true}, {"10.0.26100.7019", HitsHost, "", true},
-		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1251", HitsController, "", true},
+		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1366", HitsController, "", true},
+		{"10.0.17763.3532", HitsHost, "AKS/issues/3278", true}, {"10.0.17763.3534", HitsImage, "", true},
+		{"10.0.20348.1129", HitsImage, "AKS/issues/3278", true}, {"10.0.20348.1131", HitsImage, "", true},
+		{"10.0.20348.473", HitsController, "", true}, {"10.0.17763.2452", HitsController, "5010791", true},
+		{"10.0.17763.1577", HitsController, "4594442", true}, {"10.0.17763.1579", HitsController, "", true},
+		{"10.0.26100.4652", HitsHost, "5064489", true}, {"10.0.20348.3932", HitsHost, "issues/606", true},
+		{"10.0.17763.4851", HitsImage, "issues/420", true}, {"10.0.17763.6659", HitsHost, "hcsshim/issues/2342", true},
+		{"10.0.26100.33158", HitsImage, "docker/issues/7283", true}, {"10.0.26100.32995", HitsImage, "", true},
 		{"10.0.20348.99999", HitsHost, "", false}, {"10.0.20348", HitsHost, "", false}, {"10.0.30000.1", HitsHost, "", false},
 		{"6.8.0-1030-azure", HitsHost, "", false}, {"", HitsHost, "", false},
 	} {
@@ -82,6 +89,71 @@ func TestJudge(t *testing.T) {
 		}
 		if text := v.String(); len(v.Found) == 0 && (text == "none known") != c.known || text == "" {
 			t.Errorf("%s: %q", c.build, text)
+		}
+	}
+}
+
+// TestReports: the builds of public reports, which docs/reference/reports.md lists, have what was reported.
+func TestReports(t *testing.T) {
+	for _, c := range []struct{ build, hits, about string }{
+		{"10.0.20348.2582", HitsHost, "516"},             // microsoft/Windows-Containers#516
+		{"10.0.20348.2582", HitsHost, "516"},             // projectcalico/calico#9019
+		{"10.0.20348.2322", HitsHost, "8529"},            // projectcalico/calico#8529
+		{"10.0.17763.1432", HitsHost, "issues/61"},       // microsoft/Windows-Containers#61
+		{"10.0.17763.1457", HitsHost, "issues/61"},       // rancher/rancher#29399
+		{"10.0.17763.1217", HitsHost, "40998"},           // moby/moby#40998
+		{"10.0.17763.1217", HitsHost, "40998"},           // docker/for-win#6787
+		{"10.0.19041.329", HitsHost, "issues/18"},        // microsoft/Windows-Containers#18
+		{"10.0.17763.3532", HitsImage, "3278"},           // Azure/AKS#3278
+		{"10.0.20348.1129", HitsHost, "3278"},            // Azure/AKS#3278
+		{"10.0.17763.4851", HitsImage, "420"},            // microsoft/Windows-Containers#420
+		{"10.0.20348.1970", HitsHost, "426"},             // microsoft/Windows-Containers#426
+		{"10.0.20348.3932", HitsHost, "606"},             // microsoft/Windows-Containers#606
+		{"10.0.17763.6532", HitsHost, "2342"},            // microsoft/hcsshim#2342
+		{"10.0.20348.2340", HitsImage, "502"},            // microsoft/Windows-Containers#502
+		{"10.0.20348.2402", HitsHost, "439"},             // microsoft/Windows-Containers#439
+		{"10.0.20348.502", HitsHost, "204"},              // microsoft/Windows-Containers#204
+		{"10.0.20348.587", HitsHost, "204"},              // rancher/windows#159
+		{"10.0.17763.1397", HitsHost, "common-problems"}, // rancher/rancher#29411
+		{"10.0.20348.1129", HitsHost, "278"},             // microsoft/Windows-Containers#278
+		{"10.0.17763.3532", HitsHost, "278"},             // Azure/aks-engine#5094
+		{"10.0.17763.3406", HitsHost, "278"},             // Azure/AKS#3177
+		{"10.0.17763.2028", HitsHost, "129"},             // microsoft/Windows-Containers#129
+		{"10.0.17763.1697", HitsHost, "configure-gmsa"},  // microsoft/Windows-Containers#44
+		{"10.0.20348.2402", HitsImage, "537"},            // microsoft/Windows-Containers#537
+		{"10.0.19041.804", HitsImage, "1730"},            // microsoft/navcontainerhelper#1730
+		{"10.0.17763.316", HitsHost, "39104"},            // moby/moby#39104
+		{"10.0.17763.316", HitsHost, "39104"},            // docker/for-win#3763
+		{"10.0.18363.836", HitsHost, "39476"},            // moby/moby#39476
+		{"10.0.14393.5582", HitsHost, "556"},             // microsoft/Windows-Containers#556
+		{"10.0.26100.3194", HitsHost, "591"},             // microsoft/Windows-Containers#591
+		{"10.0.26100.2894", HitsHost, "11582"},           // actions/runner-images#11582
+		{"10.0.17763.7136", HitsImage, "583"},            // microsoft/Windows-Containers#583
+		{"10.0.26100.6899", HitsImage, "219"},            // microsoft/iis-docker#219
+		{"10.0.26100.4349", HitsHost, "50915"},           // rancher/rancher#50915
+		{"10.0.26100.32690", HitsHost, "616"},            // microsoft/Windows-Containers#616
+		{"10.0.26100.33158", HitsImage, "7283"},          // dotnet/dotnet-docker#7283
+		{"10.0.20348.707", HitsImage, "225"},             // microsoft/Windows-Containers#225
+		{"10.0.17763.973", HitsImage, "4542617"},         // microsoft/dotnet-framework-docker#522
+		{"10.0.14393.3443", HitsImage, "4542617"},        // docker-library/openjdk#395
+		{"10.0.17763.1697", HitsHost, "566"},             // kubernetes-sigs/image-builder#566
+	} {
+		found := Judge(c.build, c.hits).Found
+		if !slices.ContainsFunc(found, func(r Regression) bool { return strings.HasSuffix(strings.TrimSuffix(r.Source, "/"), c.about) }) {
+			t.Errorf("%s (%s): nothing of %s", c.build, c.hits, c.about)
+		}
+	}
+}
+
+// TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
+func TestRemedy(t *testing.T) {
+	for want, r := range map[string]Regression{
+		"KB2 (10.0.20348.2) or newer; without it: wait":      {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},
+		"no fix is known: wait":                              {Workaround: "wait", Reported: true},
+		"wait; from build 10.0.20348.2 on nobody reports it": {Until: "10.0.20348.2", Workaround: "wait", Reported: true},
+	} {
+		if got := r.Remedy(); got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }

@@ -35,8 +35,8 @@ var win702 = lint.Rule{
 	Severity: lint.Error,
 	Title:    "An image for another Windows build",
 	Oracle:   lint.Unit,
-	Doc: "A host before Windows Server 2022 runs containers of its own build alone; from then on those from the " +
-		"release before it up to its own. The rest fail: the operating system of the container does not match that of " +
+	Doc: "A host of Windows Server 2022 or before runs containers of its own build alone; a later one those from the " +
+		"long-term release before it up to its own. The rest fail: the operating system of the container does not match that of " +
 		"the host (0xc0370101). Compared are the tag (with `--check-images` also what the registry has for Windows, " +
 		"of which one has to fit), the windows-build selector of the pod or its RuntimeClass, else the nodes' " +
 		"releases (`--windows-release`), and the pod's containers with each other. A selector of a build that no such node " +

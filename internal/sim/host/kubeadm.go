@@ -148,10 +148,14 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return spec, "", err
 	}
+	var ips []string
+	for _, ip := range n.body.Machine().IPs {
+		ips = append(ips, ip.String())
+	}
 	spec, err = n.walled(process.Spec{
 		Name: "kubeadm", Path: binary, Log: filepath.Join(logs, "kubeadm.log"),
 		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
-			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
+			"--address=" + strings.Join(ips, ","), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
 	}, []string{logs}, nil)
 	return spec, root, err
 }

@@ -55,7 +55,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	}
 	private := filepath.Join(n.home, "static", processFolder(spec.ID))
 	command, err := staticpod.Translate(args, staticpod.Mapping{
-		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
+		Files: n.body.Machine().Root, Private: private, Addresses: n.body.Machine().IPs, Loopback: n.loopback.String(),
 		EgressConfig: filepath.Join(n.home, "egress.yaml"), APIServer: kubeproc.IdleFlags(),
 		Peer: n.peer, Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
 	if err == nil {

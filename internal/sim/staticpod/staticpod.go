@@ -47,9 +47,10 @@ type Mapping struct {
 	// Private is a directory on this machine, outside of the guest's reach, for translated copies
 	// of the guest's files.
 	Private string
-	// Address is the guest's address in its network, Loopback the one of
-	// 127.0.0.0/8 that its sockets are on.
-	Address, Loopback string
+	// Addresses are the guest's in its network, of either family.
+	Addresses []netip.Addr
+	// Loopback is the address of 127.0.0.0/8 that its sockets are on.
+	Loopback string
 	// Peer returns the loopback address of another machine that the guest's network knows by an address of either kind;
 	// nil knows none.
 	Peer func(address string) (loopback string, ok bool)
@@ -287,7 +288,8 @@ func (m Mapping) self(value string) (string, error) {
 	}
 	if !m.isOwn(u.Hostname()) {
 		return "", fmt.Errorf("%q is refused: a static pod reaches its own machine alone (%s and loopback), because it would "+
-			"dial anything else on the network of the computer that simulates the machine", u.Redacted(), m.Address)
+			"dial anything else on the network of the computer that simulates the machine", u.Redacted(),
+			strings.Trim(fmt.Sprint(m.Addresses), "[]"))
 	}
 	u.Host = hostPort(m.Loopback, u.Port())
 	return u.String(), nil
@@ -302,7 +304,7 @@ func (m Mapping) isOwn(host string) bool {
 		return false
 	}
 	ip = ip.Unmap().WithZone("")
-	return ip.IsLoopback() || ip.IsUnspecified() || ip.String() == m.Address
+	return ip.IsLoopback() || ip.IsUnspecified() || slices.Contains(m.Addresses, ip)
 }
 
 func hostPort(host, port string) string {

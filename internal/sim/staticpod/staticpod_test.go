@@ -3,6 +3,7 @@ package staticpod
 import (
 	"errors"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -13,7 +14,7 @@ import (
 )
 
 func mapping() Mapping {
-	return Mapping{Files: tree{}, Private: "/private", Address: "10.0.0.4", Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml",
+	return Mapping{Files: tree{}, Private: "/private", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("2001:db8::4")}, Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml",
 		Peer: func(address string) (string, bool) {
 			peers := map[string]string{"127.0.0.9": "127.0.0.9", "10.0.0.40": "127.0.0.40"}
 			return peers[address], peers[address] != ""
@@ -50,6 +51,12 @@ func TestTranslate(t *testing.T) {
 			want: "kube-apiserver --advertise-address=10.0.0.4 --client-ca-file=/vm/etc/kubernetes/pki/ca.crt " +
 				"--etcd-servers=https://127.0.0.4:2379 --secure-port=6443 --bind-address=127.0.0.4 " +
 				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+		},
+		"the machine's IPv6 address": {
+			command: "etcd --listen-client-urls=https://127.0.0.1:2379,https://[2001:db8::4]:2379 " +
+				"--advertise-client-urls=https://[2001:db8::4]:2379",
+			want: "etcd --listen-client-urls=https://127.0.0.4:2379 --advertise-client-urls=https://127.0.0.4:2379 " +
+				"--enable-grpc-gateway=false --unsafe-no-fsync --log-level=warn --backend-batch-interval=1s --data-dir=/vm/default.etcd",
 		},
 		"own bind address and egress": {
 			command: "/usr/local/bin/kube-apiserver --bind-address=0.0.0.0 --egress-selector-config-file=/etc/egress.yaml",

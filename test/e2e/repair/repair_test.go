@@ -163,6 +163,63 @@ func (s *scene) well() {
 	})
 }
 
+// served waits until both replicas serve, one on each node.
+func (s *scene) served() {
+	s.t.Helper()
+	s.until("the replicas", 4*time.Minute, func() string {
+		if got := s.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.availableReplicas}"); got != "2" {
+			return got + " replicas"
+		}
+		return ""
+	})
+}
+
+// podOn returns the UID of the service's pod on a node, empty where none is.
+func (s *scene) podOn(n node) string {
+	return s.kubectl("get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+n.Metadata.Name, "-o", "jsonpath={.items[*].metadata.uid}")
+}
+
+// doctor: `casement doctor --fix` drains a node where its step breaks connections and only there, and leaves a node cordoned that
+// somebody has cordoned.
+func (s *scene) doctor() {
+	t := s.t
+	for _, test := range []struct {
+		name, fault      string
+		drains, cordoned bool
+	}{
+		{"a step that breaks connections", "hns-stopped", true, false},
+		{"on a node that is cordoned", "hns-stopped", true, true},
+		{"a step that breaks none", "mtu", false, false},
+	} {
+		t.Run("doctor/"+test.name, func(t *testing.T) {
+			s.t = t
+			s.served()
+			victim := s.nodes()[0]
+			pod := s.podOn(victim)
+			if test.cordoned {
+				s.kubectl("cordon", victim.Metadata.Name)
+				defer s.kubectl("uncordon", victim.Metadata.Name)
+			}
+			stop := s.client()
+			s.inject(victim, test.fault)
+			out := s.p.Everything("doctor", victim.Metadata.Name, "--fix")
+			draining, ran := strings.Index(out, ": draining\n"), strings.Index(out, ": ran ")
+			if ran < 0 || test.drains != (draining >= 0) || draining > ran {
+				t.Errorf("doctor --fix says:\n%s", out)
+			}
+			if moved := s.podOn(victim) != pod; pod == "" || moved != test.drains {
+				t.Errorf("the pod of %s has moved: %t", victim.Metadata.Name, moved)
+			}
+			if now, same := s.find(victim); !same || now.Spec.Unschedulable != test.cordoned {
+				t.Errorf("node %s is cordoned: %t", victim.Metadata.Name, now.Spec.Unschedulable)
+			}
+			if asked, lost := stop(); lost > 0 {
+				t.Errorf("a client lost %d of %d requests", lost, asked)
+			}
+		})
+	}
+}
+
 // client asks the service until it is stopped, and counts.
 func (s *scene) client() (stop func() (asked, lost int64)) {
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -198,9 +255,18 @@ func TestRepair(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=2", "WORKER_MACHINE_COUNT=0")
 	p.Run(nil, "up")
 	p.Create("demo", "windows")
-	p.Run(nil, "addons", "install", "--cluster", "demo", "windows-node-repair")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
 	s := &scene{t: t, p: p, kubectl: p.Workload("demo")}
+	p.Run([]byte(workload), "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "apply", "-f", "-")
+	s.until("the service's address", 2*time.Minute, func() string {
+		if s.address = s.kubectl("get", "service", "web", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); s.address == "" {
+			return "none"
+		}
+		return ""
+	})
+	s.doctor()
+	s.t = t
+	p.Run(nil, "addons", "install", "--cluster", "demo", "windows-node-repair")
 	s.until("the addon", time.Minute, func() string {
 		_, err := p.Try(nil, "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "-n", "kube-system", "get", "daemonset/windows-node-repair")
 		if err != nil {
@@ -210,13 +276,6 @@ func TestRepair(t *testing.T) {
 	})
 	s.kubectl("-n", "kube-system", "set", "env", "daemonset/windows-node-repair", "HOLD_SECONDS=2", "INTERVAL_SECONDS=2", "YOUTH_SECONDS=0")
 	s.kubectl("-n", "kube-system", "rollout", "status", "daemonset/windows-node-repair", "--timeout=2m")
-	p.Run([]byte(workload), "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "apply", "-f", "-")
-	s.until("the service's address", 2*time.Minute, func() string {
-		if s.address = s.kubectl("get", "service", "web", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"); s.address == "" {
-			return "none"
-		}
-		return ""
-	})
 	s.well()
 	for _, test := range []struct {
 		fault, reason string

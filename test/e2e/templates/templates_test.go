@@ -44,6 +44,8 @@ var variables = []string{
 	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26",
 	"AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
 	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=" + kuberelease.Default,
+	// What the jobs of kubernetes-sigs/cloud-provider-azure set for theirs.
+	"AZUREDISK_CSI_DRIVER_VERSION=v1.29.2", "AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY=00000000-0000-0000-0000-0000000000a2",
 	// What the jobs of kubernetes-sigs/windows-testing set for theirs.
 	"HYPERV=", "MAX_PODS=", "GMSA_ID=1717", "GMSA_NODE_RG=gmsa-dc-1717", "KUBE_GIT_VERSION=" + kuberelease.Default,
 	"REGISTRY=capzci.azurecr.io", "KUBE_IMAGE_TAG=" + kuberelease.Default,
@@ -299,14 +301,19 @@ func (l *life) addons() []string {
 		FindStringSubmatch(l.manifest); label != nil {
 		network = label[1]
 	}
-	if strings.Contains(l.manifest, "chartName: tigera-operator") {
-		return nil // it brings them as charts
+	// What it brings as charts it does not need twice.
+	var names []string
+	windows := strings.Contains(l.manifest, "osType: Windows")
+	if !strings.Contains(l.manifest, "chartName: cloud-provider-azure") {
+		names = append(names, "cloud-provider-azure")
 	}
-	names := []string{network, "cloud-provider-azure"}
-	if strings.Contains(l.manifest, "osType: Windows") {
-		names = append(names, "csi-proxy")
-		if !strings.HasSuffix(network, "-windows") {
+	if !strings.Contains(l.manifest, "chartName: tigera-operator") {
+		names = append(names, network)
+		if windows && !strings.HasSuffix(network, "-windows") {
 			names = append(names, network+"-windows")
+		}
+		if windows {
+			names = append(names, "csi-proxy")
 		}
 	}
 	return names

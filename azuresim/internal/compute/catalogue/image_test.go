@@ -67,3 +67,20 @@ func TestKubernetesVersions(t *testing.T) {
 		t.Errorf("%s is not before %s", a, b)
 	}
 }
+
+// TestKeptImages: the images that CAPZ takes for Kubernetes 1.27.14 to 1.30.3, and what templates ask for besides.
+func TestKeptImages(t *testing.T) {
+	for _, c := range [][4]string{
+		{"capi", "ubuntu-2204-gen1", "127.15.20240612", "127.15.20240612"},
+		{"capi", "ubuntu-2204-gen1", "latest", newestMarketplace},
+		{"capi-windows", "windows-2019-containerd-gen1", "128.5.20240102", "128.5.20240102"},
+		{"capi-windows", "windows-2022-containerd-gen1", "latest", newestMarketplace},
+	} {
+		if _, exact, ok := FindImage("cncf-upstream", c[0], c[1], c[2]); !ok || exact != c[3] {
+			t.Errorf("%s: %s, %t", c, exact, ok)
+		}
+	}
+	if _, _, ok := FindImage("cncf-upstream", "capi-windows", "windows-2025-containerd-gen1", "latest"); ok {
+		t.Error("there is an image of Windows Server 2025, which came after the last of them")
+	}
+}

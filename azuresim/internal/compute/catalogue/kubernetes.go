@@ -25,6 +25,9 @@ var marketplaceSeries = []series{
 // firstContainerd is the day of the first images with containerd, as the guide shows them.
 const firstContainerd = "2021-10-15"
 
+// newestMarketplace is the version of the last images there, of Kubernetes 1.30.3.
+const newestMarketplace = "130.3.20240717"
+
 // version returns the image version of a patch, the day of its publication: between the first
 // patch and the last it is estimated, as patches come about monthly.
 func (s series) version(patch int, earliest string) string {
@@ -64,6 +67,14 @@ func kubernetesImages() []Image {
 				add("capi-windows", "Windows", k+"-windows-2019-containerd", s.version(patch, firstContainerd), 127)
 			}
 		}
+	}
+	// From 1.24 on there is one SKU for all Kubernetes versions of a system, and the version names them: 128.5.20240102 is
+	// v1.28.5. Source: CAPZ v1.4 to v1.17, azure/services/virtualmachineimages; its table ends with 1.30.3.
+	for _, sku := range []string{"ubuntu-1804-gen1", "ubuntu-2004-gen1", "ubuntu-2204-gen1"} {
+		add("capi", "Linux", sku, newestMarketplace, 30)
+	}
+	for _, sku := range []string{"windows-2019-containerd-gen1", "windows-2022-containerd-gen1"} {
+		add("capi-windows", "Windows", sku, newestMarketplace, 127)
 	}
 	return out
 }
