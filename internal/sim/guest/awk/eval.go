@@ -416,7 +416,7 @@ func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
-			return value{}
+			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]
 		args = args[1:]
