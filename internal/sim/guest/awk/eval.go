@@ -107,9 +107,6 @@ func arithmetic(op string, a, b float64) float64 {
 	case "^", "**":
 		return math.Pow(a, b)
 	}
-	if b == 0 {
-		panic(problem{errors.New("division by zero")})
-	}
 	if op == "%" {
 		return math.Mod(a, b)
 	}

@@ -209,6 +209,12 @@ func (r *run) text(v value) string {
 	if v.n == math.Trunc(v.n) && math.Abs(v.n) < 1e16 {
 		return strconv.FormatInt(int64(v.n), 10)
 	}
+	switch {
+	case math.IsInf(v.n, 0):
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(v.n), "+"))
+	case math.IsNaN(v.n):
+		return "-nan" // what mawk prints of 0/0
+	}
 	return fmt.Sprintf(strings.Replace(r.vars["CONVFMT"].s, "%i", "%d", 1), v.n)
 }
 
@@ -358,7 +364,7 @@ func (r *run) printing(n *node) {
 			if i > 0 {
 				b.WriteString(r.text(r.vars["OFS"]))
 			}
-			if a.num && a.n != math.Trunc(a.n) {
+			if a.num && a.n != math.Trunc(a.n) && !math.IsNaN(a.n) {
 				b.WriteString(fmt.Sprintf(r.vars["OFMT"].s, a.n))
 			} else {
 				b.WriteString(r.text(a))

@@ -45,6 +45,7 @@ type findRun struct {
 	regextype bool
 	batch     map[int][]string
 	code      int
+	failed    string // of a word of the expression
 	refused   string
 }
 
@@ -71,6 +72,9 @@ func find(ctx context.Context, p *Process) int {
 	test, ok := f.or()
 	if f.refused != "" {
 		return p.Refuse("find %s", f.refused)
+	}
+	if f.failed != "" {
+		return p.Fail(1, "find: %s", f.failed)
 	}
 	if !ok || f.at < len(f.tokens) {
 		return p.Fail(1, "find: the expression is wrong")
@@ -250,7 +254,11 @@ func (f *findRun) primary() (predicate, bool) {
 		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(when) }, true
 	case "-newer":
-		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.next()))
+		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.peek()))
+		if err != nil {
+			f.failed = "'" + f.peek() + "': " + reason(err)
+		}
+		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
 		return f.age(t, f.next())

@@ -250,7 +250,7 @@ func comm(_ context.Context, p *Process, o options) int {
 	}
 	unsorted := 0
 	for i, lines := range [][]string{a, b} {
-		if !slices.IsSorted(lines) && len(a)*len(b) > 0 || !slices.IsSorted(lines) && len(a)+len(b) > 1 {
+		if !slices.IsSorted(lines) && !slices.Equal(a, b) {
 			unsorted = p.Fail(1, "comm: file %d is not in sorted order", i+1)
 		}
 	}

@@ -919,7 +919,7 @@ func (r *runner) mapfile(args []string) {
 		if i < skip {
 			continue
 		}
-		if ended && !o.has("t") {
+		if line, _, _ = strings.Cut(line, "\x00"); ended && !o.has("t") {
 			line += string(end)
 		}
 		v.put(strconv.Itoa(number("O", 0)+i-skip), line)
