@@ -413,6 +413,7 @@ func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
+			r.print(b.String()) // what mawk has written by then
 			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]

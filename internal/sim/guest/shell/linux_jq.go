@@ -156,8 +156,8 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	code, failed := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }),
 		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }),
 		gojq.WithFunction("_json_in_order", 0, 0, func(v any, _ []any) any { return run.json(v) }))
-	if failed != nil && strings.Contains(failed.Error(), "input_line_number") {
-		return jqAnswer{Err: "casement does not simulate input_line_number of jq", Code: 3}
+	if failed != nil && strings.Contains(q.Filter, "input_line_number") || failed != nil && strings.Contains(q.Filter, "$__loc__") {
+		return jqAnswer{Err: "casement does not simulate input_line_number and $__loc__ of jq", Code: 3}
 	}
 	if failed != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}

@@ -43,6 +43,9 @@ func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 			e.list, e.star = true, w.Lit() == "*"
 			return e
 		}
+		if index != nil {
+			r.subscriptOf(nil, index) // may be wrong
+		}
 		e.text = []string{""}
 		return e
 	}
@@ -261,7 +264,10 @@ func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bo
 			return
 		}
 		if !quoted {
+			inner := w.inner
+			w.inner = true
 			w.parts(p.Exp.Word.Parts, false)
+			w.inner = inner
 			return
 		}
 		w.some = true

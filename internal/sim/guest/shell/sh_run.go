@@ -750,7 +750,11 @@ func (r *runner) forClause(c *syntax.ForClause) {
 		}
 		i := -1
 		if c.Select {
-			r.loop(func() bool { return r.choose(l.Name.Value, items) }, c.Do, nil)
+			ended := false
+			r.loop(func() bool { ended = !r.choose(l.Name.Value, items); return !ended }, c.Do, nil)
+			if ended && r.jump == noJump {
+				r.status = 1
+			}
 			return
 		}
 		r.loop(func() bool {
