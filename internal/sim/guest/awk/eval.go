@@ -107,9 +107,6 @@ func arithmetic(op string, a, b float64) float64 {
 	case "^", "**":
 		return math.Pow(a, b)
 	}
-	if b == 0 {
-		panic(problem{errors.New("division by zero")})
-	}
 	if op == "%" {
 		return math.Mod(a, b)
 	}
@@ -416,7 +413,8 @@ func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
-			return value{}
+			r.print(b.String()) // what mawk has written by then
+			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]
 		args = args[1:]

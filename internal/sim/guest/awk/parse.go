@@ -317,11 +317,17 @@ func (p *parser) list(close string) (out []*node) {
 		p.lines()
 		out = append(out, p.expr())
 		p.lines()
-		if !p.take(",") && !p.is(close) || p.tokens[max(min(p.at, len(p.tokens))-1, 0)].text == "," && p.is(close) {
+		if !p.take(",") && !p.is(close) || p.before(",") && p.is(close) {
 			p.fail("%q in a list", p.peek().text)
 		}
 	}
 	return out
+}
+
+// before reports whether the last token was a symbol.
+func (p *parser) before(symbolText string) bool {
+	t := p.tokens[max(min(p.at, len(p.tokens))-1, 0)]
+	return t.kind == symbol && t.text == symbolText
 }
 
 // arguments are how many each function takes, at least and at most.

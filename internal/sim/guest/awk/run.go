@@ -117,7 +117,7 @@ type problem struct{ err error }
 func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string,
 	inputs func() (Input, bool), out io.Writer,
 	host Host) (code int, err error) {
-	r := &run{Program: p, meter: meter, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
+	r := &run{Program: p, meter: meter, vars: map[string]value{"NF": numberOf(0), "FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
 		arrays: map[string]map[string]value{}, patterns: map[string]*regex.Pattern{}, out: out, host: host, opened: map[string]bool{},
 		readers: map[string]func() (string, bool){}, pipes: map[string]*strings.Builder{}}
@@ -208,6 +208,12 @@ func (r *run) text(v value) string {
 	}
 	if v.n == math.Trunc(v.n) && math.Abs(v.n) < 1e16 {
 		return strconv.FormatInt(int64(v.n), 10)
+	}
+	switch {
+	case math.IsInf(v.n, 0):
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(v.n), "+"))
+	case math.IsNaN(v.n):
+		return "-nan" // what mawk prints of 0/0
 	}
 	return fmt.Sprintf(strings.Replace(r.vars["CONVFMT"].s, "%i", "%d", 1), v.n)
 }
@@ -358,7 +364,7 @@ func (r *run) printing(n *node) {
 			if i > 0 {
 				b.WriteString(r.text(r.vars["OFS"]))
 			}
-			if a.num && a.n != math.Trunc(a.n) {
+			if a.num && a.n != math.Trunc(a.n) && !math.IsNaN(a.n) {
 				b.WriteString(fmt.Sprintf(r.vars["OFMT"].s, a.n))
 			} else {
 				b.WriteString(r.text(a))

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"regexp"
+
 	"strconv"
 	"strings"
 	"time"
@@ -268,18 +269,25 @@ func (pr *printing) directive(spec string, c byte) bool {
 		}
 		fmt.Fprintf(&pr.out, spec+"s", quoteBash(pr.next()))
 	case 'c':
-		a := pr.next()
-		fmt.Fprintf(&pr.out, spec+"s", a[:min(1, len(a))])
+		fmt.Fprintf(&pr.out, spec+"s", (pr.next() + "\x00")[:1])
 	case 'd', 'i':
 		fmt.Fprintf(&pr.out, spec+"d", pr.number(pr.next()))
 	case 'u':
 		fmt.Fprintf(&pr.out, spec+"d", uint64(pr.number(pr.next())))
 	case 'o', 'x', 'X':
-		fmt.Fprintf(&pr.out, spec+string(rune(c)), uint64(pr.number(pr.next())))
+		n := uint64(pr.number(pr.next()))
+		if n == 0 && c != 'o' {
+			spec = strings.ReplaceAll(spec, "#", "")
+		}
+		fmt.Fprintf(&pr.out, spec+string(rune(c)), n)
 	case 'e', 'E', 'f', 'F', 'g', 'G':
 		a := pr.next()
-		f, err := strconv.ParseFloat(a, 64)
-		if err != nil && a != "" {
+		start := cFloat.FindString(a)
+		if len(start) > 2 && (start[1]|0x20) == 'x' {
+			start += "p0"
+		}
+		f, err := strconv.ParseFloat(strings.TrimSpace(start), 64)
+		if a != "" && (err != nil || len(cFloat.FindString(a)) < len(a)) {
 			pr.bad = true
 			pr.p.Fail(1, "printf: %s: invalid number", a)
 		}
@@ -301,23 +309,33 @@ func (pr *printing) number(text string) int64 {
 	if (text[0] == '\'' || text[0] == '"') && len(text) > 1 {
 		return int64([]rune(text[1:])[0])
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64)
-	if err != nil && !strings.ContainsAny(text, "_oOB") {
-		end := 0
-		for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && text[end] == '-') {
-			end++
-		}
-		n, _ = strconv.ParseInt(text[:end], 10, 64)
-		if errors.Is(err, strconv.ErrRange) {
-			n = math.MaxInt64
-		}
+	m := cNumber.FindStringSubmatch(text)
+	base, kind := 10, ""
+	switch {
+	case len(m[2]) > 1 && (m[2][1]|0x20) == 'x':
+		base, kind, m[2] = 16, "hex ", m[2][2:]
+	case len(m[2]) > 0 && m[2][0] == '0':
+		base, kind = 8, "octal "
 	}
-	if err != nil {
+	n, err := strconv.ParseInt(m[1]+m[2], base, 64)
+	if errors.Is(err, strconv.ErrRange) {
 		pr.bad = true
-		pr.p.Fail(1, "printf: %s: expected numeric value", text)
+		pr.p.Fail(1, "printf: warning: %s: Numerical result out of range", text)
+	} else if err != nil || m[3] != "" {
+		pr.bad = true
+		if m[3] == "" || m[3][0] < '0' || m[3][0] > '9' {
+			kind = ""
+		}
+		pr.p.Fail(1, "printf: %s: %s", text, map[bool]string{true: "invalid " + kind + "number", false: "expected numeric value"}[pr.p.bash()])
 	}
 	return n
 }
+
+// cNumber separates the sign, the digits and the rest of a number.
+var cNumber = regexp.MustCompile(`(?s)^\s*([-+]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*|)(.*)$`)
+
+// cFloat is the start of a text that is a number with a fraction.
+var cFloat = regexp.MustCompile(`(?i)^\s*([-+]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan))?`)
 
 // quoteBash quotes a word as bash's printf %q does.
 func quoteBash(s string) string {

@@ -23,7 +23,7 @@ func awkCommand(ctx context.Context, p *Process, o options) int {
 	}
 	if !o.has("f") {
 		if len(args) == 0 {
-			return p.Fail(2, "usage: awk [-F fs][-v var=value][prog | -f progfile][file ...]")
+			return p.Fail(0, "usage: awk [-F fs][-v var=value][prog | -f progfile][file ...]")
 		}
 		script, args = args[0], args[1:]
 	}

@@ -29,7 +29,7 @@ func dataCommands() Table {
 		"base64": flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
 		"gzip": flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1|fast 2 3 4 5 6 7 8 9|best "+
 			"t|test v|verbose r|recursive S|suffix: N|name", gzipCommand),
-		"gunzip":    flagged("c|stdout k|keep f|force q|quiet", gzipCommand),
+		"gunzip":    flagged("c|stdout k|keep f|force q|quiet t|test", gzipCommand),
 		"zcat":      flagged("f|force", gzipCommand),
 		"tar":       tarCommand,
 		"sha256sum": flagged("c|check status quiet b t", digests(sha256.New)),
@@ -324,6 +324,9 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	}
 	if file == "" || file == "-" {
 		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+		return code
+	}
+	if outer.Abs(file) == "/dev/null" {
 		return code
 	}
 	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.creates(0o666)); err != nil {

@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,24 +71,14 @@ func dateText(format string, t time.Time) (text, unknown string) {
 			continue
 		}
 		i++
-		pad := byte(0)
-		if format[i] == '^' && i+1 < len(format) {
-			upper, unknown := dateText("%"+format[i+1:i+2], t)
-			if unknown != "" {
-				return "", unknown
+		pad, upper, width := byte(0), false, 0
+		for ; i+1 < len(format) && strings.IndexByte("-_0^", format[i]) >= 0; i++ {
+			if upper = upper || format[i] == '^'; format[i] != '^' {
+				pad = format[i]
 			}
-			b.WriteString(strings.ToUpper(upper))
-			i++
-			continue
 		}
-		if (format[i] == '-' || format[i] == '_' || format[i] == '0') && i+1 < len(format) {
-			pad = format[i]
-			i++
-		}
-		digits := 9
-		if format[i] >= '1' && format[i] <= '9' && i+1 < len(format) && format[i+1] == 'N' {
-			digits = int(format[i] - '0')
-			i++
+		for ; i+1 < len(format) && format[i] >= '0' && format[i] <= '9'; i++ {
+			width = min(width*10+int(format[i]-'0'), 1000)
 		}
 		part := ""
 		switch c := format[i]; c {
@@ -99,7 +91,7 @@ func dateText(format string, t time.Time) (text, unknown string) {
 		case 's':
 			part = strconv.FormatInt(t.Unix(), 10)
 		case 'N':
-			part = t.Format(".000000000")[1 : 1+digits]
+			part = t.Format(".000000000")[1 : 1+min(cmp.Or(width, 9), 9)]
 		case 'j':
 			part = t.Format("002")
 		case 'u':
@@ -124,11 +116,11 @@ func dateText(format string, t time.Time) (text, unknown string) {
 		case 'W':
 			part = fmt.Sprintf("%02d", (t.YearDay()+6-(int(t.Weekday())+6)%7)/7)
 		case ':':
-			if !strings.HasPrefix(format[i:], ":z") {
+			zone := map[int]string{1: "+00:00", 2: "+00:00:00", 3: "+00"}[len(format[i:])-len(strings.TrimLeft(format[i:], ":"))]
+			if i += strings.Count(zone, ":") + map[bool]int{true: 3}[zone == "+00"]; zone == "" || i >= len(format) || format[i] != 'z' {
 				return "", "%:"
 			}
-			i++
-			part = "+00:00"
+			part = zone
 		case 'Z':
 			part = "UTC"
 		case 'z':
@@ -145,122 +137,148 @@ func dateText(format string, t time.Time) (text, unknown string) {
 				part = "0"
 			}
 		}
+		number := strings.Trim(part, "0123456789 ") == ""
+		if trimmed := strings.TrimLeft(part, "0 "); pad == '_' && number {
+			part = strings.Repeat(" ", len(part)-len(trimmed)) + trimmed
+		}
+		if pad == '0' {
+			part = strings.ReplaceAll(part, " ", "0")
+		}
+		if upper {
+			part = strings.ToUpper(part)
+		}
+		if missing := width - len(part); missing > 0 && pad != '-' {
+			fill := " "
+			if pad == '0' || pad == 0 && number && part[0] != ' ' {
+				fill = "0"
+			}
+			part = strings.Repeat(fill, missing) + part
+		}
 		b.WriteString(part)
 	}
 	return b.String(), ""
 }
 
-// parseDate reads the dates of date -d and touch -d that scripts write.
+// dateItems are the items of a date as GNU's parser (coreutils' manual, "Date input formats") takes them, longest first. The names of
+// the groups say what they set.
+var dateItems = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`@(?P<epoch>-?\d+)(?:\.\d+)?`,
+	`(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:t|\b)`,
+	`(?P<month>\d{1,2})/(?P<day>\d{1,2})(?:/(?P<year>\d{4}|\d\d))?\b`,
+	`(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)\b`,
+	`(?P<day>\d{1,2})[ -]*(?P<name>` + monthNames + `)[a-z]*\.?(?:[ -]*(?P<year>\d{4}))?\b`,
+	`(?P<name>` + monthNames + `)[a-z]*\.? *(?P<day>\d{1,2})\b(?:,? +(?P<year>\d{4})\b)?`,
+	`(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)? *(?:(?P<half>am|pm)\b|(?P<zone>[-+] *\d\d?(?::?\d\d)?))?`,
+	`(?P<hour>\d{1,2}) *(?P<half>am|pm)\b`,
+	`(?P<utc>utc|gmt|z)\b`,
+	`(?P<count>[-+]? *\d+|next|first|last|this|) *(?P<unit>year|month|fortnight|week|day|hour|minute|min|second|sec)s?\b(?P<ago> +ago)?`,
+	`(?P<count>next|last|this|) *(?P<weekday>sun|mon|tue|wed|thu|fri|sat)[a-z]*,?`,
+	`(?P<relative>now|today|yesterday|tomorrow)\b`,
+	`(?P<year>\d{4})\b`,
+}, `|`) + `)`)
+
+const monthNames = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+
+// parseDate reads the dates of date -d and touch -d.
 func parseDate(text string, now time.Time) (time.Time, bool) {
-	text = strings.TrimSpace(text)
-	if seconds, ok := strings.CutPrefix(text, "@"); ok {
-		n, err := strconv.ParseInt(seconds, 10, 64)
-		return time.Unix(n, 0).UTC(), err == nil
-	}
-	for _, layout := range []string{
-		time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
-		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.RFC1123Z, time.UnixDate, "Jan _2 15:04:05 2006 MST",
-		"2 Jan 2006", "2 January 2006", "20060102",
-		"Jan 2 2006", "Jan 2, 2006", "January 2, 2006", "01/02/2006", "2006-01-02 15:04:05 -0700", "2 Jan 2006 15:04:05", "2006/01/02",
-		"2006-01-02T15:04", "20060102T150405Z", "Jan 2 15:04:05 2006", "2006-01-02 15:04:05.999999999",
-	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), true
+	rest := strings.TrimSpace(strings.ToLower(text))
+	set := map[string]string{}
+	add := map[string]int{}
+	for rest != "" {
+		m := dateItems.FindStringSubmatch(rest)
+		if m == nil {
+			return now, false
 		}
+		item := map[string]string{}
+		for i, name := range dateItems.SubexpNames() {
+			if name != "" && m[i] != "" {
+				item[name] = m[i]
+			}
+		}
+		if item["unit"] != "" {
+			n, err := strconv.Atoi(strings.ReplaceAll(cmp.Or(item["count"], "1"), " ", ""))
+			if err != nil {
+				n = map[string]int{"next": 1, "first": 1, "last": -1}[item["count"]]
+			}
+			if item["ago"] != "" {
+				n = -n
+			}
+			add[item["unit"]] += n
+			item = map[string]string{"relative": "now"}
+		}
+		for name, value := range item {
+			if set[name] != "" && name != "relative" && name != "utc" {
+				return now, false
+			}
+			set[name] = value
+		}
+		add["day"] += map[string]int{"yesterday": -1, "tomorrow": 1}[item["relative"]]
+		rest = strings.TrimLeft(rest[len(m[0]):], " \t")
 	}
-	switch text {
-	case "now", "today", "":
-		return now, true
-	case "yesterday":
-		return now.AddDate(0, 0, -1), true
-	case "tomorrow":
-		return now.AddDate(0, 0, 1), true
-	}
-	return relativeDate(strings.Fields(text), now)
+	return dateOf(set, add, now)
 }
 
-// relativeDate reads a date with what is added to it: 2024-01-31 12:00 UTC + 1 day, next week, 3 days ago.
-func relativeDate(words []string, now time.Time) (time.Time, bool) {
-	if len(words) == 0 {
-		return now, true
-	}
-	for n := len(words); n > 0; n-- { // the longest start that is a date by itself
-		if n == len(words) {
-			continue
+// dateOf makes a date of what was named, the rest as GNU's parser: the day is today, the time midnight unless only a distance was named.
+func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time, bool) {
+	n := func(name string, other int) int {
+		if v, err := strconv.Atoi(set[name]); err == nil {
+			return v
 		}
-		head := strings.Join(words[:n], " ")
-		if len(words[0]) > 2 && (words[0][0] >= '0' && words[0][0] <= '9' && strings.ContainsAny(words[0], "-:") || words[0][0] == '@' ||
-			slices.Contains([]string{"now", "today", "yesterday", "tomorrow"}, words[0]) || words[0][0] >= 'A' && words[0][0] <= 'Z') {
-			if from, ok := parseDate(head, now); ok {
-				return relativeDate(words[n:], from)
-			}
-		}
+		return other
 	}
-	switch words[0] {
-	case "next":
-		words = append([]string{"1"}, words[1:]...)
-	case "last":
-		words = append([]string{"-1"}, words[1:]...)
-	case "+", "-":
-		if len(words) < 2 {
+	year, month, day := now.Date()
+	dated := set["day"] != "" || set["weekday"] != ""
+	year, month, day = n("year", year), time.Month(n("month", int(month))), n("day", day)
+	if set["name"] != "" {
+		month = time.Month(strings.Index(monthNames, set["name"])/4 + 1)
+	}
+	if len(set["year"]) == 2 {
+		year += 1900 + map[bool]int{true: 100}[year < 69]
+	}
+	hour, minute, second, nano := 0, 0, 0, 0
+	switch {
+	case set["hour"] != "":
+		hour, minute, second = n("hour", 0), n("minute", 0), n("second", 0)
+		nano, _ = strconv.Atoi((set["fraction"] + "000000000")[:9])
+		if set["half"] != "" && (hour < 1 || hour > 12) {
+			return now, false
+		} else if set["half"] != "" {
+			hour = hour%12 + map[string]int{"pm": 12}[set["half"]]
+		}
+	case set["relative"] != "" && !dated:
+		hour, minute, second, nano = now.Hour(), now.Minute(), now.Second(), now.Nanosecond()
+	}
+	if set["year"] != "" && set["day"] == "" {
+		return now, false
+	}
+	t := time.Date(year, month, day, hour, minute, second, nano, time.UTC)
+	if t.Day() != day || t.Month() != month || hour > 23 || minute > 59 || second > 59 {
+		return now, false
+	}
+	if zone := strings.NewReplacer(":", "", " ", "").Replace(set["zone"]); zone != "" {
+		value, _ := strconv.Atoi(zone)
+		if len(zone) <= 3 {
+			value *= 100
+		}
+		if value > 2400 || value < -2400 {
 			return now, false
 		}
-		words = append([]string{words[0] + words[1]}, words[2:]...)
-	case "UTC", "GMT", "Z":
-		return relativeDate(words[1:], now)
+		t = t.Add(-time.Duration(value/100)*time.Hour - time.Duration(value%100)*time.Minute)
 	}
-	if at, err := time.Parse("15:04:05", words[0]); err == nil {
-		now = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
-		return relativeDate(words[1:], now)
-	}
-	if at, err := time.Parse("15:04", words[0]); err == nil {
-		now = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
-		return relativeDate(words[1:], now)
-	}
-	if i := strings.IndexFunc(words[0], func(r rune) bool { return r >= 'a' && r <= 'z' }); i > 0 { // +1day
-		words = append([]string{words[0][:i], words[0][i:]}, words[1:]...)
-	}
-	sign := 1
-	rest := words[min(2, len(words)):]
-	if len(rest) > 0 && rest[0] == "ago" {
-		sign, rest = -1, rest[1:]
-	}
-	if len(rest) > 0 {
-		next, ok := relativeDate(words[:2], now)
-		if !ok {
-			return now, false
+	if set["weekday"] != "" && set["day"] == "" {
+		ordinal := map[string]int{"next": 1, "last": -1}[set["count"]]
+		distance := (strings.Index("sunmontuewedthufrisat", set["weekday"])/3 - int(t.Weekday()) + 7) % 7
+		if ordinal > 0 && distance != 0 {
+			ordinal--
 		}
-		if sign < 0 {
-			next = now.Add(now.Sub(next))
-			if back, ok := relativeDate([]string{strings.TrimPrefix("-"+words[0], "--"), words[1]}, now); ok {
-				next = back
-			}
-		}
-		return relativeDate(rest, next)
+		t = t.AddDate(0, 0, distance+7*ordinal)
 	}
-	words = words[:min(2, len(words))]
-	if len(words) != 2 {
-		return time.Time{}, false
+	t = t.AddDate(add["year"], add["month"], add["day"]+7*add["week"]+14*add["fortnight"])
+	t = t.Add(time.Duration(add["hour"])*time.Hour + time.Duration(add["minute"]+add["min"])*time.Minute +
+		time.Duration(add["second"]+add["sec"])*time.Second)
+	if epoch := set["epoch"]; epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		return time.Unix(seconds, 0).UTC(), err == nil && len(set) == 1
 	}
-	n, err := strconv.Atoi(words[0])
-	n *= sign
-	switch strings.TrimSuffix(words[1], "s") {
-	case "sec", "second":
-		now = now.Add(time.Duration(n) * time.Second)
-	case "min", "minute":
-		now = now.Add(time.Duration(n) * time.Minute)
-	case "hour":
-		now = now.Add(time.Duration(n) * time.Hour)
-	case "day":
-		now = now.AddDate(0, 0, n)
-	case "week":
-		now = now.AddDate(0, 0, 7*n)
-	case "month":
-		now = now.AddDate(0, n, 0)
-	case "year":
-		now = now.AddDate(n, 0, 0)
-	default:
-		return time.Time{}, false
-	}
-	return now, err == nil
+	return t, true
 }

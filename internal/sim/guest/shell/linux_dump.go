@@ -215,20 +215,15 @@ func column(_ context.Context, p *Process, o options) int {
 		sep = o.value("o")
 	}
 	for _, cells := range rows {
-		for i, cell := range cells {
-			if i < len(widths)-1 {
-				cell += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-				if i < len(cells)-1 || !o.has("o") {
-					cell += sep
-				}
+		for i, width := range widths[:max(0, len(widths)-1)] {
+			cell := ""
+			if i < len(cells) {
+				cell = cells[i]
 			}
-			if i == len(cells)-1 && i < len(widths)-1 && !o.has("o") {
-				cell = strings.TrimSuffix(cell, sep)
-				if i == len(cells)-1 {
-					cell = strings.TrimRight(cell, " ")
-				}
-			}
-			p.Printf("%s", cell)
+			p.Printf("%s%s%s", cell, strings.Repeat(" ", width-utf8.RuneCountInString(cell)), sep)
+		}
+		if len(cells) == len(widths) && len(cells) > 0 {
+			p.Printf("%s", cells[len(cells)-1])
 		}
 		p.Printf("\n")
 	}

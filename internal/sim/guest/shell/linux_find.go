@@ -43,9 +43,9 @@ type findRun struct {
 	quit     bool
 	// regextype is set for expressions of another syntax than find's own.
 	regextype bool
-	deletes   []string
 	batch     map[int][]string
 	code      int
+	failed    string // of a word of the expression
 	refused   string
 }
 
@@ -73,6 +73,9 @@ func find(ctx context.Context, p *Process) int {
 	if f.refused != "" {
 		return p.Refuse("find %s", f.refused)
 	}
+	if f.failed != "" {
+		return p.Fail(1, "find: %s", f.failed)
+	}
 	if !ok || f.at < len(f.tokens) {
 		return p.Fail(1, "find: the expression is wrong")
 	}
@@ -99,11 +102,6 @@ func find(ctx context.Context, p *Process) int {
 			if !f.quit && test(ctx, x) && !f.acts {
 				p.Printf("%s\n", x.name)
 			}
-		}
-	}
-	for _, name := range slices.Backward(f.deletes) {
-		if err := p.Guest.Root.Remove(p.Abs(name)); err != nil {
-			f.code = p.Fail(1, "find: cannot delete '%s': %s", name, reason(err))
 		}
 	}
 	for at, names := range f.batch {
@@ -256,7 +254,11 @@ func (f *findRun) primary() (predicate, bool) {
 		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(when) }, true
 	case "-newer":
-		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.next()))
+		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.peek()))
+		if err != nil {
+			f.failed = "'" + f.peek() + "': " + reason(err)
+		}
+		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
 		return f.age(t, f.next())
@@ -451,7 +453,14 @@ func (f *findRun) action(t string) (predicate, bool) {
 		return func(_ context.Context, x found) bool { f.p.Printf("%s%s", x.name, end); return true }, true
 	case "-delete":
 		f.acts = true
-		return func(_ context.Context, x found) bool { f.deletes = append(f.deletes, x.name); return true }, true
+		f.depth = true
+		return func(_ context.Context, x found) bool {
+			err := f.p.Guest.Root.Remove(f.p.Abs(x.name))
+			if err != nil {
+				f.code = f.p.Fail(1, "find: cannot delete '%s': %s", x.name, reason(err))
+			}
+			return err == nil
+		}, true
 	case "-printf":
 		f.acts = true
 		if f.at == len(f.tokens) {

@@ -231,7 +231,6 @@ func (g grepping) run(in *stream) bool {
 		if count == 0 {
 			g.p.Printf("%s\n", g.name())
 		}
-		return count == 0
 	case o.has("c"):
 		if g.named {
 			g.p.Printf("%s:", g.name())

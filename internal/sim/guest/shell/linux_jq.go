@@ -68,9 +68,6 @@ func jq(ctx context.Context, p *Process) int {
 	if !o.has("n") || strings.Contains(filter, "input") {
 		text, status = p.inputs(files)
 	}
-	if status != 0 && !o.has("s") {
-		return 2
-	}
 	q := jqQuestion{Filter: filter, Text: text, Names: names, Values: values}
 	for _, g := range o.given {
 		q.Flags = append(q.Flags, [2]string{g.name, g.value})
@@ -150,15 +147,18 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	}
 	run.learn(q.Filter)
 	run.learnTexts()
-	if jqOrdered(reflect.ValueOf(query)); err == nil {
-		query, err = gojq.Parse(jqDefinitions + query.String())
-	}
-	if err != nil {
-		inputs = nil
+	jqOrdered(reflect.ValueOf(query))
+	query, failed := gojq.Parse(jqDefinitions + query.String())
+	if failed != nil {
+		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}
 	}
 	rest := gojq.NewIter(inputs...)
 	code, failed := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }),
-		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }))
+		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }),
+		gojq.WithFunction("_json_in_order", 0, 0, func(v any, _ []any) any { return run.json(v) }))
+	if failed != nil && strings.Contains(q.Filter, "input_line_number") || failed != nil && strings.Contains(q.Filter, "$__loc__") {
+		return jqAnswer{Err: "casement does not simulate input_line_number and $__loc__ of jq", Code: 3}
+	}
 	if failed != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}
 	}
@@ -351,7 +351,10 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 // engine sorts them.
 const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == "object" then .[_keys_in_order[]] else .[] end; ` +
 	`def to_entries: [_keys_in_order[] as $k | {key: $k, value: .[$k]}]; def with_entries(f): to_entries | map(f) | from_entries; ` +
-	`def map(f): [_each | f]; def leaf_paths: paths(scalars); def add: reduce _each as $x (null; . + $x); `
+	`def map(f): [_each | f]; def leaf_paths: paths(scalars); def add: reduce _each as $x (null; . + $x); ` +
+	`def tojson: _json_in_order; def tostring: if type == "string" then . else _json_in_order end; ` +
+	`def recurse: def r: ., (_each? | r); r; def paths: path(recurse) | select(length > 0); ` +
+	`def paths(f): paths as $p | select(getpath($p) | f) | $p; `
 
 // jqOrdered writes .[] as a function that keeps the order of an object's keys.
 func jqOrdered(v reflect.Value) {
@@ -408,6 +411,14 @@ func (r *jqRun) keys(v any) any {
 		out = append(out, k)
 	}
 	return out
+}
+
+// json returns a value as jq writes it in a line.
+func (r *jqRun) json(v any) string {
+	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order}
+	var b strings.Builder
+	line.encode(&b, v, 0)
+	return b.String()
 }
 
 func (r *jqRun) sorted(m map[string]any) []string {
@@ -473,7 +484,7 @@ func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 		indent = "\t"
 	}
 	line := func(depth int) {
-		if !r.o.has("c", "j") && indent != "" {
+		if !r.o.has("c") && indent != "" {
 			b.WriteString("\n" + strings.Repeat(indent, depth))
 		}
 	}
@@ -491,7 +502,7 @@ func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 			line(depth + 1)
 			writeJSON(b, k)
 			b.WriteByte(':')
-			if !r.o.has("c", "j") {
+			if !r.o.has("c") {
 				b.WriteByte(' ')
 			}
 			r.encode(b, v[k], depth+1)

@@ -132,8 +132,8 @@ func reversed(line string) string {
 
 func tac(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
-	for _, line := range slices.Backward(p.linesOf(text)) {
-		p.Printf("%s\n", line)
+	for _, line := range slices.Backward(p.linesAfter(text)) {
+		p.Printf("%s", line)
 	}
 	return code
 }
@@ -248,6 +248,12 @@ func comm(_ context.Context, p *Process, o options) int {
 			p.Printf("%s%s\n", strings.Repeat("\t", tabs), line)
 		}
 	}
+	unsorted := 0
+	for i, lines := range [][]string{a, b} {
+		if !slices.IsSorted(lines) && !slices.Equal(a, b) {
+			unsorted = p.Fail(1, "comm: file %d is not in sorted order", i+1)
+		}
+	}
 	for len(a)+len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
@@ -261,7 +267,7 @@ func comm(_ context.Context, p *Process, o options) int {
 			a, b = a[1:], b[1:]
 		}
 	}
-	return 0
+	return unsorted
 }
 
 // yes repeats a line until its reader ends.

@@ -29,7 +29,9 @@ func list(_ context.Context, p *Process, o options) int {
 	for _, n := range names {
 		info, err := p.Guest.Root.Lstat(p.Abs(n))
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 && !o.has("l", "d") {
-			info, err = p.Guest.Root.Stat(p.Abs(n))
+			if to, err := p.Guest.Root.Stat(p.Abs(n)); err == nil {
+				info = to
+			}
 		}
 		switch {
 		case err != nil:

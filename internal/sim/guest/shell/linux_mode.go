@@ -277,8 +277,6 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 			b.WriteString("root")
 		case 'u', 'g':
 			b.WriteString("0")
-		case 'h':
-			b.WriteString("1")
 		case 'Y', 'X', 'Z':
 			fmt.Fprintf(&b, "%d", info.ModTime().Unix())
 		case 'y', 'x', 'z':

@@ -63,6 +63,9 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	if err != nil {
 		return p.Fail(1, "sed: -e expression #1: %v", err)
 	}
+	if o.has("i") && len(files) == 0 {
+		return p.Fail(4, "sed: no input files")
+	}
 	if !o.has("i", "s") {
 		in := p.opened(files)
 		in.unreadable = func(name string, err error) { in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)) }

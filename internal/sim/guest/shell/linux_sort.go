@@ -236,7 +236,7 @@ func humanNumber(s string) float64 {
 func compareVersions(a, b string) int {
 	for a != "" || b != "" {
 		wordA, wordB := leading(a, false), leading(b, false)
-		if c := strings.Compare(wordA, wordB); c != 0 {
+		if c := slices.CompareFunc([]byte(wordA+"\x00"), []byte(wordB+"\x00"), func(x, y byte) int { return versionRank(x) - versionRank(y) }); c != 0 {
 			return c
 		}
 		a, b = a[len(wordA):], b[len(wordB):]
@@ -248,6 +248,19 @@ func compareVersions(a, b string) int {
 		a, b = a[len(numberA):], b[len(numberB):]
 	}
 	return 0
+}
+
+// versionRank orders what is no digit: ~ before the end of a text, letters before all else (GNU's filevercmp).
+func versionRank(c byte) int {
+	switch {
+	case c == '~':
+		return -1
+	case c == 0:
+		return 0
+	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z':
+		return int(c)
+	}
+	return int(c) + 256
 }
 
 // leading returns the digits at the start of s, or the characters that are no digits.

@@ -450,7 +450,13 @@ func wc(_ context.Context, p *Process, o options) int {
 		if o.has("L") {
 			longest := 0
 			for _, l := range p.linesOf(text) {
-				longest = max(longest, utf8.RuneCountInString(l))
+				width := 0
+				for _, c := range l {
+					if width++; c == '\t' {
+						width = (width + 7) / 8 * 8
+					}
+				}
+				longest = max(longest, width)
 			}
 			n = append(n, longest)
 		}

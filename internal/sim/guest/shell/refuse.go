@@ -108,4 +108,14 @@ var onImage = strings.Fields(`
 	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl
 	mkfifo mknod zdiff zless pathchk look tput rename
 	ipcalc sponge parallel pv units pinky last users stty mesg write ex
-	nerdctl docker podman runc containerd`)
+	nerdctl docker podman runc containerd
+	addpart agetty apt-cdrom apt-config apt-key b2sum base32 basenc blkdiscard blockdev bunzip2 bzcat bzdiff bzgrep bzless chcon chcpu
+	chfn choom chroot chrt clear col colcrt colrm ctstat delpart diff3 dir dircolors dnsdomainname domainname dpkg-deb dpkg-divert
+	dpkg-statoverride dpkg-trigger faillog findfs findmnt free fsck fsfreeze fstrim fuser getopt gettext groupmod grpck gzexe hd hostid
+	infocmp installkernel ipcs ifconfig lastlog link linux32 linux64 lnstat login logname losetup lslocks lslogins lsmem lsns mcookie
+	mkswap mountpoint namei newgrp newusers ngettext nsenter nstat pgrep pidwait pivot_root pmap prlimit pstree ptx pwck rarp rename.ul
+	rgrep rtcwake run-parts runcon savelog sdiff setarch setpriv setterm shred skill slabtop snice ss start-stop-daemon sum
+	swaplabel systemd-ask-password systemd-cat systemd-cgls systemd-cgtop systemd-creds systemd-delta systemd-detect-virt systemd-escape
+	systemd-id128 systemd-inhibit systemd-machine-id-setup systemd-mount systemd-notify systemd-path systemd-sysusers systemd-umount
+	taskset tempfile tload tset tsort tty ul uncompress unshare utmpdump vdir vigr vipw w watch whereis who xzcat xzdiff xzgrep xzless
+	zcmp zegrep zfgrep zforce zmore`)

@@ -57,7 +57,7 @@ func shBuiltins() map[string]shBuiltin {
 				r.fail(1, "let: expression expected")
 			}
 			for _, a := range args[1:] {
-				r.status = map[bool]int{false: 1}[r.arithmText(a) != 0]
+				r.truth(func() bool { return r.arithmText(a) != 0 })
 			}
 		},
 		"read": (*runner).read, "mapfile": (*runner).mapfile, "readarray": (*runner).mapfile, "getopts": (*runner).getopts,
@@ -701,11 +701,15 @@ func (r *runner) read(args []string) {
 		r.fail(2, "read: %s: invalid option", strings.TrimSuffix(unknown, ":"))
 		return
 	}
-	for _, name := range o.operands {
-		if base, _, _ := strings.Cut(name, "["); !syntax.ValidName(base) {
+	valid := func(name string) bool {
+		base, _, _ := strings.Cut(name, "[")
+		if !syntax.ValidName(base) {
 			r.fail(1, "read: `%s': not a valid identifier", name)
-			return
 		}
+		return syntax.ValidName(base)
+	}
+	if len(o.operands) > 0 && !valid(o.operands[0]) {
+		return
 	}
 	if r.posix && len(o.operands) == 0 {
 		r.fatal(2, "read: arg count")
@@ -774,6 +778,9 @@ func (r *runner) read(args []string) {
 			value := ""
 			if i < len(fields) {
 				value = strings.ReplaceAll(fields[i], "\x00", "")
+			}
+			if !valid(name) {
+				return
 			}
 			put(name, value)
 		}
@@ -912,7 +919,7 @@ func (r *runner) mapfile(args []string) {
 		if i < skip {
 			continue
 		}
-		if ended && !o.has("t") {
+		if line, _, _ = strings.Cut(line, "\x00"); ended && !o.has("t") {
 			line += string(end)
 		}
 		v.put(strconv.Itoa(number("O", 0)+i-skip), line)

@@ -29,6 +29,7 @@ type words struct {
 	fields [][]segment
 	now    []segment
 	some   bool // the field exists, though it may be empty
+	inner  bool // the word of an expansion, whose texts are split as well
 }
 
 func (w *words) add(text string, quoted bool) {
@@ -156,13 +157,20 @@ func (w *words) literal(text string, quoted, first bool) {
 	if first && strings.HasPrefix(text, "~") || w.tilde && strings.Contains(text, ":~") {
 		text = w.homes(text, first)
 	}
+	add := func(text string) {
+		if w.inner {
+			w.expansion(text)
+		} else {
+			w.add(text, false)
+		}
+	}
 	for text != "" {
 		i := strings.IndexByte(text, '\\')
 		if i < 0 {
-			w.add(text, false)
+			add(text)
 			return
 		}
-		w.add(text[:i], false)
+		add(text[:i])
 		switch {
 		case i+1 == len(text):
 			w.add("\\", true)

@@ -43,6 +43,9 @@ func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 			e.list, e.star = true, w.Lit() == "*"
 			return e
 		}
+		if index != nil {
+			r.subscriptOf(nil, index) // may be wrong
+		}
 		e.text = []string{""}
 		return e
 	}
@@ -261,7 +264,10 @@ func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bo
 			return
 		}
 		if !quoted {
+			inner := w.inner
+			w.inner = true
 			w.parts(p.Exp.Word.Parts, false)
+			w.inner = inner
 			return
 		}
 		w.some = true
@@ -390,7 +396,7 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace, quoted bool) {
 	if s.With != nil {
 		with = r.quotedPattern(s.With, quoted)
 	}
-	m := r.matcher(pattern, true, r.options["nocasematch"])
+	m := r.matcher(pattern, r.options["extglob"], r.options["nocasematch"])
 	for i, text := range e.text {
 		e.text[i] = r.replaced(m, text, anchor, s.All, pattern == "", with)
 	}
@@ -459,7 +465,7 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		if x.Word == nil {
 			return
 		}
-		m := r.matcher(r.pattern(x.Word), !r.posix, false)
+		m := r.matcher(r.pattern(x.Word), r.options["extglob"], false)
 		for i, text := range e.text {
 			switch x.Op {
 			case syntax.RemSmallPrefix, syntax.RemLargePrefix:
@@ -477,7 +483,7 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		if x.Word != nil {
 			pattern = r.pattern(x.Word)
 		}
-		m := r.matcher(pattern, true, false)
+		m := r.matcher(pattern, r.options["extglob"], false)
 		change := unicode.ToUpper
 		switch {
 		case x.Op == syntax.LowerFirst || x.Op == syntax.LowerAll:

@@ -400,6 +400,9 @@ func (r *runner) unit(stmts []*syntax.Stmt) {
 		if u, some := v.(unwound); some && !u.exit && r.level == 0 && len(frames) == 0 {
 			r.scopes, r.frames, r.params, r.tested, r.loops = scopes, frames, params, tested, loops
 			r.source, r.base, r.status, r.trapping = source, base, u.code, false
+			if r.options["errexit"] {
+				r.jump = exits
+			}
 			return
 		}
 		if v != nil {
@@ -504,15 +507,9 @@ func (r *runner) command(s *syntax.Stmt) {
 	case *syntax.ArithmCmd:
 		r.trapped("DEBUG")
 		r.trace("(( " + strings.TrimSpace(r.snippet(c.X)) + " ))")
-		r.status = map[bool]int{false: 1}[r.arithm(c.X) != 0]
-	case *syntax.LetClause:
-		for _, x := range c.Exprs {
-			text := r.snippet(x)
-			if w, ok := x.(*syntax.Word); ok {
-				text = r.word(w)
-			}
-			r.status = map[bool]int{false: 1}[r.arithmText(text) != 0]
-		}
+		r.truth(func() bool { return r.arithm(c.X) != 0 })
+	case *syntax.LetClause: // a builtin, whose words are no expressions before they are expanded
+		r.evalText(`\let`+strings.TrimPrefix(r.snippet(c), "let"), r.line)
 	case *syntax.TestClause:
 		r.trapped("DEBUG")
 		r.testClause(c)
@@ -531,6 +528,19 @@ func (r *runner) command(s *syntax.Stmt) {
 	default:
 		r.refuse("%s", strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", c), "*syntax."), "Clause")))
 	}
+}
+
+// truth sets the status to what an expression is; one that is wrong fails, and the line goes on.
+func (r *runner) truth(holds func() bool) {
+	defer func() {
+		v := recover()
+		if u, some := v.(unwound); some && !u.exit {
+			r.status = u.code
+		} else if v != nil {
+			panic(v)
+		}
+	}()
+	r.status = map[bool]int{false: 1}[holds()]
 }
 
 // at notes the command that runs.
@@ -607,6 +617,9 @@ func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
 				sub.replace(2, write.retain())
 			}
 			in = read
+		}
+		if c, simple := part.Cmd.(*syntax.CallExpr); simple && (len(c.Args) == 0 || r.funcs[c.Args[0].Lit()] == nil) {
+			delete(sub.traps, "ERR") // the process of a simple command is that command's
 		}
 		do := func() { statuses[i] = sub.whole(func() { sub.stmt(part) }) }
 		if last {
@@ -737,7 +750,11 @@ func (r *runner) forClause(c *syntax.ForClause) {
 		}
 		i := -1
 		if c.Select {
-			r.loop(func() bool { return r.choose(l.Name.Value, items) }, c.Do, nil)
+			ended := false
+			r.loop(func() bool { ended = !r.choose(l.Name.Value, items); return !ended }, c.Do, nil)
+			if ended && r.jump == noJump {
+				r.status = 1
+			}
 			return
 		}
 		r.loop(func() bool {
@@ -1029,6 +1046,10 @@ func (r *runner) complain(complaint string) {
 func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint string) {
 	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
 	stmts, complaint = parsed(text, posix)
+	for m := openDocument.FindStringSubmatch(complaint); m != nil; m = openDocument.FindStringSubmatch(complaint) {
+		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text ends its documents
+		stmts, complaint = parsed(text, posix)
+	}
 	if complaint != "" && !posix {
 		if other := respelled(text); other != text {
 			if more, still := parsed(other, posix); still == "" {
@@ -1058,6 +1079,7 @@ func respelled(text string) string {
 }
 
 var (
+	openDocument    = regexp.MustCompile("unclosed here-document `(.+)`")
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
 	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)

@@ -634,6 +634,14 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 		} else if has("-a") {
 			shape.kind = indexedArray
 		}
+		if shape.kind != scalar && v.kind != scalar && shape.kind != v.kind {
+			from, to := "indexed", "associative"
+			if v.kind == associativeArray {
+				from, to = to, from
+			}
+			r.fail(1, "%s: %s: cannot convert %s to %s array", variant, name, from, to)
+			continue
+		}
 		if shape.kind != scalar && v.kind == scalar {
 			if v.kind = shape.kind; v.set && v.text != "" {
 				v.put("0", v.text)
