@@ -18,9 +18,6 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		return r.texts(operator, l, right)
 	case char:
 		if operator == "+" {
-			if n, _, isNumber := wholeOf(right); isNumber {
-				return int64(l) + n, nil
-			}
 			return r.texts(operator, string(rune(l)), right)
 		}
 		left = int64(l)

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -104,14 +105,11 @@ func (c *call) eachMember(v any) error {
 	}
 	if len(args) == 0 {
 		got, err := c.property(v, name)
-		if err != nil {
-			return err
-		}
-		if got != nil {
+		if _, method := errors.AsType[*unsimulated](err); !method {
+			if err != nil || got == nil {
+				return err
+			}
 			return each(got, c.emit)
-		}
-		if _, isText := v.(string); !isText {
-			return nil
 		}
 	}
 	got, err := c.run.call(v, name, args)

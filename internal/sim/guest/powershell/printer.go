@@ -48,6 +48,7 @@ func (p *printer) writer() io.Writer {
 var ownViews = map[string]view{
 	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
 		"Minor": 6, "Build": 6, "Revision": 8}},
+	"System.TimeSpan": {names: strings.Fields("Days Hours Minutes Seconds Milliseconds")},
 	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
 		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
 	kindEntry:     {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
@@ -56,6 +57,7 @@ var ownViews = map[string]view{
 
 const (
 	kindEntry     = "System.Collections.DictionaryEntry"
+	kindPair      = "System.Collections.Generic.KeyValuePair`2"
 	kindGroupInfo = "Microsoft.PowerShell.Commands.GroupInfo"
 )
 
@@ -72,7 +74,7 @@ func listOf(o *object) ([]string, error) {
 	if names, ok := standing[o.kind]; ok {
 		return strings.Fields(names), nil
 	}
-	if o.closed && o.kind != kindUri && o.kind != kindIPAddress && o.kind != "NetworkTestResults" || o.shown == nil && o.kind != customKind {
+	if o.closed && o.kind != kindUri && o.kind != kindIPAddress && o.kind != kindPair && o.kind != "NetworkTestResults" || o.shown == nil && o.kind != customKind {
 		return nil, lacking("the list of the properties of %s; choose properties with Select-Object", o.kind)
 	}
 	names := o.shown
@@ -92,7 +94,7 @@ func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
 		rows := make([]*object, 0, len(v.keys))
-		generic := strings.Contains(v.kind, "Dictionary`2") || v.kind == kindBound
+		generic := v.generic()
 		for _, k := range v.keys {
 			value, _ := v.get(k)
 			if generic {
@@ -143,7 +145,7 @@ func displayed(v any) ([]*object, view) {
 				view{kind: autoKind, names: []string{"Options", "RightToLeft", "MatchTimeout"}}
 		case v.shown != nil:
 			kind := v.kind
-			if kind == kindUri || kind == kindIPAddress { // they have no view of their own
+			if kind == kindUri || kind == kindIPAddress || kind == kindPair { // they have no view of their own
 				kind = autoKind
 			}
 			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
