@@ -447,7 +447,9 @@ func (c *call) rank(x, y any, failure *error) int {
 		}
 	}
 	n, err := c.order(x, y, false)
-	if err != nil && failed(err) == nil {
+	if failed(err) != nil { // what has no order is ordered by its text
+		return collate(text(x), text(y), c.is("casesensitive"))
+	} else if err != nil {
 		*failure = err
 	}
 	return n
