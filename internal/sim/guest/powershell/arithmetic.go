@@ -10,17 +10,17 @@ import (
 func (r *run) arithmetic(operator string, left, right any) (any, error) {
 	switch l := left.(type) {
 	case nil:
-		if operator == "+" {
+		switch operator {
+		case "+":
 			return right, nil
+		case "*":
+			return nil, nil
 		}
 		left = int64(0)
 	case string:
 		return r.texts(operator, l, right)
 	case char:
 		if operator == "+" {
-			if n, _, isNumber := wholeOf(right); isNumber {
-				return int64(l) + n, nil
-			}
 			return r.texts(operator, string(rune(l)), right)
 		}
 		left = int64(l)
@@ -35,15 +35,49 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 	case time.Duration:
 		return r.spans(operator, l, right)
 	case bool:
+		if strings.Contains("*/%", operator) {
+			return nil, undefined(operator, left, right)
+		}
 		left = map[bool]int64{true: 1}[l]
 	}
+	if err := operands(operator, left, right); err != nil {
+		if d, ok := right.(time.Duration); ok && operator == "+" {
+			return r.spans(operator, d, left)
+		}
+		return nil, err
+	}
 	return r.numbers(operator, left, right)
+}
+
+// operands refuses what is no number and cannot be read as one: its type has no such operator.
+func operands(operator string, values ...any) error {
+	for _, v := range values {
+		switch v.(type) {
+		case nil, bool, int64, float64, sized, decimal, enumMember, char, string:
+		default:
+			return noMethod(v, operator)
+		}
+	}
+	return nil
+}
+
+// undefined is the failure of an operator that two types do not have.
+func undefined(operator string, left, right any) error {
+	if _, ok := right.(string); ok {
+		return noMethod(right, operator)
+	}
+	return broken("RuntimeException", "NotADefinedOperationForType", "The operation '[%s] %s [%s]' is not defined.", kindOf(left), operator,
+		kindOf(right))
 }
 
 func noMethod(v any, operator string) error {
 	name := map[string]string{
 		"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus",
+		"-band": "op_BitwiseAnd", "-bor": "op_BitwiseOr", "-bxor": "op_ExclusiveOr", "-shl": "op_LeftShift", "-shr": "op_RightShift",
 	}[operator]
+	if isCustom(v) {
+		v = &object{kind: "System.Management.Automation.PSObject"}
+	}
 	return broken("RuntimeException", "MethodNotFound",
 		"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(v), name)
 }
@@ -73,11 +107,14 @@ func (r *run) texts(operator, left string, right any) (any, error) {
 		}
 		return strings.Repeat(left, int(n)), r.take(len(left) * int(n))
 	}
-	n, err := r.convert("double", left)
+	n, err := r.numeric(left)
+	if err == nil {
+		err = operands(operator, right)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return r.numbers(operator, whole(n), right)
+	return r.numbers(operator, n, right)
 }
 
 // whole makes an integer of a float that is one.
@@ -119,8 +156,11 @@ func (r *run) lists(operator string, left *array, right any) (any, error) {
 
 func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	other, ok := right.(*hashtable)
-	if !ok || operator != "+" {
+	switch {
+	case operator != "+":
 		return nil, noMethod(left, operator)
+	case !ok:
+		return nil, broken("RuntimeException", "AddHashTableToNonHashTable", "A hash table can only be added to another hash table.")
 	}
 	out := newHash()
 	for _, h := range []*hashtable{left, other} {
@@ -149,12 +189,21 @@ func (r *run) times(operator string, left time.Time, right any) (any, error) {
 		case "-":
 			return left.Add(-v), nil
 		}
+	case int64, sized, string:
+		if operator == "-" {
+			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
+				"Multiple ambiguous overloads found for \"op_Subtraction\" and the argument count: \"2\".")
+		}
+		if d, err := toSpan(right); operator == "+" && err == nil {
+			return left.Add(d), nil
+		}
 	}
 	return nil, noMethod(left, operator)
 }
 
 func (r *run) spans(operator string, left time.Duration, right any) (any, error) {
-	v, ok := right.(time.Duration)
+	v, err := toSpan(right)
+	ok := err == nil
 	switch {
 	case ok && operator == "+":
 		return left + v, nil
@@ -296,6 +345,9 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
+	if err := operands(operator, left, right); err != nil {
+		return nil, err
+	}
 	a, err := r.integer(left)
 	if err != nil {
 		return nil, err
@@ -310,6 +362,9 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		}
 		_, name, _ := wholeOf(n)
 		return name
+	}
+	if _, isChar := left.(char); isChar && (operator == "-shl" || operator == "-shr") {
+		return nil, undefined(operator, left, right)
 	}
 	kindA := kind(left, a)
 	switch both := promoted(a, kindA, b, kind(right, b)); operator {

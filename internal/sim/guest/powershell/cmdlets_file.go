@@ -159,7 +159,7 @@ func getItem(c *call) error {
 			continue
 		case "env":
 			if v, ok := c.env(rest); ok {
-				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name",
+				if err := c.emit(system(kindEntry, []string{"Name", "Value"}, "Name",
 					rest, "Value", v, "Key", rest)); err != nil {
 					return err
 				}
@@ -222,7 +222,7 @@ func getChildItem(c *call) error {
 				} else if !yes {
 					continue
 				}
-				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k,
+				if err := c.emit(system(kindEntry, []string{"Name", "Value"}, "Name", k,
 					"Value", c.session.Env[k], "Key", k)); err != nil {
 					return err
 				}

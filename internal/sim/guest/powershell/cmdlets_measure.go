@@ -47,7 +47,7 @@ func groupObject(c *call) error {
 		if c.is("noelement") {
 			shown = shown[:2]
 		}
-		o := system("Microsoft.PowerShell.Commands.GroupInfo", shown, "Count", int64(len(g.items)), "Name", g.name,
+		o := system(kindGroupInfo, shown, "Count", int64(len(g.items)), "Name", g.name,
 			"Group", newArray(g.items...), "Values", newArray(g.value))
 		if err := c.emit(o); err != nil {
 			return err

@@ -150,7 +150,7 @@ func writeStream(preference string, stream int) func(*call) error {
 				action = strings.ToLower(text(own))
 			}
 			message := text(v)
-			if action != "silentlycontinue" && action != "ignore" {
+			if action != "ignore" && (stream == 3 || action != "silentlycontinue") {
 				c.keepOwn(stream, system(streamKinds[stream].kind, nil, "Message", message, "text", message))
 			}
 			if err := c.note(stream, message, action); err != nil {
@@ -403,6 +403,10 @@ func (c *call) format(render func([]*object, view) string) error {
 			for _, f := range o.fields {
 				next.names = append(next.names, f.name)
 			}
+		} else if asList := strings.EqualFold(c.cmd.name, "Format-List"); asList && len(own) > 0 && standing[own[0].kind] != "" {
+			next.names = strings.Fields(standing[own[0].kind])
+		} else if other, has := ownViews[next.kind]; has && next.list && !asList {
+			next.names = other.names
 		} else if o, ok := v.(*object); ok && own != nil && o.closed && o.shown == nil {
 			return lacking("the display of %s; choose properties", o.kind)
 		}

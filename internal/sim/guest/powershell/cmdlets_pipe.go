@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -104,14 +105,11 @@ func (c *call) eachMember(v any) error {
 	}
 	if len(args) == 0 {
 		got, err := c.property(v, name)
-		if err != nil {
-			return err
-		}
-		if got != nil {
+		if _, method := errors.AsType[*unsimulated](err); !method {
+			if err != nil || got == nil {
+				return err
+			}
 			return each(got, c.emit)
-		}
-		if _, isText := v.(string); !isText {
-			return nil
 		}
 	}
 	got, err := c.run.call(v, name, args)
@@ -449,7 +447,9 @@ func (c *call) rank(x, y any, failure *error) int {
 		}
 	}
 	n, err := c.order(x, y, false)
-	if err != nil && failed(err) == nil {
+	if failed(err) != nil { // what has no order is ordered by its text
+		return collate(text(x), text(y), c.is("casesensitive"))
+	} else if err != nil {
 		*failure = err
 	}
 	return n

@@ -495,7 +495,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		return void{}, nil
 	case "clone":
 		copied := newHash()
-		copied.ordered, copied.exact, copied.kind = h.ordered, h.exact, h.kind
+		copied.ordered, copied.exact, copied.kind, copied.sorted = h.ordered, h.exact, h.kind, h.sorted
 		for _, k := range h.keys {
 			v, _ := h.get(k)
 			copied.set(k, v)
@@ -514,9 +514,19 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		h.set(args[1], args[2])
 		h.keys = append(h.keys[:i:i], append([]any{args[1]}, h.keys[i:len(h.keys)-1]...)...)
 		return void{}, nil
+	case "getkey", "getbyindex":
+		i, err := r.number(args, 0)
+		if err != nil || !h.sorted || i < 0 || i >= len(h.keys) {
+			break
+		}
+		if low == "getkey" {
+			return h.keys[i], nil
+		}
+		v, _ := h.get(h.keys[i])
+		return v, nil
 	case "removeat":
 		i, err := r.number(args, 0)
-		if err != nil || !h.ordered || i < 0 || i >= len(h.keys) {
+		if err != nil || !h.ordered && !h.sorted || i < 0 || i >= len(h.keys) {
 			break
 		}
 		h.remove(h.keys[i])
@@ -542,8 +552,11 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		out.of = h
 		for _, k := range h.keys {
 			v, _ := h.get(k)
-			out.items = append(out.items, system("System.Collections.DictionaryEntry", []string{"Name", "Value"},
-				"Name", k, "Value", v, "Key", k))
+			if h.generic() {
+				out.items = append(out.items, system(kindPair, []string{"Key", "Value"}, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
+				continue
+			}
+			out.items = append(out.items, system(kindEntry, []string{"Name", "Value"}, "Name", k, "Value", v, "Key", k))
 		}
 		return out, nil
 	}

@@ -111,6 +111,26 @@ func typeName(name string) string {
 
 // cannot is the failure of a conversion that PowerShell does not know.
 func cannot(v any, kind string) error {
+	full := typeName(kind)
+	basic := isValueType(kind) && kind != "timespan" && kind != "guid" || kind == "bool" || kind == "decimal" || kind == "datetime" || kind == "char"
+	convertible := false // what is IConvertible throws another exception
+	switch v.(type) {
+	case int64, float64, sized, decimal:
+		convertible = basic
+	case bool, char, time.Time:
+		convertible = true
+	}
+	if convertible {
+		from, to := kindOf(v), full
+		if basic {
+			from, to = strings.TrimPrefix(from, "System."), strings.TrimPrefix(to, "System.")
+		}
+		return unread("InvalidCastIConvertible", v, kind, "Invalid cast from '"+from+"' to '"+to+"'.")
+	}
+	if isList(v) {
+		return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%[1]s\" value of type \"%[1]s\" to type \"%[2]s\".",
+			kindOf(v), full)
+	}
 	return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"%s\".",
 		text(v), kindOf(v), typeName(kind))
 }
@@ -125,7 +145,11 @@ func uncast(id, format string, a ...any) *failure {
 
 // unread is the failure of a conversion in which a method of .NET throws.
 func unread(id string, v any, kind, why string) error {
-	return uncast(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), typeName(kind), why)
+	shown := text(v)
+	if _, ok := v.(time.Time); ok {
+		shown = cellText(v)
+	}
+	return uncast(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", shown, typeName(kind), why)
 }
 
 const (
@@ -138,6 +162,16 @@ func (r *run) convert(kind string, v any) (any, error) {
 	v = plain(v)
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {
 		return r.convertAll(base, v)
+	}
+	if h, ok := v.(*hashtable); ok && (kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
+		if len(h.keys) > 0 { // the properties of a new object
+			return nil, broken("RuntimeException", "ObjectCreationError", "Cannot create object of type \"%[1]s\". The property '%[2]s' was not "+
+				"found for the '%[1]s' object. There is no settable property available.", typeName(kind), text(h.keys[0]))
+		}
+		if kind == "version" {
+			return toVersion("0.0")
+		}
+		return zero(parameter{kinds: []string{kind}}), nil
 	}
 	switch kind {
 	case "object", "psobject":
@@ -170,8 +204,14 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "timespan":
 		return toSpan(v)
 	case "guid":
+		if !readable(v) {
+			return nil, cannot(v, kind)
+		}
 		return toGUID(text(v))
 	case "version":
+		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == "System.Version") {
+			return nil, cannot(v, kind)
+		}
 		return toVersion(text(v))
 	case "array":
 		if a, ok := v.(*array); ok && !growing(a) {
@@ -201,6 +241,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if v == nil {
 			return nil, nil
 		}
+		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindUri) {
+			return nil, cannot(v, kind)
+		}
 		return uriOf(text(v), false)
 	case "ipaddress", "net.ipaddress":
 		return toAddress(v)
@@ -208,7 +251,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if o, ok := v.(*object); ok && o.kind == kindRegex {
 			return o, nil
 		}
-		if _, ok := v.(string); !ok && v != nil {
+		if !readable(v) && v != nil {
 			return nil, cannot(v, kind)
 		}
 		return regexObject([]any{text(v)})
@@ -221,6 +264,13 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
 			return a, nil
 		}
+		if h, ok := v.(*hashtable); ok {
+			entries, err := r.hashCall(h, "GetEnumerator", "getenumerator", nil)
+			if err != nil {
+				return nil, err
+			}
+			v = entries
+		}
 		if !isList(v) && v != nil {
 			return nil, cannot(v, kind)
 		}
@@ -232,6 +282,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return t, nil
 		}
 		if _, ok := v.(string); !ok {
+			if readable(v) {
+				return nil, uncast("InvalidCastFromStringToType", "Cannot convert the \"%s\" value of type \"System.String\" to type "+
+					"\"System.Type\".", text(v))
+			}
 			return nil, cannot(v, kind)
 		}
 		return typeValue{typeKey(text(v))}, known(typeKey(text(v)))
@@ -281,6 +335,15 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return nil, cannot(v, kind)
 	}
 	return nil, lacking("a cast to [%s]", kind)
+}
+
+// readable reports values that a type with a constructor or a method of one text reads: texts and numbers.
+func readable(v any) bool {
+	switch v.(type) {
+	case string, int64, float64, sized, decimal, guid, version:
+		return true
+	}
+	return false
 }
 
 func (r *run) convertAll(kind string, v any) (any, error) {
@@ -430,7 +493,8 @@ func toFloat(kind string, v any) (any, error) {
 		if _, isText := v.(string); !isText {
 			return nil, cannot(v, kind)
 		}
-		return nil, unread("InvalidCastFromStringToDoubleOrSingle", v, kind, "Input string was not in a correct format.")
+		return nil, unread(map[bool]string{true: "InvalidCastFromStringToDecimal", false: "InvalidCastFromStringToDoubleOrSingle"}[kind ==
+			"decimal"], v, kind, "Input string was not in a correct format.")
 	}
 	return f, nil
 }
@@ -500,7 +564,13 @@ func toTime(v any) (time.Time, error) {
 	case sized:
 		return toTime(v.n)
 	case int64:
+		if v < 0 {
+			return time.Time{}, unread("InvalidCastConstructorException", v, "datetime", "Ticks must be between DateTime.MinValue.Ticks and "+
+				"DateTime.MaxValue.Ticks.\r\nParameter name: ticks")
+		}
 		return fromTicks(v), nil
+	case float64:
+		return toTime(number(v))
 	case string:
 		for _, form := range timeForms {
 			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
@@ -534,7 +604,9 @@ func toSpan(v any) (time.Duration, error) {
 	case int64:
 		return time.Duration(v) * 100, nil
 	case float64:
-		return time.Duration(v) * 100, nil
+		return toSpan(number(v))
+	case char:
+		return toSpan(int64(v))
 	case string:
 		if d, ok := parseSpan(v); ok {
 			return d, nil
@@ -655,6 +727,12 @@ func orderVersions(a, b string) int {
 }
 
 func toAddress(v any) (any, error) {
+	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
+		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
+	}
+	if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindIPAddress) {
+		return nil, cannot(v, "ipaddress")
+	}
 	a, err := netip.ParseAddr(text(v))
 	if err != nil {
 		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")

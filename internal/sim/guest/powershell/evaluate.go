@@ -1,6 +1,9 @@
 package powershell
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // eval returns the value of an expression; nothing is null.
 func (r *run) eval(n node) (any, error) {
@@ -142,6 +145,9 @@ func (r *run) unary(n unary) (any, error) {
 	case "-not":
 		return !truth(v), nil
 	case "-":
+		if d, ok := v.(time.Duration); ok {
+			return -d, nil
+		}
 		return r.arithmetic("-", int64(0), v)
 	case "+":
 		return r.arithmetic("+", int64(0), v)
@@ -306,6 +312,8 @@ func (r *run) put(target node, v any) error {
 		return nil
 	case arrayLiteral:
 		return r.spread(t, plain(v))
+	case parenthesis:
+		return r.put(t.body, v)
 	case member:
 		return r.putMember(t, plain(v))
 	case index:

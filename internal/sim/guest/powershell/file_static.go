@@ -108,7 +108,7 @@ var fileStatics = map[string]staticMethod{
 	},
 	"io.path::ispathrooted": func(_ *run, a []any) (any, error) {
 		s := at(a, 0)
-		return strings.HasPrefix(s, `\`) || len(s) > 1 && s[1] == ':', nil
+		return strings.HasPrefix(s, `\`) || strings.HasPrefix(s, "/") || len(s) > 1 && s[1] == ':', nil
 	},
 	"io.path::directoryseparatorchar": func(*run, []any) (any, error) { return char('\\'), nil },
 	"io.path::pathseparator":          func(*run, []any) (any, error) { return char(';'), nil },
@@ -130,7 +130,16 @@ var fileStatics = map[string]staticMethod{
 	"io.directory::getfiles":             func(r *run, a []any) (any, error) { return r.entries(a, true, false) },
 	"io.directory::getdirectories":       func(r *run, a []any) (any, error) { return r.entries(a, false, true) },
 	"io.directory::getfilesystementries": func(r *run, a []any) (any, error) { return r.entries(a, true, true) },
-	"io.directory::getcurrentdirectory":  func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
+	"io.directory::enumeratefiles":       func(r *run, a []any) (any, error) { return r.entries(a, true, false) },
+	"io.directory::enumeratedirectories": func(r *run, a []any) (any, error) { return r.entries(a, false, true) },
+	"io.path::getinvalidfilenamechars": func(r *run, _ []any) (any, error) {
+		control := make([]rune, 31)
+		for i := range control {
+			control[i] = rune(i + 1)
+		}
+		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
+	},
+	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
 }
 
 // own returns a path of the process's own directory.

@@ -168,6 +168,12 @@ func numberFormat(v any, spec string) (any, error) {
 		}
 		return number(f), nil
 	case 'e':
+		if d, ok := parseDecimal(strconv.FormatFloat(f, 'f', -1, 64)); ok && digits >= 0 && digits < 15 { // halves go up
+			n := len(strings.TrimLeft(strings.ReplaceAll(strings.TrimPrefix(d.String(), "-"), ".", ""), "0"))
+			if n == digits+2 && strings.HasSuffix(strings.TrimRight(d.String(), "0"), "5") {
+				f = math.Nextafter(f, f*2)
+			}
+		}
 		s := strconv.FormatFloat(f, spec[0], or(digits, 6), 64)
 		at := strings.LastIndexAny(s, "+-") + 1
 		return s[:at] + strings.Repeat("0", max(3-len(s[at:]), 0)) + s[at:], nil
@@ -334,19 +340,84 @@ func dateFormat(t time.Time, spec string) (any, error) {
 	return b.String(), nil
 }
 
+// spanFormat returns a TimeSpan in a format (.NET: standard and custom TimeSpan format strings).
 func spanFormat(d time.Duration, spec string) (any, error) {
+	sign, size := "", max(d, -d)
+	if d < 0 {
+		sign = "-"
+	}
+	days, hours, minutes, seconds := int(size.Hours())/24, int(size.Hours())%24, int(size.Minutes())%60, int(size.Seconds())%60
+	part := fmt.Sprintf("%07d", size%time.Second/100)
 	switch spec {
-	case "c", "t", "T", "g":
+	case "c", "t", "T":
 		return span(d), nil
+	case "g":
+		out := fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
+		if days > 0 {
+			out = fmt.Sprintf("%d:%s", days, out)
+		}
+		if short := strings.TrimRight(part, "0"); short != "" {
+			out += "." + short
+		}
+		return sign + out, nil
+	case "G":
+		return fmt.Sprintf("%s%d:%02d:%02d:%02d.%s", sign, days, hours, minutes, seconds, part), nil
 	}
-	out := strings.NewReplacer(`\`, "", "dd", fmt.Sprintf("%02d", int(d.Hours())/24), "hh",
-		fmt.Sprintf("%02d", int(d.Hours())%24), "mm", fmt.Sprintf("%02d", int(d.Minutes())%60), "ss",
-		fmt.Sprintf("%02d", int(d.Seconds())%60)).Replace(spec)
-	if strings.ContainsAny(out, "dhmsfF") {
-		return nil, lacking("the time span format %q", spec)
+	var b strings.Builder
+	for i := 0; i < len(spec); {
+		c := spec[i]
+		n := len(spec[i:]) - len(strings.TrimLeft(spec[i:], string(c)))
+		value, most := 0, 2
+		switch c {
+		case 'd':
+			value, most = days, 8
+		case 'h':
+			value = hours
+		case 'm':
+			value = minutes
+		case 's':
+			value = seconds
+		case 'f', 'F':
+			if n > 7 {
+				return nil, badFormat()
+			}
+			digits := part[:n]
+			if c == 'F' {
+				digits = strings.TrimRight(digits, "0")
+			}
+			b.WriteString(digits)
+			i += n
+			continue
+		case '\\':
+			if i+1 >= len(spec) {
+				return nil, badFormat()
+			}
+			b.WriteByte(spec[i+1])
+			i += 2
+			continue
+		case '\'', '"':
+			end := strings.IndexByte(spec[i+1:], c)
+			if end < 0 {
+				return nil, badFormat()
+			}
+			b.WriteString(spec[i+1 : i+1+end])
+			i += end + 2
+			continue
+		case '%':
+			i++
+			continue
+		default:
+			return nil, badFormat()
+		}
+		if n > most || len(spec) == 1 {
+			return nil, badFormat()
+		}
+		fmt.Fprintf(&b, "%0*d", n, value)
+		i += n
 	}
-	if !strings.ContainsAny(spec, "dhms") || strings.Contains(strings.ReplaceAll(spec, `\:`, ""), ":") {
-		return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Input string was not in a correct format..")
-	}
-	return out, nil
+	return b.String(), nil
+}
+
+func badFormat() error {
+	return broken("RuntimeException", "FormatError", "Error formatting a string: Input string was not in a correct format..")
 }

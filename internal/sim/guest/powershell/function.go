@@ -3,8 +3,10 @@ package powershell
 import (
 	"cmp"
 	"errors"
+	"math/big"
 	"slices"
 	"strings"
+	"time"
 )
 
 // functionStage runs a function or a script block (language specification, chapter 8.10.7): begin
@@ -295,8 +297,16 @@ func zero(one parameter) any {
 			return int64(0)
 		case "long", "int64", "uint32", "byte", "int16", "uint16", "uint64":
 			return sizedOf(strings.TrimPrefix(typeName(kind), "System."), 0)
-		case "double", "float":
+		case "double", "float", "single":
 			return float64(0)
+		case "decimal":
+			return decimal{new(big.Int), 0}
+		case "datetime":
+			return time.Time{}
+		case "timespan":
+			return time.Duration(0)
+		case "guid":
+			return guid("00000000-0000-0000-0000-000000000000")
 		case "string":
 			return ""
 		}

@@ -28,6 +28,7 @@ const (
 	kindClient      = "System.Net.WebClient"
 	kindStream      = "System.IO.MemoryStream"
 	kindZip         = "System.IO.Compression.GZipStream"
+	kindWriter      = "System.IO.StreamWriter"
 	kindReader      = "System.IO.StreamReader"
 	kindCredential  = "System.Management.Automation.PSCredential"
 	kindUri         = "System.Uri"
@@ -71,6 +72,9 @@ func (r *run) member(m member) (any, error) {
 func (r *run) property(of any, name string) (any, error) {
 	low := strings.ToLower(name)
 	if v, ok, err := common(of, low); ok || err != nil {
+		if low != "psobject" && r.strictness() >= 2 {
+			return r.noProperty(name)
+		}
 		return v, err
 	}
 	switch o := of.(type) {

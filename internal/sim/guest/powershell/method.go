@@ -164,13 +164,29 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case time.Time:
 		return r.timeCall(o, name, low, args)
 	case time.Duration:
-		if len(args) == 1 && (low == "add" || low == "subtract") {
-			return r.spans(map[string]string{"add": "+", "subtract": "-"}[low], o, args[0])
+		switch low {
+		case "add", "subtract":
+			by, err := toSpan(first2(args))
+			if err != nil {
+				return nil, err
+			}
+			return r.spans(map[string]string{"add": "+", "subtract": "-"}[low], o, by)
+		case "negate":
+			return -o, nil
+		case "duration":
+			return max(o, -o), nil
 		}
 	case function:
 		return r.functionCall(o, name, low, args)
 	case *object:
 		return r.objectCall(o, name, low, args)
+	case exception:
+		if low == "getbaseexception" {
+			for o.inner != nil {
+				o = *o.inner
+			}
+			return o, nil
+		}
 	case typeValue:
 		switch low {
 		case "isinstanceoftype":

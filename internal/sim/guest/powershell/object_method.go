@@ -49,7 +49,15 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		return r.serviceCall(o, name, low, args)
 	case kindEncoding:
 		return r.encodingCall(o, name, low, args)
-	case kindBuilder:
+	case "System.Management.Automation.ErrorCategoryInfo":
+		if low == "getmessage" {
+			return r.text(o)
+		}
+	case kindBuilder, kindWriter:
+		writes := low == "write" || low == "writeline" || low == "flush" || low == "close" || low == "dispose"
+		if writes != (o.kind == kindWriter) {
+			return nil, r.noMethod(o, name)
+		}
 		return r.builderCall(o, name, low, args)
 	case kindReader, kindZip, kindStream, kindWatch:
 		return r.streamCall(o, name, low)
@@ -137,6 +145,29 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 		s += text(one)
 	case "clear":
 		s = ""
+	case "replace":
+		if len(args) != 2 || at(args, 0) == "" {
+			return nil, lacking("Replace of a StringBuilder with these arguments")
+		}
+		s = strings.ReplaceAll(s, at(args, 0), at(args, 1))
+	case "insert", "remove":
+		if low == "remove" && len(args) < 2 {
+			return nil, noOverload(name, len(args))
+		}
+		v, err := r.piece(s, low, args)
+		if err != nil {
+			return nil, err
+		}
+		s = text(v)
+	case "write", "writeline": // of a StreamWriter
+		if s += at(args, 0); low == "writeline" {
+			s += "\r\n"
+		}
+		o.set("text", s)
+		return void{}, r.take(len(s))
+	case "flush", "close", "dispose":
+		to, _ := o.get("to")
+		return void{}, fileError(r.m.Root.WriteFile(text(to), []byte(s), 0o644), text(to))
 	default:
 		return nil, r.noMethod(o, name)
 	}

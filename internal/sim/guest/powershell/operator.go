@@ -49,7 +49,10 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		case string:
 			return r.typed(base, left, typeKey(t))
 		}
-		return nil, broken("RuntimeException", "RuntimeException", "The right operand of '%s' must be a type.", base)
+		if base == "-as" {
+			return r.convert("type", right)
+		}
+		return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)
@@ -198,7 +201,7 @@ func sameText(a, b string, exact bool) bool {
 	return strings.EqualFold(a, b)
 }
 
-// order compares as -lt and its like do.
+// order compares as -lt and its like do: the right value becomes one of the left's type.
 func (r *run) order(left, right any, exact bool) (int, error) {
 	switch l := left.(type) {
 	case nil:
@@ -214,13 +217,23 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		return -1, nil
 	case time.Time:
 		y, err := toTime(right)
-		return l.Compare(y), err
+		return l.Compare(y), incomparable(left, right, err)
 	case time.Duration:
 		y, err := toSpan(right)
-		return cmp.Compare(l, y), err
+		return cmp.Compare(l, y), incomparable(left, right, err)
 	case version:
 		return orderVersions(string(l), text(right)), nil
-	case int64, float64, bool, sized, decimal, enumMember:
+	case bool:
+		return cmp.Compare(map[bool]int{true: 1}[l], map[bool]int{true: 1}[truth(right)]), nil
+	case char:
+		if right != nil {
+			y, err := toChar(right)
+			if err != nil {
+				return 0, incomparable(left, right, err)
+			}
+			return cmp.Compare(l, y.(char)), nil
+		}
+	case int64, float64, sized, decimal, enumMember:
 		if right == nil {
 			f, _ := float(left)
 			return map[bool]int{true: -1, false: 1}[f < 0], nil
@@ -234,19 +247,46 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		}
 		x, _ := float(left)
 		y, ok := float(right)
-		if !ok && right != nil {
-			return 0, broken("RuntimeException", "ComparisonFailure",
-				"Could not compare \"%s\" to \"%s\". Error: \"Cannot convert value \"%s\" to type \"%s\".\"",
-				text(left), text(right), text(right), kindOf(left))
+		if s, isText := right.(string); !ok && isText {
+			kind := strings.ToLower(strings.TrimPrefix(kindOf(left), "System."))
+			_, err := r.convert(kind, s)
+			return 0, err
+		} else if !ok {
+			return 0, incomparable(left, right, cannot(right, typeKey(kindOf(left))))
 		}
 		return cmp.Compare(x, y), nil
+	case guid:
+		y, err := r.convert("guid", right)
+		return strings.Compare(string(l), text(y)), incomparable(left, right, err)
 	case *object:
 		if l.kind == "System.Version" {
-			return orderVersions(text(versionText(l)), text(versionText(right))), nil
+			y, err := r.convert("version", right)
+			return orderVersions(text(versionText(l)), text(versionText(y))), incomparable(left, right, err)
 		}
+		if isCustom(l) {
+			return 0, broken("RuntimeException", "PSObjectCompareTo", "Cannot compare \"%[1]s\" to \"%[2]s\" because the objects are not the "+
+				"same type or the object \"%[1]s\" does not implement \"IComparable\".", text(l), text(right))
+		}
+		return 0, notOrdered(l)
+	case function, *hashtable, typeValue, *array, []byte:
+		return 0, notOrdered(l)
 	}
 	a, b := text(left), text(right)
 	return collate(a, b, exact), r.take(len(a))
+}
+
+func notOrdered(v any) error {
+	return broken("RuntimeException", "NotIcomparable", "Cannot compare \"%s\" because it is not IComparable.", text(v))
+}
+
+// incomparable is a comparison whose right value could not be converted.
+func incomparable(left, right any, err error) error {
+	f := failed(err)
+	if f == nil {
+		return err
+	}
+	return broken("RuntimeException", "ComparisonFailure", "Could not compare \"%s\" to \"%s\". Error: \"%s\"", text(left), text(right),
+		f.exception.message)
 }
 
 func (r *run) contains(in, item any, exact bool) bool {

@@ -32,7 +32,7 @@ func (p *parser) startsExpression() bool {
 		_, ok := p.number()
 		return ok
 	case c == '-':
-		return next == '-' || next == ' ' || next == '(' || next == '$' || isDigit(next) || next == '.' || p.unaryWord() != ""
+		return next == '-' || next == ' ' || next == '(' || next == '$' || next == '[' || isDigit(next) || next == '.' || p.unaryWord() != ""
 	}
 	return false
 }
@@ -288,7 +288,7 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 		}
 		from := position(n.at())
 		switch c, next := p.peek(), p.ahead(1); {
-		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || next == '$' || next == '"' || next == '\'' || next == '('),
+		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || isDigit(next) || next == '$' || next == '"' || next == '\'' || next == '('),
 			c == '.' && expression && p.continues():
 			static := c == ':'
 			p.pos += map[bool]int{true: 2, false: 1}[static]
@@ -338,6 +338,9 @@ func (p *parser) member(of node, from position, static bool) (node, error) {
 	switch c := p.peek(); {
 	case c == '$' || c == '"' || c == '\'' || c == '(':
 		name, err = p.primary()
+	case isDigit(c): // the key of a table
+		n, _ := p.digits()
+		name = constant{from, n, text(n)}
 	default:
 		word := p.identifier()
 		if word == "" {

@@ -411,6 +411,8 @@ func assignable(n node) bool {
 		return true
 	case cast:
 		return assignable(n.of)
+	case parenthesis:
+		return assignable(n.body)
 	case arrayLiteral:
 		for _, item := range n.items {
 			if !assignable(item) {

@@ -94,6 +94,9 @@ func (p *parser) digits() (any, bool) {
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
+	if !real && times == 1 && f < 7.9e28 { // a whole number that is none of an Int64
+		return parseDecimal(text)
+	}
 	return f * times, err == nil
 }
 

@@ -3,6 +3,7 @@ package powershell
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,8 +13,9 @@ import (
 const lineWidth = 79
 
 // printer shows what nothing else takes, as the console does (about_Format.ps1xml): text line by
-// line, objects together as a table or a list. Objects that have no view of their own go on in the
-// table of the first of them, also behind text.
+// line, objects together as a table or a list. The first object decides: all others go on in its view
+// where that was made of its properties, also behind text; behind a view of a type, objects of other
+// types are lists.
 type printer struct {
 	r    *run
 	to   io.Writer
@@ -42,13 +44,46 @@ func (p *printer) writer() io.Writer {
 	return p.r.session.Stdout
 }
 
-// ownViews are the views of types that are no objects here.
+// ownViews are the views of types whose columns have widths.
 var ownViews = map[string]view{
 	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
 		"Minor": 6, "Build": 6, "Revision": 8}},
+	"System.TimeSpan": {names: strings.Fields("Days Hours Minutes Seconds Milliseconds")},
 	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
 		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
-	"System.Collections.DictionaryEntry": {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
+	kindEntry:     {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
+	kindGroupInfo: {names: []string{"Count", "Name", "Group"}, fixed: map[string]int{"Count": 5, "Name": 25}},
+}
+
+const (
+	kindEntry     = "System.Collections.DictionaryEntry"
+	kindPair      = "System.Collections.Generic.KeyValuePair`2"
+	kindGroupInfo = "Microsoft.PowerShell.Commands.GroupInfo"
+)
+
+// standing are the properties of types that a list shows where the type has no view for it
+// (types.ps1xml, DefaultDisplayPropertySet).
+var standing = map[string]string{
+	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
+	kindEntry: "Key Value Name", kindGroupInfo: "Values Count Group Name",
+	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision",
+}
+
+// listOf returns the properties that a list shows of an object.
+func listOf(o *object) ([]string, error) {
+	if names, ok := standing[o.kind]; ok {
+		return strings.Fields(names), nil
+	}
+	if o.closed && o.kind != kindUri && o.kind != kindIPAddress && o.kind != kindPair && o.kind != "NetworkTestResults" || o.shown == nil && o.kind != customKind {
+		return nil, lacking("the list of the properties of %s; choose properties with Select-Object", o.kind)
+	}
+	names := o.shown
+	if names == nil {
+		for _, f := range o.fields {
+			names = append(names, f.name)
+		}
+	}
+	return names, nil
 }
 
 // autoKind is the kind of all views that are made of the properties of their first object.
@@ -59,44 +94,58 @@ func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
 		rows := make([]*object, 0, len(v.keys))
-		if strings.Contains(v.kind, "Dictionary`2") || v.kind == kindBound {
-			for _, k := range v.keys {
-				value, _ := v.get(k)
-				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
-			}
-			return rows, view{kind: autoKind, names: []string{"Key", "Value"}}
-		}
+		generic := v.generic()
 		for _, k := range v.keys {
 			value, _ := v.get(k)
-			rows = append(rows, custom(field{"Name", k}, field{"Value", value}))
+			if generic {
+				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
+				continue
+			}
+			rows = append(rows, &object{kind: kindEntry, fields: []field{{"Key", k}, {"Value", value}, {"Name", k}}})
 		}
-		return rows, viewOf("System.Collections.DictionaryEntry")
+		if generic {
+			return rows, view{kind: autoKind, names: []string{"Key", "Value"}}
+		}
+		return rows, viewOf(kindEntry)
 	case guid:
 		return []*object{custom(field{"Guid", string(v)})}, view{kind: autoKind, names: []string{"Guid"}}
 	case time.Duration:
-		o := custom()
-		for _, name := range []string{"Days", "Hours", "Minutes", "Seconds", "Milliseconds", "Ticks", "TotalDays", "TotalHours",
-			"TotalMinutes", "TotalSeconds", "TotalMilliseconds"} {
+		o := &object{kind: kindOf(v)}
+		for _, name := range spanNames {
 			value, _ := spanProperty(v, name, strings.ToLower(name))
 			o.set(name, value)
 		}
-		return []*object{o}, view{kind: autoKind, list: true}
+		return []*object{o}, view{kind: o.kind, names: spanNames, list: true}
 	case typeValue:
 		full := typeName(v.name)
-		return []*object{custom(field{"IsPublic", true}, field{"IsSerial", isSerial(v.name)}, field{"Name", full[strings.LastIndexByte(full,
-			'.')+1:]},
-			field{"BaseType", baseType(v.name)})}, viewOf("System.RuntimeType")
+		return []*object{{kind: "System.RuntimeType", fields: []field{{"IsPublic", true}, {"IsSerial", isSerial(v.name)},
+			{"Name", full[strings.LastIndexByte(full, '.')+1:]}, {"BaseType", baseType(v.name)}}}}, viewOf("System.RuntimeType")
 	case *object:
 		switch {
-		case v.kind == "System.Version":
-			return []*object{v}, viewOf(v.kind)
-		case v.kind == "System.Collections.DictionaryEntry":
+		case v.kind == "System.Version", v.kind == kindEntry, v.kind == kindGroupInfo && len(v.shown) == 3:
 			return []*object{v}, viewOf(v.kind)
 		case asText(v):
 			return nil, view{}
+		case v.kind == kindGroupInfo:
+			shown := viewOf(v.kind)
+			shown.names = v.shown
+			return []*object{v}, shown
+		case v.kind == kindBuilder:
+			s, _ := v.get("text")
+			n := int64(len([]rune(text(s))))
+			room := int64(16)
+			for room < n {
+				room *= 2
+			}
+			return []*object{custom(field{"Capacity", room}, field{"MaxCapacity", int64(math.MaxInt32)}, field{"Length", n})},
+				view{kind: autoKind, names: []string{"Capacity", "MaxCapacity", "Length"}}
+		case v.kind == kindRegex:
+			options, _ := v.get("Options")
+			return []*object{custom(field{"Options", options}, field{"RightToLeft", false}, field{"MatchTimeout", -time.Millisecond})},
+				view{kind: autoKind, names: []string{"Options", "RightToLeft", "MatchTimeout"}}
 		case v.shown != nil:
 			kind := v.kind
-			if kind == kindUri || kind == kindIPAddress { // they have no view of their own
+			if kind == kindUri || kind == kindIPAddress || kind == kindPair { // they have no view of their own
 				kind = autoKind
 			}
 			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
@@ -110,6 +159,9 @@ func displayed(v any) ([]*object, view) {
 	}
 	return nil, view{}
 }
+
+var spanNames = []string{"Days", "Hours", "Minutes", "Seconds", "Milliseconds", "Ticks", "TotalDays", "TotalHours", "TotalMinutes",
+	"TotalSeconds", "TotalMilliseconds"}
 
 func viewOf(kind string) view {
 	v := ownViews[kind]
@@ -140,24 +192,65 @@ func baseType(key string) string {
 // put implements sink.
 func (p *printer) put(v any) error {
 	rows, shown := displayed(v)
-	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil {
+	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil && o.kind != kindBuilder &&
+		o.kind != kindRegex {
 		return lacking("the display of %s; choose properties with Select-Object or Format-List", o.kind)
 	}
-	if t, isTime := v.(time.Time); isTime && p.view != nil && p.view.kind == autoKind && !p.view.list {
-		rows, shown = []*object{system(kindOf(t), nil)}, view{kind: autoKind}
+	if asLine(v) {
+		kind := kindOf(v)
+		switch {
+		case p.view == nil:
+			p.view = &view{kind: kind}
+			return p.line(v)
+		case p.view.kind == kind:
+			return p.line(v)
+		case p.view.kind != autoKind || p.view.list:
+			return lacking("the list of the properties of %s; choose properties with Select-Object", kind)
+		}
+		o, isObject := v.(*object)
+		if !isObject {
+			o = system(kind, nil)
+		}
+		rows = []*object{o}
 	}
-	if rows == nil {
+	switch {
+	case rows == nil:
 		return p.line(v)
-	}
-	if _, isTable := v.(*hashtable); isTable && p.view != nil && p.view.kind == autoKind && !p.view.list {
-		shown.kind = autoKind // the table of the first object goes on
-	}
-	if p.view == nil || p.view.kind != shown.kind || len(p.rows) > 10000 || p.view.list && !shown.list && shown.kind != autoKind {
-		p.end()
+	case p.view == nil:
 		p.view = &shown
+	case p.view.kind == autoKind && p.view.list, p.view.kind != autoKind && p.view.kind != shown.kind:
+		p.content()
+		return p.asides(rows)
+	case len(p.rows) > 10000:
+		p.content()
+	}
+	if p.view.kind == autoKind && p.view.list {
+		p.content()
+		return p.asides(rows)
 	}
 	p.rows = append(p.rows, rows...)
 	return nil
+}
+
+// asLine reports values with a view of a line.
+func asLine(v any) bool {
+	if _, ok := v.(time.Time); ok {
+		return true
+	}
+	o, ok := v.(*object)
+	return ok && o.kind == kindMatch
+}
+
+// asides prints each object as the list of its own properties.
+func (p *printer) asides(rows []*object) error {
+	for _, o := range rows {
+		names, err := listOf(o)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(p.writer(), asList([]*object{o}, names))
+	}
+	return p.r.ctx.Err()
 }
 
 // line prints a value that is text.
@@ -206,8 +299,8 @@ func (p *printer) flush() { p.end() }
 // asText reports objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
-	case kindMatch, kindFormatted, kindBuilder,
-		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex",
+	case kindMatch, kindFormatted,
+		"System.Management.Automation.ErrorDetails",
 		"System.Management.Automation.WarningRecord", "System.Management.Automation.VerboseRecord",
 		"System.Management.Automation.DebugRecord", "System.Management.Automation.InformationRecord",
 		"System.Management.Automation.HostInformationMessage":
@@ -234,6 +327,11 @@ func (r *run) shown(v any) (string, error) {
 		if v.kind == kindFormatted {
 			s, _ := v.get("text")
 			return text(s), nil
+		}
+		if v.kind == kindMatch {
+			s, _ := v.get("text")
+			here := strings.TrimSuffix(r.dir, `\`) + `\`
+			return strings.TrimPrefix(text(s), here) + "\r\n", nil
 		}
 		for n, k := range streamKinds {
 			if k.kind == v.kind {
@@ -296,9 +394,6 @@ var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 
 
 func (v *view) render(rows []*object) string {
 	if v.list {
-		if v.kind == autoKind { // each shows its own
-			return asList(rows, nil)
-		}
 		return asList(rows, v.names)
 	}
 	return v.table(rows)
@@ -329,7 +424,7 @@ func (v *view) table(list []*object) string {
 		if v.fixed != nil && v.fixed["Value"] == 0 && v.names[len(v.names)-1] == "Value" {
 			v.right = make([]bool, len(v.names))
 		}
-		if _, own := ownViews[v.kind]; own {
+		if _, own := ownViews[v.kind]; own && v.kind != kindGroupInfo {
 			v.right = make([]bool, len(v.names))
 		}
 		if !v.headless {
@@ -344,7 +439,7 @@ func (v *view) table(list []*object) string {
 		row := make([]string, len(v.names))
 		for i, n := range v.names {
 			value, has := o.get(n)
-			if low := strings.ToLower(n); !has && (low == "count" || low == "length") {
+			if low := strings.ToLower(n); !has && (low == "count" || low == "length") && o.kind != kindDirectory {
 				value = int64(1) // each single object has them
 			}
 			row[i] = strings.NewReplacer("\r\n", "...", "\n", "...").Replace(cellText(value))

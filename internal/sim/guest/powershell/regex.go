@@ -66,7 +66,10 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
-	if len(items) == 0 || len(items) > 2 {
+	if len(items) == 0 {
+		return r.text(left)
+	}
+	if len(items) > 2 {
 		return nil, broken("RuntimeException", "BadReplaceArgument",
 			"The -replace operator allows only two elements to follow it, not %d.", len(items))
 	}

@@ -9,9 +9,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"github.com/dlclark/regexp2"
+	"maps"
 	"math"
 	"math/big"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +60,30 @@ func (r *run) staticValue(kind, name string) (any, error) {
 		return f(r, nil)
 	}
 	switch kind + "::" + low {
+	case "ipaddress::any", "net.ipaddress::any":
+		return toAddress("0.0.0.0")
+	case "ipaddress::broadcast", "net.ipaddress::broadcast":
+		return toAddress("255.255.255.255")
+	case "ipaddress::loopback", "net.ipaddress::loopback":
+		return toAddress("127.0.0.1")
+	case "ipaddress::ipv6loopback", "net.ipaddress::ipv6loopback":
+		return toAddress("::1")
+	case "ipaddress::ipv6any", "net.ipaddress::ipv6any":
+		return toAddress("::")
+	case "decimal::maxvalue", "decimal::minvalue":
+		d, _ := parseDecimal("79228162514264337593543950335")
+		if low == "minvalue" {
+			d.n.Neg(d.n)
+		}
+		return d, nil
+	case "byte::minvalue", "uint16::minvalue", "uint32::minvalue", "uint64::minvalue":
+		return r.convert(kind, int64(0))
+	case "double::epsilon":
+		return math.SmallestNonzeroFloat64, nil
+	case "double::minvalue":
+		return -math.MaxFloat64, nil
+	case "double::negativeinfinity":
+		return math.Inf(-1), nil
 	case "byte::maxvalue":
 		return sized{"Byte", 255}, nil
 	case "int16::maxvalue":
@@ -100,6 +126,12 @@ func (r *run) staticValue(kind, name string) (any, error) {
 		return time.Time{}, nil
 	case "timespan::zero":
 		return time.Duration(0), nil
+	}
+	if strings.HasPrefix(kind, "stringcomparer") {
+		return system("System.StringComparer", nil, "text", name), nil
+	}
+	if proper := typeKey(typeName(kind)); proper != kind { // by another of its names
+		return r.staticValue(proper, name)
 	}
 	return nil, lacking("[%s]::%s", kind, name)
 }
@@ -154,7 +186,7 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 		}
 		v, err := r.parseAs(kind, typeName(kind), args[:1])
 		if failed(err) != nil {
-			zero, err := r.convert(kind, int64(0))
+			zero, err := r.convert(kind, zero(parameter{kinds: []string{kind}}))
 			if err != nil {
 				zero = nil
 			}
@@ -365,8 +397,36 @@ var mathStatics = map[string]staticMethod{
 	"math::ceiling":  unaryMath(math.Ceil),
 	"math::truncate": unaryMath(math.Trunc),
 	"math::sqrt":     unaryMath(math.Sqrt),
-	"math::log":      unaryMath(math.Log),
-	"math::log10":    unaryMath(math.Log10),
+	"math::log": func(_ *run, a []any) (any, error) {
+		x, _ := float(first2(a))
+		if len(a) > 1 {
+			base, _ := float(a[1])
+			return math.Log(x) / math.Log(base), nil
+		}
+		return math.Log(x), nil
+	},
+	"math::atan2": func(_ *run, a []any) (any, error) {
+		y, _ := float(first2(a))
+		x, _ := float(first2(a[min(1, len(a)):]))
+		return math.Atan2(y, x), nil
+	},
+	"math::divrem": func(r *run, a []any) (any, error) {
+		if len(a) != 3 {
+			return nil, lacking("[math]::DivRem with these arguments")
+		}
+		to, isRef := a[2].(*reference)
+		rest, err := r.arithmetic("%", a[0], a[1])
+		if err != nil || !isRef {
+			return nil, cmp.Or(err, lacking("[math]::DivRem without [ref]"))
+		}
+		to.put(rest)
+		whole, err := r.arithmetic("-", a[0], rest)
+		if err != nil {
+			return nil, err
+		}
+		return r.arithmetic("/", whole, a[1])
+	},
+	"math::log10": unaryMath(math.Log10),
 	"math::abs": func(r *run, a []any) (any, error) {
 		v, err := r.numeric(first2(a))
 		switch n := v.(type) {
@@ -515,7 +575,43 @@ var systemStatics = map[string]staticMethod{
 		n, err := r.integer(first2(a))
 		return fromTicks(n + 504911232000000000), err
 	},
-	"datetime::specifykind":  func(_ *run, a []any) (any, error) { return toTime(first2(a)) },
+	"datetime::specifykind": func(_ *run, a []any) (any, error) {
+		t, err := toTime(first2(a))
+		if zone, ok := map[string]*time.Location{"utc": utcZone, "local": localZone}[strings.ToLower(at(a, 1))]; ok {
+			return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone), err
+		}
+		return t, err
+	},
+	"convert::changetype": func(r *run, a []any) (any, error) {
+		t, ok := first2(a[min(1, len(a)):]).(typeValue)
+		if !ok {
+			return nil, lacking("[convert]::ChangeType() without a type")
+		}
+		return r.convert(t.name, first2(a))
+	},
+	"array::resize": func(r *run, a []any) (any, error) {
+		to, isRef := first2(a).(*reference)
+		n, err := r.number(a, 1)
+		if err != nil || !isRef || n < 0 || n > maxItems {
+			return nil, cmp.Or(err, lacking("[array]::Resize() with these arguments"))
+		}
+		l, isArray := to.get().(*array)
+		if !isArray {
+			return nil, lacking("[array]::Resize() of %s", kindOf(to.get()))
+		}
+		sized := newArray(make([]any, n)...)
+		copy(sized.items, l.items)
+		sized.kind = l.kind
+		to.put(sized)
+		return void{}, r.take(16 * n)
+	},
+	"environment::getenvironmentvariables": func(r *run, _ []any) (any, error) {
+		h := newHash()
+		for _, name := range slices.Sorted(maps.Keys(r.session.Env)) {
+			h.set(name, r.session.Env[name])
+		}
+		return h, r.take(64 * len(h.keys))
+	},
 	"datetimeoffset::now":    func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
 	"datetimeoffset::utcnow": func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
 	"datetimeoffset::fromunixtimeseconds": func(r *run, a []any) (any, error) {
@@ -656,6 +752,9 @@ func plainSecret(_ *run, a []any) (any, error) {
 }
 
 func reverseArray(_ *run, a []any) (any, error) {
+	if first2(a) == nil {
+		return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: array")
+	}
 	if l, ok := first2(a).(*array); ok {
 		for i, j := 0, len(l.items)-1; i < j; i, j = i+1, j-1 {
 			l.items[i], l.items[j] = l.items[j], l.items[i]

@@ -368,7 +368,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		h.kind = "System.Collections.Generic.Dictionary`2"
 		h.exact = !strings.Contains(strings.ToLower(at(args, 0)), "ignorecase")
 		if strings.Contains(kind, "sorted") {
-			return nil, true, lacking("sorted dictionaries")
+			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
 		if from, isHash := first2(args).(*hashtable); isHash {
 			for _, k := range from.keys {
@@ -385,6 +385,22 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		}
 		v, err := r.convert(kind, newArray(list(first2(args))...))
 		return v, true, err
+	case kind == "collections.sortedlist":
+		h := newHash()
+		h.kind, h.sorted, h.exact = "System.Collections.SortedList", true, true
+		return h, true, nil
+	case kind == "io.streamwriter":
+		if len(args) > 2 || len(args) == 2 && args[1] != true && args[1] != false {
+			return nil, true, lacking("a StreamWriter with these arguments")
+		}
+		to, data := r.own(args, 0), ""
+		if len(args) == 2 && truth(args[1]) {
+			old, _ := r.m.Root.ReadFile(to)
+			data = string(old)
+		}
+		return system(kindWriter, nil, "to", to, "text", data, "AutoFlush", false), true, fileError(r.m.Root.WriteFile(to, []byte(data), 0o644), to)
+	case kind == "io.stringreader":
+		return system(kindReader, nil, "bytes", []byte(at(args, 0))), true, nil
 	case kind == "globalization.cultureinfo":
 		if name := at(args, 0); name == "" || strings.EqualFold(name, "en-US") {
 			v, err := cultureObject(map[bool]string{true: "", false: "en-US"}[name == ""], "English (United States)")(r, nil)

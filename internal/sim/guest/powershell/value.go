@@ -3,6 +3,7 @@ package powershell
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,6 +122,8 @@ type hashtable struct {
 	keys    []any
 	values  map[string]any
 	ordered bool
+	// sorted keys are in their order.
+	sorted bool
 	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
 	exact bool
 	kind  string
@@ -151,12 +154,21 @@ func (h *hashtable) id(key any) string {
 	return hashKey(key)
 }
 
+// generic reports tables whose entries are pairs of a type.
+func (h *hashtable) generic() bool {
+	return strings.Contains(h.kind, "Dictionary`2") || h.kind == kindBound
+}
+
 func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
 func (h *hashtable) set(key, value any) {
 	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
-		h.keys = append(h.keys, key)
+		at := len(h.keys)
+		for h.sorted && at > 0 && collate(text(h.keys[at-1]), text(key), false) > 0 {
+			at--
+		}
+		h.keys = slices.Insert(h.keys, at, key)
 	}
 	h.values[id] = value
 	h.version++
@@ -359,7 +371,7 @@ func number(f float64) string {
 	s := strconv.FormatFloat(f, 'E', 14, 64)
 	mantissa, exponent, _ := strings.Cut(s, "E")
 	n, _ := strconv.Atoi(exponent)
-	if n >= 15 || n < -5 {
+	if n >= 15 || n < -4 {
 		if strings.Contains(mantissa, ".") {
 			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 		}
