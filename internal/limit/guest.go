@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // GuestMemory is how many bytes all programs that one guest runs hold together.
@@ -15,7 +17,24 @@ var ErrExceeded = errors.New("a bound of the simulation")
 
 // Guest is what the programs of one guest use at this moment. It is safe for use from
 // several goroutines.
-type Guest struct{ inUse atomic.Int64 }
+type Guest struct{ inUse, files atomic.Int64 }
+
+// guestFiles is how many files all programs of one guest keep open together: a sixteenth of those that this process may
+// open, and no more than Linux lets a process of its own.
+func guestFiles() int64 { return int64(min(max(Files()/16, 64), 1024)) }
+
+// Open counts a file that a program of the guest keeps open, until release is called. It fails as Linux does where
+// the guest has as many as it may.
+func (g *Guest) Open() (release func(), err error) {
+	if g.files.Add(1) > guestFiles() {
+		g.files.Add(-1)
+		return nil, syscall.EMFILE
+	}
+	return sync.OnceFunc(func() { g.files.Add(-1) }), nil
+}
+
+// Files returns how many files the guest's programs keep open.
+func (g *Guest) Files() int64 { return g.files.Load() }
 
 // InUse returns how many bytes the guest's programs hold.
 func (g *Guest) InUse() int64 { return g.inUse.Load() }

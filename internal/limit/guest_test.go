@@ -3,6 +3,7 @@ package limit_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 
 	"casement.dev/casement/internal/limit"
@@ -54,4 +55,29 @@ func TestMeterSeesTheEnd(t *testing.T) {
 		}
 	}()
 	_ = m.Run(func() { panic("other") })
+}
+
+// TestGuestFiles: a guest has no more files open than it may, and may open others once it closes some.
+func TestGuestFiles(t *testing.T) {
+	var g limit.Guest
+	var releases []func()
+	for {
+		release, err := g.Open()
+		if err != nil {
+			if !errors.Is(err, syscall.EMFILE) {
+				t.Error(err)
+			}
+			break
+		}
+		releases = append(releases, release)
+	}
+	if n := uint64(len(releases)); n < 64 || n > max(limit.Files()/16, 64) {
+		t.Errorf("%d files are open", n)
+	}
+	for range 2 { // a file that is closed twice counts once
+		releases[0]()
+	}
+	if got := g.Files(); got != int64(len(releases)-1) {
+		t.Errorf("%d files are open, and %d were", got, len(releases))
+	}
 }

@@ -31,7 +31,7 @@ func (t *tree) wire(local string) string {
 
 // Fileread opens a file.
 func (t *tree) Fileread(r *sftp.Request) (io.ReaderAt, error) {
-	return t.m.Root.OpenFile(t.local(r.Filepath), os.O_RDONLY, 0)
+	return t.open(t.local(r.Filepath), os.O_RDONLY)
 }
 
 // Filewrite makes or opens a file.
@@ -51,7 +51,32 @@ func (t *tree) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 			flag |= f.flag
 		}
 	}
-	return t.m.Root.OpenFile(t.local(r.Filepath), flag, 0o644)
+	return t.open(t.local(r.Filepath), flag)
+}
+
+// handle is a file that counts for its guest until the client closes it.
+type handle struct {
+	*os.File
+	release func()
+}
+
+// Close implements io.Closer.
+func (h handle) Close() error {
+	defer h.release()
+	return h.File.Close()
+}
+
+func (t *tree) open(name string, flag int) (handle, error) {
+	release, err := t.m.Usage.Open()
+	if err != nil {
+		return handle{}, err
+	}
+	f, err := t.m.Root.OpenFile(name, flag, 0o644)
+	if err != nil {
+		release()
+		return handle{}, err
+	}
+	return handle{f, release}, nil
 }
 
 // Filecmd changes the tree.

@@ -35,6 +35,9 @@ type jobList struct {
 	last int64
 }
 
+// sessionSize is what the variables of a session take, in bytes.
+const sessionSize = 8 << 10
+
 // startJob runs a block in a session of its own: it sees nothing of the caller but its arguments and $using:.
 func startJob(c *call) error {
 	f, ok := c.given["scriptblock"].(function)
@@ -45,6 +48,12 @@ func startJob(c *call) error {
 	session.Args, session.File = nil, ""
 	inner := New(c.m, c.host, session).r
 	inner.ctx, inner.meter, inner.using, inner.dir, inner.source, inner.steps = c.ctx, c.meter, c.scope, c.dir, f.source, c.steps
+	if inner.calls = c.calls + 1; inner.calls > maxCalls {
+		return &LimitError{"starts jobs within jobs too deep"}
+	}
+	if err := c.take(sessionSize); err != nil {
+		return err
+	}
 	f.home, f.file = nil, ""
 	c.jobs.last += 2
 	name := "Job" + text(c.jobs.last-1)

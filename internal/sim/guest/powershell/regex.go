@@ -14,12 +14,25 @@ func pattern(p string, exact bool) (*regexp2.Regexp, error) {
 	if exact {
 		options = regexp2.None
 	}
+	if err := small(p); err != nil {
+		return nil, err
+	}
 	re, err := regexp2.Compile(p, options)
 	if err != nil {
 		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
 	}
 	re.MatchTimeout = regexTimeout
 	return re, nil
+}
+
+// maxPattern bounds a regular expression, in bytes: the engine takes some hundred times as many.
+const maxPattern = 64 << 10
+
+func small(p string) error {
+	if len(p) > maxPattern {
+		return &LimitError{fmt.Sprintf("has a pattern of more than %d KiB", maxPattern>>10)}
+	}
+	return nil
 }
 
 // patternFault words what is wrong with a pattern as .NET does.
@@ -227,6 +240,9 @@ const partSize = 32
 // like returns a match of * ? and [a-z].
 func like(s, p string, exact bool) (bool, error) {
 	re, err := pattern(`\A`+wildcard(p)+`\z`, exact)
+	if bound, ok := errors.AsType[*LimitError](err); ok {
+		return false, bound
+	}
 	if err != nil {
 		return false, broken("WildcardPatternException", "RuntimeException", "The specified wildcard character pattern is not valid: %s", p)
 	}

@@ -24,6 +24,9 @@ func regexObject(args []any) (any, error) {
 
 // compiled is a regular expression of the class Regex, which minds the case.
 func compiled(p string, options int64) (*regexp2.Regexp, error) {
+	if err := small(p); err != nil {
+		return nil, err
+	}
 	re, err := regexp2.Compile(p, regexp2.RegexOptions(options&^(8|512)))
 	if err != nil {
 		return nil, broken("System.ArgumentException", "ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))

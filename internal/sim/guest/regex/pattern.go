@@ -30,8 +30,18 @@ const maxSearch = 64 << 20
 // New compiles an expression of Go's.
 func New(expression string) (*Pattern, error) { return compile(expression, false) }
 
-// compile refuses a pattern that would take long to compile.
-func compile(text string, longest bool) (*Pattern, error) {
+// Single compiles an expression of Go's that is matched once with a text, or found once in it: it is not for All.
+func Single(expression string, longest bool) (*Pattern, error) {
+	p, err := checked(expression)
+	if err != nil {
+		return nil, err
+	}
+	p.re, err = regexp.Compile(expression)
+	return p.longest(longest), err
+}
+
+// checked refuses a pattern that would take long to compile.
+func checked(text string) (*Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
 	}
@@ -42,6 +52,14 @@ func compile(text string, longest bool) (*Pattern, error) {
 	p := &Pattern{items: items(parsed), looks: looks(parsed)}
 	if p.items > maxItems {
 		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
+	}
+	return p, nil
+}
+
+func compile(text string, longest bool) (*Pattern, error) {
+	p, err := checked(text)
+	if err != nil {
+		return nil, err
 	}
 	if p.re, err = regexp.Compile(text); err != nil || !p.looks {
 		return p.longest(longest), err

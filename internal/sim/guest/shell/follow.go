@@ -65,7 +65,7 @@ func readFrom(root *guestfs.Root, name string, offset int64) ([]byte, error) {
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	return io.ReadAll(io.LimitReader(f, guestfs.MaxRead))
 }
 
 // tail prints the ends of files, or what follows a line.

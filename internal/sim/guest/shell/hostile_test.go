@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"runtime/debug"
 	"runtime/metrics"
@@ -87,6 +88,25 @@ var hostile = []struct{ name, os, script string }{
 	{"awk: a long separator", machine.Linux,
 		"yes | head -c 6000000 | tr 'y\\n' , | awk -F, 'BEGIN{x=\"a\";while(length(x)<1000000)x=x x;OFS=x}{$1=1;print}'"},
 	{"xargs: an item many times", machine.Linux, "seq 90000 | tr '\\n' x | xargs -I{} echo " + strings.Repeat("{}", 30000)},
+	{"an array whose place is itself", machine.Linux, "a=(1); x='a[x]'; echo $((x)); [[ x -eq 1 ]]; let x; echo ${a[x]}"},
+	{"places in places", machine.Linux, "y=" + repeated("a[", 100000) + "; let \"$y$y$y$y$y\""},
+	{"what a pattern is not, in a text", machine.Linux, "x=$(printf '%04000d' 0); echo ${x/!(a)b/} ${x#!(0)b}"},
+	{"what a pattern is not", machine.Linux, "x=$(printf '%04000d' 0); case $x in *!(a)*b) ;; esac"},
+	{"many large patterns", machine.Linux,
+		"q=" + repeated("?", 12000) + "; for i in {1..190}; do case x in $q$q$q$q$q$i) ;; esac; done"},
+	{"a large pattern of a case", machine.Linux, "q=" + repeated("?", 200000) + "; case x in $q$q$q$q$q$q$q$q$q$q$q$q) ;; esac"},
+	{"a large pattern of a long text", machine.Linux, "q=" + repeated("*a", 12000) + "; x=" + repeated("a", 200000) + "; case $x in ${q}b) ;; esac"},
+	{"patterns in patterns", machine.Linux, "p=" + repeated("@(", 50000) + "; e=" + repeated(")", 50000) + "; case x in $p$p${p}a$e$e$e) ;; esac"},
+	{"a large pattern of find", machine.Linux, "find / -name $(yes '?' | head -n 1000000 | tr -d '\\n')"},
+	{"slashes of a glob", machine.Linux, "cd /; mkdir -p bin; y=" + repeated("/", 200000) + "; echo *" + strings.Repeat("$y", 32) + " | tail -c 1"},
+	{"dots of a glob", machine.Linux, "cd /; mkdir -p bin; y=" + repeated("/.", 100000) + "; echo *$y$y$y$y$y | tail -c 1"},
+	{"open files", machine.Linux, "for i in $(seq 10 30000); do eval \"exec $i>/tmp/x\"; done"},
+	{"an expansion of ${", machine.Linux, "y=" + repeated("${x:-", 50000) + "; x=$y; : ${x@P}; declare -i z; let \"z=$y$y\"; PS4=$y; set -x; :"},
+	{"PowerShell: jobs in jobs", machine.Windows, "$s = 'param($s) Start-Job -ScriptBlock ([scriptblock]::Create($s)) -ArgumentList $s'; " +
+		"Start-Job -ScriptBlock ([scriptblock]::Create($s)) -ArgumentList $s"},
+	{"PowerShell: a large pattern", machine.Windows, "'a' -match ('a?' * 1000000); [regex]::Match('a', 'a?' * 1000000)"},
+	{"PowerShell: a large pattern of -match", machine.Windows, "1..300 | % { 'a' -match ('a?' * 300000 + $_) }"},
+	{"PowerShell: a large pattern of -like", machine.Windows, "'a' -like ('*?' * 1000000)"},
 	{"PowerShell: Compare-Object", machine.Windows, "$a = 1..1000000; Compare-Object $a ($a | Sort-Object -Descending)"},
 	{"PowerShell: long separators", machine.Windows,
 		"$a = 1..1000000; Write-Host $a -Separator ('x' * 1000000); $OFS = 'x' * 1000000; \"$a\""},
@@ -106,6 +126,11 @@ var hostile = []struct{ name, os, script string }{
 	{"PowerShell: a loop", machine.Windows, "while ($true) { }"},
 	{"cmd: a loop", machine.Windows, "cmd /c \"for /l %i in (1,0,2) do @rem\""},
 	{"cmd: variables", machine.Windows, "cmd /v:on /c \"set x=aaaaaaaa& for /l %i in (1,0,2) do @set x=!x!!x!\""},
+}
+
+// repeated is a substitution of a text many times.
+func repeated(text string, n int) string {
+	return fmt.Sprintf("$(yes '%s' | head -n %d | tr -d '\\n')", text, n)
 }
 
 // TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All
@@ -144,8 +169,8 @@ func TestHostileScriptsEnd(t *testing.T) {
 			if most := own + limit.GuestMemory + 88<<20; peak > most {
 				t.Errorf("the process had %d MiB, and %d MiB before", peak>>20, own>>20)
 			}
-			if inUse := m.Usage.InUse(); inUse != 0 {
-				t.Errorf("%d bytes are in use at the end", inUse)
+			if inUse, files := m.Usage.InUse(), m.Usage.Files(); inUse != 0 || files != 0 {
+				t.Errorf("%d bytes are in use at the end, and %d files", inUse, files)
 			}
 		})
 	}
@@ -170,5 +195,36 @@ func TestOutOfMemoryEndsTheCommand(t *testing.T) {
 		if out.String() != c.want || !strings.Contains(errOut.String(), "this guest used more than 512 MiB") {
 			t.Errorf("%s: printed %q and %q", c.script, out.String(), errOut.String())
 		}
+	}
+}
+
+// TestScriptsOfOneText: a script that is one text, as often as a script may be long, is nested too deep, or too large, or wrong.
+// It takes no more of the stack and of memory than the process has.
+func TestScriptsOfOneText(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is used
+	m := newMachine(t, machine.Linux, "")
+	for _, text := range []string{"{a,", "$((", "$(", "( ", "if ", "f() ", "${x:-", "<(", "\"$(", "a=( $( ", "a[$((", "a&&", "a|", "a;", "time "} {
+		t.Run(text, func(t *testing.T) {
+			script := strings.Repeat(text, 4<<20/len(text)-4)
+			debug.FreeOSMemory()
+			own, peak := heap(), uint64(0)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				shell.New(m, nil, nil).Bash(t.Context(), "exit\n"+script, shell.Session{Stdout: io.Discard, Stderr: io.Discard})
+			}()
+			for tick := time.Tick(5 * time.Millisecond); ; {
+				select {
+				case <-done:
+				case <-tick:
+					peak = max(peak, heap())
+					continue
+				}
+				break
+			}
+			if most := own + limit.GuestMemory + 88<<20; peak > most {
+				t.Errorf("the process had %d MiB, and %d MiB before", peak>>20, own>>20)
+			}
+		})
 	}
 }

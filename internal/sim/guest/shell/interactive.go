@@ -154,16 +154,8 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 func (i *Interactive) shLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
 	source := i.pending
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
-	if err != nil && syntax.IsIncomplete(err) {
-		return 0, false
-	}
 	i.pending = ""
-	if err != nil {
-		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
-		return 2, false
-	}
-	ctx, leave, err := i.shell.enter(ctx, line, i.o.Stderr)
+	ctx, leave, err := i.shell.enter(ctx, source, i.o.Stderr)
 	defer leave()
 	if err != nil {
 		fmt.Fprintf(i.o.Stderr, "-bash: %v\n", err)
@@ -175,7 +167,23 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 	r.meter = i.shell.guest.Usage.Meter(ctx)
 	defer r.meter.Close()
 	r.source, r.grown, r.paid = source, 0, 0
-	code = r.caught(func() { r.guarded(func() { r.tree(file.Stmts) }) })
+	code = r.caught(func() {
+		in := &scriptReader{ctx: ctx, meter: r.meter, text: source}
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(in, "")
+		r.readable(in)
+		switch {
+		case err != nil && syntax.IsIncomplete(err):
+			i.pending = source
+		case err != nil:
+			r.status = 2
+			fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
+		default:
+			r.guarded(func() { r.tree(file.Stmts) })
+		}
+	})
+	if i.pending != "" {
+		return 0, false
+	}
 	return code, r.jump == exits
 }
 

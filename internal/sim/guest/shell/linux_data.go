@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"casement.dev/casement/internal/limit"
 )
 
 func dataCommands() Table {
@@ -265,13 +267,17 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	if len(o.operands) == 0 && !o.has("T") {
 		return p.Fail(2, "tar: Cowardly refusing to create an empty archive")
 	}
+	exclude, err := patterns(o.values("exclude"))
+	if err != nil {
+		return p.refuseAs(2, "tar --exclude of %v", err)
+	}
 	for _, name := range o.operands {
 		if _, err := p.Guest.Root.Lstat(p.Abs(name)); err != nil {
 			code = p.Fail(2, "tar: %s: Cannot stat: %s", name, reason(err))
 			continue
 		}
 		p.walk(name, 0, func(name string, _ int, info fs.FileInfo) bool {
-			if excluded(o.values("exclude"), name) {
+			if excluded(p.meter, exclude, name) {
 				return false
 			}
 			target, _ := p.Guest.Root.Readlink(p.Abs(name))
@@ -354,6 +360,14 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 		return p.Fail(2, "tar: Invalid number of elements")
 	}
 	rename := p.transformed(ctx, o.values("transform"))
+	exclude, err := patterns(o.values("exclude"))
+	wanted, wrong := patterns(o.operands)
+	if err := errors.Join(err, wrong); err != nil {
+		return p.refuseAs(2, "tar with %v", err)
+	}
+	if !o.has("wildcards") {
+		wanted = nil
+	}
 	seen, code := map[string]bool{}, 0
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()
@@ -363,7 +377,7 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 		if err != nil {
 			return p.Fail(2, "tar: This does not look like a tar archive")
 		}
-		if len(o.operands) > 0 && !inArchive(h.Name, o.operands, seen, o.has("wildcards")) || excluded(o.values("exclude"), h.Name) {
+		if len(o.operands) > 0 && !inArchive(p.meter, h.Name, o.operands, wanted, seen) || excluded(p.meter, exclude, h.Name) {
 			continue
 		}
 		if o.has("t") && o.has("v") {
@@ -405,11 +419,10 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 }
 
 // excluded reports whether a pattern is for a name, or the end of its path.
-func excluded(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(glob string) bool {
-		m := compilePattern(glob, false, false).all
+func excluded(meter *limit.Meter, patterns []*shPattern, name string) bool {
+	return slices.ContainsFunc(patterns, func(m *shPattern) bool {
 		for rest := strings.TrimSuffix(name, "/"); ; {
-			if m.MatchString(rest) || m.MatchString("./"+rest) {
+			if m.whole(meter, rest) || m.whole(meter, "./"+rest) {
 				return true
 			}
 			_, after, more := strings.Cut(rest, "/")
@@ -436,9 +449,10 @@ func (p *Process) transformed(ctx context.Context, expressions []string) func(st
 	}
 }
 
-func inArchive(name string, names []string, seen map[string]bool, wildcards bool) bool {
-	for _, n := range names {
-		if wildcards && compilePattern(n, false, false).all.MatchString(strings.TrimSuffix(name, "/")) {
+func inArchive(meter *limit.Meter, name string, names []string, wanted []*shPattern, seen map[string]bool) bool {
+	for i, n := range names {
+		meter.Step()
+		if len(wanted) > 0 && wanted[i].whole(meter, strings.TrimSuffix(name, "/")) {
 			seen[n] = true
 			return true
 		}

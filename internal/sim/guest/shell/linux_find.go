@@ -267,11 +267,14 @@ func (f *findRun) primary() (predicate, bool) {
 			return nil, false
 		}
 		word := f.next()
-		m := compilePattern(word, false, t == "-ilname").all
+		m := compilePattern(word, false, t == "-ilname")
+		if m.err != nil {
+			return nil, false
+		}
 		return func(_ context.Context, x found) bool {
 			target, err := f.p.Guest.Root.Readlink(f.p.Abs(x.name))
 			if t != "-xtype" {
-				return err == nil && m.MatchString(target)
+				return err == nil && m.whole(f.p.meter, target)
 			}
 			info, failed := f.p.Guest.Root.Stat(f.p.Abs(x.name))
 			if failed != nil {
@@ -313,14 +316,14 @@ func kindLetter(m fs.FileMode) rune {
 
 // named matches a name or a path with a pattern of shells, in which * matches / too.
 func (f *findRun) named(kind, glob string) (predicate, bool) {
-	re := compilePattern(glob, false, strings.HasPrefix(kind, "-i")).all
+	re := compilePattern(glob, false, strings.HasPrefix(kind, "-i"))
 	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
 	return func(_ context.Context, x found) bool {
 		if whole {
-			return re.MatchString(path.Base(x.name))
+			return re.whole(f.p.meter, path.Base(x.name))
 		}
-		return re.MatchString(x.name)
-	}, true
+		return re.whole(f.p.meter, x.name)
+	}, re.err == nil
 }
 
 // perm reads MODE, -MODE for all of its bits, or /MODE for any.

@@ -78,11 +78,19 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	files := o.operands
 	if o.has("r", "R") {
 		files = p.filesBelow(files)
+		globs := map[string][]*shPattern{}
+		for _, flag := range []string{"exclude", "include", "exclude-dir"} {
+			all, err := patterns(o.values(flag))
+			if err != nil {
+				return p.refuseAs(2, "grep --%s of %v", flag, err)
+			}
+			globs[flag] = all
+		}
 		chosen := func(flag, name string, otherwise bool) bool {
 			if !o.has(flag) {
 				return otherwise
 			}
-			return slices.ContainsFunc(o.values(flag), func(glob string) bool { return compilePattern(glob, false, false).all.MatchString(name) })
+			return slices.ContainsFunc(globs[flag], func(m *shPattern) bool { return m.whole(p.meter, name) })
 		}
 		files = slices.DeleteFunc(files, func(f string) bool {
 			if chosen("exclude", path.Base(f), false) || !chosen("include", path.Base(f), true) {

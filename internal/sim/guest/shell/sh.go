@@ -59,7 +59,7 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 
 // script runs a text as the whole script.
 func (r *runner) script(text string) {
-	stmts, source, complaint := parse(text, r.posix)
+	stmts, source, complaint, _ := r.parse(text)
 	if complaint != "" && !r.posix && expansionError(complaint) {
 		r.shell.guest.Refused(complaint)
 		fmt.Fprintf(r.stderr(), "%s: casement does not simulate an expansion of the script: %s\n", r.name, complaint)

@@ -7,15 +7,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic evaluates one expression, whose variables have been expanded. A name is an
-// expression of its own.
+// arithmetic evaluates one expression, whose variables have been expanded. A name and a subscript are
+// expressions of their own.
 type arithmetic struct {
-	r     *runner
-	text  string
-	at    int
-	depth int  // of names that are expressions
-	nest  int  // of operators in operators
-	skip  bool // the branch is not taken: nothing changes, and a divisor may be 0
+	r    *runner
+	text string
+	at   int
+	nest int  // of operators in operators
+	skip bool // the branch is not taken: nothing changes, and a divisor may be 0
 }
 
 // arithm evaluates an expression of the tree.
@@ -26,11 +25,15 @@ func (r *runner) arithm(x syntax.ArithmExpr) int64 {
 	return r.arithmText(r.expandText(r.snippet(x)))
 }
 
-func (r *runner) arithmText(text string) int64 { return r.evaluate(text, 0) }
+// maxExpressions bounds how many expressions are within each other, as values of names and as subscripts.
+const maxExpressions = 64
 
-func (r *runner) evaluate(text string, depth int) int64 {
-	a := &arithmetic{r: r, text: text, depth: depth}
-	if depth > 64 {
+func (r *runner) arithmText(text string) int64 {
+	a := &arithmetic{r: r, text: text}
+	r.expressions++
+	defer func() { r.expressions-- }()
+	r.meter.Step()
+	if r.expressions > maxExpressions {
 		a.fail("expression recursion level exceeded", text)
 	}
 	if a.blanks(); a.at == len(a.text) {
@@ -161,7 +164,7 @@ func (a *arithmetic) value(name string) int64 {
 		}
 		return n
 	}
-	return a.r.evaluate(text, a.depth+1)
+	return a.r.arithmText(text)
 }
 
 func (a *arithmetic) set(name string, value int64) {

@@ -196,7 +196,7 @@ func (r *runner) exec(args []string) {
 		return
 	}
 	r.program(args[1:], nil)
-	delete(r.traps, "EXIT")
+	r.atExit()
 	r.jump = exits
 }
 

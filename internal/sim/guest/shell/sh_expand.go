@@ -261,15 +261,18 @@ func (r *runner) fields(list []*syntax.Word) (out []string) {
 		}
 		plain := *word
 		plain.Parts = slices.Clone(word.Parts)
+		if manyBraces(word) {
+			panic(ended{r.exceed(fmt.Sprintf("has a word with more than %d braces", maxBraces))})
+		}
 		if !syntax.SplitBraces(&plain) {
 			out = r.expanded(out, word)
 			continue
 		}
-		if countBraces(plain.Parts) > maxRange {
+		if countBraces(plain.Parts) > maxWords {
 			r.tooLong()
 		}
 		for one, err := range expand.BracesSeq(&expand.Config{}, &plain) {
-			if total++; total > maxRange {
+			if total++; total > maxWords {
 				r.tooLong()
 			}
 			r.tickLong(total)
@@ -282,8 +285,11 @@ func (r *runner) fields(list []*syntax.Word) (out []string) {
 	return out
 }
 
+// maxWords bounds what the braces of a word expand to; package expand makes no more.
+const maxWords = 16 << 10
+
 func (r *runner) tooLong() {
-	panic(ended{r.exceed(fmt.Sprintf("has a sequence of more than %d items", maxRange))})
+	panic(ended{r.exceed(fmt.Sprintf("has a sequence of more than %d items", maxWords))})
 }
 
 // countBraces returns how many words a word is, up to a little more than may be.
@@ -299,17 +305,30 @@ func countBraces(parts []syntax.WordPart) int {
 			from, errFrom := strconv.ParseInt(b.Elems[0].Lit(), 10, 64)
 			to, errTo := strconv.ParseInt(b.Elems[1].Lit(), 10, 64)
 			if n = 256; errFrom == nil && errTo == nil {
-				n = int(min(max(to/2-from/2, from/2-to/2), maxRange))*2 + 1
+				n = int(min(max(to/2-from/2, from/2-to/2), maxWords))*2 + 1
 			}
 		}
 		for _, e := range b.Elems {
 			if !b.Sequence {
-				n = min(n+countBraces(e.Parts), maxRange+1)
+				n = min(n+countBraces(e.Parts), maxWords+1)
 			}
 		}
-		all = min(all*n, maxRange+1)
+		all = min(all*n, maxWords+1)
 	}
 	return all
+}
+
+// maxBraces bounds the braces of one word: the time and memory that its split takes is a square of them.
+const maxBraces = 2000
+
+func manyBraces(w *syntax.Word) bool {
+	n := 0
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{")
+		}
+	}
+	return n > maxBraces
 }
 
 func (r *runner) tickLong(n int) {
@@ -436,6 +455,9 @@ func unescapeDocument(text string) string {
 	return unescapeDouble(strings.ReplaceAll(text, `\"`, `\\"`))
 }
 
+// maxKept bounds the texts whose trees are kept, in bytes.
+const maxKept = 1 << 10
+
 // expandText expands a text as within double quotes: an expression, or PS4.
 func (r *runner) expandText(text string) string {
 	if !strings.ContainsAny(text, "$`\\\"'") {
@@ -447,16 +469,25 @@ func (r *runner) expandText(text string) string {
 	if word == nil {
 		var err error
 		plain := strings.ReplaceAll(text, `"`, "")
-		if word, err = syntax.NewParser().Document(strings.NewReader(plain)); err != nil {
+		in := &scriptReader{ctx: r.ctx, meter: r.meter, text: plain}
+		word, err = syntax.NewParser().Document(in)
+		defer func() { r.meter.Hold(-in.tree) }()
+		r.readable(in)
+		if err != nil {
 			r.errorf("%s: bad substitution", text)
 			panic(unwound{code: 1})
 		}
-		r.run.mu.Lock()
-		if len(r.run.texts) > 500 {
-			clear(r.run.texts)
+		if word != nil && deepest([]*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word}}}}) > maxDepth {
+			panic(ended{r.exceed(errDeep.Error())})
 		}
-		r.run.texts[text] = word
-		r.run.mu.Unlock()
+		if len(text) <= maxKept {
+			r.run.mu.Lock()
+			if len(r.run.texts) > 500 {
+				clear(r.run.texts)
+			}
+			r.run.texts[text] = word
+			r.run.mu.Unlock()
+		}
 	}
 	if word == nil { // of no text
 		return ""
@@ -541,9 +572,15 @@ func (r *runner) glob(field []segment) ([]string, error) {
 	return slices.Compact(g.found), nil
 }
 
+// maxPath is Linux' PATH_MAX: no longer name leads anywhere.
+const maxPath = 4096
+
 func (g *globbing) walk(at string, parts []string) error {
 	r := g.r
 	root := r.shell.guest.Root
+	if len(at) > maxPath || len(parts) > maxPath {
+		return nil
+	}
 	if len(parts) == 0 {
 		if _, err := root.Lstat(r.abs(at)); err == nil {
 			g.found = append(g.found, at)
@@ -596,7 +633,7 @@ func (g *globbing) walk(at string, parts []string) error {
 		if name[0] == '.' && !strings.HasPrefix(part, ".") && !strings.HasPrefix(part, `\.`) && !r.options["dotglob"] {
 			continue
 		}
-		if !deep && !m.whole(name) {
+		if !deep && !m.whole(r.meter, name) {
 			continue
 		}
 		if deep {

@@ -365,7 +365,7 @@ func (r *runner) openFile(name string, flag int) *shFile {
 		r.refuse("%s", name)
 		return nil
 	}
-	f, err := r.shell.guest.Root.OpenFile(file, flag, 0o666&^umaskOf(r.umask))
+	f, err := r.keptOpen(file, flag, 0o666&^umaskOf(r.umask))
 	if err == nil && flag&(os.O_WRONLY|os.O_RDWR) == 0 && r.shell.guest.Root.IsDir(file) && r.posix {
 		f.Close()
 		err = errIsDirectory
@@ -394,6 +394,31 @@ func (r *runner) openFile(name string, flag int) *shFile {
 		out.w = f
 	}
 	return out
+}
+
+// keptFile is a file that counts for its guest until it is closed.
+type keptFile struct {
+	*os.File
+	release func()
+}
+
+// Close implements io.Closer.
+func (f keptFile) Close() error {
+	defer f.release()
+	return f.File.Close()
+}
+
+// keptOpen opens a file that stays open for as long as the script wants.
+func (r *runner) keptOpen(name string, flag int, perm os.FileMode) (keptFile, error) {
+	release, err := r.shell.guest.Usage.Open()
+	if err != nil {
+		return keptFile{}, err
+	}
+	f, err := r.shell.guest.Root.OpenFile(name, flag, perm)
+	if err != nil {
+		release()
+	}
+	return keptFile{f, release}, err
 }
 
 // descriptorOf reads /dev/stdin, /dev/fd/3 and their like.
@@ -450,7 +475,7 @@ func (r *runner) substitution(p *syntax.ProcSubst) string {
 	r.run.mu.Unlock()
 	root := r.shell.guest.Root
 	_ = root.MkdirAll("/dev/fd")
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := r.keptOpen(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		r.fatal(1, "%s: %s", name, reason(err))
 	}
@@ -464,7 +489,7 @@ func (r *runner) substitution(p *syntax.ProcSubst) string {
 	}
 	f.Close()
 	r.after = append(r.after, func() {
-		if in, err := root.OpenFile(name, os.O_RDONLY, 0); err == nil {
+		if in, err := r.keptOpen(name, os.O_RDONLY, 0); err == nil {
 			sub := r.subshell()
 			sub.replace(0, newFile(in, nil, func() { in.Close() }))
 			sub.whole(func() { sub.stmts(p.Stmts) })

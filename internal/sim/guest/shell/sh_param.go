@@ -348,7 +348,7 @@ func (r *runner) slice(e expanding, s *syntax.Slice) expanding {
 		}
 		to := n
 		if s.Length != nil {
-			if to = from + count; count < 0 {
+			if to = from + min(count, n-from); count < 0 {
 				if to = n + count; to < from {
 					r.errorf("%s: substring expression < 0", r.snippet(s.Length))
 					panic(unwound{code: 1})
@@ -420,13 +420,13 @@ func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty boo
 	}
 	switch {
 	case anchor == '#':
-		if n := m.prefix(text, true); n >= 0 {
+		if n := m.prefix(r.meter, text, true); n >= 0 {
 			put(text[:n])
 			return b.String() + text[n:]
 		}
 		return text
 	case anchor == '%':
-		if n := m.suffix(text, true); n >= 0 {
+		if n := m.suffix(r.meter, text, true); n >= 0 {
 			b.WriteString(text[:n])
 			put(text[n:])
 			return b.String()
@@ -437,7 +437,7 @@ func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty boo
 	}
 	for text != "" {
 		r.meter.Step()
-		from, to := m.find(text)
+		from, to := m.find(r.meter, text)
 		if from < 0 {
 			break
 		}
@@ -469,11 +469,11 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		for i, text := range e.text {
 			switch x.Op {
 			case syntax.RemSmallPrefix, syntax.RemLargePrefix:
-				if n := m.prefix(text, x.Op == syntax.RemLargePrefix); n >= 0 {
+				if n := m.prefix(r.meter, text, x.Op == syntax.RemLargePrefix); n >= 0 {
 					e.text[i] = text[n:]
 				}
 			default:
-				if n := m.suffix(text, x.Op == syntax.RemLargeSuffix); n >= 0 {
+				if n := m.suffix(r.meter, text, x.Op == syntax.RemLargeSuffix); n >= 0 {
 					e.text[i] = text[:n]
 				}
 			}
@@ -500,7 +500,7 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		for i, text := range e.text {
 			letters := []rune(text)
 			for j, l := range letters {
-				if (j == 0 || x.Op == syntax.UpperAll || x.Op == syntax.LowerAll) && m.whole(string(l)) {
+				if (j == 0 || x.Op == syntax.UpperAll || x.Op == syntax.LowerAll) && m.whole(r.meter, string(l)) {
 					letters[j] = change(l)
 				}
 			}

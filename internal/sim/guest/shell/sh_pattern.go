@@ -1,22 +1,35 @@
 package shell
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"casement.dev/casement/internal/limit"
+	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// shPattern is a pattern of a shell.
+// shPattern is a pattern of a shell. Several shells use it at once.
 type shPattern struct {
-	all     *regexp.Regexp // the whole text
-	longest *regexp.Regexp // anywhere, the longest
-	source  string
-	short   string
+	all    *regex.Pattern // the whole text
+	source string
+	short  string
 	// !(a|b) is no regular expression: what is before it, in it and behind it.
-	before, not, behind *regexp.Regexp
+	before, not, behind *regex.Pattern
 	flags               string
+	// err says why the pattern is refused, which then matches nothing.
+	err error
+
+	mu    sync.Mutex
+	parts map[string]*regex.Pattern // of prefixes, suffixes and places in a text
 }
+
+// maxPatterns bounds the patterns that are kept compiled, in bytes: each takes some hundred times as many.
+const maxPatterns = 128 << 10
 
 // matcher compiles a pattern, in which a backslash quotes.
 func (r *runner) matcher(pattern string, extended, fold bool) *shPattern {
@@ -28,59 +41,133 @@ func (r *runner) matcher(pattern string, extended, fold bool) *shPattern {
 		key += "\x00i"
 	}
 	r.run.mu.Lock()
-	defer r.run.mu.Unlock()
-	if m := r.run.matchers[key]; m != nil {
+	m := r.run.matchers[key]
+	r.run.mu.Unlock()
+	if m != nil {
 		return m
 	}
-	m := compilePattern(pattern, extended, fold)
-	if len(r.run.matchers) > 200 {
+	if m = compilePattern(pattern, extended, fold); m.err != nil {
+		panic(ended{r.exceed("has " + m.err.Error())})
+	}
+	r.run.mu.Lock()
+	defer r.run.mu.Unlock()
+	if r.run.compiled += len(key); r.run.compiled > maxPatterns || len(r.run.matchers) > 200 {
 		clear(r.run.matchers)
+		r.run.compiled = len(key)
 	}
 	r.run.matchers[key] = m
 	return m
 }
 
+// Bounds of one pattern, far above what scripts have.
+const (
+	maxPattern       = 64 << 10 // in bytes
+	maxPatternNested = 200
+)
+
 func compilePattern(pattern string, extended, fold bool) *shPattern {
-	flags := "(?s)"
+	m := &shPattern{flags: "(?s)", parts: map[string]*regex.Pattern{}}
 	if fold {
-		flags = "(?si)"
+		m.flags = "(?si)"
 	}
-	m := &shPattern{flags: flags}
+	switch {
+	case len(pattern) > maxPattern:
+		m.err = fmt.Errorf("a pattern of more than %d KiB", maxPattern>>10)
+	case extended && nestedPatterns(pattern) > maxPatternNested:
+		m.err = fmt.Errorf("patterns nested more than %d deep", maxPatternNested)
+	}
+	if m.err != nil {
+		m.all = m.compiled(noMatch, false)
+		return m
+	}
 	if extended {
 		if at := strings.Index(pattern, "!("); at >= 0 && (at == 0 || pattern[at-1] != '\\') {
 			end := closing(pattern, at+2)
 			if end > 0 {
-				part := func(p string) *regexp.Regexp { return compiled(flags + "^(?:" + expression(p, true, ".*") + ")$") }
+				part := func(p string) *regex.Pattern { return m.compiled(m.flags+"^(?:"+expression(p, true, ".*")+")$", false) }
 				m.before, m.not, m.behind = part(pattern[:at]), part("@("+pattern[at+2:end]+")"), part(pattern[end+1:])
 				return m
 			}
 		}
 	}
 	m.source, m.short = expression(pattern, extended, ".*"), expression(pattern, extended, ".*?")
-	m.all = compiled(flags + "^(?:" + m.source + ")$")
+	m.all = m.compiled(m.flags+"^(?:"+m.source+")$", false)
 	return m
 }
 
-// compiled returns an expression, or one that matches nothing.
-func compiled(text string) *regexp.Regexp {
-	re, err := regexp.Compile(text)
+// patterns compiles patterns of file names that a program is given.
+func patterns(globs []string) (all []*shPattern, err error) {
+	for _, glob := range globs {
+		m := compilePattern(glob, false, false)
+		if m.err != nil {
+			return nil, m.err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// nestedPatterns returns how many ?( *( +( @( and !( are open at once.
+func nestedPatterns(pattern string) (most int) {
+	depth := 0
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\\':
+			i++
+		case pattern[i] == '(' && i > 0 && strings.IndexByte("?*+@!", pattern[i-1]) >= 0:
+			depth++
+			most = max(most, depth)
+		case pattern[i] == ')':
+			depth = max(depth-1, 0)
+		}
+	}
+	return most
+}
+
+const noMatch = `[^\x{0}-\x{10ffff}]`
+
+// compiled returns an expression, or one that matches nothing. One that is refused is noted.
+func (m *shPattern) compiled(text string, longest bool) *regex.Pattern {
+	re, err := regex.Single(text, longest)
+	if errors.Is(err, regex.ErrUnsupported) {
+		m.err = err
+	}
 	if err != nil {
-		return regexp.MustCompile(`[^\x{0}-\x{10ffff}]`)
+		re, _ = regex.Single(noMatch, false)
 	}
 	return re
 }
 
-// whole reports whether a text matches.
-func (m *shPattern) whole(text string) bool {
-	if m.not == nil {
-		return m.all.MatchString(text)
+// part returns an expression that is compiled when it is first used.
+func (m *shPattern) part(text string, longest bool) *regex.Pattern {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	re := m.parts[text]
+	if re == nil {
+		re = m.compiled(m.flags+text, longest)
+		m.parts[text] = re
 	}
-	for i := 0; i <= len(text) && len(text) < 4096; i++ {
-		if !m.before.MatchString(text[:i]) {
+	return re
+}
+
+// maxNegated bounds a text that !( ) is matched with, in bytes: the time is a square of it.
+const maxNegated = 4096
+
+// whole reports whether a text matches.
+func (m *shPattern) whole(meter *limit.Meter, text string) bool {
+	if m.not == nil {
+		return m.all.Match(meter, text)
+	}
+	if len(text) >= maxNegated {
+		meter.End(fmt.Errorf("a text of more than %d KiB is too long for !( ) (%w)", maxNegated>>10, limit.ErrExceeded))
+		return false
+	}
+	for i := range len(text) + 1 {
+		if !m.before.Match(meter, text[:i]) {
 			continue
 		}
 		for j := i; j <= len(text); j++ {
-			if m.behind.MatchString(text[j:]) && !m.not.MatchString(text[i:j]) {
+			if m.behind.Match(meter, text[j:]) && !m.not.Match(meter, text[i:j]) {
 				return true
 			}
 		}
@@ -89,34 +176,30 @@ func (m *shPattern) whole(text string) bool {
 }
 
 // prefix returns the length of the shortest or longest start that matches, or -1.
-func (m *shPattern) prefix(text string, long bool) int {
+func (m *shPattern) prefix(meter *limit.Meter, text string, long bool) int {
 	if m.not != nil {
-		return m.byEnds(text, long, func(i int) bool { return m.whole(text[:i]) })
+		return m.byEnds(text, long, func(i int) bool { return m.whole(meter, text[:i]) })
 	}
 	source := m.short
 	if long {
 		source = m.source
 	}
-	re := compiled(m.flags + "^(?:" + source + ")")
-	if long {
-		re.Longest()
-	}
-	if at := re.FindStringIndex(text); at != nil {
+	if at := m.part("^(?:"+source+")", long).Find(meter, text); at != nil {
 		return at[1]
 	}
 	return -1
 }
 
 // suffix returns where the shortest or longest end begins that matches, or -1.
-func (m *shPattern) suffix(text string, long bool) int {
+func (m *shPattern) suffix(meter *limit.Meter, text string, long bool) int {
 	if m.not != nil {
-		return m.byEnds(text, !long, func(i int) bool { return m.whole(text[i:]) })
+		return m.byEnds(text, !long, func(i int) bool { return m.whole(meter, text[i:]) })
 	}
 	before := "(.*)"
 	if long {
 		before = "(.*?)"
 	}
-	if at := compiled(m.flags + "^" + before + "(?:" + m.source + ")$").FindStringSubmatchIndex(text); at != nil {
+	if at := m.part("^"+before+"(?:"+m.source+")$", false).Find(meter, text); at != nil {
 		return at[3]
 	}
 	return -1
@@ -136,22 +219,18 @@ func (m *shPattern) byEnds(text string, last bool, ok func(i int) bool) int {
 }
 
 // find returns the leftmost longest match at or after a place.
-func (m *shPattern) find(text string) (from, to int) {
+func (m *shPattern) find(meter *limit.Meter, text string) (from, to int) {
 	if m.not != nil {
 		for i := range len(text) + 1 {
 			for j := len(text); j >= i; j-- {
-				if m.whole(text[i:j]) {
+				if m.whole(meter, text[i:j]) {
 					return i, j
 				}
 			}
 		}
 		return -1, -1
 	}
-	if m.longest == nil {
-		m.longest = compiled(m.flags + "(?:" + m.source + ")")
-		m.longest.Longest()
-	}
-	if at := m.longest.FindStringIndex(text); at != nil {
+	if at := m.part("(?:"+m.source+")", true).Find(meter, text); at != nil {
 		return at[0], at[1]
 	}
 	return -1, -1
@@ -286,5 +365,5 @@ func (r *runner) pattern(word *syntax.Word) string { return patternText(r.single
 
 // matches reports whether a text matches a pattern, as in case.
 func (r *runner) matches(pattern, text string) bool {
-	return r.matcher(pattern, !r.posix, r.options["nocasematch"]).whole(text)
+	return r.matcher(pattern, !r.posix, r.options["nocasematch"]).whole(r.meter, text)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +66,7 @@ type runner struct {
 	started       time.Time
 	random        uint32
 	within        int // command substitutions
+	expressions   int // that are within each other
 	before        int // the status before the builtin that runs
 	end           context.CancelCauseFunc
 	kept          func() // makes the redirections of the command those of the shell
@@ -79,6 +82,7 @@ type shRun struct {
 	files    int
 	order    int64
 	matchers map[string]*shPattern
+	compiled int // the bytes of their patterns
 	texts    map[string]*syntax.Word
 	all      []*job
 	ends     []func()
@@ -169,7 +173,7 @@ func (r *runner) subshell() *runner {
 		params: r.params, dir: r.dir, source: r.source, line: r.line, base: r.base, size: r.size, umask: r.umask, text: r.text,
 		funcs: maps.Clone(r.funcs), frames: slices.Clone(r.frames), fds: maps.Clone(r.fds), options: maps.Clone(r.options),
 		aliases: maps.Clone(r.aliases), dirs: slices.Clone(r.dirs), status: r.status, statuses: r.statuses, level: r.level + 1,
-		tested: r.tested, loops: r.loops, last: r.last, started: r.started, random: r.random*7 + 1, within: r.within, traps: map[string]string{},
+		tested: r.tested, loops: r.loops, last: r.last, started: r.started, random: r.random*7 + 1, within: r.within, expressions: r.expressions, traps: map[string]string{},
 		inherited: maps.Clone(r.inherited)}
 	for _, scope := range r.scopes {
 		one := make(map[string]*variable, len(scope))
@@ -214,8 +218,7 @@ func (r *runner) whole(f func()) (code int) {
 	code = r.shell.contained("sh", r.stderr(), func() int {
 		return r.caught(func() {
 			r.guarded(f)
-			if text, some := r.traps["EXIT"]; some && text != "" {
-				delete(r.traps, "EXIT")
+			if text := r.atExit(); text != "" {
 				status, exited := r.status, r.jump
 				r.jump, r.tested = noJump, 0
 				r.guarded(func() { r.evalText(text, 1) })
@@ -229,6 +232,15 @@ func (r *runner) whole(f func()) (code int) {
 		return 128 + int(cause)
 	}
 	return code
+}
+
+// atExit returns the trap of the shell's end, and forgets it.
+func (r *runner) atExit() string {
+	r.trapMu.Lock()
+	defer r.trapMu.Unlock()
+	text := r.traps["EXIT"]
+	delete(r.traps, "EXIT")
+	return text
 }
 
 // guarded runs f, and turns what gives up the shell into its status.
@@ -355,17 +367,20 @@ func (r *runner) refuse(format string, a ...any) {
 // stack.
 const maxDepth = 4000
 
-// deepest returns how many levels a tree has.
+// deepest returns how many levels a tree has, up to one more than may be.
 func deepest(stmts []*syntax.Stmt) (most int) {
 	for _, stmt := range stmts {
 		depth := 0
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			if n == nil {
 				depth--
-			} else {
-				depth++
+				return true
 			}
-			most = max(most, depth)
+			most = max(most, depth+1)
+			if depth >= maxDepth { // the walk takes of the stack too
+				return false
+			}
+			depth++
 			return true
 		})
 	}
@@ -1011,7 +1026,8 @@ func (r *runner) environment(temp map[string]*variable) map[string]string {
 func (r *runner) evalText(text string, line int) {
 	source, base, jump := r.source, r.base, r.jump
 	r.jump = noJump
-	stmts, parsed, complaint := parse(text, r.posix)
+	stmts, parsed, complaint, tree := r.parse(text)
+	defer r.meter.Hold(-tree)
 	r.shallow(stmts)
 	r.source, r.base = parsed, line-1
 	r.status = map[bool]int{true: r.status}[len(stmts) > 0]
@@ -1041,23 +1057,27 @@ func (r *runner) complain(complaint string) {
 	}
 }
 
-// parse returns the statements of a text. A shell reads as it goes: what precedes a syntax error
-// has run when it finds the error.
-func parse(text string, posix bool) (stmts []*syntax.Stmt, source, complaint string) {
+// parse returns the statements of a text, and the bytes that their tree holds. A shell reads as it goes: what precedes a
+// syntax error has run when it finds the error.
+func (r *runner) parse(text string) (stmts []*syntax.Stmt, source, complaint string, tree int) {
 	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
-	stmts, complaint = parsed(text, posix)
+	stmts, complaint, tree = r.parsed(text)
 	for m := openDocument.FindStringSubmatch(complaint); m != nil; m = openDocument.FindStringSubmatch(complaint) {
 		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text ends its documents
-		stmts, complaint = parsed(text, posix)
+		r.meter.Hold(-tree)
+		stmts, complaint, tree = r.parsed(text)
 	}
-	if complaint != "" && !posix {
+	if complaint != "" && !r.posix {
 		if other := respelled(text); other != text {
-			if more, still := parsed(other, posix); still == "" {
-				return more, other, ""
+			more, still, size := r.parsed(other)
+			if still == "" {
+				r.meter.Hold(-tree)
+				return more, other, "", size
 			}
+			r.meter.Hold(-size)
 		}
 	}
-	return stmts, text, complaint
+	return stmts, text, complaint, tree
 }
 
 // carriageReturn means one at the end of a line, which the parser drops and shells do not.
@@ -1086,12 +1106,13 @@ var (
 	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
 )
 
-func parsed(text string, posix bool) (stmts []*syntax.Stmt, complaint string) {
+func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tree int) {
 	lang := syntax.LangBash
-	if posix {
+	if r.posix {
 		lang = syntax.LangPOSIX
 	}
-	for s, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(text)) {
+	in := &scriptReader{ctx: r.ctx, meter: r.meter, text: text}
+	for s, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(in) {
 		if complaint != "" {
 			continue // the parser may go on once after an error, and must be let to
 		}
@@ -1101,7 +1122,66 @@ func parsed(text string, posix bool) (stmts []*syntax.Stmt, complaint string) {
 		}
 		stmts = append(stmts, s)
 	}
-	return stmts, complaint
+	r.readable(in)
+	return stmts, complaint, in.tree
+}
+
+// readable ends the shell if the parser was ended.
+func (r *runner) readable(in *scriptReader) {
+	switch {
+	case errors.Is(in.err, errDeep):
+		panic(ended{r.exceed(in.err.Error())})
+	case in.err != nil:
+		panic(ended{in.err})
+	}
+}
+
+// scriptReader hands a text to the parser, and ends it: the parser calls itself for each level of the text, and its tree is
+// many times as large.
+type scriptReader struct {
+	ctx   context.Context //nolint:containedctx // the parser has none
+	meter *limit.Meter
+	text  string
+	tree  int // the bytes that the meter holds for the tree
+	err   error
+}
+
+var errDeep = errors.New("is nested too deep")
+
+const (
+	// maxStack bounds the frames of the stack that the parser takes: some 25 for a level of a script.
+	maxStack = 60_000
+	// treeSize is what a command takes of memory, for each letter that is none of a word.
+	treeSize = 400
+)
+
+// Read implements io.Reader. The parser reads a kilobyte at a time.
+func (s *scriptReader) Read(b []byte) (int, error) {
+	var frame [1]uintptr
+	switch {
+	case s.err != nil:
+		return 0, s.err
+	case s.text == "":
+		return 0, io.EOF
+	case runtime.Callers(maxStack, frame[:]) > 0:
+		s.err = errDeep
+		return 0, s.err
+	}
+	if s.err = context.Cause(s.ctx); s.err != nil {
+		return 0, s.err
+	}
+	n := copy(b, s.text)
+	size := n
+	for _, c := range b[:n] {
+		if c <= ' ' || strings.IndexByte(";&|<>()$`{}[]'\"!", c) >= 0 {
+			size += treeSize
+		}
+	}
+	if s.err = s.meter.Try(size); s.err != nil {
+		return 0, s.err
+	}
+	s.text, s.tree = s.text[n:], s.tree+size
+	return n, nil
 }
 
 // snippet returns the text of a node.
