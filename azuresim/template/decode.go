@@ -1,7 +1,8 @@
 package template
 
 import (
-	"fmt"
+	"errors"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,18 +15,15 @@ import (
 const maxNesting = 128
 
 // Decode reads JSON as the deployment service does: objects keep their order, integers are
-// exact, and comments, keys without quotes, texts in single quotes or over several lines, and
-// commas before a closing bracket are accepted. az sends such bodies.
-func Decode(data []byte) (any, error) {
+// exact, and comments, keys without quotes, texts in single quotes or over several lines, commas
+// before a closing bracket, and numbers in octal and hexadecimal are accepted. az sends such
+// bodies. (Seen in recorded answers of Azure, whose reader is Json.NET.)
+func Decode(data []byte) (v any, err error) {
+	defer catch(&err)
 	d := &decoder{in: strings.TrimPrefix(string(data), "\ufeff")}
-	v, err := d.value(0)
-	if err == nil {
-		if err = d.blank(); err == nil && d.at < len(d.in) {
-			err = d.errorf("more after the end of the value")
-		}
-	}
-	if err != nil {
-		return nil, err
+	v = d.value(0)
+	if d.blank(); d.at < len(d.in) {
+		d.fail("more after the end of the value")
 	}
 	return v, nil
 }
@@ -33,14 +31,11 @@ func Decode(data []byte) (any, error) {
 // DecodeObject is Decode for what has to be an object.
 func DecodeObject(data []byte) (*Object, error) {
 	v, err := Decode(data)
-	if err != nil {
-		return nil, err
+	o, is := v.(*Object)
+	if err == nil && !is {
+		err = errors.New("it is no JSON object")
 	}
-	o, ok := v.(*Object)
-	if !ok {
-		return nil, fmt.Errorf("it is no JSON object")
-	}
-	return o, nil
+	return o, err
 }
 
 type decoder struct {
@@ -48,39 +43,33 @@ type decoder struct {
 	at int
 }
 
-func (d *decoder) errorf(format string, args ...any) error {
-	line := 1 + strings.Count(d.in[:min(d.at, len(d.in))], "\n")
-	return fmt.Errorf("line %d of the JSON: %s", line, fmt.Sprintf(format, args...))
+func (d *decoder) fail(format string, args ...any) {
+	defer within("line %d of the JSON", 1+strings.Count(d.in[:min(d.at, len(d.in))], "\n"))
+	fail(format, args...)
 }
 
 // blank skips white space and comments.
-func (d *decoder) blank() error {
+func (d *decoder) blank() {
 	for d.at < len(d.in) {
 		rest := d.in[d.at:]
+		r, n := utf8.DecodeRuneInString(rest)
 		switch {
 		case strings.HasPrefix(rest, "//"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			d.at += end
+			line, _, _ := strings.Cut(rest, "\n")
+			n = len(line)
 		case strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
-			if end < 0 {
-				return d.errorf("a comment has no end")
+			comment, _, ended := strings.Cut(rest[2:], "*/")
+			if n = len(comment) + 4; !ended {
+				d.fail("a comment has no end")
 			}
-			d.at += end + 4
-		default:
-			r, n := utf8.DecodeRuneInString(rest)
-			if !unicode.IsSpace(r) {
-				return nil
-			}
-			d.at += n
+		case !unicode.IsSpace(r):
+			return
 		}
+		d.at += n
 	}
-	return nil
 }
 
+// peek returns the next byte, 0 at the end.
 func (d *decoder) peek() byte {
 	if d.at < len(d.in) {
 		return d.in[d.at]
@@ -88,41 +77,32 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-func (d *decoder) value(depth int) (any, error) {
+func (d *decoder) value(depth int) any {
 	if depth > maxNesting {
-		return nil, d.errorf("values lie in each other more than %d deep", maxNesting)
+		d.fail("values lie in each other more than %d deep", maxNesting)
 	}
-	if err := d.blank(); err != nil {
-		return nil, err
-	}
-	switch c := d.peek(); {
-	case c == '{':
+	d.blank()
+	switch c := d.peek(); c {
+	case '{':
 		return d.object(depth)
-	case c == '[':
+	case '[':
 		return d.array(depth)
-	case c == '"' || c == '\'':
+	case '"', '\'':
 		return d.text(c)
-	case c == 0:
-		return nil, d.errorf("a value was expected at the end")
+	case 0:
+		d.fail("a value was expected at the end")
 	}
-	start := d.at
-	for d.at < len(d.in) && !strings.ContainsRune(" \t\r\n,:{}[]\"'/", rune(d.in[d.at])) {
-		d.at++
+	n := strings.IndexAny(d.in[d.at:], " \t\r\n,:{}[]\"'/")
+	word := d.in[d.at:]
+	if n >= 0 {
+		word = word[:n]
 	}
-	word := d.in[start:d.at]
-	switch word {
-	case "null", "undefined":
-		return nil, nil
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
+	v, ok := number(word)
+	if !ok {
+		d.fail("%q is no value", cut(d.in[d.at:], 20))
 	}
-	if v, ok := number(word); ok {
-		return v, nil
-	}
-	d.at = start
-	return nil, d.errorf("%q is no value", cut(d.in[start:], 20))
+	d.at += len(word)
+	return v
 }
 
 func cut(s string, n int) string {
@@ -132,183 +112,147 @@ func cut(s string, n int) string {
 	return s
 }
 
+// number returns the value of a word or number.
 func number(word string) (any, bool) {
-	digits := strings.TrimPrefix(word, "-")
-	if digits == "" || digits[0] < '0' || digits[0] > '9' || len(word) > 400 {
-		return nil, false
+	switch word {
+	case "null", "undefined":
+		return nil, true
+	case "true", "false":
+		return word == "true", true
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity", "-Infinity":
+		return math.Inf(cond(word[0] == '-', -1, 1)), true
 	}
-	if strings.Trim(digits, "0123456789") == "" {
-		if i, err := strconv.ParseInt(word, 10, 64); err == nil {
-			return i, true
+	digits := strings.TrimPrefix(word, "-")
+	switch {
+	case digits == "" || !digit(digits[0]) && digits[0] != '.' || len(word) > 400:
+		return nil, false
+	case word[0] == '0' && len(word) > 1 && strings.IndexByte(".eE", word[1]) < 0:
+		base, text := 8, word[1:]
+		if word[1]|0x20 == 'x' {
+			base, text = 16, word[2:]
+		}
+		n, err := strconv.ParseInt(text, base, 64)
+		return n, err == nil
+	case strings.Trim(digits, "0123456789") == "":
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			return n, true
 		}
 		return new(big.Int).SetString(word, 10)
 	}
-	if len(digits) > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') {
-		i, err := strconv.ParseInt(word, 0, 64)
-		return i, err == nil
-	}
-	if strings.ContainsAny(digits, "xXpP_") {
-		return nil, false
-	}
 	f, err := strconv.ParseFloat(word, 64)
-	return f, err == nil
+	return f, err == nil || math.IsInf(f, 0)
 }
 
-func (d *decoder) array(depth int) (any, error) {
+func (d *decoder) array(depth int) any {
 	out := []any{}
 	for d.at++; ; {
-		if err := d.blank(); err != nil {
-			return nil, err
-		}
-		if d.peek() == ']' {
+		d.blank()
+		switch d.peek() {
+		case ']':
 			d.at++
-			return out, nil
+			return out
+		case ',': // an element that is not there is null
+			d.at++
+			out = append(out, nil)
+			continue
 		}
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-		if done, err := d.separator(']'); err != nil || done {
-			return out, err
+		out = append(out, d.value(depth+1))
+		if d.ends(']') {
+			return out
 		}
 	}
 }
 
-// separator passes a comma, or the end of an array or object, which it reports.
-func (d *decoder) separator(end byte) (bool, error) {
-	if err := d.blank(); err != nil {
-		return false, err
+// ends passes a comma, or the end of an array or object, which it reports.
+func (d *decoder) ends(end byte) bool {
+	d.blank()
+	c := d.peek()
+	if c != ',' && c != end {
+		d.fail("a comma or %c was expected before %q", end, cut(d.in[d.at:], 20))
 	}
-	switch d.peek() {
-	case ',':
-		d.at++
-		return false, nil
-	case end:
-		d.at++
-		return true, nil
-	}
-	return false, d.errorf("a comma or %c was expected before %q", end, cut(d.in[d.at:], 20))
+	d.at++
+	return c == end
 }
 
-func (d *decoder) object(depth int) (any, error) {
+func (d *decoder) object(depth int) any {
 	out := &Object{}
 	for d.at++; ; {
-		if err := d.blank(); err != nil {
-			return nil, err
-		}
-		if d.peek() == '}' {
+		if d.blank(); d.peek() == '}' {
 			d.at++
-			return out, nil
+			return out
 		}
-		key, err := d.key()
-		if err != nil {
-			return nil, err
-		}
-		if err := d.blank(); err != nil {
-			return nil, err
-		}
-		if d.peek() != ':' {
-			return nil, d.errorf("a colon was expected after the key %q", key)
+		key := d.key()
+		if d.blank(); d.peek() != ':' {
+			d.fail("a colon was expected after the key %q", key)
 		}
 		d.at++
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		out.Set(key, v)
-		if done, err := d.separator('}'); err != nil || done {
-			return out, err
+		out.Set(key, d.value(depth+1))
+		if d.ends('}') {
+			return out
 		}
 	}
 }
 
-func (d *decoder) key() (string, error) {
+func (d *decoder) key() string {
 	if c := d.peek(); c == '"' || c == '\'' {
 		return d.text(c)
 	}
-	start := d.at
-	for d.at < len(d.in) {
-		r, n := utf8.DecodeRuneInString(d.in[d.at:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' {
-			break
-		}
-		d.at += n
+	rest := d.in[d.at:]
+	n := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
+	if n <= 0 {
+		d.fail("a key was expected before %q", cut(rest, 20))
 	}
-	if start == d.at {
-		return "", d.errorf("a key was expected before %q", cut(d.in[d.at:], 20))
-	}
-	return d.in[start:d.at], nil
+	d.at += n
+	return rest[:n]
 }
 
 // text reads a text in quotes. It may go over several lines.
-func (d *decoder) text(quote byte) (string, error) {
-	d.at++
-	if end := strings.IndexAny(d.in[d.at:], string(quote)+`\`); end >= 0 && d.in[d.at+end] == quote {
-		s := d.in[d.at : d.at+end]
-		d.at += end + 1
-		return strings.ToValidUTF8(s, "\ufffd"), nil
-	}
+func (d *decoder) text(quote byte) string {
 	var out strings.Builder
 	var high rune // a surrogate that waits for its second half
-	for d.at < len(d.in) {
-		c := d.in[d.at]
-		if high != 0 && (c != '\\' || d.at+1 < len(d.in) && d.in[d.at+1] != 'u') {
+	for d.at++; ; {
+		end := strings.IndexAny(d.in[d.at:], string(quote)+`\`)
+		if end < 0 {
+			d.fail("a text has no end")
+		}
+		if high != 0 && (end > 0 || !strings.HasPrefix(d.in[d.at:], `\u`)) {
 			out.WriteRune(utf8.RuneError)
 			high = 0
 		}
-		d.at++
-		switch c {
-		case quote:
-			return strings.ToValidUTF8(out.String(), "\ufffd"), nil
-		case '\\':
-			r, err := d.escaped()
-			if err != nil {
-				return "", err
-			}
-			switch {
-			case high != 0:
-				if full := utf16.DecodeRune(high, r); full != utf8.RuneError {
-					r = full
-				} else {
-					out.WriteRune(utf8.RuneError)
-				}
-				high = 0
-			case r >= 0xd800 && r < 0xdc00:
-				high = r
-				continue
-			}
+		out.WriteString(d.in[d.at : d.at+end])
+		d.at += end + 1
+		if d.in[d.at-1] == quote {
+			return strings.ToValidUTF8(out.String(), "\ufffd")
+		}
+		r := d.escaped()
+		if full := utf16.DecodeRune(high, r); high != 0 && full != utf8.RuneError {
+			r, high = full, 0
+		} else if high != 0 {
+			out.WriteRune(utf8.RuneError)
+		}
+		if high = 0; r >= 0xd800 && r < 0xdc00 {
+			high = r
+		} else {
 			out.WriteRune(r)
-		default:
-			out.WriteByte(c)
 		}
 	}
-	return "", d.errorf("a text has no end")
 }
 
-func (d *decoder) escaped() (rune, error) {
+// escaped reads what follows a backslash.
+func (d *decoder) escaped() rune {
 	c := d.peek()
 	d.at++
-	switch c {
-	case '"', '\'', '\\', '/':
-		return rune(c), nil
-	case 'b':
-		return '\b', nil
-	case 'f':
-		return '\f', nil
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'u':
-		if d.at+4 <= len(d.in) {
-			if n, err := strconv.ParseUint(d.in[d.at:d.at+4], 16, 16); err == nil {
-				d.at += 4
-				return rune(n), nil
-			}
+	if i := strings.IndexByte(`"'\/bfnrt`, c); c != 0 && i >= 0 {
+		return rune("\"'\\/\b\f\n\r\t"[i])
+	}
+	if c == 'u' && d.at+4 <= len(d.in) {
+		if n, err := strconv.ParseUint(d.in[d.at:d.at+4], 16, 16); err == nil {
+			d.at += 4
+			return rune(n)
 		}
 	}
-	return 0, d.errorf("an escape in a text is not valid")
+	d.fail("an escape in a text is not valid")
+	return 0
 }

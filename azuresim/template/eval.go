@@ -2,21 +2,21 @@ package template
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// maxWork bounds what one expansion may do, nested deployments included: a unit is a call, an
-// element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
-// need a tenth of it.
-const maxWork = 3_000_000
-
-// errLater ends a function whose value is known later only.
-var errLater = errors.New("it is known when the resources are deployed")
-
-// maxText is the longest text of a value, in bytes. A template may have 4 MiB.
-const maxText = 8 << 20
+const (
+	// maxWork bounds what one expansion may do, nested deployments included: a unit is a call, an
+	// element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
+	// need a tenth of it.
+	maxWork = 3_000_000
+	// maxText is the longest text of a value, in bytes. A template may have 4 MiB.
+	maxText = 8 << 20
+	// maxCopies is the largest number of rounds of a loop.
+	// Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-resources#copy-limits.
+	maxCopies = 800
+)
 
 var errWork = errors.New("the template asks for more than the local Azure evaluates: too many calls, copies or too long texts")
 
@@ -32,75 +32,63 @@ type run struct {
 }
 
 // spend takes n units from what the expansion may do.
-func (r *run) spend(n int) error {
+func (r *run) spend(n int) {
 	if r.work += n; r.work > maxWork || n < 0 {
-		return errWork
+		panic(failure{error: errWork})
 	}
-	return nil
 }
 
-// weigh spends what reading all of v costs, and reports whether something in it is known later
-// only.
-func (r *run) weigh(v any) (isLater bool, err error) {
+// spendText takes what a text of n bytes costs.
+func (r *run) spendText(n int) { r.spend(cond(n > maxText, maxWork, n/16)) }
+
+// weigh spends what reading all of v costs, and reports whether something in it is known later only.
+func (r *run) weigh(v any) bool {
+	var list []any
 	switch v := v.(type) {
 	case string:
-		return false, r.spend(1 + len(v)/16)
+		r.spend(1 + len(v)/16)
 	case later:
-		return true, r.spend(1 + len(v.text)/16)
+		r.spend(1 + len(v.text)/16)
+		return true
 	case []any:
-		if err := r.spend(1 + len(v)); err != nil {
-			return false, err
-		}
-		for _, e := range v {
-			l, err := r.weigh(e)
-			if err != nil {
-				return false, err
-			}
-			isLater = isLater || l
-		}
+		list = v
 	case *Object:
-		if err := r.spend(1 + v.Len()); err != nil {
-			return false, err
-		}
-		for _, e := range v.values {
-			l, err := r.weigh(e)
-			if err != nil {
-				return false, err
-			}
-			isLater = isLater || l
+		if v != nil {
+			list = v.values
 		}
 	}
-	return isLater, nil
+	r.spend(len(list))
+	wait := false
+	for _, e := range list {
+		wait = r.weigh(e) || wait
+	}
+	return wait
 }
 
 // lazy is a parameter or variable: its value is computed when it is first asked for.
 type lazy struct {
 	name  string
-	eval  func() (any, error)
-	done  bool
+	eval  func() any // nil once it is computed
 	value any
-	err   error
 }
 
-func (r *run) force(l *lazy) (any, error) {
-	if l.done {
-		return l.value, l.err
+func (r *run) force(l *lazy) any {
+	if l.eval == nil {
+		return l.value
 	}
 	if i := slices.Index(r.stack, l); i >= 0 {
-		var names []string
+		var names strings.Builder
 		for _, on := range r.stack[i:] {
-			names = append(names, on.name)
+			names.WriteString(on.name + " -> ")
 		}
-		return nil, fmt.Errorf("the '%s' symbol's definition cycles back to itself (%s -> %s)", l.name, strings.Join(names, " -> "), l.name)
+		fail("the '%s' symbol's definition cycles back to itself (%s%s)", l.name, names.String(), l.name)
 	}
 	r.stack = append(r.stack, l)
-	v, err := l.eval()
-	r.stack = r.stack[:len(r.stack)-1]
-	if err == nil {
-		_, err = r.weigh(v)
-	}
-	l.done, l.value, l.err = true, v, err
-	return v, err
+	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
+	l.value = l.eval()
+	r.weigh(l.value)
+	l.eval = nil
+	return l.value
 }
 
 // A place says what an expression may use where it is.
@@ -112,20 +100,13 @@ const (
 	placeCopy                      // objects whose copy property adds arrays
 )
 
-// loop is a copy loop with the index that it is at.
+// loop is a copy loop with the index that it is at; ofProperty is set for one that copyIndex
+// without a name does not mean.
 type loop struct {
-	name  string
-	index int64
-	of    loopOf
+	name       string
+	index      int64
+	ofProperty bool
 }
-
-// loopOf says what a loop repeats: copyIndex() without a name is that of resources and outputs.
-type loopOf uint8
-
-const (
-	loopWhole loopOf = iota
-	loopProperty
-)
 
 // binding is a variable of a lambda expression with its value.
 type binding struct {
@@ -152,93 +133,65 @@ type scope struct {
 }
 
 // value evaluates the expressions in a value of a template.
-func (s *scope) value(v any) (any, error) {
+func (s *scope) value(v any) any {
 	switch v := v.(type) {
 	case string:
 		text, is := expression(v)
 		if !is {
-			return literal(v), nil
+			return literal(v)
 		}
 		n, ok := s.parsed[text]
 		if !ok {
-			var err error
-			if n, err = parse(text); err != nil {
-				return nil, err
-			}
+			n = parse(text)
 			s.parsed[text] = n
 		}
-		return s.eval(n)
+		out := s.eval(n)
+		if kindOf(out) == kindLambda {
+			fail("the language expression '%s' yields a function, which is no value", cut(text, 200))
+		}
+		return out
 	case []any:
-		out := make([]any, len(v))
-		if err := s.spend(len(v)); err != nil {
-			return nil, err
-		}
-		for i, e := range v {
-			var err error
-			if out[i], err = s.value(e); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		s.spend(len(v))
+		return each(v, s.value)
 	case *Object:
 		return s.object(v)
 	}
-	return v, nil
+	return v
 }
 
-func (s *scope) object(o *Object) (any, error) {
+func (s *scope) object(o *Object) any {
 	out := &Object{}
-	if err := s.spend(o.Len()); err != nil {
-		return nil, err
-	}
+	s.spend(o.Len())
 	for k, v := range o.All() {
-		if copies, is := v.([]any); is && s.place&placeCopy != 0 && strings.EqualFold(k, "copy") {
-			if err := s.copies(copies, out); err != nil {
-				return nil, err
+		if list, is := v.([]any); is && s.place&placeCopy != 0 && strings.EqualFold(k, "copy") {
+			for _, c := range list {
+				def, _ := c.(*Object)
+				name, count := s.copyOf(def)
+				out.Set(name, s.rounds(def, count, loop{name: name, ofProperty: true}))
 			}
 			continue
 		}
-		key, err := s.value(k)
-		if err != nil {
-			return nil, err
-		}
+		key := s.value(k)
 		name, ok := key.(string)
 		if l, is := key.(later); is {
 			name, ok = "["+l.text+"]", true
 		}
 		if !ok {
-			return nil, fmt.Errorf("the key '%s' is evaluated to a value of type '%s'; a key is a text", k, kindOf(key))
+			fail("the key '%s' is evaluated to a value of type '%s'; a key is a text", k, kindOf(key))
 		}
-		e, err := s.value(v)
-		if err != nil {
-			return nil, err
-		}
-		out.Set(name, e)
+		out.Set(name, s.value(v))
 	}
-	return out, nil
+	return out
 }
 
-// copies adds the arrays of the copy property of an object.
-func (s *scope) copies(list []any, into *Object) error {
-	for _, c := range list {
-		def, _ := c.(*Object)
-		name, count, err := s.copyOf(def)
-		if err != nil {
-			return err
-		}
-		values := []any{}
-		for i := range count {
-			in := s.in(loop{name: name, index: i, of: loopProperty})
-			input, _ := def.Get("input")
-			v, err := in.value(input)
-			if err != nil {
-				return err
-			}
-			values = append(values, v)
-		}
-		into.Set(name, values)
+// rounds evaluates the input of a copy definition for each round of its loop.
+func (s *scope) rounds(def *Object, count int64, l loop) []any {
+	list := make([]any, count)
+	input, _ := def.Get("input")
+	for l.index = range count {
+		list[l.index] = s.in(l).value(input)
 	}
-	return nil
+	return list
 }
 
 // in returns the scope inside a loop.
@@ -248,211 +201,211 @@ func (s *scope) in(l loop) *scope {
 	return &out
 }
 
-// maxCopies is the largest number of rounds of a loop.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-resources#copy-limits.
-const maxCopies = 800
-
 // copyOf returns the name and the number of rounds of a copy definition.
-func (s *scope) copyOf(def *Object) (string, int64, error) {
-	name, err := s.value(def.Text("name"))
-	if err != nil {
-		return "", 0, err
-	}
+func (s *scope) copyOf(def *Object) (string, int64) { return s.copyName(def), s.copyCount(def) }
+
+func (s *scope) copyName(def *Object) string {
+	name := s.text(def, "name")
 	if name == "" {
-		return "", 0, errors.New("the template 'copy' definition is missing a copy name value")
+		fail("the template 'copy' definition is missing a copy name value")
 	}
-	count, err := s.countOf(def)
-	text, ok := name.(string)
-	if err == nil && !ok {
-		err = fmt.Errorf("the name of a 'copy' definition is of type '%s'; it has to be a text", kindOf(name))
-	}
-	return text, count, err
+	return name
 }
 
-// countOf returns the number of rounds of a copy definition.
-func (s *scope) countOf(def *Object) (int64, error) {
+func (s *scope) copyCount(def *Object) int64 {
 	raw, ok := def.Get("count")
 	if !ok {
-		return 0, errors.New("the template 'copy' definition is missing a copy count value")
+		fail("the template 'copy' definition is missing a copy count value")
 	}
-	v, err := s.value(raw)
-	if err != nil {
-		return 0, err
+	v := s.value(raw)
+	n, is := v.(int64)
+	if !is || n < 0 || n > maxCopies {
+		fail("the template 'copy' definition has the count '%s'; it has to be an integer between 0 and %d", Encode(v), maxCopies)
 	}
-	n, ok := v.(int64)
-	switch {
-	case !ok:
-		return 0, fmt.Errorf("the template 'copy' definition has the count '%s', which is no integer", Encode(v))
-	case n < 0 || n > maxCopies:
-		return 0, fmt.Errorf("the template 'copy' definition has the count %d; it has to be between 0 and %d", n, maxCopies)
+	s.spend(int(n))
+	return n
+}
+
+// text evaluates a property that has to be a text; what is known later is the text of its expression.
+func (s *scope) text(raw *Object, key string) string {
+	v, _ := raw.Get(key)
+	switch v := s.value(v).(type) {
+	case nil:
+	case string:
+		return v
+	case later:
+		return "[" + v.text + "]"
+	default:
+		fail("'%s' is of type '%s'; it has to be a text", key, kindOf(v))
 	}
-	return n, s.spend(int(n))
+	return ""
 }
 
 // eval evaluates an expression.
-func (s *scope) eval(n node) (any, error) {
+func (s *scope) eval(n node) any {
 	switch n := n.(type) {
 	case *call:
 		return s.call(n)
 	case *access:
-		of, err := s.eval(n.of)
-		if err != nil {
-			return nil, err
-		}
-		key, err := s.eval(n.key)
-		if err != nil {
-			return nil, err
-		}
+		of, key := s.eval(n.of), s.eval(n.key)
 		if l, is := key.(later); is {
-			return s.laterOf(showOperand(of) + "[" + l.text + "]")
+			return s.laterOf(show(of) + "[" + l.text + "]")
 		}
-		v, ok, err := property(of, key)
-		if err == nil && !ok {
-			err = missing(of, key)
+		v, ok := property(of, key)
+		if !ok {
+			failMissing(of, key)
 		}
-		return v, err
+		return v
 	}
-	return n, nil
-}
-
-// showOperand returns the text of what an access reads.
-func showOperand(v any) string {
-	if l, is := v.(later); is {
-		return l.text
-	}
-	return showValue(v)
+	return n
 }
 
 // laterOf returns a value that is known later, as text.
-func (s *scope) laterOf(text string) (any, error) {
-	if len(text) > maxText {
-		return nil, errWork
-	}
-	return later{text: text}, s.spend(1 + len(text)/16)
+func (s *scope) laterOf(text string) any {
+	s.spendText(len(text) + 16)
+	return later{text: text}
 }
 
 // property reads a property or an element; ok is false if there is none.
-func property(of, key any) (v any, ok bool, err error) {
+func property(of, key any) (v any, ok bool) {
 	switch o := of.(type) {
 	case later:
-		text := o.text + showKey(key)
+		text := later{text: o.text + showKey(key)}
 		if o.known == nil {
-			return later{text: text}, true, nil
+			return text, true
 		}
-		v, ok, err := property(o.known, key)
-		switch {
-		case o.sealed:
-			return v, ok, err
-		case err != nil || !ok:
-			return later{text: text}, true, nil
+		read := func() any { v, ok = property(o.known, key); return v }
+		if o.sealed {
+			return read(), ok
+		}
+		_, fine := attempt(read)
+		if !fine || !ok {
+			return text, true
 		}
 		switch v.(type) {
 		case *Object, []any:
-			return later{text: text, known: v}, true, nil
+			return later{text: text.text, known: v}, true
 		}
-		return v, true, nil
+		return v, true
 	case *Object:
 		name, is := key.(string)
 		if !is {
-			return nil, false, fmt.Errorf("the language expression property '%s' can't be evaluated, property name must be a string",
-				showValue(key))
+			fail("the language expression property '%s' can't be evaluated, property name must be a string", show(key))
 		}
-		v, ok := o.Get(name)
-		return v, ok, nil
+		return o.Get(name)
 	case []any:
 		i, is := key.(int64)
-		if !is {
-			return nil, false, fmt.Errorf("unable to evaluate named property or non-integer index '%v' on an array value", key)
+		switch {
+		case !is:
+			fail("unable to evaluate named property or non-integer index '%v' on an array value", key)
+		case i >= 0 && i < int64(len(o)):
+			return o[i], true
 		}
-		if i < 0 || i >= int64(len(o)) {
-			return nil, false, nil
-		}
-		return o[i], true, nil
+		return nil, false
 	}
-	return nil, false, fmt.Errorf("the language expression property '%v' can't be evaluated on a value of type '%s'", key, kindOf(of))
+	fail("the language expression property '%v' can't be evaluated on a value of type '%s'", key, kindOf(of))
+	return nil, false
 }
 
-// missing is the error of a property or an element that is not there.
-func missing(of, key any) error {
+// failMissing throws the failure of a property or an element that is not there.
+func failMissing(of, key any) {
 	if l, is := of.(later); is {
 		of = l.known
 	}
 	if o, is := of.(*Object); is {
-		return fmt.Errorf("the language expression property '%v' doesn't exist, available properties are '%s'", key, o.keysList())
+		fail("the language expression property '%v' doesn't exist, available properties are '%s'", key, strings.Join(o.keysOf(), ", "))
 	}
-	return fmt.Errorf("the language expression property array index '%v' is out of bounds", key)
+	fail("the language expression property array index '%v' is out of bounds", key)
 }
 
 // call evaluates a call of a function.
-func (s *scope) call(c *call) (any, error) {
-	if err := s.spend(1); err != nil {
-		return nil, err
+func (s *scope) call(c *call) any {
+	s.spend(1)
+	lower := strings.ToLower(c.name)
+	f := s.table[lower]
+	if f == nil && strings.HasPrefix(lower, "list") && !strings.Contains(lower, ".") {
+		f = listFunction(c.name)
 	}
-	f := s.function(c.name)
 	if f == nil {
-		if u := s.functions[strings.ToLower(c.name)]; u != nil {
+		if u := s.functions[lower]; u != nil {
 			return s.callUser(u, c)
 		}
-		return nil, fmt.Errorf("the template function '%s' is not valid", c.name)
+		return fail("the template function '%s' is not valid", c.name)
 	}
-	if err := f.count(c.name, len(c.args)); err != nil {
-		return nil, err
+	f.count(len(c.args))
+	if f.form != nil {
+		return f.form(s, c)
 	}
-	if f.nodes != nil {
-		return f.nodes(s, c)
-	}
-	args := make([]any, len(c.args))
-	wait := false
+	args, wait := make([]any, len(c.args)), false
 	for i, a := range c.args {
-		v, err := s.eval(a)
-		if err != nil {
-			return nil, err
-		}
-		l, err := s.weigh(v)
-		if err != nil {
-			return nil, err
-		}
-		args[i], wait = v, wait || l
+		args[i] = s.eval(a)
+		wait = s.weigh(args[i]) || wait
 	}
-	if wait && !f.takesLater {
+	if wait && !takesLater[f.name] {
 		return s.laterOf(showCall(c.name, args))
 	}
-	if err := f.check(args); err != nil {
-		return nil, err
+	v := f.run(s, args)
+	switch t := v.(type) {
+	case string:
+		s.spendText(len(t))
+	case later:
+		if t.text == "" {
+			return s.laterOf(showCall(c.name, args))
+		}
+	case []any, *Object: // of a lambda expression
+		if len(args) > 0 && kindOf(args[len(args)-1]) == kindLambda && isLater(v) {
+			return s.laterOf(showCall(c.name, args))
+		}
 	}
-	v, err := f.eval(s, args)
-	if errors.Is(err, errLater) || err == nil && len(args) > 0 && kindOf(args[len(args)-1]) == kindLambda && isLater(v) {
+	return v
+}
+
+// userFunction is a function that the template defines.
+type userFunction struct {
+	parameters []any
+	output     *Object
+}
+
+// userFunctions reads the functions that a template defines, by namespace and name.
+func userFunctions(t *Object) map[string]*userFunction {
+	out := map[string]*userFunction{}
+	for _, e := range at[[]any](t, "functions") {
+		space, _ := e.(*Object)
+		for name := range space.Object("members").All() {
+			member := space.Object("members").Object(name)
+			u := &userFunction{at[[]any](member, "parameters"), member.Object("output")}
+			if u.output == nil || space.Text("namespace") == "" {
+				fail("the template function '%s' has no namespace or no output", name)
+			}
+			out[strings.ToLower(space.Text("namespace")+"."+name)] = u
+		}
+	}
+	return out
+}
+
+func (s *scope) callUser(u *userFunction, c *call) any {
+	if len(c.args) != len(u.parameters) {
+		fail("unable to evaluate template function '%s': it takes %d argument(s) while %d were provided", c.name, len(u.parameters), len(c.args))
+	}
+	if s.calls++; s.calls > maxDepth {
+		fail("calls of the template function '%s' lie in each other more than %d deep", c.name, maxDepth)
+	}
+	defer func() { s.calls-- }()
+	in := *s
+	in.parameters, in.loops, in.bindings = &Object{}, nil, nil
+	args := make([]any, len(c.args))
+	for i, a := range c.args {
+		args[i] = s.eval(a)
+		p, _ := u.parameters[i].(*Object)
+		name := p.Text("name")
+		typeOf(s.template, p).check(args[i], name)
+		in.parameters.Set(name, &lazy{name: name, value: args[i]})
+	}
+	raw, _ := u.output.Get("value")
+	v := in.value(raw)
+	if isLater(v) {
 		return s.laterOf(showCall(c.name, args))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the template function '%s': %w", c.name, err)
-	}
-	if t, is := v.(string); is {
-		if len(t) > maxText {
-			return nil, errWork
-		}
-		err = s.spend(len(t) / 16)
-	}
-	return v, err
-}
-
-// function returns the function of a name; the list functions of resources are one.
-func (s *scope) function(name string) *function {
-	lower := strings.ToLower(name)
-	f := s.table[lower]
-	switch {
-	case f == nil && strings.HasPrefix(lower, "list") && !strings.Contains(lower, "."):
-		return listFunction(name)
-	case f != nil && f.in == inLambda && len(s.bindings) == 0, f != nil && f.in == inLoop && len(s.loops) == 0:
-		return nil
-	}
-	return f
-}
-
-func showCall(name string, args []any) string {
-	parts := make([]string, len(args))
-	for i, a := range args {
-		parts[i] = showValue(a)
-	}
-	return name + "(" + strings.Join(parts, ", ") + ")"
+	typeOf(s.template, u.output).check(v, "output of the function '"+c.name+"'")
+	return v
 }

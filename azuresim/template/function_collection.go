@@ -1,40 +1,66 @@
 package template
 
 import (
-	"errors"
-	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
 )
 
-func collectionFunctions() []function {
-	return []function{
-		{name: "createArray", eval: pure(func(a []any) any { return append([]any{}, a...) }), takesLater: true},
-		{name: "length", eval: func(_ *scope, a []any) (any, error) { return int64(lengthOf(a[0])), nil }},
-		{name: "empty", eval: func(_ *scope, a []any) (any, error) { return lengthOf(a[0]) == 0, nil }},
-		{name: "first", eval: func(_ *scope, a []any) (any, error) { return end(a[0], 0) }},
-		{name: "last", eval: func(_ *scope, a []any) (any, error) { return end(a[0], lengthOf(a[0])-1) }},
-		{name: "take", eval: func(_ *scope, a []any) (any, error) { return part(a[0], 0, a[1].(int64)), nil }},
-		{name: "skip", eval: func(_ *scope, a []any) (any, error) { return part(a[0], a[1].(int64), int64(lengthOf(a[0]))), nil }},
-		{name: "contains", eval: contains},
-		{name: "union", eval: union},
-		{name: "intersection", eval: intersection},
-		{name: "range", eval: rangeOf},
-		{name: "min", eval: func(_ *scope, a []any) (any, error) { return extreme("min", a, -1) }},
-		{name: "max", eval: func(_ *scope, a []any) (any, error) { return extreme("max", a, 1) }},
-		{name: "flatten", eval: flatten},
-		{name: "distinct", eval: func(s *scope, a []any) (any, error) {
-			return s.distinct(a[0].([]any))
-		}},
-		{name: "indexFromEnd", eval: func(_ *scope, a []any) (any, error) { return fromEnd("indexFromEnd", a) }},
-		{name: "tryIndexFromEnd", eval: func(_ *scope, a []any) (any, error) {
-			if list, _ := a[0].([]any); a[1].(int64) < 1 || a[1].(int64) > int64(len(list)) {
-				return nil, nil
+var arrayFunctions = functions{
+	"createArray": func(_ *scope, a []any) any { return append([]any{}, a...) },
+	"length":      fn1(func(v any) any { return int64(lengthOf(v)) }),
+	"empty":       fn1(func(v any) any { return lengthOf(v) == 0 }),
+	"first":       fn1(func(v any) any { return single(v, part(v, 0, 1)) }),
+	"last":        fn1(func(v any) any { return single(v, part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
+	"take":        fn2(func(of any, n int64) any { return part(of, 0, n) }),
+	"skip":        fn2(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
+	"contains":    fn2(contains),
+	"union":       union,
+	"intersection": func(s *scope, a []any) any {
+		if sameKind(a) == kindArray {
+			return s.distinct(slices.DeleteFunc(slices.Clone(a[0].([]any)), missingIn(a[1:])))
+		}
+		out := &Object{}
+		for k, v := range a[0].(*Object).All() {
+			if !slices.ContainsFunc(a[1:], func(o any) bool {
+				w, ok := o.(*Object).Get(k)
+				return !ok || !equal(v, w)
+			}) {
+				out.Set(k, v)
 			}
-			return fromEnd("tryIndexFromEnd", a)
-		}},
-	}
+		}
+		return out
+	},
+	"range": fn2(func(start, n int64) any {
+		const most, last = 10_000, math.MaxInt32
+		if n < 0 || n > most || start > last || start+n-1 > last {
+			fail("parameters are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
+				"'count' must be no larger than %d", most, last)
+		}
+		out := make([]any, n)
+		for i := range out {
+			out[i] = start + int64(i)
+		}
+		return out
+	}),
+	"min": func(_ *scope, a []any) any { return extreme(a, -1) },
+	"max": func(_ *scope, a []any) any { return extreme(a, 1) },
+	"flatten": fn1(func(lists []any) any {
+		out := []any{}
+		for _, l := range elements[[]any](lists, "arrays") {
+			out = append(out, l...)
+		}
+		return out
+	}),
+	"distinct":     func(s *scope, a []any) any { return s.distinct(a[0].([]any)) },
+	"indexFromEnd": fn2(fromEnd),
+	"tryIndexFromEnd": fn2(func(of any, n int64) any {
+		if list, _ := of.([]any); n > 0 && n <= int64(len(list)) {
+			return fromEnd(list, n)
+		}
+		return nil
+	}),
 }
 
 func lengthOf(v any) int {
@@ -49,21 +75,7 @@ func lengthOf(v any) int {
 	return 0
 }
 
-func end(v any, at int) (any, error) {
-	switch v := v.(type) {
-	case string:
-		if v != "" {
-			return fromUnits(units(v)[at : at+1]), nil
-		}
-		return "", nil
-	case []any:
-		if len(v) > 0 {
-			return v[at], nil
-		}
-	}
-	return nil, nil
-}
-
+// part returns a part of an array or text, as far as it is there.
 func part(v any, from, to int64) any {
 	n := int64(lengthOf(v))
 	from, to = min(max(from, 0), n), min(max(to, 0), n)
@@ -73,109 +85,105 @@ func part(v any, from, to int64) any {
 	return fromUnits(units(v.(string))[from:to])
 }
 
-func contains(_ *scope, a []any) (any, error) {
-	switch in := a[0].(type) {
-	case []any:
-		return slices.ContainsFunc(in, func(v any) bool { return equal(v, a[1]) }), nil
-	case *Object:
-		if key, is := a[1].(string); is {
-			_, ok := in.Get(key)
-			return ok, nil
-		}
-	case string:
-		if t, is := a[1].(string); is {
-			return strings.Contains(in, t), nil
-		}
+// single returns the one element of a part of an array, null for none; of a text the part itself.
+func single(of, part any) any {
+	list, is := part.([]any)
+	switch {
+	case !is:
+		return part
+	case len(list) == 0:
+		return nil
 	}
-	return nil, fmt.Errorf("the template function 'contains' expects parameters of matching types: a dictionary and a key (string), an "+
-		"array and a value (object), or a string and a substring. The provided types '%s' and '%s' are incompatible",
-		kindOf(a[0]), kindOf(a[1]))
+	return list[0]
 }
 
-// same reports that all arguments are arrays, or all are objects.
-func same(name string, a []any) (arrays bool, err error) {
-	for _, v := range a {
-		if kindOf(v) != kindOf(a[0]) {
-			return false, fmt.Errorf("the template language function '%s' expects parameters of the same type, but found multiple types", name)
+func contains(in, v any) any {
+	key, isText := v.(string)
+	switch in := in.(type) {
+	case []any:
+		return slices.ContainsFunc(in, func(e any) bool { return equal(e, v) })
+	case *Object:
+		if isText {
+			return in.find(key) >= 0
+		}
+	case string:
+		if isText {
+			return strings.Contains(in, key)
 		}
 	}
-	return kindOf(a[0]) == kindArray, nil
+	return fail("expects parameters of matching types: a dictionary and a key (string), an array and a value (object), or a string and a "+
+		"substring. The provided types '%s' and '%s' are incompatible", kindOf(in), kindOf(v))
+}
+
+// sameKind returns the type that all arguments have.
+func sameKind(a []any) kind {
+	if slices.ContainsFunc(a, func(v any) bool { return kindOf(v) != kindOf(a[0]) }) {
+		fail("expects parameters of the same type, but found multiple types")
+	}
+	return kindOf(a[0])
+}
+
+// elements returns the elements of a list, which all have to be of one type.
+func elements[T any](list []any, what string) []T {
+	return each(list, func(v any) T {
+		t, is := v.(T)
+		if !is {
+			fail("expects its parameter to be an array of %s. The provided array has a value of type '%s'", what, kindOf(v))
+		}
+		return t
+	})
+}
+
+// seen returns a function that reports whether it was called with an equal value before.
+func seen() func(v any) bool {
+	known := map[string]bool{}
+	return func(v any) bool {
+		key := string(Encode(sorted(v)))
+		was := known[key]
+		known[key] = true
+		return was
+	}
 }
 
 // distinct returns the list with each value once.
-func (s *scope) distinct(list []any) (any, error) {
-	out := []any{}
-	seen := map[string]bool{}
-	for _, v := range list {
-		key := string(canonical(v))
-		if err := s.spend(len(key) / 16); err != nil {
-			return nil, err
-		}
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, v)
-		}
-	}
-	return out, nil
+func (s *scope) distinct(list []any) any {
+	s.weigh(list)
+	return slices.DeleteFunc(append([]any{}, list...), seen())
 }
 
-// canonical returns a text that is the same for equal values.
-func canonical(v any) []byte { return appendCanonical(nil, v) }
-
-func appendCanonical(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case *Object:
-		b = append(b, '{')
-		order := make([]int, v.Len())
-		for i := range order {
-			order[i] = i
+// missingIn reports whether a value is not in one of the lists.
+func missingIn(lists []any) func(v any) bool {
+	var in []map[string]bool
+	for _, l := range lists {
+		known := map[string]bool{}
+		for _, v := range l.([]any) {
+			known[string(Encode(sorted(v)))] = true
 		}
-		slices.SortFunc(order, func(i, j int) int { return strings.Compare(v.keys[i], v.keys[j]) })
-		for _, i := range order {
-			b = append(appendText(b, v.keys[i]), ':')
-			b = append(appendCanonical(b, v.values[i]), ',')
-		}
-		return append(b, '}')
-	case []any:
-		b = append(b, '[')
-		for _, e := range v {
-			b = append(appendCanonical(b, e), ',')
-		}
-		return append(b, ']')
+		in = append(in, known)
 	}
-	return appendJSON(b, v)
+	return func(v any) bool {
+		key := string(Encode(sorted(v)))
+		return slices.ContainsFunc(in, func(known map[string]bool) bool { return !known[key] })
+	}
 }
 
-func union(s *scope, a []any) (any, error) {
-	arrays, err := same("union", a)
-	if err != nil {
-		return nil, err
-	}
-	if arrays {
-		var all []any
-		for _, v := range a {
-			all = append(all, v.([]any)...)
-		}
-		return s.distinct(all)
+func union(s *scope, a []any) any {
+	if sameKind(a) == kindArray {
+		return s.distinct(slices.Concat(each(a, func(v any) []any { return v.([]any) })...))
 	}
 	out := &Object{}
 	for _, v := range a {
-		if out, err = merge(out, v.(*Object)); err != nil {
-			return nil, err
-		}
+		out = merge(out, v.(*Object))
 	}
-	return out, nil
+	return out
 }
 
 // merge adds the properties of an object to those of another: objects are merged, other values
-// replaced, null changes nothing.
-func merge(into, from *Object) (*Object, error) {
-	out := &Object{keys: slices.Clone(into.keys), values: slices.Clone(into.values), later: into.later || from.later}
-	if len(out.keys) > many {
-		out = &Object{}
-		for k, v := range into.All() {
-			out.Set(k, v)
-		}
+// replaced, null changes nothing. A key is spelled as it was last.
+func merge(into, from *Object) *Object {
+	out := &Object{}
+	for k, v := range into.All() {
+		out.add(k, v)
 	}
 	for k, v := range from.All() {
 		i := out.find(k)
@@ -183,95 +191,35 @@ func merge(into, from *Object) (*Object, error) {
 			out.add(k, v)
 			continue
 		}
-		old := out.values[i]
-		a, isObject := old.(*Object)
+		a, isObject := out.values[i].(*Object)
 		b, toObject := v.(*Object)
 		switch {
 		case v == nil:
 			continue
 		case isObject && toObject:
-			m, err := merge(a, b)
-			if err != nil {
-				return nil, err
-			}
-			out.values[i] = m
-		case old != nil && (isObject || toObject):
-			return nil, fmt.Errorf("failed to evaluate due to a type mismatch between '%s' and '%s'", kindOf(old), kindOf(v))
-		default:
-			out.values[i] = v
+			v = merge(a, b)
+		case out.values[i] != nil && (isObject || toObject):
+			fail("failed to evaluate due to a type mismatch between '%s' and '%s'", kindOf(out.values[i]), kindOf(v))
 		}
-		out.keys[i] = k
+		out.keys[i], out.values[i], out.later = k, v, out.later || isLater(v)
 	}
-	return out, nil
+	return out
 }
 
-func intersection(s *scope, a []any) (any, error) {
-	arrays, err := same("intersection", a)
-	if err != nil {
-		return nil, err
+func extreme(a []any, sign int) any {
+	if list, is := a[0].([]any); is && len(a) == 1 {
+		a = list
 	}
-	if !arrays {
-		out := &Object{}
-		for k, v := range a[0].(*Object).All() {
-			if !slices.ContainsFunc(a[1:], func(o any) bool {
-				w, ok := o.(*Object).Get(k)
-				return !ok || !equal(v, w)
-			}) {
-				out.Set(k, v)
-			}
-		}
-		return out, nil
+	if len(a) == 0 || slices.ContainsFunc(a, func(v any) bool { return kindOf(v)&(kindInt|kindFloat) == 0 }) {
+		fail("was invoked with arguments that are not valid: all function arguments should be of numeric types")
 	}
-	counts := make([]map[string]bool, len(a)-1)
-	for i, l := range a[1:] {
-		counts[i] = map[string]bool{}
-		for _, v := range l.([]any) {
-			counts[i][string(canonical(v))] = true
-		}
-	}
-	list := slices.DeleteFunc(slices.Clone(a[0].([]any)), func(v any) bool {
-		key := string(canonical(v))
-		return slices.ContainsFunc(counts, func(m map[string]bool) bool { return !m[key] })
-	})
-	return s.distinct(list)
-}
-
-func rangeOf(_ *scope, a []any) (any, error) {
-	start, n := a[0].(int64), a[1].(int64)
-	const most, last = 10_000, 1<<31 - 1
-	if n < 0 || n > most || start > last || start+n-1 > last {
-		return nil, fmt.Errorf("parameters are out of range: 'count' must be a positive integer no "+
-			"larger than %d and the sum of 'start index' and 'count' must be no larger than %d", most, last)
-	}
-	out := make([]any, n)
-	for i := range out {
-		out[i] = start + int64(i)
-	}
-	return out, nil
-}
-
-func extreme(name string, a []any, sign int) (any, error) {
-	list := a
-	if l, is := a[0].([]any); is && len(a) == 1 {
-		list = l
-	}
-	bad := fmt.Errorf("the provided arguments for template language function '%s' are not valid: all function arguments should be of "+
-		"numeric types", name)
-	if len(list) == 0 {
-		return nil, bad
-	}
-	for _, v := range list {
-		if kindOf(v)&(kindInt|kindFloat) == 0 {
-			return nil, bad
-		}
-	}
-	out := list[0]
-	for _, v := range list[1:] {
+	out := a[0]
+	for _, v := range a[1:] {
 		if compareNumbers(v, out)*sign > 0 {
 			out = v
 		}
 	}
-	return out, nil
+	return out
 }
 
 // compareNumbers orders integers and floats.
@@ -285,141 +233,97 @@ func compareNumbers(a, b any) int {
 		}
 		return big.NewFloat(v.(float64))
 	}
+	if x, is := a.(float64); is && math.IsNaN(x) {
+		return -1
+	} else if y, is := b.(float64); is && math.IsNaN(y) {
+		return 1
+	}
 	return of(a).Cmp(of(b))
 }
 
-func flatten(_ *scope, a []any) (any, error) {
-	out := []any{}
-	for _, v := range a[0].([]any) {
-		list, is := v.([]any)
-		if !is {
-			return nil, fmt.Errorf("expects its parameter to be an array of arrays. The provided array has a value of type '%s'", kindOf(v))
+func fromEnd(list []any, n int64) any {
+	if n < 1 || n > int64(len(list)) {
+		fail("has the index '%d', which is out of bounds; it has to be greater than zero", n)
+	}
+	return list[int64(len(list))-n]
+}
+
+var objectFunctions = functions{
+	"createObject": func(_ *scope, a []any) any {
+		if len(a)%2 != 0 {
+			fail("expects an even number of parameters")
 		}
-		out = append(out, list...)
-	}
-	return out, nil
-}
-
-func fromEnd(name string, a []any) (any, error) {
-	list, at := a[0].([]any), a[1].(int64)
-	switch {
-	case at < 1:
-		return nil, fmt.Errorf("unable to evaluate the template language function '%s'. The index parameter must be greater than zero, "+
-			"but an index of '%d' was received", name, at)
-	case at > int64(len(list)):
-		return nil, fmt.Errorf("unable to evaluate the template language function '%s'. The index '%d' is out of bounds", name, at)
-	}
-	return list[int64(len(list))-at], nil
-}
-
-func objectFunctions() []function {
-	return []function{
-		{name: "createObject", eval: createObject,
-			takesLater: true},
-		{name: "shallowMerge", eval: shallowMerge},
-		{name: "items", eval: items},
-		{name: "objectKeys", eval: func(_ *scope, a []any) (any, error) {
-			out := []any{}
-			for _, k := range sortedKeys(a[0].(*Object)) {
-				out = append(out, k)
+		out := &Object{}
+		for i := 0; i < len(a); i += 2 {
+			key, is := a[i].(string)
+			if isLater(a[i]) {
+				return later{}
 			}
-			return out, nil
-		}},
-		{name: "coalesce", eval: coalesce, takesLater: true},
-		{name: "tryGet", eval: tryGet, takesLater: true},
-	}
+			if !is {
+				fail("expects the parameters at an odd-numbered position to be of type 'string'. The parameter at position '%d' is of type '%s'",
+					i+1, kindOf(a[i]))
+			}
+			out.put(key, a[i+1])
+		}
+		return out
+	},
+	"shallowMerge": fn1(func(list []any) any {
+		out := &Object{}
+		for _, o := range elements[*Object](list, "objects") {
+			for k, e := range o.All() {
+				out.put(k, e)
+			}
+		}
+		return out
+	}),
+	"items": fn1(func(o *Object) any {
+		return each(sortedKeys(o), func(k any) any {
+			v, _ := o.Get(k.(string))
+			return NewObject("key", k, "value", v)
+		})
+	}),
+	"objectKeys": fn1(func(o *Object) any { return sortedKeys(o) }),
+	"coalesce": func(_ *scope, a []any) any {
+		for _, v := range a {
+			if _, wait := v.(later); wait {
+				return later{}
+			}
+			if v != nil {
+				return v
+			}
+		}
+		return nil
+	},
+	"tryGet": tryGet,
 }
 
-func sortedKeys(o *Object) []string {
+func sortedKeys(o *Object) []any {
 	keys := slices.Clone(o.keys)
 	slices.SortStableFunc(keys, compareFold)
-	return keys
+	out := make([]any, len(keys))
+	for i, k := range keys {
+		out[i] = k
+	}
+	return out
 }
 
-func createObject(_ *scope, a []any) (any, error) {
-	if len(a)%2 != 0 {
-		return nil, errors.New("expects an even number of parameters")
-	}
-	out := &Object{}
-	for i := 0; i < len(a); i += 2 {
-		key, is := a[i].(string)
-		if isLater(a[i]) {
-			return nil, errLater
-		}
-		if !is {
-			return nil, fmt.Errorf("expects the parameters at an odd-numbered position to be "+
-				"of type 'string'. The parameter at position '%d' is of type '%s'", i+1, kindOf(a[i]))
-		}
-		set(out, key, a[i+1])
-	}
-	return out, nil
-}
-
-// set replaces the property of a key in any case, or adds it.
-func set(o *Object, key string, v any) {
-	if i := o.find(key); i >= 0 {
-		key = o.keys[i]
-	}
-	o.Set(key, v)
-}
-
-func shallowMerge(_ *scope, a []any) (any, error) {
-	out := &Object{}
-	for _, v := range a[0].([]any) {
-		o, is := v.(*Object)
-		if !is {
-			return nil, fmt.Errorf("expects its parameter to be an array of objects. The provided array has a value of type '%s'", kindOf(v))
-		}
-		for k, e := range o.All() {
-			set(out, k, e)
-		}
-	}
-	return out, nil
-}
-
-func items(_ *scope, a []any) (any, error) {
-	out := []any{}
-	for _, k := range sortedKeys(a[0].(*Object)) {
-		v, _ := a[0].(*Object).Get(k)
-		out = append(out, NewObject("key", k, "value", v))
-	}
-	return out, nil
-}
-
-func coalesce(s *scope, a []any) (any, error) {
-	for _, v := range a {
-		if _, is := v.(later); is {
-			return s.laterOf(showCall("coalesce", a))
-		}
-		if v != nil {
-			return v, nil
-		}
-	}
-	return nil, nil
-}
-
-func tryGet(s *scope, a []any) (any, error) {
-	if l, is := a[0].(later); is && l.known == nil {
-		return s.laterOf(showCall("tryGet", a))
-	}
+func tryGet(_ *scope, a []any) any {
 	v := a[0]
+	if l, is := v.(later); is && l.known == nil || slices.ContainsFunc(a[1:], isLater) {
+		return later{}
+	}
 	for i, key := range a[1:] {
-		if _, is := key.(later); is {
-			return s.laterOf(showCall("tryGet", a))
-		}
 		if v == nil && i == 0 {
-			return nil, nil
+			return nil
 		}
-		next, ok, err := property(v, key)
-		switch {
-		case err != nil:
-			return nil, err
-		case !ok && i == 0:
-			return nil, nil
-		case !ok:
-			return nil, missing(v, key)
+		next, ok := property(v, key)
+		if !ok && i == 0 {
+			return nil
+		}
+		if !ok {
+			failMissing(v, key)
 		}
 		v = next
 	}
-	return v, nil
+	return v
 }

@@ -2,179 +2,186 @@ package template
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"net/url"
 	"strconv"
 	"strings"
 )
 
-func convertFunctions() []function {
-	return []function{
-		{name: "string", eval: toText},
-		{name: "int", eval: toInt},
-		{name: "bool", eval: toBool},
-		{name: "float", eval: toFloat},
-		{name: "array", eval: func(_ *scope, a []any) (any, error) {
-			if _, is := a[0].([]any); is {
-				return a[0], nil
-			}
-			return []any{a[0]}, nil
-		}},
-		{name: "json", eval: fromJSON},
-		{name: "null", eval: func(*scope, []any) (any, error) { return nil, nil }},
-		{name: "base64", eval: pure(func(a []any) any { return base64.StdEncoding.EncodeToString([]byte(a[0].(string))) })},
-		{name: "base64ToString", eval: func(_ *scope, a []any) (any, error) {
-			return fromBase64("base64ToString", a[0].(string))
-		}},
-		{name: "base64ToJson", eval: func(s *scope, a []any) (any, error) {
-			t, err := fromBase64("base64ToJson", a[0].(string))
+var convertFunctions = functions{
+	"string": fn1(func(v any) any {
+		if t, ok := plainText(v); ok {
+			return t
+		}
+		return string(Encode(v))
+	}),
+	"int": fn1(func(v any) any {
+		if t, is := v.(string); is {
+			n, err := strconv.ParseInt(strings.TrimSpace(t), 10, 64)
 			if err != nil {
-				return nil, err
+				fail("cannot convert provided value '%s' to integer value", t)
 			}
-			return fromJSON(s, []any{t})
-		}},
-		{name: "dataUri", eval: dataURI},
-		{name: "dataUriToString", eval: fromDataURI},
-		{name: "uri", eval: joinURI},
-		{name: "uriComponent", eval: func(_ *scope, a []any) (any, error) { return escape(a[0].(string)), nil }},
-		{name: "uriComponentToString", eval: pure(func(a []any) any { return unescape(strings.ReplaceAll(a[0].(string), "+", " ")) })},
-	}
+			return n
+		}
+		return v
+	}),
+	"bool":  fn1(toBool),
+	"float": fn1(toFloat),
+	"array": fn1(func(v any) any {
+		if list, is := v.([]any); is {
+			return list
+		}
+		return []any{v}
+	}),
+	"json":           fn1(fromJSON),
+	"null":           func(*scope, []any) any { return nil },
+	"base64":         fn1(func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+	"base64ToString": fn1(func(s string) any { return fromBase64(s) }),
+	"base64ToJson":   fn1(func(s string) any { return fromJSON(fromBase64(s)) }),
+	"dataUri": fn1(func(v any) any {
+		kind, t := "text/plain", ""
+		if s, is := v.(string); is {
+			t = s
+		} else {
+			kind, t = "application/json", string(Encode(v))
+		}
+		return "data:" + kind + ";charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(t))
+	}),
+	"dataUriToString": fn1(func(s string) any {
+		rest, ok := strings.CutPrefix(s, "data:")
+		kind, data, comma := strings.Cut(rest, ",")
+		if !ok || !comma {
+			fail("expects its parameter to be formatted as a valid data URI. The provided value '%s' was not formatted correctly", s)
+		}
+		if data = unescape(data); strings.HasSuffix(strings.ToLower(kind), ";base64") {
+			return fromBase64(data)
+		}
+		return data
+	}),
+	"uri": fn2(joinURI),
+	"uriComponent": fn1(func(s string) any {
+		return escape(s, func(c byte) bool { return letter(c) || digit(c) || strings.IndexByte("-.~", c) >= 0 })
+	}),
+	"uriComponentToString": fn1(func(s string) any { return unescape(strings.ReplaceAll(s, "+", " ")) }),
+	"parseUri":             fn1(parseURI),
+	"buildUri":             fn1(buildURI),
 }
 
-func toText(_ *scope, a []any) (any, error) {
-	if t, ok := plainText(a[0]); ok {
-		return t, nil
-	}
-	return string(Encode(a[0])), nil
-}
-
-func toInt(_ *scope, a []any) (any, error) {
-	t, is := a[0].(string)
-	if !is {
-		return a[0], nil
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(t), 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("cannot convert provided value '%s' to integer value", t)
-	}
-	return n, nil
-}
-
-func errConvert(name string) error {
-	return fmt.Errorf("the template language function '%s' was invoked with a parameter that is not valid. The value cannot be "+
-		"converted to the target type", name)
-}
-
-func toBool(_ *scope, a []any) (any, error) {
-	switch v := a[0].(type) {
+func toBool(v any) any {
+	switch v := v.(type) {
 	case bool:
-		return v, nil
+		return v
 	case int64:
-		return v != 0, nil
+		return v != 0
 	case *big.Int:
-		return v.Sign() != 0, nil
+		return v.Sign() != 0
 	case float64:
-		return v != 0, nil
+		return v != 0
 	case string:
-		switch strings.ToLower(strings.TrimSpace(v)) {
-		case "true":
-			return true, nil
-		case "false":
-			return false, nil
+		if t := strings.ToLower(strings.TrimSpace(v)); t == "true" || t == "false" {
+			return t == "true"
 		}
 	}
-	return nil, errConvert("bool")
+	return fail("was invoked with a parameter that is not valid. The value cannot be converted to the target type")
 }
 
-func toFloat(_ *scope, a []any) (any, error) {
-	switch v := a[0].(type) {
+func toFloat(v any) any {
+	switch v := v.(type) {
 	case float64:
-		return v, nil
+		return v
 	case int64:
-		return float64(v), nil
+		return float64(v)
 	case string:
 		t := strings.ReplaceAll(strings.TrimSpace(v), ",", "")
-		if f, err := strconv.ParseFloat(t, 64); err == nil && !strings.ContainsAny(t, "xXpP_") {
-			return f, nil
+		f, err := strconv.ParseFloat(t, 64)
+		if (err == nil || math.IsInf(f, 0)) && !strings.ContainsAny(t, "xXpP_") && !strings.HasSuffix(strings.ToLower(t), "inf") {
+			return f
 		}
 	}
-	return nil, errConvert("float")
+	return fail("was invoked with a parameter that is not valid. The value cannot be converted to the target type")
 }
 
-func fromJSON(_ *scope, a []any) (any, error) {
-	v, err := Decode([]byte(a[0].(string)))
+func fromJSON(s string) any {
+	v, err := Decode([]byte(s))
 	if err != nil {
-		return nil, azureSays("The argument provided is not a valid JSON string: %w", err)
+		fail("expects a text that is a valid JSON string: %w", err)
 	}
-	return v, nil
+	return v
 }
 
-func fromBase64(name, text string) (string, error) {
+func fromBase64(text string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
-		return "", fmt.Errorf("the template language function '%s' expects its parameter to be a valid base64 string: %w", name, err)
+		fail("expects its parameter to be a valid base64 string: %w", err)
 	}
-	return strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\ufffd"), nil
+	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
-func dataURI(_ *scope, a []any) (any, error) {
-	kind, t := "application/json", ""
-	switch v := a[0].(type) {
-	case string:
-		kind, t = "text/plain", v
-	default:
-		t = string(Encode(v))
+func absolute(text string) *url.URL {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || !u.IsAbs() || u.Opaque != "" {
+		fail("expects its first argument to be a uri string. The provided value is '%s'", text)
 	}
-	return "data:" + kind + ";charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(t)), nil
+	return u
 }
 
-func fromDataURI(_ *scope, a []any) (any, error) {
-	bad := fmt.Errorf("expects its parameter to be formatted as a valid data URI. The provided value '%s' was not formatted correctly", a[0])
-	rest, ok := strings.CutPrefix(a[0].(string), "data:")
-	kind, data, comma := strings.Cut(rest, ",")
-	if !ok || !comma {
-		return nil, bad
-	}
-	data = unescape(data)
-	if strings.HasSuffix(strings.ToLower(kind), ";base64") {
-		t, err := fromBase64("dataUriToString", data)
-		if err != nil {
-			return nil, bad
-		}
-		return t, nil
-	}
-	return data, nil
-}
-
-func joinURI(_ *scope, a []any) (any, error) {
-	base, err := url.Parse(strings.TrimSpace(a[0].(string)))
-	if err != nil || !base.IsAbs() || base.Opaque != "" {
-		return nil, fmt.Errorf("expects its first argument to be a uri string. The provided value is '%s'", a[0])
-	}
-	relative, err := url.Parse(strings.ReplaceAll(a[1].(string), `\`, "/"))
+func joinURI(base, more string) any {
+	from := absolute(base)
+	relative, err := url.Parse(strings.ReplaceAll(more, `\`, "/"))
 	if err != nil {
-		relative, err = url.Parse(strings.ReplaceAll(a[1].(string), "%", "%25"))
+		relative, err = url.Parse(strings.ReplaceAll(more, "%", "%25"))
 	}
 	if err != nil {
-		return nil, errors.New("expects its second argument to be a relative or absolute uri string")
+		fail("expects its second argument to be a relative or absolute uri string")
 	}
-	out := base.ResolveReference(relative)
-	if p := out.Port(); p == "443" && out.Scheme == "https" || p == "80" && out.Scheme == "http" {
-		out.Host = strings.TrimSuffix(out.Host, ":"+p)
-	}
-	out.Host = strings.ToLower(out.Host)
-	if out.Path == "" && out.Host != "" {
-		out.Path = "/"
-	}
-	return out.String(), nil
+	return canonicalURI(from.ResolveReference(relative))
 }
 
-func escape(s string) string {
+// canonicalURI returns the text of an address as .NET's Uri has it.
+func canonicalURI(u *url.URL) string {
+	if p := u.Port(); p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+p)
+	}
+	u.Host = strings.ToLower(u.Host)
+	if u.Path == "" && u.Host != "" {
+		u.Path = "/"
+	}
+	u.RawQuery = escape(u.RawQuery, func(c byte) bool { return c > ' ' && c < 127 && strings.IndexByte("\"<>^`{|}", c) < 0 })
+	return u.String()
+}
+
+func parseURI(text string) any {
+	u := absolute(text)
+	out := NewObject("scheme", u.Scheme, "host", u.Hostname())
+	if port, err := strconv.ParseInt(u.Port(), 10, 64); err == nil {
+		out.Set("port", port)
+	}
+	out.Set("path", u.EscapedPath())
+	if u.RawQuery != "" {
+		out.Set("query", "?"+u.RawQuery)
+	}
+	return out
+}
+
+func buildURI(o *Object) any {
+	u := &url.URL{Scheme: o.Text("scheme"), Host: o.Text("host"), RawQuery: strings.TrimPrefix(o.Text("query"), "?")}
+	if u.Scheme == "" || u.Host == "" {
+		fail("expects its parameter to have a scheme and a host")
+	}
+	if port, ok := o.Get("port"); ok && port != nil {
+		u.Host = fmt.Sprintf("%s:%v", u.Host, port)
+	}
+	u.Path = "/" + strings.TrimPrefix(o.Text("path"), "/")
+	return canonicalURI(u)
+}
+
+// escape replaces the bytes that do not stay by %XX.
+func escape(s string, stays func(c byte) bool) string {
 	var out strings.Builder
 	for _, c := range []byte(s) {
-		if letter(c) || digit(c) || strings.IndexByte("-.~", c) >= 0 {
+		if stays(c) {
 			out.WriteByte(c)
 		} else {
 			fmt.Fprintf(&out, "%%%02X", c)
@@ -185,16 +192,18 @@ func escape(s string) string {
 
 // unescape resolves %XX; what is no escape stays.
 func unescape(s string) string {
-	var out []byte
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				out = append(out, byte(n))
-				i += 2
-				continue
+	first, rest, more := strings.Cut(s, "%")
+	out := []byte(first)
+	for more {
+		n := uint64('%')
+		if len(rest) > 1 {
+			if x, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
+				n, rest = x, rest[2:]
 			}
 		}
-		out = append(out, s[i])
+		out = append(out, byte(n))
+		first, rest, more = strings.Cut(rest, "%")
+		out = append(out, first...)
 	}
 	return strings.ToValidUTF8(string(out), "\ufffd")
 }

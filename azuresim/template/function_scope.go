@@ -1,115 +1,120 @@
 package template
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-func scopeFunctions() []function {
-	return []function{
-		{name: "parameters", eval: func(s *scope, a []any) (any, error) {
-			return s.lookUp(s.parameters, "parameter", a[0].(string))
-		}},
-		{name: "variables", eval: func(s *scope, a []any) (any, error) {
-			return s.lookUp(s.variables, "variable", a[0].(string))
-		}},
-		{name: "copyIndex", in: inLoop, eval: copyIndex},
-		{name: "resourceGroup", eval: resourceGroup},
-		{name: "subscription", eval: subscription},
-		{name: "tenant", eval: func(s *scope, _ []any) (any, error) {
-			return NewObject("tenantId", s.Tenant, "displayName", "casement (simulated)", "countryCode", "US"), nil
-		}},
-		{name: "deployment", eval: deployment},
-		{name: "environment", eval: func(s *scope, _ []any) (any, error) {
-			return s.givenOr(s.Environment, "environment()")
-		}},
-		{name: "deployer", eval: func(s *scope, _ []any) (any, error) {
-			return s.givenOr(s.Deployer, "deployer()")
-		}},
-		{name: "managementGroup", eval: func(*scope, []any) (any, error) { return nil, errPlace("managementGroup") }},
-		{name: "resourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("resourceId", a, 2) }},
-		{name: "subscriptionResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("subscriptionResourceId", a, 1) }},
-		{name: "tenantResourceId", eval: func(s *scope, a []any) (any, error) { return s.resourceID("tenantResourceId", a, 0) }},
-		{name: "managementGroupResourceId", eval: func(s *scope, a []any) (any, error) {
-			return s.resourceID("managementGroupResourceId", a, 1)
-		}},
-		{name: "extensionResourceId", eval: func(s *scope, a []any) (any, error) {
-			return typed("extensionResourceId", strings.TrimSuffix(a[0].(string), "/"), a[1:])
-		}},
+var scopeFunctions = functions{
+	"parameters": func(s *scope, a []any) any { return s.lookUp(s.parameters, "parameter", a[0].(string)) },
+	"variables":  func(s *scope, a []any) any { return s.lookUp(s.variables, "variable", a[0].(string)) },
+	"copyIndex":  copyIndex,
+	"resourceGroup": func(s *scope, a []any) any {
+		if len(a) > 0 {
+			name := a[len(a)-1].(string)
+			sub := cond(len(a) == 2, a[0].(string), s.Subscription)
+			return NewObject("id", groupID(sub, name), "name", name, "type", "Microsoft.Resources/resourceGroups")
+		}
+		s.needIf(s.Group != "")
+		o := NewObject("id", s.base(), "name", s.Group, "type", "Microsoft.Resources/resourceGroups")
+		if s.Location == "" {
+			return later{text: "resourceGroup()", known: o}
+		}
+		for k, v := range NewObject("location", s.Location, "tags", cond(s.Tags == nil, &Object{}, s.Tags), "managedBy", nil,
+			"properties", NewObject("provisioningState", "Succeeded")).All() {
+			o.Set(k, v)
+		}
+		return o
+	},
+	"subscription": func(s *scope, a []any) any {
+		id := subscriptionID(arg(a, 0, s.Subscription))
+		o := NewObject("id", "/subscriptions/"+id, "subscriptionId", id)
+		if len(a) == 0 {
+			o.Set("tenantId", s.Tenant)
+			o.Set("displayName", "casement (simulated)")
+		}
+		return o
+	},
+	"tenant": func(s *scope, _ []any) any {
+		return NewObject("tenantId", s.Tenant, "displayName", "casement (simulated)", "countryCode", "US")
+	},
+	"deployment": func(s *scope, _ []any) any {
+		o := NewObject("name", s.Deployment)
+		if s.Group == "" {
+			o.Set("location", s.Location)
+		}
+		o.Set("properties", NewObject("template", s.template, "templateHash", "", "parameters", &Object{}, "mode", "Incremental",
+			"provisioningState", "Accepted"))
+		return o
+	},
+	"environment":     func(s *scope, _ []any) any { return givenOrLater(s.Environment) },
+	"deployer":        func(s *scope, _ []any) any { return givenOrLater(s.Deployer) },
+	"managementGroup": func(s *scope, _ []any) any { s.needIf(false); return nil },
+
+	"resourceId": func(s *scope, a []any) any {
+		place, rest := typeIn(a, 2)
+		sub, group := s.Subscription, s.Group
+		if n := len(place); n > 0 {
+			sub, group = cond(n == 2, place[0], any(sub)).(string), place[n-1].(string)
+		}
+		return typed(cond(group == "", "/subscriptions/"+subscriptionID(sub), groupID(subscriptionID(sub), group)), rest)
+	},
+	"subscriptionResourceId": func(s *scope, a []any) any {
+		place, rest := typeIn(a, 1)
+		return typed("/subscriptions/"+subscriptionID(arg(place, 0, s.Subscription)), rest)
+	},
+	"tenantResourceId": func(_ *scope, a []any) any {
+		_, rest := typeIn(a, 0)
+		return typed("", rest)
+	},
+	"managementGroupResourceId": func(s *scope, a []any) any {
+		place, rest := typeIn(a, 1)
+		s.needIf(len(place) == 1)
+		return typed("/providers/Microsoft.Management/managementGroups/"+place[0].(string), rest)
+	},
+	"extensionResourceId": func(_ *scope, a []any) any { return typed(strings.TrimSuffix(a[0].(string), "/"), a[1:]) },
+}
+
+// need refuses a function where it may not be.
+func (s *scope) need(p place) { s.needIf(s.place&p != 0) }
+
+func (s *scope) needIf(may bool) {
+	if !may {
+		fail("is not expected at this location")
 	}
 }
 
-func (s *scope) lookUp(in *Object, what, name string) (any, error) {
+func (s *scope) lookUp(in *Object, what, name string) any {
 	v, ok := in.Get(name)
 	if !ok {
-		return nil, fmt.Errorf("the template %s '%s' is not found", what, name)
+		panic(failure{fmt.Errorf("the template %s '%s' is not found", what, name), true})
 	}
 	return s.force(v.(*lazy))
 }
 
-// givenOr returns what the caller knows, or that it is known later.
-func (s *scope) givenOr(v *Object, text string) (any, error) {
-	if v == nil {
-		return s.laterOf(text)
+// givenOrLater returns what the caller knows, or that it is known later.
+func givenOrLater(o *Object) any {
+	if o == nil {
+		return later{}
 	}
-	return v, nil
+	return o
 }
 
-func copyIndex(s *scope, a []any) (any, error) {
-	name, offset := "", int64(0)
-	ok := true
-	switch len(a) {
-	case 1:
-		if name, ok = a[0].(string); !ok {
-			offset, ok = a[0].(int64)
-		}
-	case 2:
-		name, ok = a[0].(string)
-		n, is := a[1].(int64)
-		offset, ok = n, ok && is
-	}
-	if !ok {
-		return nil, errors.New("the first parameter should be a string and the second one should be an integer")
+func copyIndex(s *scope, a []any) any {
+	name, named := arg[any](a, 0, "").(string)
+	offset, numbered := arg[any](a, max(len(a)-1, 0), int64(0)).(int64)
+	if !named && len(a) > 1 || !numbered && (len(a) > 1 || !named) {
+		fail("expects the first parameter to be a string and the second one to be an integer")
 	}
 	for i := len(s.loops) - 1; i >= 0; i-- {
-		if l := s.loops[i]; name == "" && l.of == loopWhole || name != "" && strings.EqualFold(l.name, name) {
-			return l.index + offset, nil
+		if l := s.loops[i]; name == "" && !l.ofProperty || name != "" && strings.EqualFold(l.name, name) {
+			return l.index + offset
 		}
 	}
-	return nil, fmt.Errorf("has an invalid argument. The provided copy name '%s' doesn't exist in the resource", name)
-}
-
-func resourceGroup(s *scope, a []any) (any, error) {
-	id, name := s.base(), s.Group
-	switch {
-	case len(a) > 0:
-		name = a[len(a)-1].(string)
-		sub := s.Subscription
-		if len(a) == 2 {
-			sub = a[0].(string)
-		}
-		id = groupID(sub, name)
-	case s.Group == "":
-		return nil, errPlace("resourceGroup")
-	}
-	o := NewObject("id", id, "name", name, "type", "Microsoft.Resources/resourceGroups")
-	switch {
-	case len(a) > 0:
-	case s.Location == "":
-		return later{text: "resourceGroup()", known: o}, nil
-	default:
-		tags := s.Tags
-		if tags == nil {
-			tags = &Object{}
-		}
-		rest := NewObject("location", s.Location, "tags", tags, "managedBy", nil, "properties", NewObject("provisioningState", "Succeeded"))
-		for k, v := range rest.All() {
-			o.Set(k, v)
-		}
-	}
-	return o, nil
+	return fail("is not valid here. The provided copy name '%s' doesn't exist in the resource", name)
 }
 
 func groupID(subscription, group string) string {
@@ -118,113 +123,44 @@ func groupID(subscription, group string) string {
 
 // base returns the ID of what the template is deployed to.
 func (c *Context) base() string {
-	if c.Group == "" {
-		return "/subscriptions/" + c.Subscription
-	}
-	return groupID(c.Subscription, c.Group)
-}
-
-func subscription(s *scope, a []any) (any, error) {
-	id := s.Subscription
-	if len(a) == 1 {
-		if id = a[0].(string); !isGUID(id) {
-			return nil, errSubscription(id)
-		}
-	}
-	o := NewObject("id", "/subscriptions/"+id, "subscriptionId", id)
-	if len(a) == 0 {
-		o.Set("tenantId", s.Tenant)
-		o.Set("displayName", "casement (simulated)")
-	}
-	return o, nil
-}
-
-func errSubscription(id string) error {
-	return fmt.Errorf("the provided value '%s' is not valid subscription identifier", id)
+	return cond(c.Group == "", "/subscriptions/"+c.Subscription, groupID(c.Subscription, c.Group))
 }
 
 var guids = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-func isGUID(s string) bool { return guids.MatchString(s) }
-
-func deployment(s *scope, _ []any) (any, error) {
-	p := NewObject("template", s.template, "templateHash", "", "parameters", &Object{}, "mode", "Incremental",
-		"provisioningState", "Accepted")
-	o := NewObject("name", s.Deployment, "properties", p)
-	if s.Group == "" {
-		o = NewObject("name", s.Deployment, "location", s.Location, "properties", p)
+// subscriptionID refuses what is no ID of a subscription.
+func subscriptionID(id string) string {
+	if !guids.MatchString(id) {
+		fail("has the value '%s', which is not valid subscription identifier", id)
 	}
-	return o, nil
+	return id
 }
 
-// resourceID evaluates the functions that make IDs. At most places arguments may come before the
-// type: a subscription and a group, or a management group.
-func (s *scope) resourceID(name string, a []any, places int) (any, error) {
-	at := -1
-	for i, v := range a {
-		if strings.Contains(strings.Trim(v.(string), "/"), "/") {
-			if at >= 0 {
-				at = len(a)
-			} else {
-				at = i
-			}
-		}
+// typeIn parts the arguments of a function that makes an ID before the type; at most so many come before it.
+func typeIn(a []any, most int) (place, rest []any) {
+	segments := func(v any) bool { return strings.Contains(strings.Trim(v.(string), "/"), "/") }
+	at := slices.IndexFunc(a, segments)
+	if at < 0 || at > most || slices.ContainsFunc(a[at+1:], segments) {
+		fail("requires exactly one multi-segmented argument which must be resource type including resource provider namespace, after "+
+			"at most %d other argument(s)", most)
 	}
-	if at < 0 || at > places {
-		return nil, fmt.Errorf("unable to evaluate template language function '%s': function requires exactly one multi-segmented argument "+
-			"which must be resource type including resource provider namespace, after at most %d other argument(s)", name, places)
-	}
-	base := ""
-	switch name {
-	case "resourceId":
-		sub, group := s.Subscription, s.Group
-		if at == 2 {
-			sub = a[0].(string)
-		}
-		if at > 0 {
-			group = a[at-1].(string)
-		}
-		if !isGUID(sub) {
-			return nil, errSubscription(sub)
-		}
-		if base = "/subscriptions/" + sub; group != "" {
-			base = groupID(sub, group)
-		}
-	case "subscriptionResourceId":
-		sub := s.Subscription
-		if at == 1 {
-			sub = a[0].(string)
-		}
-		if !isGUID(sub) {
-			return nil, errSubscription(sub)
-		}
-		base = "/subscriptions/" + sub
-	case "managementGroupResourceId":
-		if at == 0 {
-			return nil, errPlace(name)
-		}
-		base = "/providers/Microsoft.Management/managementGroups/" + a[0].(string)
-	}
-	if strings.EqualFold(a[at].(string), "Microsoft.Resources/resourceGroups") && strings.Count(base, "/") == 2 && len(a) == at+2 {
-		return base + "/resourceGroups/" + a[at+1].(string), nil // groups are no resources of a provider
-	}
-	return typed(name, base, a[at:])
+	return a[:at], a[at:]
 }
 
 // typed returns the ID below base of a type and its names.
-func typed(function, base string, a []any) (any, error) {
-	parts := strings.Split(strings.Trim(a[0].(string), "/"), "/")
-	names := a[1:]
+func typed(base string, a []any) any {
+	parts, names := strings.Split(strings.Trim(a[0].(string), "/"), "/"), a[1:]
 	if len(parts)-1 != len(names) || len(parts) < 2 {
-		return nil, fmt.Errorf("unable to evaluate template language function '%s': the type '%s' requires '%d' resource name argument(s)",
-			function, a[0], len(parts)-1)
+		fail("has the type '%s', which requires '%d' resource name argument(s)", a[0], len(parts)-1)
 	}
-	var out strings.Builder
-	out.WriteString(base + "/providers/" + parts[0])
+	if strings.EqualFold(a[0].(string), "Microsoft.Resources/resourceGroups") && strings.Count(base, "/") == 2 {
+		return base + "/resourceGroups/" + names[0].(string) // groups are no resources of a provider
+	}
+	out := base + "/providers/" + parts[0]
 	for i, t := range parts[1:] {
-		out.WriteString("/" + t + "/" + names[i].(string))
+		out += "/" + t + "/" + names[i].(string)
 	}
-	return out.String(), nil
+	return out
 }
 
 // Live answers what is known of deployed resources only.
@@ -235,26 +171,60 @@ type Live interface {
 	List(function, id, version string, body any) (any, error)
 }
 
-func resourceFunctions() []function {
-	return []function{
-		{name: "reference", eval: reference},
-		{name: "references", eval: references},
-		{name: "resourceInfo", eval: resourceInfo},
-		{name: "pickZones", eval: pickZones},
-		{name: "providers", eval: func(*scope, []any) (any, error) { return nil, errLater }},
-		{name: "toLogicalZone", eval: func(s *scope, a []any) (any, error) {
-			if s.live == nil {
-				return nil, errLater
-			}
-			return a[2].(string)[strings.LastIndexByte(a[2].(string), 'z')+1:], nil
-		}},
-		{name: "toPhysicalZone", eval: func(s *scope, a []any) (any, error) {
-			if s.live == nil {
-				return nil, errLater
-			}
-			return a[1].(string) + "-az" + a[2].(string), nil
-		}},
+var resourceFunctions = functions{
+	"reference": reference,
+	"references": func(s *scope, a []any) any {
+		s.need(placeRuntime)
+		name := a[0].(string)
+		if s.resources == nil || s.live == nil {
+			s.resource(name + "[0]")
+			return later{}
+		}
+		out := []any{}
+		for _, r := range s.resources.loops[strings.ToLower(name)] {
+			out = append(out, reference(s, append([]any{r.ID, r.APIVersion}, a[1:]...)))
+		}
+		return out
+	},
+	"resourceInfo": func(s *scope, a []any) any {
+		r := s.resource(a[0].(string))
+		if r == nil {
+			return fail("names the resource '%s', which is not defined in the template", a[0])
+		}
+		return NewObject("id", r.ID, "name", r.Name[strings.LastIndexByte(r.Name, '/')+1:], "type", r.Type, "apiVersion", r.APIVersion)
+	},
+	"pickZones": liveOnly(func(a []any) any {
+		count, offset := arg(a, 3, int64(1)), arg(a, 4, int64(0))
+		zones := []any{"1", "2", "3"}
+		if count < 1 || offset < 0 || offset+count > int64(len(zones)) {
+			fail("finds %d zones in %s", len(zones), a[2])
+		}
+		return zones[offset : offset+count]
+	}),
+	"providers":       func(*scope, []any) any { return later{} },
+	"toLogicalZone":   liveOnly(func(a []any) any { return logicalZone(a[2]) }),
+	"toLogicalZones":  liveOnly(func(a []any) any { return each(a[2].([]any), logicalZone) }),
+	"toPhysicalZone":  liveOnly(func(a []any) any { return physicalZone(a[1])(a[2]) }),
+	"toPhysicalZones": liveOnly(func(a []any) any { return each(a[2].([]any), physicalZone(a[1])) }),
+}
+
+// liveOnly is the code of a function whose value is known when resources are deployed.
+func liveOnly(do func(a []any) any) eval {
+	return func(s *scope, a []any) any {
+		if s.live == nil {
+			return later{}
+		}
+		return do(a)
 	}
+}
+
+func logicalZone(v any) any {
+	zone, _ := v.(string)
+	return zone[strings.LastIndexByte(zone, 'z')+1:]
+}
+
+func physicalZone(location any) func(zone any) any {
+	return func(zone any) any { return fmt.Sprintf("%v-az%v", location, zone) }
 }
 
 // resource finds a resource of the template by symbolic name, ID or name.
@@ -269,115 +239,54 @@ func (s *scope) resource(name string) *Resource {
 	return r
 }
 
-func reference(s *scope, a []any) (any, error) {
-	if s.place&placeRuntime == 0 {
-		return nil, errPlace("reference")
+// target returns what a function asks that names a resource and may name its version.
+func (s *scope) target(a []any) (r *Resource, id, version string) {
+	s.need(placeRuntime)
+	id, version = a[0].(string), arg(a, 1, "")
+	if r = s.resource(id); r != nil {
+		id, version = r.ID, cmp.Or(version, r.APIVersion)
 	}
-	id, version, full := a[0].(string), "", len(a) == 3 && strings.EqualFold(a[2].(string), "full")
-	if len(a) > 1 {
-		version, _ = a[1].(string)
+	return r, id, version
+}
+
+// answered returns what a deployed resource answered.
+func answered(v any, err error) any {
+	if err != nil {
+		fail("%w", err)
 	}
-	r := s.resource(id)
-	if r != nil {
-		id = r.ID
-		if version == "" {
-			version = r.APIVersion
-		}
+	return v
+}
+
+func reference(s *scope, a []any) any {
+	r, id, version := s.target(a)
+	full := strings.EqualFold(arg(a, 2, ""), "full")
+	here := strings.HasPrefix(id, "/")
+	if !here && s.live != nil {
+		fail("names the resource '%s', which is not defined in the template", id)
 	}
 	if s.live != nil {
-		if !strings.HasPrefix(id, "/") {
-			return nil, fmt.Errorf("the resource '%s' is not defined in the template", id)
-		}
-		return s.live.Reference(id, version, full)
+		return answered(s.live.Reference(id, version, full))
 	}
-	if r == nil {
-		if s.resources != nil && !strings.HasPrefix(id, "/") {
-			s.resources.problem("the resource '%s' is not defined in the template", id)
-		}
-		return nil, errLater
+	if r == nil && !here && s.resources != nil {
+		s.resources.problem("the resource '%s' is not defined in the template", id)
 	}
-	if r.Existing {
-		return nil, errLater
+	if r == nil || r.Existing {
+		return later{}
 	}
-	args := []any{id, version}
-	if full {
-		args = append(args, a[2])
-	}
-	l := later{text: showCall("reference", args)}
-	var err error
-	l.known, l.sealed, err = r.known(full)
-	return l, err
-}
-
-func references(s *scope, a []any) (any, error) {
-	if s.place&placeRuntime == 0 {
-		return nil, errPlace("references")
-	}
-	var out []any
-	if s.resources == nil || s.live == nil {
-		s.resource(a[0].(string) + "[0]")
-		return nil, errLater
-	}
-	for _, r := range s.resources.loop(a[0].(string)) {
-		v, err := reference(s, append([]any{r.ID, r.APIVersion}, a[1:]...))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-func resourceInfo(s *scope, a []any) (any, error) {
-	if r := s.resource(a[0].(string)); r != nil {
-		return NewObject("id", r.ID, "name", r.Name[strings.LastIndexByte(r.Name, '/')+1:], "type", r.Type, "apiVersion", r.APIVersion), nil
-	}
-	return nil, fmt.Errorf("the resource '%s' is not defined in the template", a[0])
-}
-
-func pickZones(s *scope, a []any) (any, error) {
-	if s.live == nil {
-		return nil, errLater
-	}
-	count, offset := int64(1), int64(0)
-	if len(a) > 3 {
-		count = a[3].(int64)
-	}
-	if len(a) > 4 {
-		offset = a[4].(int64)
-	}
-	zones := []any{"1", "2", "3"}
-	if count < 1 || offset < 0 || offset+count > int64(len(zones)) {
-		return nil, fmt.Errorf("finds %d zones in %s", len(zones), a[2])
-	}
-	return zones[offset : offset+count], nil
+	l := later{text: showCall("reference", append([]any{id, version}, cond(full, a[min(2, len(a)):], nil)...))}
+	l.known, l.sealed = r.known(full)
+	return l
 }
 
 // listFunction is any function whose name begins with list.
 func listFunction(name string) *function {
-	f := &function{eval: func(s *scope, a []any) (any, error) {
-		if s.place&placeRuntime == 0 {
-			return nil, errPlace(name)
-		}
-		id, version := a[0].(string), ""
-		if len(a) > 1 {
-			version, _ = a[1].(string)
-		}
-		if r := s.resource(id); r != nil {
-			id = r.ID
-			if version == "" {
-				version = r.APIVersion
-			}
-		}
+	f := signatureOf(name + "(resource: string, version?: string|null, body?: any): any")
+	f.eval = func(s *scope, a []any) any {
+		_, id, version := s.target(a)
 		if s.live == nil {
-			return s.laterOf(showCall(name, append([]any{id}, a[1:]...)))
+			return later{text: showCall(name, append([]any{id}, a[1:]...))}
 		}
-		var body any
-		if len(a) > 2 {
-			body = a[2]
-		}
-		return s.live.List(name, id, version, body)
-	}}
-	f.read(name + "(resource: string, version?: string|null, body?: any): any")
+		return answered(s.live.List(name, id, version, arg[any](a, 2, nil)))
+	}
 	return f
 }

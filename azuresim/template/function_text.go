@@ -3,7 +3,6 @@ package template
 import (
 	"crypto/sha1" //nolint:gosec // a UUID of version 5 is made with it
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -20,14 +19,9 @@ func units(s string) []uint16 { return utf16.Encode([]rune(s)) }
 func fromUnits(u []uint16) string { return string(utf16.Decode(u)) }
 
 func utf16Len(s string) int {
-	n := len(s)
+	n := utf8.RuneCountInString(s)
 	for _, r := range s {
-		switch size := utf8.RuneLen(r); {
-		case size == 4:
-			n -= 2
-		case size > 1:
-			n -= size - 1
-		}
+		n += cond(r > 0xffff, 1, 0)
 	}
 	return n
 }
@@ -42,32 +36,43 @@ func invariant(s string, to func(rune) rune) string {
 	}, s)
 }
 
-func textFunctions() []function {
-	return []function{
-		{name: "concat", eval: concat},
-		{name: "toLower", eval: pure(func(a []any) any { return invariant(a[0].(string), unicode.ToLower) })},
-		{name: "toUpper", eval: pure(func(a []any) any { return invariant(a[0].(string), unicode.ToUpper) })},
-		{name: "trim", eval: pure(func(a []any) any { return strings.TrimSpace(a[0].(string)) })},
-		{name: "replace", eval: replace},
-		{name: "substring", eval: substring},
-		{name: "indexOf", eval: func(s *scope, a []any) (any, error) { return indexOf("indexOf", a, false) }},
-		{name: "lastIndexOf", eval: func(s *scope, a []any) (any, error) { return indexOf("lastIndexOf", a, true) }},
-		{name: "startsWith", eval: func(_ *scope, a []any) (any, error) {
-			u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
-			return len(u) >= len(w) && slices.Equal(u[:len(w)], w), nil
-		}},
-		{name: "endsWith", eval: func(_ *scope, a []any) (any, error) {
-			u, w := units(fold(a[0].(string))), units(fold(a[1].(string)))
-			return len(u) >= len(w) && slices.Equal(u[len(u)-len(w):], w), nil
-		}},
-		{name: "padLeft", eval: padLeft},
-		{name: "split", eval: split},
-		{name: "join", eval: join},
-		{name: "format", eval: format},
-		{name: "uniqueString", eval: func(_ *scope, a []any) (any, error) { return uniqueString(joined(a)), nil }},
-		{name: "guid", eval: func(_ *scope, a []any) (any, error) { return guid(joined(a)), nil }},
-		{name: "newGuid", eval: newGUID},
-	}
+// fold returns a text in a form that is equal for texts that differ in case alone.
+func fold(s string) string { return invariant(s, unicode.ToUpper) }
+
+var textFunctions = functions{
+	"concat":      concat,
+	"toLower":     fn1(func(s string) any { return invariant(s, unicode.ToLower) }),
+	"toUpper":     fn1(func(s string) any { return fold(s) }),
+	"trim":        fn1(func(s string) any { return strings.TrimSpace(s) }),
+	"replace":     replace,
+	"substring":   substring,
+	"indexOf":     func(_ *scope, a []any) any { return indexOf(a, strings.Index, slices.IndexFunc[[]any]) },
+	"lastIndexOf": func(_ *scope, a []any) any { return indexOf(a, strings.LastIndex, lastIndexFunc) },
+	"startsWith":  fn2(func(s, with string) any { return strings.HasPrefix(fold(s), fold(with)) }),
+	"endsWith":    fn2(func(s, with string) any { return strings.HasSuffix(fold(s), fold(with)) }),
+	"padLeft": func(_ *scope, a []any) any {
+		text, _ := plainText(a[0])
+		width, with := a[1].(int64), arg(a, 2, " ")
+		if width < 1 || width > 16 {
+			fail("expects a total width between 1 and 16, while '%d' was provided", width)
+		}
+		if utf16Len(with) != 1 {
+			fail("expects a padding character that is a single one, while '%s' was provided", with)
+		}
+		return strings.Repeat(with, max(0, int(width)-utf16Len(text))) + text
+	},
+	"split":        fn2(split),
+	"join":         join,
+	"format":       format,
+	"uniqueString": func(_ *scope, a []any) any { return uniqueString(joined(a)) },
+	"guid":         func(_ *scope, a []any) any { return guid(joined(a)) },
+	"newGuid": func(s *scope, _ []any) any {
+		s.need(placeDefault)
+		if s.NewGUID == nil {
+			return later{}
+		}
+		return s.NewGUID()
+	},
 }
 
 // plainText returns the text that texts, integers and booleans are joined as.
@@ -78,172 +83,116 @@ func plainText(v any) (string, bool) {
 	case int64:
 		return strconv.FormatInt(v, 10), true
 	case bool:
-		if v {
-			return "True", true
-		}
-		return "False", true
+		return cond(v, "True", "False"), true
 	}
 	return "", false
 }
 
-func concat(_ *scope, args []any) (any, error) {
-	if len(args) > 0 && !slices.ContainsFunc(args, func(v any) bool { return kindOf(v) != kindArray }) {
-		out := []any{}
-		for _, a := range args {
-			out = append(out, a.([]any)...)
+func concat(_ *scope, a []any) any {
+	var text strings.Builder
+	list := []any{}
+	arrays := len(a) > 0 && kindOf(a[0]) == kindArray
+	for _, v := range a {
+		t, plain := plainText(v)
+		l, isArray := v.([]any)
+		if plain == arrays || isArray != arrays {
+			fail("expects either all or none of the parameters to be arrays, and others to be texts, integers or booleans")
 		}
-		return out, nil
+		text.WriteString(t)
+		list = append(list, l...)
 	}
-	var out strings.Builder
-	for _, a := range args {
-		t, ok := plainText(a)
-		if !ok {
-			return nil, errors.New("either all or none of the parameters must be an array, and others texts, integers or booleans")
-		}
-		out.WriteString(t)
+	if arrays {
+		return list
 	}
-	return out.String(), nil
+	return text.String()
 }
 
-func replace(_ *scope, a []any) (any, error) {
+func replace(s *scope, a []any) any {
 	text, old, with := a[0].(string), a[1].(string), a[2].(string)
 	if old == "" {
-		return nil, errors.New("expects its second parameter to not be null or empty")
+		fail("expects its second parameter to not be null or empty")
 	}
-	if n := strings.Count(text, old); n*len(with) > maxText {
-		return nil, errWork
-	}
-	return strings.ReplaceAll(text, old, with), nil
+	s.spendText(strings.Count(text, old) * len(with))
+	return strings.ReplaceAll(text, old, with)
 }
 
-func substring(_ *scope, a []any) (any, error) {
+func substring(_ *scope, a []any) any {
 	u, start := units(a[0].(string)), a[1].(int64)
-	switch {
-	case start < 0:
-		return nil, azureSays("The index parameter cannot be less than zero. The index: '%d'", start)
-	case start > int64(len(u)):
-		return nil, azureSays("The index parameter cannot be larger than "+
-			"the length of the string. The index parameter: '%d', the length of the string parameter: '%d'", start, len(u))
-	case len(a) == 2:
-		return fromUnits(u[start:]), nil
+	n := arg(a, 2, int64(len(u))-start)
+	if start < 0 || start > int64(len(u)) || n < 0 || n > int64(len(u))-start {
+		fail("expects an index and length of a location within the string. The index parameter: '%d', the length parameter: '%d', the "+
+			"length of the string parameter: '%d'", start, n, len(u))
 	}
-	n := a[2].(int64)
-	if n < 0 || n > int64(len(u))-start {
-		return nil, azureSays("The index and length parameters must refer "+
-			"to a location within the string. The index parameter: '%d', the length parameter: '%d', the length of the string "+
-			"parameter: '%d'", start, n, len(u))
-	}
-	return fromUnits(u[start : start+n]), nil
+	return fromUnits(u[start : start+n])
 }
 
-// fold returns a text in a form that is equal for texts that differ in case alone.
-func fold(s string) string { return invariant(s, unicode.ToUpper) }
+// lastIndexFunc is slices.IndexFunc from the end.
+func lastIndexFunc(list []any, is func(any) bool) int {
+	i := len(list) - 1
+	for i >= 0 && !is(list[i]) {
+		i--
+	}
+	return i
+}
 
-func indexOf(name string, a []any, last bool) (any, error) {
+func indexOf(a []any, inText func(s, of string) int, inList func(list []any, is func(any) bool) int) any {
 	if list, is := a[0].([]any); is {
-		at := -1
-		for i, v := range list {
-			if equal(v, a[1]) && (at < 0 || last) {
-				at = i
-			}
-		}
-		return int64(at), nil
+		return int64(inList(list, func(v any) bool { return equal(v, a[1]) }))
 	}
 	of, is := a[1].(string)
 	if !is {
-		return nil, fmt.Errorf("the template language function '%s' expects its second parameter to be of type 'String'. The provided "+
-			"value is of type '%s'", name, kindOf(a[1]))
+		fail("expects its parameter 2 to be of type 'String'. The provided value is of type '%s'", kindOf(a[1]))
 	}
-	in, of := fold(a[0].(string)), fold(of)
-	at := strings.Index(in, of)
-	if last {
-		at = strings.LastIndex(in, of)
-	}
-	if at < 0 {
-		return int64(-1), nil
-	}
-	return int64(utf16Len(in[:at])), nil
+	in := fold(a[0].(string))
+	at := inText(in, fold(of))
+	return int64(utf16Len(in[:max(at, 0)]) + min(at, 0))
 }
 
-func padLeft(_ *scope, a []any) (any, error) {
-	text, _ := plainText(a[0])
-	width, with := a[1].(int64), " "
-	if len(a) == 3 {
-		with = a[2].(string)
-	}
-	switch {
-	case width < 1 || width > 16:
-		return nil, fmt.Errorf("the second parameter is invalid. Total width "+
-			"must be a positive integer value and not greater than '16', while '%d' was provided", width)
-	case utf16Len(with) != 1:
-		return nil, fmt.Errorf("the third parameter is invalid. The padding character must be a single character, while '%s' was provided", with)
-	}
-	return strings.Repeat(with, max(0, int(width)-utf16Len(text))) + text, nil
-}
-
-func split(_ *scope, a []any) (any, error) {
-	var by []string
-	switch d := a[1].(type) {
-	case string:
-		by = []string{d}
-	case []any:
-		for _, e := range d {
-			t, is := e.(string)
-			if !is {
-				return nil, fmt.Errorf("expects its second parameter to be of type 'String or Array "+
-					"of Strings'. The array has a value of type '%s'", kindOf(e))
-			}
-			by = append(by, t)
+func split(text string, by any) any {
+	var delimiters []string
+	for _, d := range cond(kindOf(by) == kindArray, by, any([]any{by})).([]any) {
+		t, is := d.(string)
+		if !is {
+			fail("expects its second parameter to be of type 'String or Array of Strings'. The array has a value of type '%s'", kindOf(d))
 		}
+		delimiters = append(delimiters, t)
 	}
-	out := []any{}
-	text, from := a[0].(string), 0
+	out, from := []any{}, 0
 	for at := 0; at < len(text); {
 		n := 0
-		if r, size := utf8.DecodeRuneInString(text[at:]); len(by) == 0 && unicode.IsSpace(r) {
+		if r, size := utf8.DecodeRuneInString(text[at:]); len(delimiters) == 0 && unicode.IsSpace(r) {
 			n = size
 		}
-		for _, d := range by {
+		for _, d := range delimiters {
 			if d != "" && strings.HasPrefix(text[at:], d) {
 				n = len(d)
 				break
 			}
 		}
-		if n == 0 {
-			at++
-			continue
+		if at += max(n, 1); n > 0 {
+			out, from = append(out, text[from:at-n]), at
 		}
-		out = append(out, text[from:at])
-		at += n
-		from = at
 	}
-	return append(out, text[from:]), nil
+	return append(out, text[from:])
 }
 
-func join(_ *scope, a []any) (any, error) {
-	var parts []string
-	n := 0
+func join(s *scope, a []any) any {
+	by := a[1].(string)
+	parts := make([]string, len(a[0].([]any)))
+	s.spendText(len(parts) * len(by))
 	for i, v := range a[0].([]any) {
 		t, ok := plainText(v)
 		if !ok {
-			return nil, fmt.Errorf("expects its first parameter to be an array only containing "+
-				"elements of type(s) 'String, Integer, Boolean'. The provided value contains an element of type '%s' at index %d", kindOf(v), i)
+			fail("expects its first parameter to be an array of elements of the types 'String, Integer, Boolean'. The provided value "+
+				"contains an element of type '%s' at index %d", kindOf(v), i)
 		}
-		parts = append(parts, t)
-		n += len(t)
+		parts[i] = t
 	}
-	if by := a[1].(string); n+len(parts)*len(by) > maxText {
-		return nil, errWork
-	}
-	return strings.Join(parts, a[1].(string)), nil
+	return strings.Join(parts, by)
 }
 
 func joined(args []any) string {
-	parts := make([]string, len(args))
-	for i, a := range args {
-		parts[i] = a.(string)
-	}
-	return strings.Join(parts, "-")
+	return strings.Join(each(args, func(v any) string { return v.(string) }), "-")
 }
 
 // uniqueString is Azure's hash of a text: two interleaved halves of Murmur's mixing over words of
@@ -258,14 +207,10 @@ func uniqueString(s string) string {
 		h1 = (bits.RotateLeft32(h1^bits.RotateLeft32(k1*a, 15)*b, 19)+h2)*5 + c
 		h2 = (bits.RotateLeft32(h2^bits.RotateLeft32(k2*b, 17)*a, 13)+h1)*5 + d
 	}
-	if len(data) > 0 {
-		var rest [8]byte
-		copy(rest[:], data)
-		h1 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[:])*a, 15) * b
-		if len(data) > 4 {
-			h2 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[4:])*b, 17) * a
-		}
-	}
+	var rest [8]byte // zeros change nothing
+	copy(rest[:], data)
+	h1 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[:])*a, 15) * b
+	h2 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[4:])*b, 17) * a
 	h1, h2 = h1^n, h2^n
 	h1 += h2
 	h2 += h1
@@ -290,30 +235,9 @@ func finish(h uint32) uint32 {
 // guidSpace is the namespace of the UUIDs that guid makes. (Seen in recorded answers of Azure.)
 var guidSpace = [16]byte{0x11, 0xfb, 0x06, 0xfb, 0x71, 0x2d, 0x4d, 0xdd, 0x98, 0xc7, 0xe7, 0x1b, 0xbd, 0x58, 0x88, 0x30}
 
+// guid returns the UUID of version 5 of a text.
 func guid(s string) string {
-	h := sha1.Sum(append(guidSpace[:], s...)) //nolint:gosec // RFC 4122 says so
-	return uuid([16]byte(h[:16]), 5)
+	b := sha1.Sum(append(guidSpace[:], s...)) //nolint:gosec // RFC 4122 says so
+	b[6], b[8] = b[6]&0x0f|5<<4, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
-
-func uuid(b [16]byte, version byte) string {
-	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-func newGUID(s *scope, _ []any) (any, error) {
-	switch {
-	case s.place&placeDefault == 0:
-		return nil, errPlace("newGuid")
-	case s.NewGUID == nil:
-		return s.laterOf("newGuid()")
-	}
-	return s.NewGUID(), nil
-}
-
-// errPlace is the error of a function that is not allowed where it is.
-func errPlace(name string) error {
-	return fmt.Errorf("the template function '%s' is not expected at this location", name)
-}
-
-// azureSays returns an error in the words of Azure's engine, which are sentences.
-func azureSays(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -84,7 +84,7 @@ const (
 	notJudged = "not judged"
 )
 
-var named = regexp.MustCompile("not supported")
+var refusedByName = regexp.MustCompile("not supported")
 
 // judgeExpression compares one expression with its recorded answer.
 func judgeExpression(row *Object) (verdict, why string) {
@@ -104,7 +104,7 @@ func judgeExpression(row *Object) (verdict, why string) {
 	case refused != nil:
 		v, _ := p.Outputs.Get("o")
 		return lax, string(Encode(v)) + "; Azure: " + refused.Text("message")
-	case err != nil && named.MatchString(err.Error()):
+	case err != nil && refusedByName.MatchString(err.Error()):
 		return byName, err.Error()
 	case err != nil:
 		return wrongly, err.Error()
@@ -239,7 +239,7 @@ func judgeTemplate(row *Object) (verdict, why string) {
 		return alike, err.Error()
 	case refused != nil:
 		return lax, refused.Text("message")
-	case named.MatchString(err.Error()):
+	case refusedByName.MatchString(err.Error()):
 		return byName, err.Error()
 	}
 	return wrongly, err.Error()

@@ -1,123 +1,101 @@
 package template
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// order notes what each resource depends on, and refuses duplicates and circles.
-func (t *Template) order() error {
+// order notes what each resource depends on, finds duplicates and circles, and puts the resources in an order.
+func (t *Template) order() {
 	seen := map[string]bool{}
 	for _, r := range t.Resources {
-		if r.Existing || r.skipped {
-			continue
-		}
-		if lower := strings.ToLower(r.ID); seen[lower] {
+		lower := strings.ToLower(r.ID)
+		if r.Deployed() && seen[lower] {
 			t.problem("the resource '%s' is defined multiple times in the template", r.ID)
-		} else {
-			seen[lower] = true
 		}
+		seen[lower] = seen[lower] || r.Deployed()
 	}
 	for _, r := range t.Resources {
-		if err := t.depend(r); err != nil {
-			return fmt.Errorf("the template resource '%s' is not valid: %w", r.Name, err)
-		}
+		t.depend(r)
 	}
 	t.sort()
-	return nil
 }
 
 // depend finds what one resource depends on: its parent, dependsOn, and what it refers to.
-func (t *Template) depend(r *Resource) error {
-	on := map[*Resource]bool{}
+func (t *Template) depend(r *Resource) {
+	defer within("the template resource '%s' is not valid", r.Name)
+	on := map[*Resource]bool{r: true, nil: true}
 	add := func(d *Resource) {
-		if d != r && !on[d] {
+		if !on[d] {
 			on[d] = true
 			r.on = append(r.on, d)
 		}
 	}
-	for _, d := range r.after {
+	for _, d := range append(slices.Clone(r.after), r.parent) {
 		add(d)
 	}
-	if r.parent != nil {
-		add(r.parent)
-	}
-	raw, ok := r.raw.Get("dependsOn")
+	raw, _ := r.raw.Get("dependsOn")
 	list, isList := raw.([]any)
-	if ok && !isList && raw != nil {
-		v, err := r.scope.value(raw)
-		if list, isList = v.([]any); err != nil || !isList {
-			return errors.Join(errors.New("'dependsOn' is no array"), err)
+	if raw != nil && !isList {
+		if list, isList = r.scope.value(raw).([]any); !isList {
+			fail("'dependsOn' is no array")
 		}
 	}
 	for _, e := range list {
-		v, err := r.scope.value(e)
-		if err != nil {
-			return err
-		}
-		name, is := v.(string)
-		if !is {
-			if isLater(v) || v == nil {
-				continue
+		switch v := r.scope.value(e).(type) {
+		case nil, later:
+		case string:
+			for _, d := range t.named(r, v) {
+				add(d)
 			}
-			return fmt.Errorf("'dependsOn' has a value of type '%s'; it has names and IDs", kindOf(v))
-		}
-		found := t.loop(name)
-		if one := t.find(name); one != nil && len(found) == 0 {
-			found = []*Resource{one}
-			if one == r {
-				t.problem("circular dependency detected on resource: '%s'", r.ID)
-			}
-		}
-		if _, empty := t.loops[strings.ToLower(name)]; len(found) == 0 && !empty {
-			t.problem("the resource '%s' is not defined in the template", name)
-		}
-		for _, d := range found {
-			add(d)
+		default:
+			fail("'dependsOn' has a value of type '%s'; it has names and IDs", kindOf(v))
 		}
 	}
-	if !r.skipped && !r.Existing {
+	if r.Deployed() {
 		s := *r.scope
 		s.seen = add
-		body, err := r.bodyIn(&s)
-		if err != nil {
-			return err
-		}
-		if !isLater(body) {
+		if body := r.bodyIn(&s); !isLater(body) {
 			r.body = body
 		}
+	}
+}
+
+// named returns the resources that an entry of dependsOn means: those of a loop, or one.
+func (t *Template) named(r *Resource, name string) []*Resource {
+	if found, isLoop := t.loops[strings.ToLower(name)]; isLoop && len(found) > 0 {
+		return found
+	} else if one := t.find(name); one != nil {
+		if one == r {
+			t.problem("circular dependency detected on resource: '%s'", r.ID)
+		}
+		return []*Resource{one}
+	} else if !isLoop {
+		t.problem("the resource '%s' is not defined in the template", name)
 	}
 	return nil
 }
 
 // sort orders the resources so that each comes after those that it depends on.
 func (t *Template) sort() {
-	const (
-		open = iota
-		busy
-		done
-	)
-	state := map[*Resource]int{}
 	var out []*Resource
+	done := map[*Resource]bool{} // false for those whose dependencies are being visited
 	var visit func(r *Resource)
 	visit = func(r *Resource) {
-		state[r] = busy
+		done[r] = false
 		for _, d := range r.on {
-			switch state[d] {
-			case open:
+			if ended, begun := done[d]; !begun {
 				visit(d)
-			case busy:
+			} else if !ended {
 				t.problem("circular dependency detected on resources: '%s', '%s'", d.ID, r.ID)
 			}
 		}
-		state[r] = done
+		done[r] = true
 		out = append(out, r)
 	}
 	for _, r := range t.Resources {
-		if state[r] == open {
+		if !has(done, r) {
 			visit(r)
 		}
 	}

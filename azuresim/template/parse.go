@@ -1,13 +1,12 @@
 package template
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
 
 // A node is a part of an expression: a literal (string or int64), a call, or an access.
-type node any
+type node = any
 
 // call is a call of a function, namespaced or not.
 type call struct {
@@ -16,10 +15,7 @@ type call struct {
 }
 
 // access reads a property or an element of what of yields.
-type access struct {
-	of  node
-	key node
-}
+type access struct{ of, key node }
 
 const (
 	// maxExpression is the longest expression, in characters.
@@ -72,211 +68,170 @@ const (
 var tokenNames = []string{"EndOfData", "Identifier", "Literal", "Integer", "LeftParenthesis", "RightParenthesis", "LeftSquareBracket",
 	"RightSquareBracket", "Comma", "Dot"}
 
-func parse(text string) (node, error) {
+func parse(text string) node {
 	if len(text) > maxExpression && utf16Len(text) > maxExpression-2 {
-		return nil, fmt.Errorf("the template expression is longer than the limit of %d characters", maxExpression)
+		fail("the template expression is longer than the limit of %d characters", maxExpression)
 	}
 	p := &parser{in: text}
-	if err := p.next(); err != nil {
-		return nil, err
-	}
-	n, err := p.value()
-	if err == nil && p.token != tokenEnd {
-		err = p.expected(tokenEnd)
-	}
-	return n, err
+	p.next()
+	n := p.value()
+	p.expect(tokenEnd)
+	return n
 }
 
-func (p *parser) expected(token int) error {
-	return fmt.Errorf("unable to parse language expression '%s': expected token '%s' and actual '%s'",
-		cut(p.in, 200), tokenNames[token], tokenNames[p.token])
+// expect refuses another token than the one that has to be at hand.
+func (p *parser) expect(token int) {
+	if p.token != token {
+		fail("unable to parse language expression '%s': expected token '%s' and actual '%s'",
+			cut(p.in, 200), tokenNames[token], tokenNames[p.token])
+	}
+}
+
+// pass goes on after a token that has to be there.
+func (p *parser) pass(token int) {
+	p.expect(token)
+	p.next()
+}
+
+func (p *parser) fail(format string, args ...any) {
+	defer within("the language expression '%s' is not valid", cut(p.in, 200))
+	fail(format, args...)
 }
 
 func letter(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
 
 // next reads a token.
-func (p *parser) next() error {
+func (p *parser) next() {
 	for p.at < len(p.in) && strings.IndexByte(" \t\r\n\v\f", p.in[p.at]) >= 0 {
 		p.at++
 	}
 	p.start = p.at
 	if p.at == len(p.in) {
 		p.token = tokenEnd
-		return nil
+		return
 	}
 	c := p.in[p.at]
-	if i := strings.IndexByte("()[],.", c); i >= 0 {
-		p.token = tokenLeft + i
-		p.at++
-		return nil
+	p.at++
+	word := func(token int, more func(c byte) bool) {
+		for p.at < len(p.in) && more(p.in[p.at]) {
+			p.at++
+		}
+		p.token, p.text = token, p.in[p.start:p.at]
 	}
+	i := strings.IndexByte("()[],.", c)
 	switch {
+	case i >= 0:
+		p.token = tokenLeft + i
 	case letter(c):
-		for p.at < len(p.in) && (letter(p.in[p.at]) || digit(p.in[p.at])) {
-			p.at++
-		}
-		p.token, p.text = tokenIdentifier, p.in[p.start:p.at]
-		return nil
+		word(tokenIdentifier, func(c byte) bool { return letter(c) || digit(c) })
 	case c == '\'':
-		return p.quoted()
+		p.quoted()
 	case digit(c) || c == '-' || c == '+':
-		for p.at++; p.at < len(p.in) && (letter(p.in[p.at]) || digit(p.in[p.at]) || p.in[p.at] == '.' && digit(p.in[p.at-1])); {
-			p.at++
-		}
-		p.token, p.text = tokenNumber, p.in[p.start:p.at]
-		return nil
+		word(tokenNumber, func(c byte) bool { return letter(c) || digit(c) || c == '.' && digit(p.in[p.at-1]) })
+	default:
+		p.fail("the string character '%c' at position '%d' is not expected", []rune(p.in[p.start:])[0], p.start)
 	}
-	return fmt.Errorf("the language expression '%s' is not valid: the string character '%c' at position '%d' is not expected",
-		cut(p.in, 200), []rune(p.in[p.at:])[0], p.at)
 }
 
-func (p *parser) quoted() error {
-	var out strings.Builder
-	for p.at++; p.at < len(p.in); p.at++ {
-		if p.in[p.at] != '\'' {
-			out.WriteByte(p.in[p.at])
-			continue
+// quoted reads a text; two quotes in it are one.
+func (p *parser) quoted() {
+	for p.token, p.text = tokenText, ""; ; {
+		part, rest, ended := strings.Cut(p.in[p.at:], "'")
+		if !ended {
+			p.fail("the text at position '%d' has no end", p.start)
 		}
-		if p.at+1 < len(p.in) && p.in[p.at+1] == '\'' {
-			out.WriteByte('\'')
-			p.at++
-			continue
+		p.text += part
+		if p.at += len(part) + 1; !strings.HasPrefix(rest, "'") {
+			return
 		}
+		p.text += "'"
 		p.at++
-		p.token, p.text = tokenText, out.String()
-		return nil
 	}
-	return fmt.Errorf("the language expression '%s' is not valid: the text at position '%d' has no end", cut(p.in, 200), p.start)
 }
 
 // value parses a literal, or a call with the accesses that follow it.
-func (p *parser) value() (node, error) {
+func (p *parser) value() node {
 	if p.depth++; p.depth > maxDepth {
-		return nil, fmt.Errorf("the calls of a template expression lie in each other more than %d deep", maxDepth)
+		fail("the calls of a template expression lie in each other more than %d deep", maxDepth)
 	}
 	defer func() { p.depth-- }()
+	text := p.text
 	switch p.token {
 	case tokenText:
-		s := p.text
-		return s, p.next()
+		p.next()
+		return text
 	case tokenNumber:
-		n, err := strconv.ParseInt(p.text, 10, 64)
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			why := "cannot be converted to number"
-			if f, bad := strconv.ParseFloat(p.text, 64); bad == nil && f == f && strings.Contains(p.text, ".") {
-				why = "float point numbers are not supported"
-			}
-			return nil, fmt.Errorf("the language expression '%s' is not valid: the value '%s' at position '%d': %s",
-				cut(p.in, 200), p.text, p.start, why)
+			_, bad := strconv.ParseFloat(text, 64)
+			p.fail("the value '%s' at position '%d': %s", text, p.start,
+				cond(bad == nil && strings.Contains(text, "."), "float point numbers are not supported", "cannot be converted to number"))
 		}
-		return n, p.next()
-	case tokenIdentifier:
-	default:
-		return nil, p.expected(tokenIdentifier)
+		p.next()
+		return n
 	}
-	n, err := p.call()
-	for depth := 0; err == nil && (p.token == tokenDot || p.token == tokenOpen); depth++ {
-		if depth > maxDepth {
-			return nil, fmt.Errorf("a template expression has more than %d accesses in a row", maxDepth)
+	p.expect(tokenIdentifier)
+	n := p.call()
+	for accesses := 0; p.token == tokenDot || p.token == tokenOpen; accesses++ {
+		if accesses > maxDepth {
+			fail("a template expression has more than %d accesses in a row", maxDepth)
 		}
-		n, err = p.access(n)
+		n = p.access(n)
 	}
-	return n, err
+	return n
 }
 
-func (p *parser) call() (node, error) {
+func (p *parser) call() node {
 	c := &call{name: p.text}
-	for {
-		if err := p.next(); err != nil {
-			return nil, err
-		}
-		if p.token != tokenDot {
-			break
-		}
-		if err := p.next(); err != nil {
-			return nil, err
-		}
-		if p.token != tokenIdentifier {
-			return nil, p.expected(tokenIdentifier)
-		}
+	for p.next(); p.token == tokenDot; p.next() {
+		p.next()
+		p.expect(tokenIdentifier)
 		c.name += "." + p.text
 	}
-	if p.token != tokenLeft {
-		return nil, p.expected(tokenLeft)
-	}
-	if err := p.next(); err != nil {
-		return nil, err
-	}
-	for p.token != tokenRight {
+	for p.pass(tokenLeft); p.token != tokenRight; {
 		if len(c.args) > 0 {
 			if p.token != tokenComma {
-				return nil, p.expected(tokenRight)
+				p.expect(tokenRight)
 			}
-			if err := p.next(); err != nil {
-				return nil, err
-			}
+			p.next()
 		}
-		arg, err := p.value()
-		if err != nil {
-			return nil, err
-		}
-		c.args = append(c.args, arg)
+		c.args = append(c.args, p.value())
 	}
-	return c, p.next()
+	p.next()
+	return c
 }
 
-func (p *parser) access(of node) (node, error) {
+func (p *parser) access(of node) node {
 	property := p.token == tokenDot
-	if err := p.next(); err != nil {
-		return nil, err
+	if p.next(); property {
+		p.expect(tokenIdentifier)
+		key := p.text
+		p.next()
+		return &access{of, key}
 	}
-	if property {
-		if p.token != tokenIdentifier {
-			return nil, p.expected(tokenIdentifier)
-		}
-		return &access{of, p.text}, p.next()
-	}
-	key, err := p.value()
-	if err != nil {
-		return nil, err
-	}
-	if p.token != tokenClose {
-		return nil, p.expected(tokenClose)
-	}
-	return &access{of, key}, p.next()
-}
-
-// show returns the text of a node; it is put in where a value is known later only.
-func show(n node) string {
-	switch n := n.(type) {
-	case *call:
-		args := make([]string, len(n.args))
-		for i, a := range n.args {
-			args[i] = show(a)
-		}
-		return n.name + "(" + strings.Join(args, ", ") + ")"
-	case *access:
-		return show(n.of) + showKey(n.key)
-	}
-	return showValue(n)
+	key := p.value()
+	p.pass(tokenClose)
+	return &access{of, key}
 }
 
 // showKey returns the text of an access.
 func showKey(key any) string {
-	if s, ok := key.(string); ok && s != "" && letter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
-		return r > 127 || !letter(byte(r)) && !digit(byte(r))
-	}) < 0 {
+	s, _ := key.(string)
+	if s != "" && letter(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r > 127 || !letter(byte(r)) && !digit(byte(r)) }) < 0 {
 		return "." + s
 	}
-	if c, ok := key.(*call); ok {
-		return "[" + show(c) + "]"
-	}
-	return "[" + showValue(key) + "]"
+	return "[" + show(key) + "]"
 }
 
-// showValue returns the expression that yields a value.
-func showValue(v any) string {
+// showCall returns the text of a call.
+func showCall(name string, args []any) string {
+	return name + "(" + strings.Join(each(args, show), ", ") + ")"
+}
+
+// show returns the expression that yields a value, or the text of a part of an expression. It is
+// put in where a value is known later only.
+func show(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null()"
@@ -287,23 +242,21 @@ func showValue(v any) string {
 	case string:
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	case []any:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = showValue(e)
-		}
-		return "createArray(" + strings.Join(parts, ", ") + ")"
+		return showCall("createArray", v)
 	case *Object:
-		var parts []string
+		var pairs []any
 		for k, e := range v.All() {
-			parts = append(parts, showValue(k), showValue(e))
+			pairs = append(pairs, k, e)
 		}
-		return "createObject(" + strings.Join(parts, ", ") + ")"
+		return showCall("createObject", pairs)
 	case later:
 		return v.text
 	case *lambda:
 		return show(v.source)
-	case *call, *access:
-		return show(v)
+	case *call:
+		return showCall(v.name, v.args)
+	case *access:
+		return show(v.of) + showKey(v.key)
 	}
 	return "json('" + string(Encode(v)) + "')"
 }

@@ -24,27 +24,19 @@ type Diagnostic struct {
 }
 
 // Predict returns what the template becomes.
-func (t *Template) Predict() (*Prediction, error) {
-	p := &Prediction{Resources: []*Object{}, Outputs: &Object{}, Diagnostics: []Diagnostic{}}
-	if err := t.flatten(func(r *Resource) error {
-		o, err := r.predicted()
-		p.Resources = append(p.Resources, o)
-		return err
-	}); err != nil {
-		return nil, err
-	}
+func (t *Template) Predict() (p *Prediction, err error) {
+	defer catch(&err)
+	p = &Prediction{Resources: []*Object{}, Outputs: &Object{}, Diagnostics: []Diagnostic{}}
+	t.all(func(r *Resource) {
+		if r.deployment() == nil {
+			p.Resources = append(p.Resources, r.predicted())
+		}
+	})
 	slices.SortStableFunc(p.Resources, func(a, b *Object) int {
 		return cmp.Or(cmp.Compare(a.Text("type"), b.Text("type")), cmp.Compare(a.Text("name"), b.Text("name")))
 	})
-	out, err := t.Outputs(nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range out {
-		if o.Secure {
-			o.Value = nil
-		}
-		p.Outputs.Set(o.Name, o.Value)
+	for _, o := range t.outputsOf(nil) {
+		p.Outputs.Set(o.Name, cond(o.Secure, nil, o.Value))
 	}
 	for _, m := range t.Problems {
 		p.Diagnostics = append(p.Diagnostics, Diagnostic{"Error", "InvalidTemplate", m})
@@ -52,147 +44,90 @@ func (t *Template) Predict() (*Prediction, error) {
 	return p, nil
 }
 
-// flatten calls f for each resource that is deployed, those of nested deployments in their place.
-func (t *Template) flatten(f func(*Resource) error) error {
-	for _, r := range t.Resources {
-		if !r.Deployed() {
-			continue
-		}
-		if !r.IsDeployment() || r.Linked() {
-			if err := f(r); err != nil {
-				return err
-			}
-			continue
-		}
-		in, err := r.inner()
-		if err == nil {
-			err = in.flatten(f)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // predicted returns the resource with its whole body.
-func (r *Resource) predicted() (*Object, error) {
+func (r *Resource) predicted() *Object {
 	o := NewObject("id", r.ID, "type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
 	if space, typ, _ := strings.Cut(r.Type, "/"); r.profiled {
 		call := showCall("providers", []any{space, typ})
 		o.Set("apiVersion", later{text: call + ".apiProfiles" + showKey(r.scope.template.Text("apiProfile"))})
 	}
-	if r.condition != nil {
+	if kindOf(r.condition) != kindBool {
 		o.Set("condition", r.condition)
 	}
 	body := r.body
-	if body == nil || isLater(body) {
-		var err error
-		if body, err = r.bodyIn(r.scope); err != nil {
-			return nil, err
-		}
+	if body == nil || body.later {
+		body = r.bodyIn(r.scope)
 	}
 	for k, v := range body.All() {
 		o.Set(k, v)
 	}
-	return o, nil
+	return o
 }
 
 // Body returns the body of the resource's PUT; live answers for deployed resources.
-func (r *Resource) Body(live Live) (*Object, error) {
+func (r *Resource) Body(live Live) (body *Object, err error) {
+	defer catch(&err)
+	return r.bodyWith(live), nil
+}
+
+func (r *Resource) bodyWith(live Live) *Object {
 	s := *r.scope
 	s.live = live
-	body, err := r.bodyIn(&s)
-	if err != nil || !r.IsDeployment() {
-		return body, err
-	}
-	raw, inner, err := r.nestedTemplate()
-	if err != nil {
-		return nil, err
-	}
-	p := body.Object("properties")
-	if !inner {
-		in, err := r.inner()
-		if err != nil {
-			return nil, err
+	body := r.bodyIn(&s)
+	if in := r.deployment(); in != nil {
+		p := body.Object("properties")
+		raw, inner := r.nestedTemplate()
+		if !inner {
+			raw, p = in.written(raw, live), p.without("expressionEvaluationOptions", "parameters")
 		}
-		if raw, err = in.written(raw, live); err != nil {
-			return nil, err
-		}
-		out := &Object{}
-		for k, v := range p.All() {
-			if !strings.EqualFold(k, "expressionEvaluationOptions") && !strings.EqualFold(k, "parameters") {
-				out.Set(k, v)
-			}
-		}
-		p = out
+		p.Set("template", raw)
+		body.Set("properties", p)
 	}
-	p.Set("template", raw)
-	body.Set("properties", p)
-	return body, nil
+	return body
 }
 
 // written returns the template of a nested deployment whose expressions were evaluated outside
 // of it.
-func (t *Template) written(raw *Object, live Live) (*Object, error) {
+func (t *Template) written(raw *Object, live Live) *Object {
 	list := []any{}
 	for _, r := range t.Resources {
 		if !r.Deployed() {
 			continue
 		}
-		body, err := r.Body(live)
-		if err != nil {
-			return nil, err
-		}
 		o := NewObject("type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
 		for _, key := range []string{"scope", "resourceGroup", "subscriptionId"} {
-			if v, err := r.scope.text(r.raw, key); err != nil {
-				return nil, err
-			} else if v != "" {
+			if v := r.scope.text(r.raw, key); v != "" {
 				o.Set(key, v)
 			}
 		}
-		deps := []any{}
+		on := []any{}
 		for _, d := range r.DependsOn {
-			deps = append(deps, d)
+			on = append(on, d)
 		}
-		o.Set("dependsOn", deps)
-		for k, v := range body.All() {
+		o.Set("dependsOn", on)
+		for k, v := range r.bodyWith(live).All() {
 			o.Set(k, escaped(v))
 		}
 		list = append(list, o)
 	}
-	outputs, err := t.Outputs(live)
-	if err != nil {
-		return nil, err
+	outputs := &Object{}
+	for _, o := range t.outputsOf(live) {
+		outputs.Set(o.Name, NewObject("type", o.Type, "value", escaped(o.Value)))
 	}
-	out := NewObject("$schema", raw.Text("$schema"), "contentVersion", raw.Text("contentVersion"), "resources", list)
-	shown := &Object{}
-	for _, o := range outputs {
-		shown.Set(o.Name, NewObject("type", o.Type, "value", escaped(o.Value)))
-	}
-	out.Set("outputs", shown)
-	return out, nil
+	return NewObject("$schema", raw.Text("$schema"), "contentVersion", raw.Text("contentVersion"), "resources", list, "outputs", outputs)
 }
 
 // escaped returns a value so that a template with it has no expression there.
 func escaped(v any) any {
 	switch v := v.(type) {
 	case string:
-		if strings.HasPrefix(v, "[") && strings.HasSuffix(v, "]") {
-			return "[" + v
-		}
+		return cond(strings.HasPrefix(v, "[") && strings.HasSuffix(v, "]"), "["+v, v)
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = escaped(e)
-		}
-		return out
+		return each(v, escaped)
 	case *Object:
 		out := &Object{}
 		for k, e := range v.All() {
-			key, _ := escaped(k).(string)
-			out.Set(key, escaped(e))
+			out.Set(escaped(k).(string), escaped(e))
 		}
 		return out
 	}
@@ -201,23 +136,21 @@ func escaped(v any) any {
 
 // All calls f for each resource that is deployed, those of nested deployments and these
 // deployments too.
-func (t *Template) All(f func(*Resource)) error {
+func (t *Template) All(f func(*Resource)) (err error) {
+	defer catch(&err)
+	t.all(f)
+	return nil
+}
+
+func (t *Template) all(f func(*Resource)) {
 	for _, r := range t.Resources {
-		if !r.Deployed() {
-			continue
+		if r.Deployed() {
+			f(r)
 		}
-		f(r)
-		if r.IsDeployment() && !r.Linked() {
-			in, err := r.inner()
-			if err == nil {
-				err = in.All(f)
-			}
-			if err != nil {
-				return err
-			}
+		if in := r.deployment(); in != nil {
+			in.all(f)
 		}
 	}
-	return nil
 }
 
 // Property returns what the template writes at a property of the resource, not evaluated.

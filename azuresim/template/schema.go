@@ -26,201 +26,141 @@ var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, 
 const maxReferences = 32
 
 // typeOf reads a declaration; a $ref takes what it does not say from a definition.
-func typeOf(template, def *Object) (*schema, error) {
-	merged := def
-	for next, n := def, 0; ; n++ {
-		ref := next.Text("$ref")
-		if ref == "" {
-			break
-		}
+func typeOf(template, def *Object) *schema {
+	for n := 0; def.Text("$ref") != ""; n++ {
+		ref := def.Text("$ref")
 		name, ok := strings.CutPrefix(ref, "#/definitions/")
 		target := template.Object("definitions").Object(strings.NewReplacer("~1", "/", "~0", "~", "%20", " ").Replace(name))
 		if !ok || target == nil || n == maxReferences {
-			return nil, fmt.Errorf("invalid reference encountered: '%s' not found in template", ref)
+			fail("invalid reference encountered: '%s' not found in template", ref)
 		}
-		base := &Object{}
+		merged := &Object{}
 		for k, v := range target.All() {
-			base.Set(k, v)
+			merged.Set(k, v)
 		}
-		for k, v := range merged.All() {
+		for k, v := range def.All() {
 			if k != "$ref" {
-				base.Set(k, v)
+				merged.Set(k, v)
 			}
 		}
-		merged, next = base, target
+		def = merged
 	}
-	s, ok := typeNames[strings.ToLower(merged.Text("type"))]
+	s, ok := typeNames[strings.ToLower(def.Text("type"))]
 	if !ok {
-		return nil, fmt.Errorf("the type '%s' is none of string, secureString, int, bool, object, secureObject and array", merged.Text("type"))
+		fail("the type '%s' is none of string, secureString, int, bool, object, secureObject and array", def.Text("type"))
 	}
-	s.template, s.def = template, merged
-	return &s, nil
+	s.template, s.def = template, def
+	return &s
 }
 
-func (s *schema) nullable() bool {
-	v, _ := s.def.Get("nullable")
-	return v == true
-}
+func (s *schema) nullable() bool { return at[bool](s.def, "nullable") }
 
-// check checks a value; place is what messages call it.
-func (s *schema) check(v any, place string) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("the provided value for the template %s is not valid. %s", place, fmt.Sprintf(format, args...))
+// check checks a value; place is what messages call it: parameter 'p.n' for the property n of a parameter.
+func (s *schema) check(v any, place string) {
+	bad := func(format string, args ...any) {
+		defer within("the provided value for the template %s is not valid", place)
+		fail(format, args...)
 	}
 	switch k := kindOf(v); {
 	case k == kindAny, k == kindNull && s.nullable():
-		return nil
+		return
 	case k&s.kind == 0:
-		want := s.kind.String()
-		if s.kind == kindString {
-			want = "String, Uri"
-		}
-		return bad("Expected a value of type '%s', but received a value of type '%s'", want, k)
+		bad("Expected a value of type '%s', but received a value of type '%s'", s.kind, k)
 	case tooLarge(v):
-		return bad("Value should be less than or equal to '9223372036854775807', and not less than '-9223372036854775808'")
+		bad("Value should be less than or equal to '9223372036854775807', and not less than '-9223372036854775808'")
 	}
-	if err := s.bounds(v, bad); err != nil {
-		return err
-	}
-	if l, ok := s.def.Get("allowedValues"); ok {
-		allowed, _ := l.([]any)
-		in := func(e any) bool { return slices.ContainsFunc(allowed, func(a any) bool { return equal(a, e) }) }
-		list, isList := v.([]any)
-		if !in(v) && (!isList || slices.ContainsFunc(list, func(e any) bool { return !in(e) })) {
-			var names []string
-			for _, a := range allowed {
-				n, ok := plainText(a)
-				if !ok {
-					n = showValue(a)
-				}
-				names = append(names, n)
-			}
-			return bad("The value %s is not part of the allowed value(s): '%s'", showValue(v), strings.Join(names, ","))
+	s.bounds(v, bad)
+	if allowed, ok := s.def.Get("allowedValues"); ok {
+		values, _ := allowed.([]any)
+		out := func(e any) bool { return !slices.ContainsFunc(values, func(a any) bool { return equal(a, e) }) }
+		if list, isList := v.([]any); out(v) && (!isList || slices.ContainsFunc(list, out)) {
+			bad("The value %s is not part of the allowed value(s): %s", show(v), strings.Join(each(values, show), ","))
 		}
 	}
+	inside := func(part string) string { return strings.TrimSuffix(place, "'") + part + "'" }
 	switch v := v.(type) {
 	case []any:
-		return s.elements(v, place)
+		s.elements(v, inside, bad)
 	case *Object:
-		return s.properties(v, place, bad)
+		s.properties(v, place, inside, bad)
 	}
-	return nil
 }
 
 // bounds checks lengths of texts and arrays, and values of integers.
-func (s *schema) bounds(v any, bad func(string, ...any) error) error {
-	length := int64(-1)
-	switch s.kind {
-	case kindString, kindArray:
-		length = int64(lengthOf(v))
+func (s *schema) bounds(v any, bad func(string, ...any)) {
+	n, what := int64(lengthOf(v)), "Length"
+	switch v := v.(type) {
+	case int64:
+		n, what = v, "Value"
+	case bool, *Object:
+		return
 	}
-	for _, b := range []struct {
-		key   string
-		value int64
-		ok    bool
-		what  string
-		most  bool
-	}{
-		{"minLength", length, length >= 0, "Length of the value", false}, {"maxLength", length, length >= 0, "Length of the value", true},
-		{"minValue", 0, s.kind == kindInt, "Value", false}, {"maxValue", 0, s.kind == kindInt, "Value", true},
-	} {
-		limit, isInt := func() (int64, bool) { l, _ := s.def.Get(b.key); n, is := l.(int64); return n, is }()
-		if !b.ok || !isInt {
-			continue
-		}
-		if n, is := v.(int64); is {
-			b.value = n
-		}
-		switch {
-		case b.most && b.value > limit:
-			return bad("%s should be less than or equal to '%d'", b.what, limit)
-		case !b.most && b.value < limit:
-			return bad("%s should be greater than or equal to '%d'", b.what, limit)
-		}
+	if least, ok := s.def.Get("min" + what); ok && kindOf(least) == kindInt && compareNumbers(n, least) < 0 {
+		bad("%s should be greater than or equal to '%d'", what, least)
 	}
-	return nil
+	if most, ok := s.def.Get("max" + what); ok && kindOf(most) == kindInt && compareNumbers(n, most) > 0 {
+		bad("%s should be less than or equal to '%d'", what, most)
+	}
 }
 
-// part checks a value inside of another one.
-func (s *schema) part(def any, v any, place string) error {
-	d, is := def.(*Object)
-	if !is {
-		return nil
+// part checks a value inside of another one, if the template says something of it.
+func (s *schema) part(def any, v any, place string) {
+	if d, is := def.(*Object); is {
+		typeOf(s.template, d).check(v, place)
 	}
-	known, err := typeOf(s.template, d)
-	if err != nil {
-		return err
-	}
-	return known.check(v, place)
 }
 
-// inside returns what messages call a part: parameter 'p.n' for the property n.
-func inside(place, part string) string { return strings.TrimSuffix(place, "'") + part + "'" }
-
-func (s *schema) elements(list []any, place string) error {
+func (s *schema) elements(list []any, inside func(string) string, bad func(string, ...any)) {
 	items, _ := s.def.Get("items")
-	p, _ := s.def.Get("prefixItems")
-	prefix, _ := p.([]any)
+	prefix := at[[]any](s.def, "prefixItems")
+	if len(list) < len(prefix) || items == false && len(list) > len(prefix) {
+		bad("The array has to have %d elements", len(prefix))
+	}
 	for i, e := range list {
 		def := items
 		if i < len(prefix) {
 			def = prefix[i]
-		} else if items == false {
-			return fmt.Errorf("the provided value for the template %s is not valid. The array has more than %d elements", place, len(prefix))
 		}
-		if err := s.part(def, e, inside(place, fmt.Sprintf("[%d]", i))); err != nil {
-			return err
-		}
+		s.part(def, e, inside(fmt.Sprintf("[%d]", i)))
 	}
-	if len(list) < len(prefix) {
-		return fmt.Errorf("the provided value for the template %s is not valid. The array has less than %d elements", place, len(prefix))
-	}
-	return nil
 }
 
-func (s *schema) properties(o *Object, place string, bad func(string, ...any) error) error {
+func (s *schema) properties(o *Object, place string, inside func(string) string, bad func(string, ...any)) {
 	if d := s.def.Object("discriminator"); d != nil {
-		key := d.Text("propertyName")
-		v, _ := o.Get(key)
+		v, _ := o.Get(d.Text("propertyName"))
 		if isLater(v) {
-			return nil
+			return
 		}
 		name, _ := v.(string)
 		i := slices.Index(d.Object("mapping").keysOf(), name)
 		if i < 0 {
-			return bad("The value %s of the property '%s' is none of '%s'", showValue(v), key, d.Object("mapping").keysList())
+			bad("The value %s of the property '%s' is none of '%s'", show(v), d.Text("propertyName"),
+				strings.Join(d.Object("mapping").keysOf(), ", "))
 		}
-		return s.part(d.Object("mapping").values[i], o, place)
+		s.part(d.Object("mapping").values[i], o, place)
+		return
 	}
-	known := s.def.Object("properties")
-	for name, def := range known.All() {
-		v, _ := o.Get(name)
+	declared := s.def.Object("properties")
+	for name, def := range declared.All() {
 		d, _ := def.(*Object)
-		known, err := typeOf(s.template, d)
-		if err != nil {
-			return err
-		}
-		if v == nil && !known.nullable() {
-			return bad("A non-null value for the property '%s' must be provided, but the property was null or missing", name)
+		t := typeOf(s.template, d)
+		v, _ := o.Get(name)
+		if v == nil && !t.nullable() {
+			bad("A non-null value for the property '%s' must be provided, but the property was null or missing", name)
 		}
 		if v != nil {
-			if err := known.check(v, inside(place, "."+name)); err != nil {
-				return err
-			}
+			t.check(v, inside("."+name))
 		}
 	}
 	more, _ := s.def.Get("additionalProperties")
 	for name, v := range o.All() {
-		if _, ok := known.Get(name); ok {
+		if declared.find(name) >= 0 {
 			continue
 		}
 		if more == false {
-			return bad("The object does not allow values with properties not defined in the schema, but the following unknown properties "+
-				"were present: ['%s']", name)
+			bad("The object does not allow values with properties not defined in the schema, but the following unknown properties were "+
+				"present: ['%s']", name)
 		}
-		if err := s.part(more, v, inside(place, "."+name)); err != nil {
-			return err
-		}
+		s.part(more, v, inside("."+name))
 	}
-	return nil
 }

@@ -1,7 +1,7 @@
 package template
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +29,7 @@ type Context struct {
 
 // Template is a template with its parameters: what it deploys.
 type Template struct {
-	// Resources are in the order of the template.
+	// Resources are in the order in which they can be deployed.
 	Resources []*Resource
 	// Parameters are the values of the parameters; those of secure types have none.
 	Parameters []Parameter
@@ -69,292 +69,214 @@ const (
 // New checks a template and its parameters, name to {"value": ...}, and expands conditions,
 // copies and dependencies; nested deployments are expanded as well. Its errors are mistakes in
 // the template or its parameters.
-func New(template, given *Object, c Context) (*Template, error) {
-	t, err := build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.nested()
+func New(template, given *Object, c Context) (t *Template, err error) {
+	defer catch(&err)
+	t = build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
+	t.nested()
+	return t, nil
 }
 
 // build expands one template. outer is the scope that the expressions of a nested deployment are
 // evaluated in, if it is not that of its own.
-func build(template, given *Object, c *Context, r *run, outer *scope, level int) (*Template, error) {
+func build(template, given *Object, c *Context, r *run, outer *scope, level int) *Template {
 	for _, key := range []string{"$schema", "contentVersion", "resources"} {
-		if _, ok := template.Get(key); !ok {
-			return nil, fmt.Errorf("required property '%s' not found in the template", key)
+		if template.find(key) < 0 {
+			fail("required property '%s' not found in the template", key)
+		}
+	}
+	for _, key := range []string{"imports", "extensions"} {
+		if template.Object(key).Len() > 0 {
+			fail("%s of a template are not supported by the local Azure", key)
+		}
+	}
+	for i, key := range []string{"parameters", "variables", "outputs"} {
+		most := []int{maxParameters, maxVariables, maxOutputs}[i]
+		v, _ := template.Get(key)
+		if o, is := v.(*Object); v != nil && !is {
+			fail("'%s' of the template is no object", key)
+		} else if o.Len() > most {
+			fail("the template has %d %s, more than the limit of %d", o.Len(), key, most)
 		}
 	}
 	t := &Template{Context: c, level: level, outputs: template.Object("outputs"), byID: map[string]*Resource{}, byName: map[string]*Resource{},
-		loops: map[string][]*Resource{}}
-	for _, key := range []string{"imports", "extensions"} {
-		if template.Object(key).Len() > 0 {
-			return nil, fmt.Errorf("%s of a template are not supported by the local Azure", key)
-		}
-	}
-	for _, l := range []struct {
-		key string
-		max int
-	}{{"parameters", maxParameters}, {"variables", maxVariables}, {"outputs", maxOutputs}} {
-		v, ok := template.Get(l.key)
-		if o, is := v.(*Object); ok && v != nil && !is {
-			return nil, fmt.Errorf("'%s' of the template is no object", l.key)
-		} else if o.Len() > l.max {
-			return nil, fmt.Errorf("the template has %d %s, more than the limit of %d", o.Len(), l.key, l.max)
-		}
-	}
-	s := &scope{run: r, Context: c, template: template, resources: t}
+		loops: map[string][]*Resource{}, symbolic: strings.HasPrefix(template.Text("languageVersion"), "2.")}
 	if outer != nil {
 		in := *outer
-		s = &in
-		s.resources, s.place = t, 0
-		if err := givenAll(template, given); err != nil {
-			return nil, err
+		in.resources, in.place, t.scope = t, 0, &in
+		for name := range template.Object("parameters").All() {
+			if template.Object("parameters").Object(name).find("defaultValue") < 0 && given.find(name) < 0 {
+				failNotGiven(name)
+			}
 		}
-	} else if err := t.declare(s, given); err != nil {
-		return nil, err
+	} else {
+		t.scope = &scope{run: r, Context: c, template: template, resources: t}
+		t.declare(given)
 	}
-	t.scope = s
-	if err := t.expandAll(template); err != nil {
-		return nil, err
-	}
-	return t, t.order()
+	t.expandAll(template)
+	t.order()
+	return t
 }
 
-// givenAll checks that each parameter without a default value is given.
-func givenAll(template, given *Object) error {
-	for name, d := range template.Object("parameters").All() {
-		def, _ := d.(*Object)
-		if _, ok := def.Get("defaultValue"); ok {
-			continue
-		}
-		if _, ok := given.Get(name); !ok {
-			return fmt.Errorf("the value for the template parameter '%s' is not provided", name)
-		}
-	}
-	return nil
+func failNotGiven(name string) {
+	fail("the value for the template parameter '%s' is not provided", name)
 }
 
 // declare reads functions, parameters and variables, and evaluates all of them.
-func (t *Template) declare(s *scope, given *Object) (err error) {
-	if s.functions, err = userFunctions(s.template); err != nil {
-		return err
-	}
-	s.parameters, s.variables = &Object{}, &Object{}
+func (t *Template) declare(given *Object) {
+	s := t.scope
+	s.functions, s.parameters, s.variables = userFunctions(s.template), &Object{}, &Object{}
 	declared := s.template.Object("parameters")
 	for name := range given.All() {
-		if _, ok := declared.Get(name); !ok {
-			return fmt.Errorf("the following parameters were supplied, but do not correspond to any parameters defined in the template: "+
-				"'%s'. The parameters defined in the template are: '%s'", name, declared.keysList())
+		if declared.find(name) < 0 {
+			fail("the following parameters were supplied, but do not correspond to any parameters defined in the template: '%s'. The "+
+				"parameters defined in the template are: '%s'", name, strings.Join(declared.keysOf(), ", "))
 		}
 	}
-	for name, d := range declared.All() {
-		def, _ := d.(*Object)
-		p, err := s.parameter(name, def, given)
-		if err != nil {
-			return err
-		}
-		s.parameters.Set(name, p)
+	types := map[string]*schema{}
+	for name := range declared.All() {
+		types[name] = s.declareParameter(name, declared.Object(name), given.Object(name))
 	}
-	if err := s.declareVariables(); err != nil {
-		return err
-	}
+	s.declareVariables()
 	for name, l := range s.parameters.All() {
-		v, err := s.force(l.(*lazy))
-		if err != nil {
-			return err
-		}
-		def, _ := declared.Get(name)
-		typ, err := typeOf(s.template, def.(*Object))
-		if err != nil {
-			return err
-		}
-		if typ.secure {
-			v = nil
-		}
-		t.Parameters = append(t.Parameters, Parameter{name, typ.name, v})
+		v := s.force(l.(*lazy))
+		t.Parameters = append(t.Parameters, Parameter{name, types[name].name, cond(types[name].secure, nil, v)})
 	}
 	for _, l := range s.variables.All() {
-		if _, err := s.force(l.(*lazy)); err != nil {
-			return err
-		}
+		s.force(l.(*lazy))
 	}
-	return nil
 }
 
-// parameter returns a parameter, to be evaluated.
-func (s *scope) parameter(name string, def, given *Object) (*lazy, error) {
-	typ, err := typeOf(s.template, def)
-	if err != nil {
-		return nil, fmt.Errorf("the template parameter '%s': %w", name, err)
-	}
-	place := "parameter '" + name + "'"
-	g, _ := given.Get(name)
-	o, _ := g.(*Object)
-	v, isGiven := o.Get("value")
-	if ref, ok := o.Get("reference"); ok && ref != nil {
-		v, isGiven = later{text: "parameters(" + showValue(name) + ")"}, true // a secret of a key vault
+// declareParameter adds a parameter, to be evaluated, and returns its type.
+func (s *scope) declareParameter(name string, def, given *Object) *schema {
+	defer within("the template parameter '%s'", name)
+	typ, place := typeOf(s.template, def), "parameter '"+name+"'"
+	hidden := later{text: "parameters(" + show(name) + ")"}
+	v, _ := given.Get("value")
+	if ref, _ := given.Get("reference"); ref != nil {
+		v = hidden // a secret of a key vault
 	}
 	l := &lazy{name: name}
 	fallback, hasDefault := def.Get("defaultValue")
 	switch {
-	case isGiven && v != nil:
-		l.eval = func() (any, error) {
-			if err := typ.check(v, place); err != nil {
-				return nil, err
-			}
-			if typ.secure && s.HideSecrets && s.resources.level == 0 {
-				return later{text: "parameters(" + showValue(name) + ")"}, nil
-			}
-			return v, nil
+	case v != nil:
+		l.eval = func() any {
+			typ.check(v, place)
+			return cond(typ.secure && s.HideSecrets && s.resources.level == 0, any(hidden), v)
 		}
 	case hasDefault:
-		l.eval = func() (any, error) {
-			in := *s
-			in.place |= placeDefault
-			v, err := in.value(fallback)
-			if err != nil {
-				return nil, fmt.Errorf("the template expression in parameter '%s' is not valid: %w", name, err)
-			}
-			return v, typ.check(v, place)
+		l.eval = func() any {
+			v := s.withPlace(placeDefault, "the template expression in "+place+" is not valid", fallback)
+			typ.check(v, place)
+			return v
 		}
-	case typ.nullable():
-		l.done = true
-	default:
-		return nil, fmt.Errorf("the value for the template parameter '%s' is not provided", name)
+	case !typ.nullable():
+		failNotGiven(name)
 	}
-	return l, nil
+	s.parameters.Set(name, l)
+	return typ
 }
 
-func (s *scope) declareVariables() error {
+// withPlace evaluates a value that may use more; what is what fails.
+func (s *scope) withPlace(p place, what string, v any) any {
+	defer within("%s", what)
 	in := *s
-	in.place |= placeCopy
+	in.place |= p
+	return in.value(v)
+}
+
+func (s *scope) declareVariables() {
 	for name, raw := range s.template.Object("variables").All() {
+		what := "the template variable '" + name + "' is not valid"
 		list, isCopy := raw.([]any)
 		if !isCopy || !strings.EqualFold(name, "copy") {
-			s.variables.Set(name, &lazy{name: name, eval: func() (any, error) {
-				v, err := in.value(raw)
-				if err != nil {
-					err = fmt.Errorf("the template variable '%s' is not valid: %w", name, err)
-				}
-				return v, err
-			}})
+			s.variables.Set(name, &lazy{name: name, eval: func() any { return s.withPlace(placeCopy, what, raw) }})
 			continue
 		}
 		for _, c := range list {
 			def, _ := c.(*Object)
-			each, _, err := in.copyOf(NewObject("name", def.Text("name"), "count", int64(0)))
-			if err != nil {
-				return err
-			}
-			s.variables.Set(each, &lazy{name: each, eval: func() (any, error) {
-				o := &Object{}
-				err := in.copies([]any{def}, o)
-				v, _ := o.Get(each)
-				return v, err
+			each := s.copyName(def)
+			s.variables.Set(each, &lazy{name: each, eval: func() any {
+				return s.withPlace(placeCopy, what, NewObject("copy", []any{def})).(*Object).values[0]
 			}})
 		}
 	}
-	in.variables = s.variables
-	return nil
+}
+
+// named returns the entries of a list of resources by symbolic name, or by their place in an array.
+func named(raw any, place string) *Object {
+	list, isList := raw.([]any)
+	if !isList {
+		o, _ := raw.(*Object)
+		return o
+	}
+	items := &Object{}
+	for i, e := range list {
+		items.add(fmt.Sprintf("%s[%d]", place, i), e)
+	}
+	return items
 }
 
 // expandAll expands the resources of a template: an array, or an object by symbolic name
 // (languageVersion 2.0).
-func (t *Template) expandAll(template *Object) error {
-	t.symbolic = strings.HasPrefix(template.Text("languageVersion"), "2.")
+func (t *Template) expandAll(template *Object) {
 	raw, _ := template.Get("resources")
-	items := &Object{}
-	switch raw := raw.(type) {
-	case []any:
-		if t.symbolic {
-			return errors.New("'resources' of a template in languageVersion 2.0 has to be an object of symbolic names")
-		}
-		for i, e := range raw {
-			items.add(fmt.Sprintf("resources[%d]", i), e)
-		}
-	case *Object:
-		if !t.symbolic {
-			return errors.New("'resources' of the template is an object of symbolic names, which needs languageVersion 2.0")
-		}
-		items = raw
-	default:
-		return errors.New("'resources' of the template is no array")
+	if want := cond(t.symbolic, kindObject, kindArray); kindOf(raw) != want {
+		fail("'resources' of the template is of type '%s'; it has to be of type '%s', in languageVersion 2.0 an object of symbolic names",
+			kindOf(raw), want)
 	}
-	for i, key := range items.keys {
-		o, is := items.values[i].(*Object)
-		if !is {
-			return fmt.Errorf("'%s' of the template is no resource", key)
-		}
-		if err := t.expand(t.scope, o, key, nil); err != nil {
-			return err
-		}
-	}
+	t.expandEach(t.scope, named(raw, "resources"), nil)
 	if n := len(t.Resources); n > maxResources && t.level == 0 {
 		t.problem("the template has %d resources, more than the limit of %d", n, maxResources)
 	}
-	return nil
+}
+
+func (t *Template) expandEach(s *scope, items *Object, parent *Resource) {
+	for i, key := range items.keysOf() {
+		o, is := items.values[i].(*Object)
+		if !is {
+			fail("'%s' of the template is no resource", key)
+		}
+		t.expand(s, o, key, parent)
+	}
 }
 
 // expand adds what one entry of a template's resources yields: a resource, or one for each round
 // of its copy loop, with child resources.
-func (t *Template) expand(s *scope, raw *Object, key string, parent *Resource) error {
-	loopOf := raw.Object("copy")
-	if loopOf == nil {
-		_, err := t.expandOne(s, raw, key, parent, "")
-		return err
+func (t *Template) expand(s *scope, raw *Object, key string, parent *Resource) {
+	defer within("the template resource '%s' is not valid", cut(cmp.Or(raw.Text("name"), key), 200))
+	def := raw.Object("copy")
+	if def == nil {
+		t.expandOne(s, raw, key, parent, "")
+		return
 	}
-	name, count, err := s.copyOf(loopOf)
-	if err != nil {
-		return fmt.Errorf("the template resource '%s' is not valid: %w", cut(cmpText(raw.Text("name"), key), 200), err)
-	}
-	batch, err := s.batchOf(loopOf)
-	if err != nil {
-		return err
-	}
+	name, count := s.copyOf(def)
+	batch := s.batchOf(def)
 	all := []*Resource{}
-	lower := strings.ToLower(name)
 	for i := range count {
-		r, err := t.expandOne(s.in(loop{name: name, index: i}), raw, key, parent, fmt.Sprintf("[%d]", i))
-		if err != nil {
-			return err
-		}
+		r := t.expandOne(s.in(loop{name: name, index: i}), raw, key, parent, fmt.Sprintf("[%d]", i))
 		if b := i / max(batch, 1); batch > 0 && b > 0 {
 			r.after = slices.Clone(all[(b-1)*batch : b*batch])
 		}
 		all = append(all, r)
-		t.loops[lower] = append(t.loops[lower], r)
 	}
-	if count == 0 {
-		t.loops[lower] = append(t.loops[lower], nil...)
-	}
+	lower := strings.ToLower(name)
+	t.loops[lower] = append(t.loops[lower], all...)
 	if t.symbolic && parent == nil {
 		t.loops[strings.ToLower(key)] = all
 	}
-	return nil
-}
-
-func cmpText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // batchOf returns the batch size of a serial copy loop, 0 for others.
-func (s *scope) batchOf(def *Object) (int64, error) {
+func (s *scope) batchOf(def *Object) int64 {
 	if !strings.EqualFold(def.Text("mode"), "serial") {
-		return 0, nil
+		return 0
 	}
 	raw, ok := def.Get("batchSize")
-	if !ok {
-		return 1, nil
+	n, _ := s.value(cond(ok, raw, any(int64(1)))).(int64)
+	if n < 1 {
+		fail("the batchSize of a 'copy' definition has to be a positive integer")
 	}
-	v, err := s.value(raw)
-	if n, is := v.(int64); err == nil && is && n > 0 {
-		return n, nil
-	}
-	return 0, errors.Join(errors.New("the batchSize of a 'copy' definition has to be a positive integer"), err)
+	return n
 }
 
 // problem notes what the deployment service refuses.
@@ -364,39 +286,22 @@ func (t *Template) problem(format string, args ...any) {
 	}
 }
 
-// find finds a resource by symbolic name, one of a loop as name[0], by ID or by name.
+// find finds a resource by ID, symbolic name, one of a loop as name[0], or by name.
 func (t *Template) find(name string) *Resource {
 	lower := strings.ToLower(name)
-	if r := t.byID[lower]; r != nil {
-		return r
-	}
-	return t.byName[lower]
+	return cmp.Or(t.byID[lower], t.byName[lower])
 }
 
-// loop returns the resources of a copy loop.
-func (t *Template) loop(name string) []*Resource { return t.loops[strings.ToLower(name)] }
-
 // nested expands the nested deployments that nothing referred to.
-func (t *Template) nested() error {
+func (t *Template) nested() {
 	for _, r := range t.Resources {
-		if !r.Deployed() || !r.IsDeployment() {
-			continue
-		}
-		in, err := r.inner()
-		if err != nil {
-			return err
-		}
-		if in == nil {
-			continue
-		}
-		if err := in.nested(); err != nil {
-			return err
-		}
-		for _, p := range in.Problems {
-			t.problem("%s", p)
+		if in := r.deployment(); in != nil {
+			in.nested()
+			for _, p := range in.Problems {
+				t.problem("%s", p)
+			}
 		}
 	}
-	return nil
 }
 
 // Output is one output of a template.
@@ -407,62 +312,41 @@ type Output struct {
 }
 
 // Outputs returns the template's outputs; live answers for deployed resources, nil if there are none.
-func (t *Template) Outputs(live Live) ([]Output, error) {
-	var out []Output
-	for name, raw := range t.outputs.All() {
-		def, _ := raw.(*Object)
-		o, ok, err := t.output(name, def, live)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			out = append(out, o)
-		}
-	}
-	return out, nil
+func (t *Template) Outputs(live Live) (out []Output, err error) {
+	defer catch(&err)
+	return t.outputsOf(live), nil
 }
 
-func (t *Template) output(name string, def *Object, live Live) (o Output, ok bool, err error) {
+func (t *Template) outputsOf(live Live) []Output {
+	var out []Output
 	s := *t.scope
 	s.live, s.place = live, s.place|placeRuntime
-	place := "output '" + name + "'"
-	typ, err := typeOf(s.template, def)
-	if err != nil {
-		return o, false, fmt.Errorf("the template %s: %w", place, err)
+	for name := range t.outputs.All() {
+		def, place := t.outputs.Object(name), "output '"+name+"'"
+		typ := typeOf(s.template, def)
+		v := s.condition(def)
+		if kindOf(v)&kindBool == 0 {
+			fail("the condition of the template %s is of type '%s'; it has to be a boolean", place, kindOf(v))
+		}
+		if v == false {
+			continue
+		}
+		o := Output{Name: name, Type: typ.name, Secure: typ.secure}
+		if c := def.Object("copy"); c != nil {
+			o.Value = s.rounds(c, s.copyCount(c), loop{name: name})
+		} else {
+			raw, _ := def.Get("value")
+			o.Value = s.value(raw)
+		}
+		s.weigh(o.Value)
+		typ.check(o.Value, place)
+		out = append(out, o)
 	}
-	o = Output{Name: name, Type: typ.name, Secure: typ.secure}
-	if c, has := def.Get("condition"); has {
-		v, err := s.value(c)
-		if err != nil || v == false {
-			return o, false, err
-		}
-		if _, is := v.(bool); !is && !isLater(v) {
-			return o, false, fmt.Errorf("the condition of the template %s is of type '%s'; it has to be a boolean", place, kindOf(v))
-		}
-	}
-	if c := def.Object("copy"); c != nil {
-		n, err := s.countOf(c)
-		if err != nil {
-			return o, false, err
-		}
-		list := []any{}
-		input, _ := c.Get("input")
-		for i := range n {
-			v, err := s.in(loop{name: name, index: i}).value(input)
-			if err != nil {
-				return o, false, err
-			}
-			list = append(list, v)
-		}
-		o.Value = list
-	} else {
-		raw, _ := def.Get("value")
-		if o.Value, err = s.value(raw); err != nil {
-			return o, false, err
-		}
-	}
-	if _, err := s.weigh(o.Value); err != nil {
-		return o, false, err
-	}
-	return o, true, typ.check(o.Value, place)
+	return out
+}
+
+// condition evaluates the condition of a resource or an output; without one it is true.
+func (s *scope) condition(def *Object) any {
+	raw, has := def.Get("condition")
+	return s.value(cond(has, raw, any(true)))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -36,11 +37,14 @@ func NewObject(pairs ...any) *Object {
 }
 
 // Len returns the number of properties; a nil object has none.
-func (o *Object) Len() int {
+func (o *Object) Len() int { return len(o.keysOf()) }
+
+// keysOf returns the keys; those of a nil object are none.
+func (o *Object) keysOf() []string {
 	if o == nil {
-		return 0
+		return nil
 	}
-	return len(o.keys)
+	return o.keys
 }
 
 // find returns the place of a key, or -1.
@@ -48,70 +52,78 @@ func (o *Object) find(key string) int {
 	if o == nil {
 		return -1
 	}
-	if o.index != nil {
-		i, ok := o.index[strings.ToLower(key)]
-		if !ok {
-			return -1
-		}
-		if o.keys[i] == key {
+	if o.index == nil {
+		if i := slices.Index(o.keys, key); i >= 0 {
 			return i
 		}
-		return max(i, slices.Index(o.keys, key))
+		return slices.IndexFunc(o.keys, func(k string) bool { return strings.EqualFold(k, key) })
 	}
-	if i := slices.Index(o.keys, key); i >= 0 {
-		return i
+	i, ok := o.index[strings.ToLower(key)]
+	if !ok || o.keys[i] == key {
+		return cond(ok, i, -1)
 	}
-	return slices.IndexFunc(o.keys, func(k string) bool { return strings.EqualFold(k, key) })
+	return max(i, slices.Index(o.keys, key))
+}
+
+// cond returns one of two values.
+func cond[T any](is bool, then, other T) T {
+	if is {
+		return then
+	}
+	return other
 }
 
 // Get returns the property of a key.
 func (o *Object) Get(key string) (any, bool) {
-	i := o.find(key)
-	if i < 0 {
-		return nil, false
+	if i := o.find(key); i >= 0 {
+		return o.values[i], true
 	}
-	return o.values[i], true
+	return nil, false
+}
+
+// at returns the property of a key if it has the type T, else the zero value.
+func at[T any](o *Object, key string) T {
+	v, _ := o.Get(key)
+	t, _ := v.(T)
+	return t
 }
 
 // Text returns the property of a key if it is a text, else "".
-func (o *Object) Text(key string) string {
-	v, _ := o.Get(key)
-	s, _ := v.(string)
-	return s
-}
+func (o *Object) Text(key string) string { return at[string](o, key) }
 
 // Object returns the property of a key if it is an object, else nil.
-func (o *Object) Object(key string) *Object {
-	v, _ := o.Get(key)
-	s, _ := v.(*Object)
-	return s
-}
+func (o *Object) Object(key string) *Object { return at[*Object](o, key) }
 
 // Set replaces the property of the key in this exact spelling, or adds it at the end.
 func (o *Object) Set(key string, v any) {
 	if i := o.find(key); i >= 0 && o.keys[i] == key {
-		o.values[i] = v
-		o.later = o.later || isLater(v)
+		o.values[i], o.later = v, o.later || isLater(v)
 		return
 	}
 	o.add(key, v)
 }
 
+// put replaces the property of a key in any case, or adds it.
+func (o *Object) put(key string, v any) {
+	if i := o.find(key); i >= 0 {
+		key = o.keys[i]
+	}
+	o.Set(key, v)
+}
+
 // add adds a property that is not there yet.
 func (o *Object) add(key string, v any) {
-	o.keys, o.values = append(o.keys, key), append(o.values, v)
-	o.later = o.later || isLater(v)
-	switch {
-	case o.index != nil:
-		if fold := strings.ToLower(key); !has(o.index, fold) {
-			o.index[fold] = len(o.keys) - 1
+	from := len(o.keys)
+	o.keys, o.values, o.later = append(o.keys, key), append(o.values, v), o.later || isLater(v)
+	if o.index == nil {
+		if len(o.keys) <= many {
+			return
 		}
-	case len(o.keys) > many:
-		o.index = map[string]int{}
-		for i, k := range o.keys {
-			if fold := strings.ToLower(k); !has(o.index, fold) {
-				o.index[fold] = i
-			}
+		o.index, from = map[string]int{}, 0
+	}
+	for i, k := range o.keys[from:] {
+		if fold := strings.ToLower(k); !has(o.index, fold) {
+			o.index[fold] = from + i
 		}
 	}
 }
@@ -132,20 +144,10 @@ func (o *Object) All() iter.Seq2[string, any] {
 	}
 }
 
-// keysList returns the keys, as messages list them.
-func (o *Object) keysList() string { return strings.Join(o.keysOf(), ", ") }
-
-// keysOf returns the keys; those of a nil object are none.
-func (o *Object) keysOf() []string {
-	if o == nil {
-		return nil
-	}
-	return o.keys
-}
-
 // later is a value that is known when a resource is deployed only: the text of the expression
 // that yields it, with what is known put in. known is what the template itself says of it, for
 // references to resources of the template; sealed says that there will be no other properties.
+// Without a text it stands for the call that yielded it.
 type later struct {
 	text   string
 	known  any
@@ -221,6 +223,12 @@ func kindOf(v any) kind {
 	return kindAny // known later
 }
 
+// tooLarge reports an integer of more than 64 bits.
+func tooLarge(v any) bool {
+	_, is := v.(*big.Int)
+	return is
+}
+
 // equal compares as equals does: types differ, texts by their letters, objects without
 // regard to order.
 func equal(a, b any) bool {
@@ -242,17 +250,35 @@ func equal(a, b any) bool {
 	case *big.Int:
 		b, ok := b.(*big.Int)
 		return ok && a.Cmp(b) == 0
-	case *lambda:
-		return false
 	case float64:
 		b, ok := b.(float64)
 		return ok && (a == b || math.IsNaN(a) && math.IsNaN(b))
 	}
-	switch b.(type) {
-	case []any, *Object, *lambda:
-		return false
+	return kindOf(a) == kindOf(b) && a == b
+}
+
+// sorted returns a value with the keys of its objects in order, so that equal values are the same JSON.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case []any:
+		return each(v, sorted)
+	case *Object:
+		out := &Object{}
+		for _, k := range slices.Sorted(slices.Values(v.keys)) {
+			out.add(k, sorted(v.values[slices.Index(v.keys, k)]))
+		}
+		return out
 	}
-	return a == b
+	return v
+}
+
+// each returns what a function makes of each element.
+func each[T any](list []any, do func(any) T) []T {
+	out := make([]T, len(list))
+	for i, e := range list {
+		out[i] = do(e)
+	}
+	return out
 }
 
 // compareFold orders texts by their letters without regard to case.
@@ -263,12 +289,10 @@ func (o *Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
 
 // Encode returns the compact JSON of a value. What is known later only is the text of its
 // expression.
-func Encode(v any) []byte { return appendJSON(nil, v) }
+func Encode(v any) []byte { return appendJSON(nil, v, '"') }
 
-func appendJSON(b []byte, v any) []byte {
+func appendJSON(b []byte, v any, quote byte) []byte {
 	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
 	case bool:
 		return strconv.AppendBool(b, v)
 	case int64:
@@ -278,14 +302,14 @@ func appendJSON(b []byte, v any) []byte {
 	case float64:
 		return append(b, floatText(v)...)
 	case string:
-		return appendText(b, v)
+		return appendText(b, v, quote)
 	case []any:
 		b = append(b, '[')
 		for i, e := range v {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendJSON(b, e)
+			b = appendJSON(b, e, quote)
 		}
 		return append(b, ']')
 	case *Object:
@@ -294,58 +318,56 @@ func appendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendText(b, v.keys[i]), ':')
-			b = appendJSON(b, v.values[i])
+			b = append(appendText(b, v.keys[i], quote), ':')
+			b = appendJSON(b, v.values[i], quote)
 		}
 		return append(b, '}')
 	case later:
-		return appendText(b, "["+v.text+"]")
+		return appendText(b, "["+v.text+"]", quote)
 	}
 	return append(b, "null"...)
 }
 
-// floatText returns a number as .NET's JSON has it: with a point, so that it stays a float.
-func floatText(f float64) string {
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return `"` + strconv.FormatFloat(f, 'g', -1, 64) + `"`
+// shortest returns a number as .NET does: with the fewest digits that tell it from all others.
+func shortest(f float64) string {
+	switch a := math.Abs(f); {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 0):
+		return cond(f > 0, "Infinity", "-Infinity")
+	case a == 0 || a >= 1e-4 && a < 1e15:
+		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
-	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if a := math.Abs(f); a == 0 || a >= 1e-5 && a < 1e15 {
-		s = strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return strings.Replace(s, "e", "E", 1)
+	return strconv.FormatFloat(f, 'E', -1, 64)
 }
 
-func appendText(b []byte, s string) []byte {
-	b = append(b, '"')
+// floatText returns a number as .NET's JSON has it: with a point, so that it stays a float.
+func floatText(f float64) string {
+	s := shortest(f)
+	switch {
+	case strings.ContainsAny(s, "Ny"):
+		return `"` + s + `"`
+	case !strings.ContainsAny(s, ".E"):
+		return s + ".0"
+	}
+	return s
+}
+
+func appendText(b []byte, s string, quote byte) []byte {
+	b = append(b, quote)
 	for _, r := range s {
-		switch r {
-		case '"', '\\':
+		switch i := strings.IndexRune("\n\r\t\b\f", r); {
+		case r == rune(quote) || r == '\\':
 			b = append(b, '\\', byte(r))
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		case 0x85, 0x2028, 0x2029:
+		case i >= 0:
+			b = append(b, '\\', "nrtbf"[i])
+		case r < ' ' || r == 0x85 || r == 0x2028 || r == 0x2029:
 			b = fmt.Appendf(b, `\u%04x`, r)
 		default:
-			if r < ' ' {
-				b = fmt.Appendf(b, `\u%04x`, r)
-			} else {
-				b = append(b, string(r)...)
-			}
+			b = append(b, string(r)...)
 		}
 	}
-	return append(b, '"')
+	return append(b, quote)
 }
 
 // Plain returns a value in the form of encoding/json, integers as float64.
@@ -357,11 +379,7 @@ func Plain(v any) any {
 		f, _ := new(big.Float).SetInt(v).Float64()
 		return f
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = Plain(e)
-		}
-		return out
+		return each(v, Plain)
 	case *Object:
 		out := map[string]any{}
 		for k, e := range v.All() {
@@ -384,28 +402,13 @@ func Of(v any) any {
 	case int:
 		return int64(v)
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = Of(e)
-		}
-		return out
+		return each(v, Of)
 	case map[string]any:
 		o := &Object{}
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			o.Set(k, Of(v[k]))
 		}
 		return o
 	}
 	return v
-}
-
-// tooLarge reports an integer of more than 64 bits.
-func tooLarge(v any) bool {
-	_, is := v.(*big.Int)
-	return is
 }

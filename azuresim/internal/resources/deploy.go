@@ -115,7 +115,7 @@ func deploymentOperation(s *engine.Server, op *engine.Operation, r *template.Res
 		"duration": duration(s.Clock.Now().Sub(begun)), "trackingId": s.GUID(),
 		"targetResource": value.Object{"id": r.ID, "resourceType": r.Type, "resourceName": id.Name()}}
 	if e != nil {
-		state, code = engine.StatusFailed, http.StatusText(e.Status)
+		state, code = engine.StatusFailed, strings.ReplaceAll(http.StatusText(e.Status), " ", "") // as .NET names them
 		p["statusMessage"] = value.Object{"error": value.Object{"code": e.Code, "message": e.Message}}
 	}
 	p["provisioningState"], p["statusCode"] = state, code

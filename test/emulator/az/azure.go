@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -63,7 +65,8 @@ func serve(casement, az, home string) (*azure, error) {
 	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"),
 		"CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy,
 		"CLIENT": z.ClientID, "SECRET": z.SecretFile,
-		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g"}
+		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g",
+		"RG1": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/rg1"}
 	secret, err := os.ReadFile(z.SecretFile)
 	if err != nil {
 		a.stop()
@@ -77,7 +80,41 @@ func serve(casement, az, home string) (*azure, error) {
 	}
 	a.repair = filepath.Join(home, "repair")
 	return a, errors.Join(os.Mkdir(a.repair, 0o700), os.WriteFile(filepath.Join(a.repair, "sitecustomize.py"), repair, 0o600),
-		os.WriteFile(filepath.Join(home, "template.json"), []byte(template), 0o600))
+		os.WriteFile(filepath.Join(home, "template.json"), []byte(template), 0o600),
+		os.WriteFile(filepath.Join(home, "middle.json"), []byte(middle), 0o600), writeRecorded(filepath.Join(home, "templates")))
+}
+
+// recordedTemplates are templates with what Azure's own engine made of them.
+const recordedTemplates = "azuresim/template/testdata/templates.json.gz"
+
+// writeRecorded writes the recorded templates into a directory, with their parameters as files for az.
+func writeRecorded(dir string) error {
+	packed, err := os.Open(recordedTemplates)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	text, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	var recorded map[string]struct{ Template, Parameters json.RawMessage }
+	if err := json.NewDecoder(text).Decode(&recorded); err != nil {
+		return fmt.Errorf("%s: %w", recordedTemplates, err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	for name, r := range recorded {
+		given := fmt.Sprintf(`{"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#",
+			"contentVersion": "1.0.0.0", "parameters": %s}`, cmp.Or(string(r.Parameters), "{}"))
+		err := errors.Join(os.WriteFile(filepath.Join(dir, name+".json"), r.Template, 0o600),
+			os.WriteFile(filepath.Join(dir, name+".parameters.json"), []byte(given), 0o600))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *azure) stop() {
@@ -237,5 +274,22 @@ const template = `{
   ],
   "outputs": {"vnet": {"type": "string", "value": "[variables('id')]"}, "space": {"type": "array",
     "value": "[reference(variables('id')).addressSpace.addressPrefixes]"}}
+}
+`
+
+// middle is a template whose second resource fails.
+const middle = `{
+  "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+  "contentVersion": "1.0.0.0",
+  "resources": [
+    {"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2023-09-01", "name": "before",
+      "location": "[resourceGroup().location]", "properties": {}},
+    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-09-01", "name": "fails",
+      "location": "[resourceGroup().location]", "dependsOn": ["before"],
+      "properties": {"addressSpace": {"addressPrefixes": ["nonsense"]}}},
+    {"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "after",
+      "location": "[resourceGroup().location]", "dependsOn": ["fails"], "properties": {}}
+  ],
+  "outputs": {"never": {"type": "string", "value": "[reference('after').provisioningState]"}}
 }
 `

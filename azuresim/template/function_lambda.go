@@ -1,0 +1,187 @@
+package template
+
+import "strings"
+
+// lambda is a function of an expression: lambda('x', ...).
+type lambda struct {
+	names  []string
+	body   node
+	scope  *scope
+	source *call
+}
+
+// apply evaluates a lambda expression with values for its variables; those that it does not name are left out.
+func (l *lambda) apply(args ...any) any {
+	in := *l.scope
+	in.bindings = append([]binding{}, in.bindings...)
+	for i, n := range l.names {
+		in.bindings = append(in.bindings, binding{n, args[i]})
+	}
+	return in.eval(l.body)
+}
+
+// takes checks the number of variables of a lambda expression, and returns it.
+func (l *lambda) takes(least, most int) *lambda {
+	if n := len(l.names); n < least || n > most {
+		fail("expects a lambda expression of %d to %d variable(s), not of %d", least, most, n)
+	}
+	return l
+}
+
+// yields checks what a lambda expression yielded.
+func yields[T any](v any, want kind, i int) T {
+	t, is := v.(T)
+	if !is {
+		fail("expects its lambda expression to return a value of type '%s', but evaluation on the input element at position %d "+
+			"returned a value of type '%s'", want, i, kindOf(v))
+	}
+	return t
+}
+
+var lambdaFunctions = functions{
+	"lambdaVariables": func(s *scope, a []any) any {
+		for i := len(s.bindings) - 1; i >= 0; i-- {
+			if strings.EqualFold(s.bindings[i].name, a[0].(string)) {
+				return s.bindings[i].value
+			}
+		}
+		return fail("is not valid: there is no variable '%s'", a[0])
+	},
+	"map": fn2(func(list []any, l *lambda) any {
+		out := make([]any, len(list))
+		l.takes(1, 2)
+		for i, e := range list {
+			out[i] = l.apply(e, int64(i))
+		}
+		return out
+	}),
+	"filter": fn2(func(list []any, l *lambda) any {
+		out := []any{}
+		l.takes(1, 2)
+		for i, e := range list {
+			v := l.apply(e, int64(i))
+			if isLater(v) {
+				return later{}
+			}
+			if yields[bool](v, kindBool, i) {
+				out = append(out, e)
+			}
+		}
+		return out
+	}),
+	"reduce": fn3(func(list []any, out any, l *lambda) any {
+		l.takes(2, 3)
+		for i, e := range list {
+			out = l.apply(out, e, int64(i))
+		}
+		return out
+	}),
+	"sort": fn2(func(list []any, l *lambda) any { return mergeSort(l.takes(2, 2), list) }),
+	"toObject": func(_ *scope, a []any) any {
+		return keyed(a, func(o *Object, k string, v any) { o.put(k, v) })
+	},
+	"groupBy": func(_ *scope, a []any) any {
+		return keyed(a, func(o *Object, k string, v any) { o.put(k, append(at[[]any](o, k), v)) })
+	},
+	"mapValues": fn2(func(of *Object, l *lambda) any {
+		out := &Object{}
+		l.takes(1, 1)
+		for k, v := range of.All() {
+			out.Set(k, l.apply(v))
+		}
+		return out
+	}),
+}
+
+// keyed makes an object of a list: a lambda expression yields the key of each element, and another one may yield its value.
+func keyed(a []any, put func(o *Object, k string, v any)) any {
+	out, key, values := &Object{}, a[1].(*lambda).takes(1, 2), arg[*lambda](a, 2, nil)
+	if values != nil {
+		values.takes(1, 2)
+	}
+	for i, v := range a[0].([]any) {
+		k := key.apply(v, int64(i))
+		if isLater(k) {
+			return later{}
+		}
+		if values != nil {
+			v = values.apply(v, int64(i))
+		}
+		put(out, yields[string](k, kindString, i), v)
+	}
+	return out
+}
+
+// mergeSort sorts by merging, so that a function that is no order ends as well.
+func mergeSort(l *lambda, list []any) []any {
+	if len(list) < 2 {
+		return append([]any{}, list...)
+	}
+	x, y := mergeSort(l, list[:len(list)/2]), mergeSort(l, list[len(list)/2:])
+	out := make([]any, 0, len(list))
+	for len(x) > 0 && len(y) > 0 {
+		// An element of the second half goes first only if it comes before: equal ones stay in order.
+		if yields[bool](l.apply(y[0], x[0]), kindBool, len(out)) {
+			out, y = append(out, y[0]), y[1:]
+		} else {
+			out, x = append(out, x[0]), x[1:]
+		}
+	}
+	return append(append(out, x...), y...)
+}
+
+// forms are the functions that do not evaluate all of their arguments.
+var forms = map[string]form{
+	"and": func(s *scope, c *call) any { return s.shortcut(c, false) },
+	"or":  func(s *scope, c *call) any { return s.shortcut(c, true) },
+	"if": func(s *scope, c *call) any {
+		switch v := s.eval(c.args[0]).(type) {
+		case bool:
+			return s.eval(c.args[cond(v, 1, 2)])
+		case later:
+			return s.laterOf(showCall(c.name, append([]any{v}, s.unsure(c.args[1:])...)))
+		default:
+			return failFunction(c.name, "expects its first parameter to be of type 'boolean'. The provided value is of type '%s'", kindOf(v))
+		}
+	},
+	"lambda": func(s *scope, c *call) any {
+		last := len(c.args) - 1
+		l := &lambda{body: c.args[last], scope: s, source: c}
+		for _, n := range c.args[:last] {
+			name, is := s.eval(n).(string)
+			if !is {
+				failFunction(c.name, "expects names of variables to be texts")
+			}
+			l.names = append(l.names, name)
+		}
+		return l
+	},
+}
+
+// shortcut evaluates and and or: the first argument that is end ends it.
+func (s *scope) shortcut(c *call, end bool) any {
+	for i, a := range c.args {
+		switch v := s.eval(a).(type) {
+		case later:
+			args := append(each(make([]any, i), func(any) any { return !end }), v)
+			return s.laterOf(showCall(c.name, append(args, s.unsure(c.args[i+1:])...)))
+		case bool:
+			if v == end {
+				return end
+			}
+		default:
+			return failFunction(c.name, "expects all arguments to be of type 'boolean'")
+		}
+	}
+	return !end
+}
+
+// unsure evaluates what may turn out not to be needed: what is wrong with it is no error.
+func (s *scope) unsure(nodes []node) []any {
+	return each(nodes, func(n any) any {
+		if v, ok := attempt(func() any { return s.eval(n) }); ok {
+			return v
+		}
+		return later{text: show(n)}
+	})
+}

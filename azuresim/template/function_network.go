@@ -1,0 +1,128 @@
+package template
+
+import (
+	"math/big"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var networkFunctions = functions{
+	"parseCidr": fn1(func(s string) any { return networkOf(s).object() }),
+	"cidrSubnet": fn3(func(s string, length, index int64) any {
+		n := networkOf(s)
+		if length < int64(n.length) || length > int64(n.bits) {
+			fail("could not generate subnet for network '%s' and CIDR value '%d'", s, length)
+		}
+		sub := network{length: int(length), bits: n.bits}
+		count, at := new(big.Int).Quo(n.size(), sub.size()), big.NewInt(index)
+		if at.Sign() < 0 || at.Cmp(count) >= 0 {
+			fail("has the subnetIndex '%v', which is not a valid index of the subnet size '%v'", index, count)
+		}
+		return n.at(at.Mul(at, sub.size())) + "/" + strconv.Itoa(int(length))
+	}),
+	"cidrHost": fn2(func(s string, index int64) any {
+		n := networkOf(s)
+		offset := new(big.Int).Add(big.NewInt(index), big.NewInt(1))
+		if _, last := n.usable(); offset.Sign() < 0 || offset.Cmp(last) > 0 {
+			fail("could not calculate the CidrHost for network '%s' and CIDR value '%v'", s, index)
+		}
+		return n.at(offset)
+	}),
+}
+
+// network is an IP network: the number of its first address, and its length of bits.
+type network struct {
+	first        *big.Int
+	length, bits int
+}
+
+var notAddress = regexp.MustCompile(`[^0-9a-fA-F./\s:]+`)
+
+// networkOf reads a network as the library does that Azure uses: signs that no address has are
+// left out, parts of an IPv4 address that are missing are 0, and without a length it is that of
+// the address's class. (Seen in recorded answers of Azure.)
+func networkOf(text string) network {
+	parts := strings.FieldsFunc(notAddress.ReplaceAllString(text, ""), func(r rune) bool { return r == '/' || r == ' ' || r == '\t' })
+	bad := func() { fail("has a CIDR that is not valid: '%s'", text) }
+	if len(parts) == 0 || len(parts) > 2 {
+		bad()
+	}
+	host := parts[0]
+	if octets := strings.Split(host, "."); !strings.Contains(host, ":") && len(octets) < 4 {
+		last := len(octets) - 1
+		host = strings.Join(append(octets[:last:last], strings.Repeat("0.", 3-last)+octets[last]), ".")
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		bad()
+	}
+	n := network{bits: ip.BitLen(), length: 64}
+	if first := ip.AsSlice()[0]; ip.Is4() {
+		n.length = cond(first < 128, 8, cond(first < 192, 16, 24))
+	}
+	if len(parts) == 2 {
+		if n.length, err = strconv.Atoi(parts[1]); err != nil {
+			n.length = maskLength(parts[1], n.bits)
+		}
+	}
+	if n.length < 0 || n.length > n.bits {
+		bad()
+	}
+	n.first = new(big.Int).SetBytes(netip.PrefixFrom(ip, n.length).Masked().Addr().AsSlice())
+	return n
+}
+
+// maskLength returns the number of bits of a mask like 255.255.255.0, -1 for what is none.
+func maskLength(text string, size int) int {
+	mask, err := netip.ParseAddr(text)
+	for length := size; length >= 0 && err == nil; length-- {
+		if (network{bits: size, length: length}).mask() == mask.String() {
+			return length
+		}
+	}
+	return -1
+}
+
+// size returns the number of addresses.
+func (n network) size() *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n.bits-n.length)) }
+
+// last returns the offset of the last address.
+func (n network) last() *big.Int { return new(big.Int).Sub(n.size(), big.NewInt(1)) }
+
+// at returns the address so many after the first one.
+func (n network) at(offset *big.Int) string { return n.address(new(big.Int).Add(n.first, offset)) }
+
+func (n network) address(number *big.Int) string {
+	ip, _ := netip.AddrFromSlice(number.FillBytes(make([]byte, n.bits/8)))
+	return ip.String()
+}
+
+func (n network) mask() string {
+	all := new(big.Int).Lsh(big.NewInt(1), uint(n.bits))
+	return n.address(all.Sub(all, n.size()))
+}
+
+// usable returns the offsets of the first and last address of a host.
+func (n network) usable() (first, last *big.Int) {
+	switch {
+	case n.bits == 128:
+		return new(big.Int), n.last()
+	case n.length > 30:
+		return new(big.Int), new(big.Int)
+	}
+	return big.NewInt(1), new(big.Int).Sub(n.last(), big.NewInt(1))
+}
+
+func (n network) object() *Object {
+	first, last := n.usable()
+	o := NewObject("network", n.at(new(big.Int)), "netmask", n.mask())
+	if n.bits == 32 {
+		o.Set("broadcast", n.at(n.last()))
+	}
+	o.Set("firstUsable", n.at(first))
+	o.Set("lastUsable", n.at(last))
+	o.Set("cidr", int64(n.length))
+	return o
+}
