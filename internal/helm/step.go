@@ -20,10 +20,10 @@ import (
 
 	"github.com/Masterminds/sprig/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/helm/v1alpha1"
+	"casement.dev/casement/internal/kubeconfig"
 )
 
 // StepName is the first argument of the program that does one step: it fills a template of
@@ -124,7 +124,7 @@ func Step(in io.Reader, out, errOut io.Writer) int {
 }
 
 func (s step) release(ctx context.Context, errOut io.Writer) (*made, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig)
+	config, err := kubeconfig.Config(s.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the cluster's kubeconfig: %w", err)
 	}

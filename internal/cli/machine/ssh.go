@@ -18,12 +18,12 @@ import (
 	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/kubeconfig"
 	"casement.dev/casement/internal/sshroute"
 )
 
@@ -77,7 +77,7 @@ func workload(ctx context.Context, a *app.App, c client.Client, cluster client.O
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(data)
+	cfg, err := kubeconfig.Config(data)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
 	}

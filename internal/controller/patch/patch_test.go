@@ -79,7 +79,7 @@ func TestChoose(t *testing.T) {
 	private, market := catalog.Image{ID: "/subscriptions/s/galleries/n/images/win"}, catalog.Image{Publisher: "MicrosoftWindowsServer"}
 	releases := []catalog.Release{{Version: "1.0.0", Verified: true}, {Version: "1.2.0", Verified: true}, {Version: "1.10.0"},
 		{Version: "2.0.0", Excluded: true, Verified: true}}
-	builds := []catalog.Release{{Version: "20348.2.210801"}, {Version: "20348.2582.240703"}, {Version: "20348.9999.300101", Excluded: true}}
+	builds := []catalog.Release{{Version: "20348.1668.230404"}, {Version: "20348.2582.240703"}, {Version: "20348.9999.300101", Excluded: true}}
 	for _, test := range []struct {
 		name, channel string
 		releases      []catalog.Release
@@ -89,7 +89,7 @@ func TestChoose(t *testing.T) {
 		{"verified", infrav1.ImageChannelVerified, releases, private, "1.2.0"}, {"latest", infrav1.ImageChannelLatest, releases, private,
 			"1.10.0"},
 		{"none", infrav1.ImageChannelVerified, releases[2:], private, ""},
-		{"of the marketplace, without regressions", infrav1.ImageChannelVerified, builds, market, "20348.2.210801"},
+		{"of the marketplace, without regressions", infrav1.ImageChannelVerified, builds, market, "20348.1668.230404"},
 		{"of the marketplace", infrav1.ImageChannelLatest, builds, market, "20348.2582.240703"},
 	} {
 		if got := choose(test.releases, test.channel, test.image); got != test.want {

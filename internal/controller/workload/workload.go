@@ -10,8 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/kubeconfig"
 )
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
@@ -23,7 +24,7 @@ func Config(ctx context.Context, reader client.Reader, cluster client.ObjectKey)
 	if err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
 	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	cfg, err := kubeconfig.Config(secret.Data["value"])
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster.Name, err)
 	}

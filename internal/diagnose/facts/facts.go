@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -35,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/kubeconfig"
 )
 
 // patience bounds the time for all lists of the workload cluster.
@@ -318,10 +318,9 @@ func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (clien
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(s.Data[secret.KubeconfigDataName])
+	cfg, err := kubeconfig.Config(s.Data[secret.KubeconfigDataName])
 	if err != nil {
-		// The parser's error may quote the kubeconfig, which is a secret.
-		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
+		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig: %w", secret.Name(key.Name, secret.Kubeconfig), err)
 	}
 	cfg.Timeout = patience
 	Tune(cfg)

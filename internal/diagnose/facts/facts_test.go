@@ -134,8 +134,8 @@ func machine(namespace, cluster, name, node string) []client.Object {
 	return []client.Object{m, vm, &bootstrapv1.KubeadmConfig{ObjectMeta: objectMeta(namespace, name+"-config", cluster)}}
 }
 
-// kubeconfig returns the kubeconfig secret of a cluster, which points to a server as the workload cluster.
-func kubeconfig(t *testing.T, namespace, cluster string, cfg *rest.Config) *corev1.Secret {
+// kubeconfigOf returns the kubeconfig secret of a cluster, which points to a server as the workload cluster.
+func kubeconfigOf(t *testing.T, namespace, cluster string, cfg *rest.Config) *corev1.Secret {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
 	k.Clusters["c"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
@@ -279,7 +279,7 @@ func TestSnapshot(t *testing.T) {
 	c := reader(t)
 	ns := namespace(t, c, "snapshot")
 	create(t, c, slices.Concat(
-		[]client.Object{newCluster(ns, "demo"), newCluster(ns, "other"), kubeconfig(t, ns, "demo", server),
+		[]client.Object{newCluster(ns, "demo"), newCluster(ns, "other"), kubeconfigOf(t, ns, "demo", server),
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}},
 		machine(ns, "demo", "cp-0", "linux-0"), machine(ns, "demo", "md-0", "win-0"),
 		machine(ns, "demo", "md-1", "win-1"), machine(ns, "other", "x-0", ""))...)
@@ -333,7 +333,7 @@ func TestUnreachableWorkload(t *testing.T) {
 	nowhere.Host = "https://127.0.0.1:1"
 	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "broken-kubeconfig"},
 		Data: map[string][]byte{"value": []byte("users: [{user: {token: s3cret")}}
-	create(t, c, newCluster(ns, "none"), newCluster(ns, "dead"), newCluster(ns, "broken"), kubeconfig(t, ns, "dead", nowhere), broken)
+	create(t, c, newCluster(ns, "none"), newCluster(ns, "dead"), newCluster(ns, "broken"), kubeconfigOf(t, ns, "dead", nowhere), broken)
 	for name, says := range map[string]string{
 		"none": "has no kubeconfig yet", "dead": "127.0.0.1:1", "broken": "holds no valid kubeconfig",
 	} {
