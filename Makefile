@@ -130,6 +130,9 @@ e2e-kubelet: bin/casement-kube ## The real kubelet (a hollow node) judges the si
 	go build -tags hollow -o bin/hollow ./test/e2e/kubelet/hollow
 	go test -timeout 10m -count=1 -v ./test/e2e/kubelet -full $(if $(DIFF),-differences)
 
+e2e-metrics: bin/casement-kube ## metrics-server itself reads simulated kubelets: METRICS_SERVER=PATH of its program
+	go test -timeout 15m -count=1 -v -run TestMetricsServer ./test/e2e/kubelet -metrics-server $(abspath $(METRICS_SERVER))
+
 e2e-repair: build ## Each fault that windows-node-repair repairs in place, the requests lost meanwhile, and a bound that is reached
 	go test -timeout 30m -count=1 -v ./test/e2e/repair -full
 
@@ -245,4 +248,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-metrics e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE

@@ -64,7 +64,7 @@ func TestCost(t *testing.T) {
 	defer func() { stop(); work.Wait() }()
 	network := &counter{pods: map[string]bool{}}
 	for i := range *costNodes {
-		startWindows(t, ctx, &work, plane, network, i)
+		startWindows(t, ctx, &work, plane, network, i, "127.0.0.1:0")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i), Namespace: "default"}, Spec: corev1.PodSpec{
 			NodeName: fmt.Sprintf("win-%d", i), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}}
@@ -124,8 +124,8 @@ func (c *counter) count() int {
 	return len(c.pods)
 }
 
-// startWindows runs a simulated Windows node until ctx ends.
-func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane *kubeproc.Plane, network kubelet.Network, i int) {
+// startWindows runs a simulated Windows node, whose API is at an address, until ctx ends.
+func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane *kubeproc.Plane, network kubelet.Network, i int, at string) {
 	t.Helper()
 	ca, _ := plane.CA()
 	files, root := guesttree.New(t)
@@ -149,9 +149,9 @@ func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane
 	}
 	var dialer net.Dialer
 	k, err := kubelet.New(kubelet.Config{
-		Files: files, OS: "windows", Hostname: fmt.Sprintf("win-%d", i), InternalIP: netip.MustParseAddr("127.0.0.1"),
+		Files: files, OS: "windows", Hostname: fmt.Sprintf("win-%d", i), InternalIP: netip.MustParseAddrPort(at).Addr(),
 		Release: kubelet.Release{OSImage: "Windows Server 2022 Datacenter", KernelVersion: "10.0.20348.2700", Build: "10.0.20348"},
-		Listen:  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		Listen:  func() (net.Listener, error) { return net.Listen("tcp", at) },
 		Version: "v1.36.3", RuntimeVersion: "containerd://1.7.28", Cores: cores, MemoryMiB: memoryMiB, DiskGiB: diskGiB, Dial: dialer.DialContext,
 		Programs: func(string) (stub.Program, bool) { return nil, false }, Processes: processes{}, Images: images, Network: network,
 		PodIPs: &addresses{next: netip.MustParseAddr("127.3.0.1")}, Nodes: func() int { return *costNodes },
