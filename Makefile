@@ -35,7 +35,6 @@ bin/kwok: hack/tools/kwok/go.mod
 bin/kwok.yaml: hack/tools/kwok/go.mod bin/kwok
 	cd $$(go list -modfile=$< -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && sed -s '$$a---' node/fast/node-*.yaml node/heartbeat-with-lease/node-*.yaml pod/fast/pod-*.yaml > $(CURDIR)/$@
 
-.PHONY: plugin
 plugin: bin/casement ## Make bin/ a folder of kubectl plugins: kubectl casement, with completions
 	ln -sf casement bin/kubectl-casement && ln -sf casement bin/kubectl_complete-casement
 
@@ -133,6 +132,9 @@ e2e-kubelet: bin/casement-kube ## The real kubelet (a hollow node) judges the si
 	go build -tags hollow -o bin/hollow ./test/e2e/kubelet/hollow
 	go test -timeout 10m -count=1 -v ./test/e2e/kubelet -full $(if $(DIFF),-differences)
 
+e2e-metrics: bin/casement-kube ## metrics-server itself reads simulated kubelets: METRICS_SERVER=PATH of its program
+	go test -timeout 15m -count=1 -v -run TestMetricsServer ./test/e2e/kubelet -metrics-server $(abspath $(METRICS_SERVER))
+
 e2e-repair: build ## Each fault that windows-node-repair repairs in place, the requests lost meanwhile, and a bound that is reached
 	go test -timeout 30m -count=1 -v ./test/e2e/repair -full
 
@@ -199,19 +201,15 @@ e2e-az: bin/casement ## The az command line against the local Azure; writes what
 bench: build bin/kubeconform ## Measure the budgets on this machine
 	go run ./test/bench
 
-.PHONY: bench-lint
 bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 	go run ./test/bench -vms 0 -paper 0 -nodes -1
 
-.PHONY: bench-scale
 bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what, LOAD=30 beside that many busy processes; writes bin/scale.svg
 	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) $(if $(LOAD),-load $(LOAD)) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
-.PHONY: bench-manager
 bench-manager: build ## What MACHINES=2000 cost one casement-manager: creation, REST=1m, an OUTAGE=1m, recovery; THROTTLE=1 limits requests as Azure does
 	go run ./test/bench -manager $(or $(MACHINES),2000) -throttle $(or $(THROTTLE),0) -rest $(or $(REST),1m) -outage $(or $(OUTAGE),1m)
 
-.PHONY: bench-fleet
 bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes
 	go run ./test/bench -fleet $(or $(CLUSTERS),50) $(if $(LOAD),-load $(LOAD))
 
@@ -255,4 +253,5 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-leader e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE
+# Every target with a description, and those without.
+.PHONY: FORCE programs $(shell sed -n 's/^\([a-z0-9-]*\):.*## .*/\1/p' $(firstword $(MAKEFILE_LIST)))

@@ -76,6 +76,8 @@ type Config struct {
 	EgressConfig string
 	// Controllers are those that the controller manager runs beside the ones that every plane has.
 	Controllers []string
+	// APIServer are flags of the API server beside those that every plane has.
+	APIServer []string
 	// CRDs, when set, returns the kinds that the API server serves once Start returns, for the CA (PEM) of the plane.
 	CRDs func(ca []byte) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
@@ -206,7 +208,7 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 		// Services are resolved to their endpoints, as nothing here has cluster IPs.
 		flags = append(flags, "--egress-selector-config-file="+p.cfg.EgressConfig, "--enable-aggregator-routing=true")
 	}
-	return flags
+	return append(flags, p.cfg.APIServer...)
 }
 
 func (p *Plane) run(name string, flags ...string) error {

@@ -541,7 +541,7 @@ func (w *worker) logTail(c *container, from int64) string {
 		return ""
 	}
 	if size < from {
-		from = 0 // the log was begun anew
+		from = 0 // there is another log
 	}
 	from = max(from, size-messageBytes)
 	data, err := io.ReadAll(io.NewSectionReader(file, from, size-from))

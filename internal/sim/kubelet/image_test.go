@@ -63,7 +63,7 @@ func TestImageVolume(t *testing.T) {
 		"there":     {"example.com/data:1", true, "", `Pulling: Pulling image "example.com/data:1"`, ""},
 		"absent":    {"nginx:no-such-tag", true, "ImagePullBackOff", `BackOff: Back-off pulling image "nginx:no-such-tag"`, ""},
 		"unmounted": {"nginx:no-such-tag", false, "", `Pulling: Pulling image "nginx:no-such-tag"`, ""},
-		"of which the container tells": {"nginx:no-such-tag", true, "ImagePullBackOff", "Failed: Error: ImagePullBackOff",
+		"as the container shows": {"nginx:no-such-tag", true, "ImagePullBackOff", "Failed: Error: ImagePullBackOff",
 			"spec.containers{app}"},
 	} {
 		t.Run(name, func(t *testing.T) {
