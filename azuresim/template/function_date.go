@@ -140,7 +140,7 @@ func dateText(t time.Time, format string) any {
 			c, n = rest[0], 1
 		}
 		if part, ok := datePart(t, c, n); ok {
-			if part == "" && c == 'F' { // the point goes with the fraction
+			if part == "" && c == 'F' { // without a fraction there is no point
 				text := strings.TrimSuffix(out.String(), ".")
 				out.Reset()
 				out.WriteString(text)
