@@ -105,8 +105,9 @@ var standardDates = map[string]string{"d": "MM/dd/yyyy", "D": "dddd, dd MMMM yyy
 
 // customDates are what a letter of a custom format yields if it is repeated once, twice and more often, in Go's own form; others are
 // literals. Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
-var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"", "15"}, 'h': {"3", "03"},
-	'm': {"4", "04"}, 's': {"5", "05"}, 't': {"", "PM"}, 'y': {"", "06"}, 'z': {"", "-07", "-07:00"}, 'K': {"-07:00"}, 'g': {"A.D."}}
+var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"", "15"},
+	'h': {"3", "03"}, 'm': {"4", "04"}, 's': {"5", "05"}, 't': {"", "PM"}, 'y': {"", "06"}, 'z': {"", "-07", "-07:00"},
+	'K': {"-07:00"}, 'g': {"A.D."}}
 
 // dateText formats a time as .NET does.
 func dateText(t time.Time, format string) any {
