@@ -392,7 +392,7 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	}
 	defer func() { s.calls-- }()
 	in := *s
-	in.parameters, in.loops, in.bindings = &Object{}, nil, nil
+	in.parameters, in.loops, in.bindings, in.place = &Object{}, nil, nil, 0 // it asks no deployed resource
 	args := make([]any, len(c.args))
 	for i, a := range c.args {
 		args[i] = s.eval(a)

@@ -153,6 +153,34 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// TestUserFunctions: functions of a template call each other, check types, and ask no deployed resource.
+func TestUserFunctions(t *testing.T) {
+	number := []any{NewObject("name", "n", "type", "int")}
+	member := func(value, typ string) *Object {
+		return NewObject("parameters", number, "output", NewObject("type", typ, "value", value))
+	}
+	for expression, want := range map[string]string{"[u.twice(1)]": "3", "[u.twice('x')]": "type 'Integer'", "[u.text(1)]": "type 'String'",
+		"[u.asks(1)]": "not expected at this location", "[u.twice()]": "1 argument(s)", "[u.none(1)]": "not valid"} {
+		template := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
+			"functions", []any{NewObject("namespace", "u", "members", NewObject("next", member("[add(parameters('n'), 1)]", "int"),
+				"twice", member("[u.next(u.next(parameters('n')))]", "int"), "text", member("[parameters('n')]", "string"),
+				"asks", member("[reference('x').y]", "int")))},
+			"outputs", NewObject("o", NewObject("type", "int", "value", expression)))
+		tmpl, err := New(template, nil, recordedIn(""))
+		var out []Output
+		if err == nil {
+			out, err = tmpl.Outputs(nil)
+		}
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = string(Encode(out[0].Value))
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", expression, got, want)
+		}
+	}
+}
+
 // TestTable: each function has a row, and each row a function.
 func TestTable(t *testing.T) {
 	for name, f := range table() {
