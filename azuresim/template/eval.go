@@ -81,7 +81,7 @@ func (r *run) force(l *lazy) any {
 		for _, on := range r.stack[i:] {
 			names.WriteString(on.name + " -> ")
 		}
-		fail("the '%s' symbol's definition cycles back to itself (%s%s)", l.name, names.String(), l.name)
+		failWhole("the '%s' symbol's definition cycles back to itself (%s%s)", l.name, names.String(), l.name)
 	}
 	r.stack = append(r.stack, l)
 	defer func() { r.stack = r.stack[:len(r.stack)-1] }()

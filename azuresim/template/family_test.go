@@ -38,7 +38,7 @@ func TestFamilies(t *testing.T) {
 			{"[join(createArray('abc', 123, true()), '/')]", `"abc/123/True"`},
 			{"[uniqueString('snap', 'crackle', 'pop')]", `"byghxckddilkc"`},
 			{"[guid('foo', 'bar', 'baz')]", `"2ed86837-7c7c-5eaa-9864-dd077fd19b0d"`},
-			{"[newGuid()]", "'newGuid': is not expected"},
+			{"[newGuid()]", "'newGuid' is not expected"},
 			{"[concat('a', 1, true())]", `"a1True"`}, {"[concat('a', createObject())]", "either all or none"},
 			{"[replace('a.b', '.', '')]", `"ab"`}, {"[substring('abc', 1)]", `"bc"`}, {"[substring('abc', 1, 9)]", "location within"},
 			{"[split('a b', createArray())]", `["a","b"]`}, {"[padLeft(7, 3, '0')]", `"007"`}, {"[lastIndexOf('aXbx', 'x')]", "3"},

@@ -45,7 +45,7 @@ var arrayFunctions = functions{
 	"range": fn2(func(start, n int64) any {
 		const most, last = 10_000, math.MaxInt32
 		if n < 0 || n > most || start > last || start+n-1 > last {
-			fail("parameters are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
+			fail("has parameters that are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
 				"'count' must be no larger than %d", most, last)
 		}
 		out := make([]any, n)

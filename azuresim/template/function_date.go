@@ -27,7 +27,7 @@ var dateFunctions = functions{
 		if t := time.Unix(n, 0).UTC(); is && representable(t) && n < 1<<40 && n > -1<<40 {
 			return t.Format("2006-01-02T15:04:05Z")
 		}
-		return fail("'%v' is no time in seconds from 1970", v)
+		return fail("has the value '%v', which is no time in seconds from 1970", v)
 	}),
 	"dateTimeToEpoch": fn1(func(s string) any { return dateOf(s).Unix() }),
 }
