@@ -191,8 +191,8 @@ e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SE
 compare-templates: bin/casement ## Recorded answers of Azure's template engine against a running local Azure: RECORDED=FOLDER with compare.py, after eval "$$(casement azure env)"
 	python3 "$(RECORDED)/compare.py" all --report bin/template-verdicts.tsv
 
-quickstarts: ## Public templates expand as Azure's engine does; DIR=FOLDER with the repositories as OWNER/NAME at the recorded commits
-	QUICKSTARTS="$(DIR)" go test -count=1 -v ./azuresim/template -run TestQuickstarts
+quickstarts: ## Public templates expand as Azure's engine does, and deploy; DIR=FOLDER with the repositories as OWNER/NAME at the recorded commits
+	QUICKSTARTS="$(DIR)" go test -count=1 -v ./azuresim/template ./azuresim -run TestQuickstarts
 
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	go test -race -timeout 60m -count=1 ./azuresim -run TestLoad -lives 12

@@ -57,6 +57,19 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestLocationOfChild: a child that has no location may be given one, which changes nothing.
+func TestLocationOfChild(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	a.carried("PUT", vnetPath("v"), vnetBody)
+	path := vnetPath("v") + "/subnets/child?api-version=2025-05-01"
+	a.carried("PUT", path, `{"location": "westeurope", "properties": {"addressPrefix": "10.0.200.0/24"}}`)
+	if got := a.carried("GET", path, ""); value.Str(got, "location") != "" || value.Str(got, "properties", "addressPrefix") == "" {
+		t.Errorf("the subnet is %v", got)
+	}
+}
+
 // TestReturned: what the local Azure answers, a client may send back.
 func TestReturned(t *testing.T) {
 	for _, version := range []string{"2024-01-01", "2025-11-01"} {

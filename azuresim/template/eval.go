@@ -81,7 +81,7 @@ func (r *run) force(l *lazy) any {
 		for _, on := range r.stack[i:] {
 			names.WriteString(on.name + " -> ")
 		}
-		fail("the '%s' symbol's definition cycles back to itself (%s%s)", l.name, names.String(), l.name)
+		failWhole("the '%s' symbol's definition cycles back to itself (%s%s)", l.name, names.String(), l.name)
 	}
 	r.stack = append(r.stack, l)
 	defer func() { r.stack = r.stack[:len(r.stack)-1] }()
@@ -392,7 +392,7 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	}
 	defer func() { s.calls-- }()
 	in := *s
-	in.parameters, in.loops, in.bindings = &Object{}, nil, nil
+	in.parameters, in.loops, in.bindings, in.place = &Object{}, nil, nil, 0 // it asks no deployed resource
 	args := make([]any, len(c.args))
 	for i, a := range c.args {
 		args[i] = s.eval(a)

@@ -16,9 +16,12 @@ type failure struct {
 // fail throws a failure. It has a result so that functions of the language can end with it.
 func fail(format string, args ...any) any { panic(failure{error: fmt.Errorf(format, args...)}) }
 
-// failFunction throws the failure of a function in the words of Azure's engine.
+// failWhole throws a failure that says all by itself, whatever function it is in.
+func failWhole(format string, args ...any) any { panic(failure{fmt.Errorf(format, args...), true}) }
+
+// failFunction throws the failure of a function; the message goes on after its name.
 func failFunction(name, format string, args ...any) any {
-	panic(failure{fmt.Errorf("the template language function '%s' %s", name, fmt.Sprintf(format, args...)), true})
+	return failWhole("the template language function '%s' %w", name, fmt.Errorf(format, args...))
 }
 
 // catch sets the error to what was thrown. It is for a defer.
@@ -39,7 +42,7 @@ func recovered(thrown any) (failure, bool) {
 // within puts what is thrown behind the name of the place in which it was. It is for a defer.
 func within(format string, args ...any) {
 	if f, thrown := recovered(recover()); thrown {
-		panic(failure{fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), f.error), true})
+		failWhole("%s: %w", fmt.Sprintf(format, args...), f.error)
 	}
 }
 
@@ -50,10 +53,10 @@ func withinFunction(name string) {
 	case !thrown:
 	case f.named || errors.Is(f, errWork):
 		panic(f)
-	case strings.HasPrefix(f.Error(), "expects "):
-		failFunction(name, "%s", f.error)
+	case strings.HasPrefix(f.Error(), "the ") || strings.HasPrefix(f.Error(), "unable "):
+		failWhole("the template language function '%s': %w", name, f.error)
 	default:
-		panic(failure{fmt.Errorf("the template language function '%s': %w", name, f.error), true})
+		failFunction(name, "%w", f.error)
 	}
 }
 

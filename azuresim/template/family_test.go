@@ -33,9 +33,12 @@ func evaluated(t testing.TB, expression string) string {
 func TestFamilies(t *testing.T) {
 	for family, rows := range map[string][][2]string{
 		"texts": {
-			{"[replace('foot', 't', 'd')]", `"food"`}, {"[padLeft('00', 5, ' ')]", `"   00"`}, {"[join(createArray('abc', 123, true()), '/')]", `"abc/123/True"`},
-			{"[uniqueString('snap', 'crackle', 'pop')]", `"byghxckddilkc"`}, {"[guid('foo', 'bar', 'baz')]", `"2ed86837-7c7c-5eaa-9864-dd077fd19b0d"`},
-			{"[newGuid()]", "'newGuid': is not expected"},
+			{"[replace('foot', 't', 'd')]", `"food"`},
+			{"[padLeft('00', 5, ' ')]", `"   00"`},
+			{"[join(createArray('abc', 123, true()), '/')]", `"abc/123/True"`},
+			{"[uniqueString('snap', 'crackle', 'pop')]", `"byghxckddilkc"`},
+			{"[guid('foo', 'bar', 'baz')]", `"2ed86837-7c7c-5eaa-9864-dd077fd19b0d"`},
+			{"[newGuid()]", "'newGuid' is not expected"},
 			{"[concat('a', 1, true())]", `"a1True"`}, {"[concat('a', createObject())]", "either all or none"},
 			{"[replace('a.b', '.', '')]", `"ab"`}, {"[substring('abc', 1)]", `"bc"`}, {"[substring('abc', 1, 9)]", "location within"},
 			{"[split('a b', createArray())]", `["a","b"]`}, {"[padLeft(7, 3, '0')]", `"007"`}, {"[lastIndexOf('aXbx', 'x')]", "3"},
@@ -44,10 +47,15 @@ func TestFamilies(t *testing.T) {
 		},
 		"formats": {
 			{"[format('{0}', parameters('o'))]", `"{'Name':'web','n':3,'list':[1,'b']}"`}, {"[format('{0}/{1}/{2}', 1, 2, true())]", `"1/2/True"`},
-			{"[format('{0:E0} {1:G2}', 25, 12345)]", `"3E+001 1.2E+04"`}, {"[format('{0:G} {0:P1}', json('123456789.123'))]", `"123456789.123 12,345,678,912.3 %"`},
-			{"[format('{0:F1} {1:F2}', json('0.25'), json('-0.001'))]", `"0.2 -0.00"`}, {"[format('{0:0.00} {0:#.#}', json('2.675'))]", `"2.68 2.7"`},
-			{"[format('{0:0.00e+0} {0:0E000} {0:e}', 12345)]", `"1.23e+4 1E004 1.234500e+004"`}, {"[format('{0:0‰} {0:0%}', 2)]", `"2000‰ 200%"`},
-			{"[format('{0:0,.0} {0:#,##0}', 1234567)]", `"1234.6 1,234,567"`}, {"[format('{0:0;(0);none}', 0)]", `"none"`}, {"[format('{0:R}', 5)]", "specifier"},
+			{"[format('{0:E0} {1:G2}', 25, 12345)]", `"3E+001 1.2E+04"`},
+			{"[format('{0:G} {0:P1}', json('123456789.123'))]", `"123456789.123 12,345,678,912.3 %"`},
+			{"[format('{0:F1} {1:F2}', json('0.25'), json('-0.001'))]", `"0.2 -0.00"`},
+			{"[format('{0:0.00} {0:#.#}', json('2.675'))]", `"2.68 2.7"`},
+			{"[format('{0:0.00e+0} {0:0E000} {0:e}', 12345)]", `"1.23e+4 1E004 1.234500e+004"`},
+			{"[format('{0:0‰} {0:0%}', 2)]", `"2000‰ 200%"`},
+			{"[format('{0:0,.0} {0:#,##0}', 1234567)]", `"1234.6 1,234,567"`},
+			{"[format('{0:0;(0);none}', 0)]", `"none"`},
+			{"[format('{0:R}', 5)]", "specifier"},
 			{"[format('{0}', json('0.00001'))]", `"1E-05"`}, {"[format('{0:X} {1:B8}', -1, 5)]", `"FFFFFFFFFFFFFFFF 00000101"`},
 			{"[format('{0:X4} {0:x}', 255)]", `"00FF ff"`}, {"[format('{0,-4}|{1,4}|', 'ab', 'cd')]", `"ab  |  cd|"`},
 			{"[format('{0:N1}', 1234567)]", `"1,234,567.0"`}, {"[format('{0:0000}', 42)]", `"0042"`}, {"[format('{0:#}', 0)]", `""`},
@@ -56,9 +64,12 @@ func TestFamilies(t *testing.T) {
 			{"[format('{0:#;(#)}', -5)]", `"(5)"`},
 		},
 		"conversions": {
-			{"[json('[.5, 0777, 0x1F, , NaN]')]", `[0.5,511,31,null,"NaN"]`}, {"[float('1e400')]", `"Infinity"`}, {"[float('inf')]", "cannot be converted"},
+			{"[json('[.5, 0777, 0x1F, , NaN]')]", `[0.5,511,31,null,"NaN"]`},
+			{"[float('1e400')]", `"Infinity"`},
+			{"[float('inf')]", "cannot be converted"},
 			{"[base64(' Fizz ')]", `"IEZpenog"`}, {"[uri('https://github.com/another/repo', '/Azure/bicep')]", `"https://github.com/Azure/bicep"`},
-			{"[uri('https://a/b', 'c?d=e f')]", `"https://a/c?d=e%20f"`}, {"[buildUri(parseUri('https://a.b:8080/c/d?e=f'))]", `"https://a.b:8080/c/d?e=f"`},
+			{"[uri('https://a/b', 'c?d=e f')]", `"https://a/c?d=e%20f"`},
+			{"[buildUri(parseUri('https://a.b:8080/c/d?e=f'))]", `"https://a.b:8080/c/d?e=f"`},
 			{"[parseUri('http://a/b?c').query]", `"?c"`}, {"[buildUri(createObject())]", "a scheme and a host"},
 			{"[int('-5')]", "-5"}, {"[int('1e3')]", "cannot convert"}, {"[bool('TRUE')]", "true"}, {"[float('1e3')]", "1000.0"},
 			{"[json('{\"a\": [1,],}')]", `{"a":[1]}`}, {"[json('{')]", "a valid JSON"}, {"[base64ToString('@')]", "valid base64"},
@@ -91,8 +102,10 @@ func TestFamilies(t *testing.T) {
 			{"[less(1, 'a')]", "two numbers or two texts"},
 		},
 		"times": {
-			{"[dateTimeAdd('January 2, 2024', ' P1D ', 'ss.FFF')]", `"00"`}, {"[dateTimeAdd('2 January 2024 10:11 PM', 'PT0S')]", `"2024-01-02T22:11:00Z"`},
-			{"[dateTimeAdd('2024-02-29', 'PT0S', '%H %t y yyyyy gg K')]", `"0 A 24 02024 A.D. +00:00"`}, {"[dateTimeAdd('2024', 'PT0S')]", "DateTime string"},
+			{"[dateTimeAdd('January 2, 2024', ' P1D ', 'ss.FFF')]", `"00"`},
+			{"[dateTimeAdd('2 January 2024 10:11 PM', 'PT0S')]", `"2024-01-02T22:11:00Z"`},
+			{"[dateTimeAdd('2024-02-29', 'PT0S', '%H %t y yyyyy gg K')]", `"0 A 24 02024 A.D. +00:00"`},
+			{"[dateTimeAdd('2024', 'PT0S')]", "DateTime string"},
 			{"[dateTimeAdd('2024-01-31', 'P1M', 'yyyy-MM-dd')]", `"2024-03-01"`},
 			{"[dateTimeAdd('2024-01-01T00:00:00+02:00', 'PT0S')]", `"2023-12-31T22:00:00Z"`},
 			{"[dateTimeToEpoch('1970-01-02T00:00:00Z')]", "86400"}, {"[dateTimeAdd('2024-01-01', 'PT')]", "ISO8601 Duration"},
@@ -105,8 +118,11 @@ func TestFamilies(t *testing.T) {
 			{"[parseCidr('x')]", "not valid"},
 		},
 		"lambdas": {
-			{"[groupBy(range(0, 3), lambda('x', string(mod(lambdaVariables('x'), 2))), lambda('x', add(lambdaVariables('x'), 1)))]", `{"0":[1,3],"1":[2]}`},
-			{"[createArray(lambda('x', 1))]", "of type"}, {"[lambda('x', 1)]", "no value"}, {"[map(createArray(), lambda(1))]", "lambda expression of 1 to 2"},
+			{"[groupBy(range(0, 3), lambda('x', string(mod(lambdaVariables('x'), 2))), lambda('x', add(lambdaVariables('x'), 1)))]",
+				`{"0":[1,3],"1":[2]}`},
+			{"[createArray(lambda('x', 1))]", "of type"},
+			{"[lambda('x', 1)]", "no value"},
+			{"[map(createArray(), lambda(1))]", "lambda expression of 1 to 2"},
 			{"[map(range(0, 2), lambda('x', mul(lambdaVariables('X'), 2)))]", "[0,2]"}, {"[filter(createArray(1), lambda('x', 'y'))]", "Boolean"},
 			{"[sort(createArray(3, 1, 2), lambda('a', 'b', less(lambdaVariables('a'), lambdaVariables('b'))))]", "[1,2,3]"},
 			{"[reduce(range(1, 3), 0, lambda('a', 'b', add(lambdaVariables('a'), lambdaVariables('b'))))]", "6"},
@@ -134,6 +150,34 @@ func TestFamilies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUserFunctions: functions of a template call each other, check types, and ask no deployed resource.
+func TestUserFunctions(t *testing.T) {
+	number := []any{NewObject("name", "n", "type", "int")}
+	member := func(value, typ string) *Object {
+		return NewObject("parameters", number, "output", NewObject("type", typ, "value", value))
+	}
+	for expression, want := range map[string]string{"[u.twice(1)]": "3", "[u.twice('x')]": "type 'Integer'", "[u.text(1)]": "type 'String'",
+		"[u.asks(1)]": "not expected at this location", "[u.twice()]": "1 argument(s)", "[u.none(1)]": "not valid"} {
+		template := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
+			"functions", []any{NewObject("namespace", "u", "members", NewObject("next", member("[add(parameters('n'), 1)]", "int"),
+				"twice", member("[u.next(u.next(parameters('n')))]", "int"), "text", member("[parameters('n')]", "string"),
+				"asks", member("[reference('x').y]", "int")))},
+			"outputs", NewObject("o", NewObject("type", "int", "value", expression)))
+		tmpl, err := New(template, nil, recordedIn(""))
+		var out []Output
+		if err == nil {
+			out, err = tmpl.Outputs(nil)
+		}
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = string(Encode(out[0].Value))
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", expression, got, want)
+		}
 	}
 }
 

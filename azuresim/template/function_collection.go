@@ -19,7 +19,17 @@ var arrayFunctions = functions{
 	"union":       union,
 	"intersection": func(s *scope, a []any) any {
 		if sameKind(a) == kindArray {
-			return s.distinct(slices.DeleteFunc(slices.Clone(a[0].([]any)), missingIn(a[1:])))
+			others := each(a[1:], func(l any) map[string]bool {
+				keys := map[string]bool{}
+				for _, v := range l.([]any) {
+					keys[keyOf(v)] = true
+				}
+				return keys
+			})
+			return s.distinct(slices.DeleteFunc(slices.Clone(a[0].([]any)), func(v any) bool {
+				key := keyOf(v)
+				return slices.ContainsFunc(others, func(keys map[string]bool) bool { return !keys[key] })
+			}))
 		}
 		out := &Object{}
 		for k, v := range a[0].(*Object).All() {
@@ -35,7 +45,7 @@ var arrayFunctions = functions{
 	"range": fn2(func(start, n int64) any {
 		const most, last = 10_000, math.MaxInt32
 		if n < 0 || n > most || start > last || start+n-1 > last {
-			fail("parameters are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
+			fail("has parameters that are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
 				"'count' must be no larger than %d", most, last)
 		}
 		out := make([]any, n)
@@ -134,37 +144,19 @@ func elements[T any](list []any, what string) []T {
 	})
 }
 
-// seen returns a function that reports whether it was called with an equal value before.
-func seen() func(v any) bool {
-	known := map[string]bool{}
-	return func(v any) bool {
-		key := string(Encode(sorted(v)))
-		was := known[key]
-		known[key] = true
-		return was
-	}
-}
+// keyOf returns a text that is the same for equal values.
+func keyOf(v any) string { return string(Encode(sorted(v))) }
 
 // distinct returns the list with each value once.
 func (s *scope) distinct(list []any) any {
 	s.weigh(list)
-	return slices.DeleteFunc(append([]any{}, list...), seen())
-}
-
-// missingIn reports whether a value is not in one of the lists.
-func missingIn(lists []any) func(v any) bool {
-	var in []map[string]bool
-	for _, l := range lists {
-		known := map[string]bool{}
-		for _, v := range l.([]any) {
-			known[string(Encode(sorted(v)))] = true
-		}
-		in = append(in, known)
-	}
-	return func(v any) bool {
-		key := string(Encode(sorted(v)))
-		return slices.ContainsFunc(in, func(known map[string]bool) bool { return !known[key] })
-	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(append([]any{}, list...), func(v any) bool {
+		key := keyOf(v)
+		was := seen[key]
+		seen[key] = true
+		return was
+	})
 }
 
 func union(s *scope, a []any) any {

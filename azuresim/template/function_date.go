@@ -27,7 +27,7 @@ var dateFunctions = functions{
 		if t := time.Unix(n, 0).UTC(); is && representable(t) && n < 1<<40 && n > -1<<40 {
 			return t.Format("2006-01-02T15:04:05Z")
 		}
-		return fail("'%v' is no time in seconds from 1970", v)
+		return fail("has the value '%v', which is no time in seconds from 1970", v)
 	}),
 	"dateTimeToEpoch": fn1(func(s string) any { return dateOf(s).Unix() }),
 }
@@ -105,8 +105,9 @@ var standardDates = map[string]string{"d": "MM/dd/yyyy", "D": "dddd, dd MMMM yyy
 
 // customDates are what a letter of a custom format yields if it is repeated once, twice and more often, in Go's own form; others are
 // literals. Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
-var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"", "15"}, 'h': {"3", "03"},
-	'm': {"4", "04"}, 's': {"5", "05"}, 't': {"", "PM"}, 'y': {"", "06"}, 'z': {"", "-07", "-07:00"}, 'K': {"-07:00"}, 'g': {"A.D."}}
+var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"", "15"},
+	'h': {"3", "03"}, 'm': {"4", "04"}, 's': {"5", "05"}, 't': {"", "PM"}, 'y': {"", "06"}, 'z': {"", "-07", "-07:00"},
+	'K': {"-07:00"}, 'g': {"A.D."}}
 
 // dateText formats a time as .NET does.
 func dateText(t time.Time, format string) any {
@@ -140,7 +141,7 @@ func dateText(t time.Time, format string) any {
 			c, n = rest[0], 1
 		}
 		if part, ok := datePart(t, c, n); ok {
-			if part == "" && c == 'F' { // the point goes with the fraction
+			if part == "" && c == 'F' { // without a fraction there is no point
 				text := strings.TrimSuffix(out.String(), ".")
 				out.Reset()
 				out.WriteString(text)

@@ -2,7 +2,6 @@ package template
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"math/bits"
 	"strings"
@@ -29,7 +28,7 @@ var numberFunctions = functions{
 	"lessOrEquals":    fn2(func(a, b any) any { return compare(a, b) <= 0 }),
 	"greater":         fn2(func(a, b any) any { return compare(a, b) > 0 }),
 	"greaterOrEquals": fn2(func(a, b any) any { return compare(a, b) >= 0 }),
-	"fail":            fn1(func(message string) any { panic(failure{errors.New(message), true}) }),
+	"fail":            fn1(func(message string) any { return failWhole("%s", message) }),
 }
 
 func arithmetic(do func(a, b int64) (int64, bool)) eval {

@@ -90,7 +90,7 @@ func (s *scope) needIf(may bool) {
 func (s *scope) lookUp(in *Object, what, name string) any {
 	v, ok := in.Get(name)
 	if !ok {
-		panic(failure{fmt.Errorf("the template %s '%s' is not found", what, name), true})
+		failWhole("the template %s '%s' is not found", what, name)
 	}
 	return s.force(v.(*lazy))
 }

@@ -164,7 +164,8 @@ func (r *Resource) scopeID(base, on string) string {
 	switch {
 	case on == "":
 		return base
-	case on == "/" || strings.HasPrefix(lower, "/providers/microsoft.management/") || strings.HasPrefix(lower, "microsoft.management/managementgroups"):
+	case on == "/", strings.HasPrefix(lower, "/providers/microsoft.management/"),
+		strings.HasPrefix(lower, "microsoft.management/managementgroups"):
 		if r.IsDeployment() {
 			fail("deployments to a tenant or a management group are not supported by the local Azure")
 		}

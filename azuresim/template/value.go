@@ -147,7 +147,7 @@ func (o *Object) All() iter.Seq2[string, any] {
 // later is a value that is known when a resource is deployed only: the text of the expression
 // that yields it, with what is known put in. known is what the template itself says of it, for
 // references to resources of the template; sealed says that there will be no other properties.
-// Without a text it stands for the call that yielded it.
+// Without a text it is the call that yielded it.
 type later struct {
 	text   string
 	known  any
@@ -328,7 +328,7 @@ func appendJSON(b []byte, v any, quote byte) []byte {
 	return append(b, "null"...)
 }
 
-// shortest returns a number as .NET does: with the fewest digits that tell it from all others.
+// shortest returns a number as .NET does: with the fewest digits that no other number has.
 func shortest(f float64) string {
 	switch a := math.Abs(f); {
 	case math.IsNaN(f):

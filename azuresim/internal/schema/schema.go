@@ -11,6 +11,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -212,8 +213,17 @@ func (t *Type) Judge(answer map[string]any) []Problem {
 }
 
 // Settable removes from a body what its type says is read-only and, of a PUT, members that are null,
-// which are as if they were absent.
-func (t *Type) Settable(body map[string]any, put bool) { t.strip(t.index, body, put) }
+// which are as if they were absent. A location is read by ARM and goes too where the type has none: published
+// templates give children one (Azure/azure-quickstart-templates, vnet-two-subnets).
+func (t *Type) Settable(body map[string]any, put bool) {
+	t.strip(t.index, body, put)
+	if n := &t.doc.Types[t.index]; n.Additional == nil {
+		maps.DeleteFunc(body, func(name string, _ any) bool {
+			_, known := n.lower["location"]
+			return !known && strings.EqualFold(name, "location")
+		})
+	}
+}
 
 func (t *Type) strip(index int, v any, put bool) {
 	n := &t.doc.Types[index]
@@ -312,6 +322,7 @@ func (c *check) object(n *node, v any, path string) {
 		case known || member == nil:
 		case n.Additional != nil:
 			c.value(*n.Additional, member, at)
+		case path == "" && strings.EqualFold(name, "location") && !c.answer:
 		case c.answer || !undescribed[strings.ToLower(name)] && !undescribed[strings.ToLower(n.Name+"."+name)]:
 			c.report(Unknown, at, n.Name, member)
 		}
