@@ -40,6 +40,7 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/drift"
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/image"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
 	"casement.dev/casement/internal/manager"
@@ -72,6 +73,7 @@ var outputs = map[string][]any{
 	"get clusters":              {cluster.ClusterRow{}},
 	"images diff":               {images.ContentRow{}},
 	"images list":               {catalog.Listed{}, catalog.Shared{}},
+	"images retire":             {image.Old{}},
 	"images show":               {images.ShownImage{}},
 	"lint":                      {lint.Finding{}},
 	"preflight":                 {check.PreflightResult{}},

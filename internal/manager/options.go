@@ -67,8 +67,8 @@ type Options struct {
 	SyncPeriod time.Duration
 	Resync     time.Duration
 	ReadTTL    time.Duration
-	// LeaveDelay is how long the virtual machine of a node stays at least after the beginning of its deletion, so that the load
-	// balancers of services let go of it.
+	// LeaveDelay is how long at most the virtual machine of a node waits, from the beginning of its deletion, until the load
+	// balancers of services have let go of it.
 	LeaveDelay time.Duration
 	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
 	// no traces.
@@ -114,8 +114,8 @@ func Defaults() Options {
 		SyncPeriod: 10 * time.Hour,
 		Resync:     10 * time.Minute,
 		ReadTTL:    time.Minute,
-		// The cloud provider changes the balancer in ten to twenty seconds.
-		LeaveDelay:  20 * time.Second,
+		// The cloud provider changes a balancer in ten to twenty seconds.
+		LeaveDelay:  time.Minute,
 		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
@@ -160,7 +160,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 		"how long work in progress may take when the manager ends")
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
 	flags.DurationVar(&o.LeaveDelay, "leave-delay", o.LeaveDelay,
-		"how long the machine of a node stays after the beginning of its deletion, so that load balancers let go of it; 0 does not wait")
+		"how long at most the machine of a node that is deleted waits until load balancers have let go of it; 0 does not wait")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry "+

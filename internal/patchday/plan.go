@@ -501,8 +501,8 @@ func (d *decider) rolling() {
 	d.say(infrav1.PatchRollingReason, "%s", d.progress())
 }
 
-// back decides about a pool that goes back. Windows and freezes do not count: what has failed goes at once. A pool of a
-// topology gets all nodes anew, because its machine template is made anew: they have the right version before it has ended.
+// back decides about a pool that goes back. Windows and freezes do not count: what has failed goes at once. All nodes of a
+// pool of a topology are replaced, because Cluster API makes another machine template: they have the right version before it has ended.
 func (d *decider) back() {
 	s := &d.out.State
 	if !d.moved(s.From) || d.Unsettled != "" {

@@ -110,7 +110,7 @@ func (b managerBench) measure(show func(row), bin string) error {
 	if b.rest > 0 {
 		m.begin()
 		<-time.After(b.rest)
-		if err := m.phase("at rest, for " + b.rest.String()); err != nil {
+		if err := m.phase("idle, for " + b.rest.String()); err != nil {
 			return err
 		}
 	}

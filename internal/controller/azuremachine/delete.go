@@ -52,12 +52,20 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.VMRunningCondition)
 }
 
-// leave waits until load balancers have let go of the machine's node.
-func (r *Reconciler) leave(_ context.Context, s *scope) pass.Result {
-	if wait := cloud.Serves(s.Cluster, s.machine, r.LeaveDelay); wait > 0 {
-		return pass.Wait(wait)
+// leave waits until load balancers have let go of the machine's node, for a while.
+func (r *Reconciler) leave(ctx context.Context, s *scope) pass.Result {
+	left := cloud.Leaves(s.Cluster, s.machine, r.LeaveDelay)
+	if left == 0 {
+		return pass.Next()
 	}
-	return pass.Next()
+	balancers, err := s.Azure.Balancers(ctx, desired.ClusterGroup(s.AzureCluster))
+	if err != nil {
+		return pass.Unread(err, "read the load balancers that the machine is to leave").On(infrav1.VMRunningCondition)
+	}
+	if !balancers.Serve(s.azureMachine.Status.Addresses, desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName)...) {
+		return pass.Next()
+	}
+	return pass.Wait(min(left, cloud.LookEvery))
 }
 
 // observeToDelete determines the resources that the deletion of the machine removes.

@@ -50,7 +50,7 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
-	// LeaveDelay is how long the instance of a node stays after the beginning of its deletion, so that load balancers let go of it.
+	// LeaveDelay is how long at most the instance of a node that is deleted waits until load balancers have let go of it.
 	LeaveDelay time.Duration
 
 	looks   console.Looks

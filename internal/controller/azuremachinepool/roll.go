@@ -65,10 +65,11 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 // fewer ready nodes than the budget allows. Nothing is lost with one that never became a
 // node. A node that is not ready may still serve what runs on it, and when many are not, the
 // reason is seldom theirs: as many go at once as the budget has for ready ones. One that
-// Cluster API cannot see stays.
+// Cluster API cannot see stays. One of the new model that Azure has given up goes while the pool rolls, if another one of
+// that model is ready: where none is, the model is the reason, and it stays to be looked at.
 func choose(members []member, b budget) []*member {
-	var alive, outdated, broken []*member
-	ready, going := int32(0), int32(0)
+	var alive, outdated, broken, failed []*member
+	ready, going, proven := int32(0), int32(0), false
 	for i := range members {
 		m := &members[i]
 		switch {
@@ -83,8 +84,13 @@ func choose(members []member, b budget) []*member {
 		if m.ready() && (m.instance.outdated || m.readyFor(b) == 0) {
 			ready++
 		}
-		if m.instance.outdated {
+		switch {
+		case m.instance.outdated:
 			outdated = append(outdated, m)
+		case m.ready():
+			proven = true
+		case m.instance.state == string(infrav1.Failed) && m.machine != nil && !m.machine.Status.NodeRef.IsDefined():
+			failed = append(failed, m)
 		}
 	}
 	if b.busy {
@@ -98,6 +104,9 @@ func choose(members []member, b budget) []*member {
 	spare := ready - (b.wanted - b.unavailable)
 	silent := max(b.surge, b.unavailable) - going
 	chosen := broken
+	if proven {
+		chosen = append(chosen, failed...)
+	}
 	for _, m := range outdated {
 		switch {
 		case unseen(m.machine):

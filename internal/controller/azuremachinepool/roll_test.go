@@ -17,7 +17,7 @@ import (
 // members returns the members that a line describes: each word is an instance, with o for
 // an old model, r for a ready node, n for one that is not ready, c for one that Cluster API
 // cannot see, d for one being deleted, m for one that a user marked,
-// u for one that a health check found unhealthy.
+// u for one that a health check found unhealthy, f for one that Azure has given up.
 func members(line string) []member {
 	var out []member
 	for i, word := range strings.Fields(line) {
@@ -38,6 +38,9 @@ func members(line string) []member {
 				m.machine.Status.NodeRef.Name, is.Type = "n", clusterv1.MachineNodeReadyCondition
 				m.machine.Status.Conditions = []metav1.Condition{is}
 			}
+		}
+		if strings.Contains(word, "f") {
+			m.instance.state = string(infrav1.Failed)
 		}
 		if strings.Contains(word, "d") {
 			m.machine.DeletionTimestamp = new(metav1.Now())
@@ -83,6 +86,10 @@ func TestChoose(t *testing.T) {
 		{"old model, the cluster is not seen, half way", "co co c c c", budget{wanted: 4, unavailable: 2}, ""},
 		{"old model, a new node fails in the middle", "ro ro r n", budget{wanted: 3, surge: 1}, ""},
 		{"old model, a new node that failed is replaced", "ro ro r nu", budget{wanted: 3, surge: 1}, "3"},
+		{"old model, Azure gives up one of the new", "ro ro r f", budget{wanted: 3, surge: 1}, "3"},
+		{"old model, Azure gives up the first of the new", "ro ro ro f", budget{wanted: 3, surge: 1}, ""},
+		{"old model, Azure gives up one that is a node", "ro ro r nf", budget{wanted: 3, surge: 1}, ""},
+		{"no old model, Azure gives one up", "r r f", budget{wanted: 3, surge: 1}, ""},
 		{"old model, the surge is ready and held", "ro ro r", budget{wanted: 2, surge: 1, minReady: time.Hour}, ""},
 		{"old model, one may be missing, held", "ro ro ro", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, "0"},
 		{"old model, one is missing, held", "ro ro r", budget{wanted: 3, unavailable: 1, minReady: time.Hour}, ""},

@@ -22,12 +22,15 @@ type deleteInstances struct {
 
 // shrink deletes, in one call, the instances whose objects are being deleted.
 func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
-	deleted, serves := s.deletedInstances(r.LeaveDelay)
+	deleted, again, err := s.deletedInstances(ctx, r.LeaveDelay)
+	if err != nil {
+		return pass.Unread(err, "read the load balancers that instances are to leave").On(infrav1.ScaleSetDesiredReplicasCondition)
+	}
 	id := s.setID() + "/delete"
 	if len(deleted) == 0 || s.live == nil {
 		// The list may show that they are deleted before the operation does.
 		*s.Operations() = record.Forget(*s.Operations(), id)
-		return pass.Within(serves)
+		return pass.Within(again)
 	}
 	action := desired.Resource{
 		ID: id, APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{deleted},
@@ -49,27 +52,35 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	if result := r.readInstances(ctx, s, true); result.Ends() {
 		return result
 	}
-	if deleted, _ := s.deletedInstances(r.LeaveDelay); len(deleted) > 0 {
+	if deleted, _, err := s.deletedInstances(ctx, r.LeaveDelay); err == nil && len(deleted) > 0 {
 		// The deletion that has ended was an earlier one; the next pass begins this one.
 		return pass.Wait(shortly)
 	}
-	return pass.Within(serves)
+	return pass.Within(again)
 }
 
 // deletedInstances returns the numbers of the instances whose objects are being deleted, but for those of which load balancers
-// have yet to let go, and how long the first of these takes.
-func (s *scope) deletedInstances(delay time.Duration) (deleted []string, serves time.Duration) {
+// have yet to let go, and when to look at these again.
+func (s *scope) deletedInstances(ctx context.Context, delay time.Duration) (deleted []string, again time.Duration, err error) {
+	var balancers cloud.Balancers
 	for i := range s.members {
 		m := &s.members[i]
 		if m.shown == nil || m.shown.DeletionTimestamp.IsZero() || m.instance == nil {
 			continue
 		}
-		if wait := cloud.Serves(s.Cluster, m.machine, delay); wait > 0 {
-			serves = cloud.Sooner(serves, wait)
-			continue
+		if left := cloud.Leaves(s.Cluster, m.machine, delay); left > 0 {
+			if balancers == nil {
+				if balancers, err = s.Azure.Balancers(ctx, desired.ClusterGroup(s.AzureCluster)); err != nil {
+					return nil, 0, err
+				}
+			}
+			if balancers.Serve(m.shown.Status.Addresses, m.instance.id) {
+				again = cloud.Sooner(again, min(left, cloud.LookEvery))
+				continue
+			}
 		}
 		deleted = append(deleted, m.instance.number)
 	}
 	slices.Sort(deleted)
-	return deleted, serves
+	return deleted, again, nil
 }

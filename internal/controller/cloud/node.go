@@ -4,6 +4,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
@@ -18,11 +19,12 @@ func NodeLost(m *clusterv1.Machine) bool {
 	return c != nil && (c.Reason == clusterv1.MachineNodeReadyUnknownReason || c.Reason == clusterv1.MachineNodeDeletedReason)
 }
 
-// Serves returns how much longer the virtual machine of a Machine that is being deleted stays, so that load balancers have
-// taken its node out before it goes: the delay from the beginning of the deletion. It is zero without a node, and where the
-// whole cluster is deleted.
-func Serves(cluster *clusterv1.Cluster, m *clusterv1.Machine, delay time.Duration) time.Duration {
-	if m == nil || m.DeletionTimestamp.IsZero() || !m.Status.NodeRef.IsDefined() || NodeLost(m) || !cluster.DeletionTimestamp.IsZero() {
+// Leaves returns for how much longer the virtual machine of a Machine that is being deleted may wait for load balancers to take its
+// node out: the delay from the beginning of the deletion. It is zero without a node that answers, for a control plane, whose
+// balancer is not the cloud provider's, and where the whole cluster is deleted.
+func Leaves(cluster *clusterv1.Cluster, m *clusterv1.Machine, delay time.Duration) time.Duration {
+	if m == nil || m.DeletionTimestamp.IsZero() || !m.Status.NodeRef.IsDefined() || NodeLost(m) ||
+		util.IsControlPlaneMachine(m) || !cluster.DeletionTimestamp.IsZero() {
 		return 0
 	}
 	return max(0, time.Until(m.DeletionTimestamp.Add(delay)))

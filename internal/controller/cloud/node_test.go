@@ -37,7 +37,7 @@ func TestNodeLost(t *testing.T) {
 	}
 }
 
-func TestServes(t *testing.T) {
+func TestLeaves(t *testing.T) {
 	ago := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(time.Now().Add(-d))) }
 	machine := func(node string, since *metav1.Time) *clusterv1.Machine {
 		m := &clusterv1.Machine{}
@@ -47,6 +47,8 @@ func TestServes(t *testing.T) {
 	silent := machine("n", ago(time.Second))
 	silent.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown,
 		Reason: clusterv1.MachineNodeReadyUnknownReason}}
+	control := machine("n", ago(time.Second))
+	control.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	going := &clusterv1.Cluster{}
 	going.DeletionTimestamp = ago(time.Second)
 	for name, test := range map[string]struct {
@@ -60,11 +62,12 @@ func TestServes(t *testing.T) {
 		"without a node":                {&clusterv1.Cluster{}, machine("", ago(time.Second)), false},
 		"of a node that is silent":      {&clusterv1.Cluster{}, silent, false},
 		"of a cluster that goes":        {going, machine("n", ago(time.Second)), false},
+		"of a control plane":            {&clusterv1.Cluster{}, control, false},
 		"whose Machine has gone before": {&clusterv1.Cluster{}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Serves(test.cluster, test.machine, time.Hour); (got > 0) != test.want || got > time.Hour {
-				t.Errorf("it stays for another %s", got)
+			if got := Leaves(test.cluster, test.machine, time.Hour); (got > 0) != test.want || got > time.Hour {
+				t.Errorf("it may wait for another %s", got)
 			}
 		})
 	}

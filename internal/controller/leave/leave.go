@@ -66,7 +66,7 @@ func begins(filter string) predicate.Predicate {
 const (
 	// timeout bounds the call to a workload cluster, which may be gone.
 	timeout = 5 * time.Second
-	// useful is how long after the beginning of its deletion a machine is labelled: later it is gone, or nobody answers.
+	// useful is how long after the beginning of its deletion a machine is labelled: later it is gone, or its cluster does not answer.
 	useful = 2 * time.Minute
 )
 

@@ -128,9 +128,6 @@ func (s *supervisor) runManagers(ctx context.Context, serving func()) error {
 	return group.Wait()
 }
 
-// leaveDelay is what the simulated cloud provider needs to take a node out of a load balancer, on a busy machine.
-const leaveDelay = 3 * time.Second
-
 // managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
 // because of its configuration.
 func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
@@ -148,7 +145,6 @@ func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 	o.MetricsAddress, o.HealthAddress = "0", "0"
 	o.WebhookHost, o.WebhookPort, o.WebhookCertificate = planeHost, ports.casement, certificate
 	o.SkipNameValidation = true
-	o.LeaveDelay = leaveDelay
 	o.FeatureGates = map[string]bool{string(manager.PatchDay): true} // a pool without its annotations is left alone
 	// casement's manager has only the rights that it has in production.
 	limited, err := plane.ConfigFor(config.User)

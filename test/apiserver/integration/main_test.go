@@ -97,7 +97,6 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		},
 		CAFile: azure.Cloud.CAFile,
 	}
-	o.LeaveDelay = 100 * time.Millisecond
 	o.ReadTTL, o.FeatureGates = readTTL, map[string]bool{string(manager.PatchDay): true}
 	caBundle, err := webhookServer(dir, &o)
 	if err != nil {

@@ -28,7 +28,7 @@ var leaderFlags = []string{"--leader-elect-lease-duration=4s", "--leader-elect-r
 
 // TestLeader runs two replicas of casement-manager and kills the one that leads, at
 // seeded moments, while a cluster of machines and one of a pool are created, scaled, upgraded and deleted. No
-// virtual machine may be made twice or left without its object, and nothing may be lost or stand still.
+// virtual machine may be made twice or left without its object, and nothing may be lost or stuck.
 func TestLeader(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")

@@ -147,7 +147,12 @@ func (b *bench) create(serves string) {
 		}
 		b.Run([]byte(strings.Join(manifests, "---\n")), "kubectl", "apply", "-f", "-")
 		for _, c := range b.clusters {
-			b.Run(nil, "wait", c.name, "--timeout", "6m")
+			b.until(c.name, func() string { // a busy machine takes longer than one command may
+				if _, err := b.Try(nil, "wait", c.name, "--timeout", "4m"); err != nil {
+					return "not ready"
+				}
+				return ""
+			})
 		}
 		b.serve(serves)
 	})
