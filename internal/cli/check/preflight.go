@@ -167,7 +167,9 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	}
 	result := PreflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
 		Findings: preflight.Run(rendered.set, plan, facts)}
-	result.Findings = slices.DeleteFunc(result.Findings, func(f lint.Finding) bool { return f.File == "" }) // of what runs already
+	if o.plane { // what the management cluster has is not of the input
+		result.Findings = slices.DeleteFunc(result.Findings, func(f lint.Finding) bool { return f.File == "" })
+	}
 	if facts != nil {
 		result.Azure = facts.Name
 	}
