@@ -54,7 +54,7 @@ func edit(data []byte, change func(object map[string]any)) ([]byte, error) {
 }
 
 // setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
-// name in the InitConfiguration, where they are empty; 0.0.0.0 and :: stand for the machine's address of that family. kubeadm
+// name in the InitConfiguration, where they are empty; 0.0.0.0 and :: mean the machine's address of that family. kubeadm
 // would look for them on the host's interfaces, which are not the guest's.
 func setAdvertiseAddress(data []byte, addresses []string, nodeName string) ([]byte, error) {
 	found := false

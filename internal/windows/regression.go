@@ -99,7 +99,7 @@ func (r Regression) Remedy() string {
 		return "no fix is known: " + r.Workaround
 	}
 	if r.Reported && r.FixedBy == "" {
-		return r.Workaround + "; from build " + r.Until + " on nobody reports it"
+		return r.Workaround + "; no reports of it from build " + r.Until + " on"
 	}
 	fix := "build " + r.Until
 	if r.FixedBy != "" {

@@ -148,9 +148,9 @@ func TestReports(t *testing.T) {
 // TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
 func TestRemedy(t *testing.T) {
 	for want, r := range map[string]Regression{
-		"KB2 (10.0.20348.2) or newer; without it: wait":      {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},
-		"no fix is known: wait":                              {Workaround: "wait", Reported: true},
-		"wait; from build 10.0.20348.2 on nobody reports it": {Until: "10.0.20348.2", Workaround: "wait", Reported: true},
+		"KB2 (10.0.20348.2) or newer; without it: wait":     {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},
+		"no fix is known: wait":                             {Workaround: "wait", Reported: true},
+		"wait; no reports of it from build 10.0.20348.2 on": {Until: "10.0.20348.2", Workaround: "wait", Reported: true},
 	} {
 		if got := r.Remedy(); got != want {
 			t.Errorf("%q, not %q", got, want)

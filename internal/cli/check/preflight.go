@@ -36,8 +36,9 @@ func NewPreflight(a *app.App) *cobra.Command {
 		Long: `Read the manifests of a cluster and check them before anything is created: the
 subscription, quota per VM family, sizes and zones, images, ranges of addresses, names,
 versions, what admission refuses, bootstrap data, and the rules of casement lint. A
-Cluster with a topology is rendered first, where its ClusterClass is in the input. Nothing
-is changed.
+Cluster with a topology is rendered first, where its ClusterClass is in the input. With
+--plane, machines whose Cluster is not in the input are judged by the one that is there.
+Nothing is changed.
 
 ` + azure.AccountHelp + `
 Where there is no Azure to ask, or with --offline, the checks that need it are left out.
@@ -140,6 +141,12 @@ func runPreflight(ctx context.Context, a *app.App, args []string, o PreflightOpt
 
 // JudgeManifests checks manifests, and returns the checks that it ran.
 func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightOptions) (PreflightResult, []lint.Rule, error) {
+	given := set.Objects
+	if o.plane {
+		if err := addClusters(ctx, a, o.Target, set); err != nil {
+			return PreflightResult{}, nil, err
+		}
+	}
 	rendered, err := renderTopologies(ctx, set)
 	if err != nil {
 		return PreflightResult{}, nil, err
@@ -150,7 +157,7 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	}
 	plan.Refused = rendered.refused
 	if o.plane {
-		if plan.Server, err = tryCreating(ctx, a, o.Target, set.Objects); err != nil {
+		if plan.Server, err = tryCreating(ctx, a, o.Target, given); err != nil {
 			return PreflightResult{}, nil, err
 		}
 	}
@@ -160,6 +167,9 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	}
 	result := PreflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
 		Findings: preflight.Run(rendered.set, plan, facts)}
+	if o.plane { // what the management cluster has is not of the input
+		result.Findings = slices.DeleteFunc(result.Findings, func(f lint.Finding) bool { return f.File == "" })
+	}
 	if facts != nil {
 		result.Azure = facts.Name
 	}

@@ -1,18 +1,57 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cli/app"
+	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 )
+
+// addClusters adds to the set the Clusters and AzureClusters of the management cluster that machines of the set belong to and
+// that are not in it: a pool that is added to a cluster is judged by that cluster's network and subscription.
+func addClusters(ctx context.Context, a *app.App, t app.Target, set *lint.Set) error {
+	c, err := a.Client(t)
+	if err != nil {
+		return err
+	}
+	for _, o := range slices.Clone(set.Objects) {
+		name, namespace := o.Root.At("spec", "clusterName").Str(), cmp.Or(o.Namespace, t.Namespace)
+		if _, maker := kind.Makers()[o.Kind]; !maker || name == "" || len(set.Named("Cluster", o.Namespace, name)) > 0 {
+			continue
+		}
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
+		if err == nil {
+			unstructured.RemoveNestedField(u.Object, "spec", "topology") // it is rendered already
+			err = set.Add(u.Object, lint.Options{})
+		}
+		infra, _, _ := unstructured.NestedString(u.Object, "spec", "infrastructureRef", "name")
+		if err == nil && infra != "" {
+			azure := &unstructured.Unstructured{}
+			azure.SetGroupVersionKind(infrav1.GroupVersion.WithKind("AzureCluster"))
+			if err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: infra}, azure); err == nil {
+				err = set.Add(azure.Object, lint.Options{})
+			}
+		}
+		if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("read cluster %s/%s of %s: %w", namespace, name, o, err)
+		}
+	}
+	return nil
+}
 
 // tryCreating creates each object in the management cluster as a dry run, and returns the refusals. For an object that
 // exists already the dry run is an update.

@@ -113,7 +113,8 @@ var specificAzure = []Cause{
 	diskLimit,
 	row("DiskNotSupported", `EphemeralOSDisk|OS disk of Ephemeral VM|ephemeral.*(not supported|not allowed|is greater)|`+
 		`Ultra.*not (supported|enabled)|storage ?account ?type .* not supported`,
-		"the VM size does not take a disk of this kind or size", "change osDisk or dataDisks of the machine template as the message says").
+		"the VM size does not take a disk of this kind or size", "as the message says: a smaller osDisk.diskSizeGB, another "+
+			"diffDiskSettings.placement or kind of disk, or another vmSize").
 		codes("StorageAccountTypeNotSupported DiskSizeNotSupported InvalidDiskCapacity"),
 	row("EncryptionAtHostOff", `EncryptionAtHost`, "the subscription is not registered for encryption at host, or the size has none",
 		"register it (az feature register --namespace Microsoft.Compute --name EncryptionAtHost), or leave securityProfile.encryptionAtHost out"),

@@ -96,13 +96,21 @@ func Classify(step Step, reason, text string) (Cause, string, bool) {
 	return Cause{}, "", false
 }
 
+// succeeded is what kubeadm says last, of init and of join.
+var succeeded = regexp.MustCompile(`Your Kubernetes control-plane has initialized successfully|This node has joined the cluster`)
+
 // Last returns the known cause that is nearest to the end of lines, and its line. A cause with Follows is returned only
-// if there is no other; of several such causes it is the first one in the step's list.
+// if there is no other; of several such causes it is the first one in the step's list. What went before the success of kubeadm
+// and is a consequence, as a kubelet that asks an API server which does not serve yet, is over.
 func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
-	at, rank := "", len(known[step])
+	at, rank, over := "", len(known[step]), false
 	for _, line := range slices.Backward(lines) {
+		over = over || succeeded.MatchString(line)
 		c, l, ok := Classify(step, "", line)
+		if over && c.Follows && c.Name != CommandFailed && c.Name != AgentFailed {
+			continue
+		}
 		if ok && !c.Follows {
 			return c, l, true
 		}

@@ -142,7 +142,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 		answer.Says, answer.Fix = "somebody else than casement stopped the virtual machine",
 			"az vm start, or delete the Machine, so that its set makes another"
 	}
-	return answer
+	return w.barred(answer)
 }
 
 // vmStopped is the condition reason of the provider for a VM that is powered off.

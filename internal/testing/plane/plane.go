@@ -4,6 +4,7 @@ package plane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"casement.dev/casement/internal/kuberelease"
 )
 
 // commandTimeout bounds one command, a wait for a cluster included.
@@ -75,6 +78,9 @@ func Output(t *testing.T, dir, program string, args ...string) []byte {
 	}
 	return out
 }
+
+// Kubernetes is the version that tests make clusters of: what make takes as K8S=, else the default.
+func Kubernetes() string { return cmp.Or(os.Getenv("KUBERNETES_VERSION"), kuberelease.Default) }
 
 // New finds the binaries, and ends the plane with the test. env is added to each
 // command's environment.

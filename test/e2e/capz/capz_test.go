@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
@@ -157,7 +156,7 @@ func (r *run) measure() figures {
 // principal that the plane has, which every provider takes without a token file.
 func (r *run) fill() []byte {
 	text := r.plane.Run(nil, "generate", "cluster", "demo", "--from", filepath.Join(r.dir, *template),
-		"--kubernetes-version", kuberelease.Default,
+		"--kubernetes-version", plane.Kubernetes(),
 		"--control-plane-machine-count", "1", "--worker-machine-count", strconv.Itoa(r.workers))
 	return []byte(strings.Replace(text, "  type: WorkloadIdentity\n",
 		"  type: ServicePrincipal\n  clientSecret: {name: cluster-identity-secret, namespace: default}\n", 1))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
 )
@@ -134,7 +133,7 @@ func TestOperator(t *testing.T) {
 	source.init("azure:" + first)
 
 	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
-		kuberelease.Default, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+		plane.Kubernetes(), "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	t.Log(source.plane.Run(nil, "wait", "demo", "--timeout", "4m"))
 	source.described()

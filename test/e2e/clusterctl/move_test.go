@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -28,7 +27,7 @@ func TestMoveWaits(t *testing.T) {
 	source.config = releases.Config(t, first, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
 	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
-		kuberelease.Default, "--control-plane-machine-count", "1", "--worker-machine-count", "0")
+		plane.Kubernetes(), "--control-plane-machine-count", "1", "--worker-machine-count", "0")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	t.Log(source.plane.Run(nil, "wait", "demo", "--timeout", "5m"))
 	target := operator{t: t, plane: plane.New(t), config: source.config}

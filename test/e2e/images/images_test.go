@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -26,7 +25,7 @@ var (
 )
 
 // kubernetes is the version that images and clusters have.
-const kubernetes = kuberelease.Default
+var kubernetes = plane.Kubernetes()
 
 // older is a containerd other than the default one, which nodes of a version show.
 const older = "2.0.5"

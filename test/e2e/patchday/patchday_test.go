@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/windows"
 )
@@ -204,7 +203,7 @@ func (b *bench) prepare() {
 // good is the source of a version of which machines become nodes.
 func (b *bench) good() map[string]any {
 	b.t.Helper()
-	image, err := windows.DefaultImage(kuberelease.Default, windows.OSWindows, nil)
+	image, err := windows.DefaultImage(plane.Kubernetes(), windows.OSWindows, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

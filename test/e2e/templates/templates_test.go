@@ -18,14 +18,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
 var (
 	dir     = flag.String("dir", "", "directory of cluster templates to take through their life")
 	only    = flag.String("only", "", "those whose names contain this")
-	version = flag.String("kubernetes-version", kuberelease.Default, "Kubernetes version of the clusters")
+	version = flag.String("kubernetes-version", plane.Kubernetes(), "Kubernetes version of the clusters")
 )
 
 // variables are values for what templates ask for besides what the plane knows; one for which
@@ -36,19 +35,19 @@ var variables = []string{
 	// What CAPZ's own jobs set for its test templates.
 	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z",
 	"JOB_NAME=casement", "CALICO_VERSION=v3.29.4",
-	"CI_RG=capz-ci", "USER_IDENTITY=cloud-provider-user-identity", "WINDOWS_CONTAINERD_URL=", "CI_VERSION=" + kuberelease.Default,
-	"AZL3_VERSION=" + strings.TrimPrefix(kuberelease.Default, "v"),
+	"CI_RG=capz-ci", "USER_IDENTITY=cloud-provider-user-identity", "WINDOWS_CONTAINERD_URL=", "CI_VERSION=" + plane.Kubernetes(),
+	"AZL3_VERSION=" + strings.TrimPrefix(plane.Kubernetes(), "v"),
 	"AZURE_STORAGE_ACCOUNT=capzci", "AZURE_BLOB_CONTAINER_NAME=builds", "IMAGE_TAG_ACR_CREDENTIAL_PROVIDER=v1.36.0",
 	"AZURE_LOCATION_GPU=eastus", "AZURE_LOCATION_EDGEZONE=westus", "WINDOWS_SERVER_VERSION=windows-2022",
 	"AZURE_VNET_NAME=private-vnet", "AZURE_VNET_CIDR=10.0.0.0/8", "AZURE_PRIVATE_VNET_CIDR=10.0.0.0/8", "AZURE_CP_SUBNET_CIDR=10.0.0.0/16",
 	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26",
 	"AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
-	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=" + kuberelease.Default,
+	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=" + plane.Kubernetes(),
 	// What the jobs of kubernetes-sigs/cloud-provider-azure set for theirs.
 	"AZUREDISK_CSI_DRIVER_VERSION=v1.29.2", "AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY=00000000-0000-0000-0000-0000000000a2",
 	// What the jobs of kubernetes-sigs/windows-testing set for theirs.
-	"HYPERV=", "MAX_PODS=", "GMSA_ID=1717", "GMSA_NODE_RG=gmsa-dc-1717", "KUBE_GIT_VERSION=" + kuberelease.Default,
-	"REGISTRY=capzci.azurecr.io", "KUBE_IMAGE_TAG=" + kuberelease.Default,
+	"HYPERV=", "MAX_PODS=", "GMSA_ID=1717", "GMSA_NODE_RG=gmsa-dc-1717", "KUBE_GIT_VERSION=" + plane.Kubernetes(),
+	"REGISTRY=capzci.azurecr.io", "KUBE_IMAGE_TAG=" + plane.Kubernetes(),
 	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
 
