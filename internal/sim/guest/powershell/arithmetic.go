@@ -345,6 +345,13 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
+	for _, v := range []any{left, right} {
+		if s, ok := v.(string); ok {
+			if _, err := r.integer(s); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if err := operands(operator, left, right); err != nil {
 		return nil, err
 	}

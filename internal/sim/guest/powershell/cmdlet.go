@@ -292,6 +292,20 @@ func (c *call) give(s *spec, value any) error {
 	return nil
 }
 
+// typedParameter converts a value to the type of a parameter.
+func (c *call) typedParameter(kind, shown string, v any) (any, error) {
+	out, err := c.convert(kind, v)
+	if f := failed(err); f != nil {
+		if isList(v) {
+			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
+		}
+		return nil, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
+			f.exception.message)
+	}
+	return out, err
+}
+
 // empty refuses null and an empty text.
 func (s *spec) empty(v any) error {
 	switch {

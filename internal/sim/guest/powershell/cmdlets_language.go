@@ -348,6 +348,10 @@ func invokeCommand(c *call) error {
 		}
 	}
 	f, ok := c.given["scriptblock"].(function)
+	if c.has("scriptblock") && c.given["scriptblock"] == nil {
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter "+
+			"'ScriptBlock'. The argument is null. Provide a valid value for the argument, and then try running the command again.")
+	}
 	if !ok {
 		return c.need("scriptblock")
 	}

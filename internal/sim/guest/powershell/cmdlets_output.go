@@ -386,7 +386,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 		}
 		own, next := displayed(v)
-		if c.has("property") && v != nil {
+		if _, isDate := v.(time.Time); c.has("property") && v != nil && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
 			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
 				if s, ok := v.(string); ok {
 					v = custom(field{"Length", int64(len([]rune(s)))})
@@ -434,6 +434,18 @@ func (c *call) format(render func([]*object, view) string) error {
 		rows = append(rows, own...)
 	}
 	return flush()
+}
+
+// asExpanded reports values that are text and show chosen properties all the same: errors and exceptions, and a text with *.
+func asExpanded(v, properties any) bool {
+	switch v.(type) {
+	case *failure, exception, *object:
+		return true
+	case string:
+		names := list(properties)
+		return len(names) > 0 && text(names[0]) == "*"
+	}
+	return false
 }
 
 // isScalar reports values without properties to show.

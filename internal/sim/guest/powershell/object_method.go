@@ -179,7 +179,10 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 	b, _ := o.get("bytes")
 	data, _ := b.([]byte)
 	switch {
-	case low == "close" || low == "dispose" || low == "stop" && o.kind == kindWatch || low == "start" && o.kind == kindWatch:
+	case low == "stop" && o.kind == kindWatch, low == "start" && o.kind == kindWatch:
+		o.set("IsRunning", low == "start")
+		return void{}, nil
+	case low == "close" || low == "dispose":
 		return void{}, nil
 	case low == "readtoend" && o.kind == kindReader:
 		o.set("bytes", []byte(nil))
