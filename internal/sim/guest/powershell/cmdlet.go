@@ -218,6 +218,9 @@ func (c *call) bindAll(args []argumentValue) error {
 			}
 			i++
 			value = args[i].value
+			if _, isNumber := float(value); isNumber && s.filled && args[i].bare && args[i].text != "" {
+				value = args[i].text
+			}
 		}
 		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
 			return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is "+

@@ -403,7 +403,7 @@ func (r *run) commandObject(name string) *object {
 	shown := []string{"CommandType", "Name", "Version", "Source"}
 	made := func(kind, name, source string) *object {
 		return system(kindCommand, shown, "CommandType", kind, "Name", name, "Version", "", "Source", source,
-			"Path", source, "Definition", source)
+			"Path", source, "Definition", source, "ModuleName", map[bool]string{true: source, false: ""}[kind == "Cmdlet"])
 	}
 	if to, ok := r.alias(low); ok {
 		return made("Alias", name, to)

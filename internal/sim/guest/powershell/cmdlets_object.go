@@ -223,6 +223,12 @@ func exportCSV(c *call) error {
 			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, "+
 				"and then try the command again.")
 	}
+	if !c.has("literalpath") {
+		var err error
+		if name, err = c.written(name); err != nil {
+			return err
+		}
+	}
 	at := c.path(name)
 	there := c.m.Root.Exists(at)
 	if there && c.is("noclobber") && !c.is("append") {

@@ -45,6 +45,8 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		case "equals":
 			return text(o) == at(args, 0), nil
 		}
+	case kindTextInfo:
+		return r.textInfoCall(o, name, low, args)
 	case kindService:
 		return r.serviceCall(o, name, low, args)
 	case kindEncoding:
