@@ -425,6 +425,12 @@ func removeItem(c *call) error {
 			}
 			continue
 		case "function":
+			if _, ok := c.function(strings.ToLower(rest)); !ok {
+				if err := c.fault(missingItem(`Function:\` + rest)); err != nil {
+					return err
+				}
+				continue
+			}
 			delete(c.scope.functions, strings.ToLower(rest))
 			continue
 		case "":

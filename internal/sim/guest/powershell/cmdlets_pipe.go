@@ -242,6 +242,7 @@ func selectEnd(c *call) error {
 		return nil
 	}
 	if c.is("unique") {
+		kept = slices.DeleteFunc(kept, func(v any) bool { return v == nil })
 		var err error
 		if kept, err = c.distinct(kept); err != nil {
 			return err
