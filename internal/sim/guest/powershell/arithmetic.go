@@ -345,6 +345,13 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
+	for _, v := range []any{left, right} {
+		if s, ok := v.(string); ok {
+			if _, err := r.integer(s); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if err := operands(operator, left, right); err != nil {
 		return nil, err
 	}
@@ -367,6 +374,9 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		return nil, undefined(operator, left, right)
 	}
 	kindA := kind(left, a)
+	if m, ok := left.(enumMember); ok && operator != "-shl" && operator != "-shr" { // flags stay flags
+		return enumerationOf(typeKey(m.kind), map[string]int64{"-band": a & b, "-bor": a | b, "-bxor": a ^ b}[operator]), nil
+	}
 	switch both := promoted(a, kindA, b, kind(right, b)); operator {
 	case "-band":
 		return sizedOf(both, a&b), nil

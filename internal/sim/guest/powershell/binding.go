@@ -147,7 +147,9 @@ func (b *binder) bind(args []argumentValue) error {
 					one.shown, typeName(castOf(*one, "object")))
 			}
 			i++
-			value = args[i].value
+			value = args[i].written(*one)
+		default:
+			value = a.written(*one)
 		}
 		if b.given[one.name] {
 			return b.fail("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter "+
@@ -164,6 +166,16 @@ func (b *binder) bind(args []argumentValue) error {
 	return b.settle()
 }
 
+// written returns an argument for a parameter: a number goes into a text as the script has it.
+func (a argumentValue) written(one parameter) any {
+	if kind := castOf(one, ""); a.bare && a.text != "" && (kind == "string" || kind == "string[]") && isRight(a.value) && !isList(a.value) {
+		if _, isBool := a.value.(bool); !isBool {
+			return a.text
+		}
+	}
+	return a.value
+}
+
 // narrow keeps the sets that a parameter is in.
 func (b *binder) narrow(one parameter) {
 	b.sets = slices.DeleteFunc(slices.Clone(b.sets), func(set string) bool { _, ok := one.in(set); return !ok })
@@ -171,6 +183,9 @@ func (b *binder) narrow(one parameter) {
 
 // give puts a value into a parameter.
 func (b *binder) give(one parameter, value any) error {
+	if castOf(one, "") == "string" && !b.p.binding && isList(value) { // only advanced functions refuse it
+		value = text(value)
+	}
 	v, err := b.r.converted(one, value)
 	if f := failed(err); f != nil {
 		message := f.exception.message
@@ -255,7 +270,7 @@ func (b *binder) positional(rest []argumentValue) error {
 		if rest[0].parameter != "" {
 			break
 		}
-		value := rest[0].value
+		value := rest[0].written(one)
 		rest = rest[1:]
 		if err := b.give(one, value); err != nil {
 			return err
@@ -460,6 +475,9 @@ func (r *run) converted(one parameter, v any) (any, error) {
 			switch v.(type) {
 			case string, nil, *array, *hashtable, *object:
 				shown := text(v)
+				if _, isText := v.(string); isText {
+					shown = kindOf(v)
+				}
 				return nil, uncast("", "Cannot convert value \"%s\" to type \"System.Boolean\". Boolean parameters accept only "+
 					"Boolean values and numbers, such as $True, $False, 1 or 0.", shown)
 			}
@@ -504,7 +522,7 @@ func (b *binder) validate(one parameter, v any) error {
 				return refuse("NullNotAllowed", "Cannot bind argument to parameter '%s' because it is null.")
 			}
 		case string:
-			if l == "" && !one.emptyText {
+			if l == "" && !one.emptyText && castOf(one, "") != "" {
 				return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
 			}
 		case *array:

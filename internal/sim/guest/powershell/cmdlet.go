@@ -218,6 +218,9 @@ func (c *call) bindAll(args []argumentValue) error {
 			}
 			i++
 			value = args[i].value
+			if _, isNumber := float(value); isNumber && s.filled && args[i].bare && args[i].text != "" {
+				value = args[i].text
+			}
 		}
 		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
 			return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is "+
@@ -290,6 +293,20 @@ func (c *call) give(s *spec, value any) error {
 	}
 	c.given[s.names[0]] = value
 	return nil
+}
+
+// typedParameter converts a value to the type of a parameter.
+func (c *call) typedParameter(kind, shown string, v any) (any, error) {
+	out, err := c.convert(kind, v)
+	if f := failed(err); f != nil {
+		if isList(v) {
+			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
+		}
+		return nil, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
+			f.exception.message)
+	}
+	return out, err
 }
 
 // empty refuses null and an empty text.

@@ -10,7 +10,7 @@ import (
 
 var contentCmdlets = []cmdlet{
 	{name: "Get-Content", parameters: "Path!:0 LiteralPath|PSPath! Raw? Tail|Last# TotalCount|First|Head# Encoding " +
-		"Wait? Force?~ ReadCount~ Delimiter Stream", run: getContent},
+		"Wait? Force?~ ReadCount# Delimiter Stream", run: getContent},
 	{name: "Set-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
 		run: func(c *call) error { return putContent(c, false) }, should: true},
 	{name: "Add-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
@@ -40,6 +40,22 @@ func (r *run) writeFile(name string, data []byte, adding bool) error {
 	return diskError(r.m.Root.WriteFile(file, data, 0o644), file)
 }
 
+// written is the file that a cmdlet writes which resolves wildcards; they must match one.
+func (r *run) written(name string) (string, error) {
+	if !strings.ContainsAny(name, "*?[") {
+		return name, nil
+	}
+	switch found := r.glob(name); len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", broken("System.IO.FileNotFoundException", "FileOpenFailure", "Cannot perform operation because the wildcard path %s did not "+
+			"resolve to a file.", name)
+	}
+	return "", broken("PSInvalidOperationException", "ReadWriteMultipleFilesNotSupported", "Cannot perform operation because the path resolved "+
+		"to more than one file. This command cannot operate on multiple files.")
+}
+
 func (r *run) isEmpty(name string) bool {
 	info, err := r.m.Root.Stat(r.path(name))
 	return err != nil || info.Size() == 0
@@ -48,6 +64,31 @@ func (r *run) isEmpty(name string) bool {
 func getContent(c *call) error {
 	if c.has("delimiter") || c.has("stream") {
 		return lacking("-Delimiter and -Stream of Get-Content")
+	}
+	if n, err := c.integerOf("readcount", 1); err != nil {
+		return err
+	} else if n != 1 && !c.is("raw") { // lines go in groups of a number, or all together
+		out := c.emit
+		var group []any
+		flush := func() error {
+			if len(group) == 0 {
+				return nil
+			}
+			whole := newArray(group...)
+			group = nil
+			return out(whole)
+		}
+		c.emit = func(v any) error {
+			if group = append(group, v); len(group) == n {
+				return flush()
+			}
+			return nil
+		}
+		delete(c.given, "readcount")
+		if err := getContent(c); err != nil {
+			return err
+		}
+		return flush()
 	}
 	var files []string
 	var sizes []int64
@@ -203,8 +244,13 @@ func putContent(c *call, adding bool) error {
 			return lacking("%s on the drive %s:", c.cmd.name, provider)
 		}
 		files := []string{c.path(name)}
-		if strings.ContainsAny(name, "*?") && !c.has("literalpath") {
-			files = c.glob(name)
+		if c.isPattern(name) && !c.has("literalpath") {
+			if files = c.glob(name); len(files) == 0 {
+				if err := c.fault(broken("ItemNotFoundException", "ContentPathNotFound", "An object at the specified path %s does not exist, or "+
+					"has been filtered by the -Include or -Exclude parameter.", name)); err != nil {
+					return err
+				}
+			}
 		}
 		for _, file := range files {
 			operation := map[bool]string{true: "Add Content", false: "Set Content"}[adding]

@@ -69,6 +69,14 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 		return dir, true, nil
 	case "length":
 		return nil, o.kind == kindDirectory, nil
+	case "attributes":
+		hidden, _ := o.get("IsReadOnly")
+		words := map[bool]string{true: "Directory", false: "Archive"}[o.kind == kindDirectory]
+		if hidden == true {
+			words = "ReadOnly, " + words
+		}
+		v, err := toEnumeration("io.fileattributes", words)
+		return v, true, err
 	case "versioninfo":
 		return nil, true, lacking("the versions of files")
 	}
@@ -417,6 +425,12 @@ func removeItem(c *call) error {
 			}
 			continue
 		case "function":
+			if _, ok := c.function(strings.ToLower(rest)); !ok {
+				if err := c.fault(missingItem(`Function:\` + rest)); err != nil {
+					return err
+				}
+				continue
+			}
 			delete(c.scope.functions, strings.ToLower(rest))
 			continue
 		case "":

@@ -348,6 +348,10 @@ func invokeCommand(c *call) error {
 		}
 	}
 	f, ok := c.given["scriptblock"].(function)
+	if c.has("scriptblock") && c.given["scriptblock"] == nil {
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter "+
+			"'ScriptBlock'. The argument is null. Provide a valid value for the argument, and then try running the command again.")
+	}
 	if !ok {
 		return c.need("scriptblock")
 	}
@@ -399,7 +403,7 @@ func (r *run) commandObject(name string) *object {
 	shown := []string{"CommandType", "Name", "Version", "Source"}
 	made := func(kind, name, source string) *object {
 		return system(kindCommand, shown, "CommandType", kind, "Name", name, "Version", "", "Source", source,
-			"Path", source, "Definition", source)
+			"Path", source, "Definition", source, "ModuleName", map[bool]string{true: source, false: ""}[kind == "Cmdlet"])
 	}
 	if to, ok := r.alias(low); ok {
 		return made("Alias", name, to)

@@ -1,8 +1,10 @@
 package powershell
 
 import (
+	"errors"
 	"math"
 	"strings"
+	"time"
 )
 
 func groupObject(c *call) error {
@@ -26,6 +28,9 @@ func groupObject(c *call) error {
 		name := strings.Join(parts, ", ")
 		if len(parts) == 0 {
 			name = text(v)
+			if _, ok := v.(time.Time); ok {
+				name = cellText(v)
+			}
 		}
 		g := found[strings.ToLower(name)]
 		if g == nil {
@@ -132,42 +137,74 @@ func getUnique(c *call) error {
 	return nil
 }
 
+// compareObject matches each object with one of the other side: by its properties, or as -eq does; objects without a text of their own are
+// alike.
 func compareObject(c *call) error {
-	if c.has("property") || c.is("passthru") {
-		return lacking("-Property and -PassThru of Compare-Object")
-	}
 	left, right := list(c.given["referenceobject"]), c.objects("differenceobject")
 	for _, name := range []string{"referenceobject", "differenceobject"} {
 		if given, ok := c.given[name]; ok && given == nil {
 			return (&spec{shown: c.shownName(name)}).empty(nil)
 		}
 	}
-	show := func(v any, side string) error {
-		return c.emit(custom(field{"InputObject", v}, field{"SideIndicator", side}))
+	names := list(c.given["property"])
+	chosen := func(v any) (*object, error) {
+		if len(names) == 0 {
+			return custom(field{"InputObject", v}), nil
+		}
+		return c.pick(v, names)
 	}
-	known, found := newArray(left...), newArray(right...)
-	for _, v := range right {
-		if err := c.ctx.Err(); err != nil {
+	show := func(v any, side string) error {
+		o, err := chosen(v)
+		if err != nil {
 			return err
 		}
-		switch {
-		case c.contains(known, v, false):
-			if c.is("includeequal") {
-				if err := show(v, "=="); err != nil {
-					return err
-				}
+		o.set("SideIndicator", side)
+		if c.is("passthru") {
+			return c.emit(withMembers(v, custom(field{"SideIndicator", side})))
+		}
+		return c.emit(o)
+	}
+	same := func(v, w any) (bool, error) {
+		if len(names) == 0 {
+			return isCustom(v) && isCustom(w) || equal(v, w, c.is("casesensitive")), nil
+		}
+		x, err := chosen(v)
+		y, err2 := chosen(w)
+		if err := errors.Join(err, err2); err != nil {
+			return false, err
+		}
+		for i := range x.fields {
+			if !equal(x.fields[i].value, y.fields[i].value, c.is("casesensitive")) {
+				return false, nil
 			}
-		case !c.is("excludedifferent"):
-			if err := show(v, "=>"); err != nil {
+		}
+		return true, nil
+	}
+	matched := make([]bool, len(left))
+	for _, v := range right {
+		at := -1
+		for i := 0; i < len(left) && at < 0; i++ {
+			if err := c.step(); err != nil {
+				return err
+			}
+			if yes, err := same(left[i], v); err != nil {
+				return err
+			} else if yes && !matched[i] {
+				at = i
+			}
+		}
+		side, wanted := "=>", !c.is("excludedifferent")
+		if at >= 0 {
+			matched[at], side, wanted = true, "==", c.is("includeequal")
+		}
+		if wanted {
+			if err := show(v, side); err != nil {
 				return err
 			}
 		}
 	}
-	for _, v := range left {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		if !c.is("excludedifferent") && !c.contains(found, v, false) {
+	for i, v := range left {
+		if !matched[i] && !c.is("excludedifferent") {
 			if err := show(v, "<="); err != nil {
 				return err
 			}

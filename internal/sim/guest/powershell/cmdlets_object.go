@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -32,7 +33,7 @@ var objectCmdlets = []cmdlet{
 		}
 		return c.emit(g)
 	}},
-	{name: "Get-Date", parameters: "Date:0 Format UFormat Year Month Day Hour Minute Second DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 
@@ -50,6 +51,11 @@ func newObject(c *call) error {
 	}
 	if err != nil {
 		return err
+	}
+	if v, ok := c.given["property"]; ok && v != nil {
+		if _, err := c.typedParameter("collections.idictionary", "Property", v); err != nil {
+			return err
+		}
 	}
 	if h, ok := c.given["property"].(*hashtable); ok {
 		if made, ok := o.(*object); ok && made.kind == customKind {
@@ -217,6 +223,12 @@ func exportCSV(c *call) error {
 			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, "+
 				"and then try the command again.")
 	}
+	if !c.has("literalpath") {
+		var err error
+		if name, err = c.written(name); err != nil {
+			return err
+		}
+	}
 	at := c.path(name)
 	there := c.m.Root.Exists(at)
 	if there && c.is("noclobber") && !c.is("append") {
@@ -383,6 +395,12 @@ func getDate(c *call) error {
 	t := c.now()
 	if !c.has("date") && c.piped {
 		for _, v := range c.input {
+			if _, err := c.convert("datetime", v); failed(err) != nil {
+				if err := c.fault(unbound(v)); err != nil {
+					return err
+				}
+				continue
+			}
 			c.given["date"] = v
 			if err := getDate(&call{run: c.run, cmd: c.cmd, given: c.given, emit: c.emit, stage: c.stage, action: c.action}); err != nil {
 				return err
@@ -391,15 +409,15 @@ func getDate(c *call) error {
 		return nil
 	}
 	if c.has("date") {
-		v, err := c.convert("datetime", c.given["date"])
+		v, err := c.typedParameter("datetime", "Date", c.given["date"])
 		if err != nil {
 			return err
 		}
 		t, _ = v.(time.Time)
 	}
-	n := []int{t.Year(), int(t.Month()), t.Day(), t.Hour(), t.Minute(), t.Second()}
+	n := []int{t.Year(), int(t.Month()), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond() / 1e6}
 	changed := false
-	for i, name := range []string{"year", "month", "day", "hour", "minute", "second"} {
+	for i, name := range []string{"year", "month", "day", "hour", "minute", "second", "millisecond"} {
 		v, err := c.integerOf(name, n[i])
 		if err != nil {
 			return err
@@ -409,6 +427,9 @@ func getDate(c *call) error {
 	}
 	if changed {
 		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), localZone)
+		if c.has("millisecond") {
+			t = t.Truncate(time.Second).Add(time.Duration(n[6]) * time.Millisecond)
+		}
 	}
 	switch {
 	case c.has("format"):
@@ -455,6 +476,34 @@ func (c *call) unixFormat(t time.Time, format string) error {
 }
 
 func newTimeSpan(c *call) error {
+	if c.piped && !c.has("start") {
+		for _, v := range c.input {
+			start, ok := c.ownProperty(v, "LastWriteTime")
+			if !ok {
+				start, ok = c.ownProperty(v, "Start")
+			}
+			if !ok {
+				start = v
+			}
+			at, err := c.convert("datetime", start)
+			if failed(err) != nil {
+				if err := c.fault(unbound(v)); err != nil {
+					return err
+				}
+				continue
+			}
+			end, _ := c.given["end"]
+			to, err := toTime(cmp.Or(end, any(c.now())))
+			if err != nil {
+				return err
+			}
+			from, _ := at.(time.Time)
+			if err := c.emit(to.Sub(from)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if c.has("start") || c.has("end") {
 		from, to := c.now(), c.now()
 		for name, into := range map[string]*time.Time{"start": &from, "end": &to} {

@@ -288,6 +288,12 @@ func outFile(c *call) error {
 	if name == "" {
 		return c.need("filepath")
 	}
+	if !c.has("literalpath") {
+		var err error
+		if name, err = c.written(name); err != nil {
+			return err
+		}
+	}
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(c.path(name)) {
 		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand",
 			"The file '%s' already exists.", c.path(name)))
@@ -326,6 +332,11 @@ func teeObject(c *call) error {
 	name := c.textOf("filepath") + c.textOf("literalpath")
 	if name == "" {
 		return c.need("filepath")
+	}
+	if !c.has("literalpath") {
+		if name, err = c.written(name); err != nil {
+			return err
+		}
 	}
 	if err := c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append")); err != nil {
 		return err
@@ -386,7 +397,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 		}
 		own, next := displayed(v)
-		if c.has("property") && v != nil {
+		if _, isDate := v.(time.Time); c.has("property") && v != nil && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
 			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
 				if s, ok := v.(string); ok {
 					v = custom(field{"Length", int64(len([]rune(s)))})
@@ -405,6 +416,9 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 		} else if asList := strings.EqualFold(c.cmd.name, "Format-List"); asList && len(own) > 0 && standing[own[0].kind] != "" {
 			next.names = strings.Fields(standing[own[0].kind])
+			if own[0].kind == kindEntry {
+				next.names = []string{"Name", "Value"}
+			}
 		} else if other, has := ownViews[next.kind]; has && next.list && !asList {
 			next.names = other.names
 		} else if o, ok := v.(*object); ok && own != nil && o.closed && o.shown == nil {
@@ -434,6 +448,18 @@ func (c *call) format(render func([]*object, view) string) error {
 		rows = append(rows, own...)
 	}
 	return flush()
+}
+
+// asExpanded reports values that are text and show chosen properties all the same: errors and exceptions, and a text with *.
+func asExpanded(v, properties any) bool {
+	switch v.(type) {
+	case *failure, exception, *object:
+		return true
+	case string:
+		names := list(properties)
+		return len(names) > 0 && text(names[0]) == "*"
+	}
+	return false
 }
 
 // isScalar reports values without properties to show.
@@ -539,7 +565,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 
 // computed is @{Name=...; Expression={...}}.
 func (r *run) computed(h *hashtable, v any) (string, any, error) {
-	name, form, align, expression := "", "", "", any(nil)
+	name, form, align, expression, width := "", "", "", any(nil), 0
 	for _, k := range h.keys {
 		value, _ := h.get(k)
 		switch low := strings.ToLower(text(k)); {
@@ -552,7 +578,11 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 		case strings.HasPrefix("alignment", low):
 			align = strings.ToLower(text(value))
 		case low == "width":
-			return "", nil, lacking("the width of a computed column")
+			n, err := r.integer(value)
+			if err != nil {
+				return "", nil, err
+			}
+			width = int(min(max(n, 1), maxItems))
 		default:
 			return "", nil, lacking("the key %s of a computed property", low)
 		}
@@ -573,7 +603,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 		r.remember(failed(err))
 		value = nil // an expression that fails is null
 	}
-	if form != "" || align != "" {
+	if form != "" || align != "" || width > 0 {
 		right := isRight(value)
 		if form != "" {
 			if strings.Contains(form, "{") {
@@ -585,7 +615,16 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 				return name, nil, err
 			}
 		}
-		value = formattedCell{cellText(value), right && align == "" || align == "right"}
+		cell := formattedCell{cellText(value), right && align == "" || align == "right"}
+		if width > 0 { // neither wider nor less wide
+			cell.text = cut(cell.text, width)
+			if fill := strings.Repeat(" ", max(width-len([]rune(cell.text)), 0)); cell.right {
+				cell.text = fill + cell.text
+			} else {
+				cell.text += fill
+			}
+		}
+		value = cell
 	}
 	return name, value, nil
 }

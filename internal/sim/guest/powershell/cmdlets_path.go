@@ -66,6 +66,10 @@ func notFound(name string) *failure {
 		f.category, f.target = "ObjectNotFound", head
 		return f
 	}
+	return missingItem(name)
+}
+
+func missingItem(name string) *failure {
 	f := broken("ItemNotFoundException", "PathNotFound", "Cannot find path '%s' because it does not exist.", name)
 	f.target = name
 	return f.with("ItemName", name)

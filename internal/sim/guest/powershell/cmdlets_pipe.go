@@ -23,7 +23,7 @@ var pipeCmdlets = []cmdlet{
 	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? " +
 		"NotMatch? AllMatches? InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? " +
-		"ExcludeDifferent? PassThru? SyncWindow~", run: compareObject},
+		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
 }
 
 func blocks(v any) []function {
@@ -82,6 +82,9 @@ func foreachEach(c *call, v any) error {
 	}
 	for _, f := range s.process {
 		if err := c.item1(f, v, c.emit); err != nil {
+			if f := failed(err); f != nil && !f.ends && !strings.Contains(f.id, ",") {
+				f.id += "," + c.cmd.class()
+			}
 			return err
 		}
 	}
@@ -239,6 +242,7 @@ func selectEnd(c *call) error {
 		return nil
 	}
 	if c.is("unique") {
+		kept = slices.DeleteFunc(kept, func(v any) bool { return v == nil })
 		var err error
 		if kept, err = c.distinct(kept); err != nil {
 			return err
@@ -287,7 +291,9 @@ func (c *call) distinct(values []any) ([]any, error) {
 	var out []any
 	for _, v := range values {
 		key := kindOf(v) + " " + text(v)
-		if o, ok := v.(*object); ok {
+		if isCustom(v) && !c.has("property") {
+			key = "" // they compare by their own ToString, which is empty
+		} else if o, ok := v.(*object); ok {
 			key = objectText(&object{kind: customKind, fields: o.fields}, 0)
 		}
 		if c.has("property") {
@@ -314,7 +320,10 @@ func (c *call) selected(v any) error {
 		if err != nil {
 			return err
 		}
-		if o, isObject := v.(*object); got == nil && !(isObject && o.closed) || isScalar(v) && !slices.ContainsFunc(propertyNames(v),
+		_, isFailure := v.(*failure)
+		_, isException := v.(exception)
+		if o, isObject := v.(*object); got == nil && !(isObject && o.closed) && !isFailure && !isException || isScalar(v) && !isFailure &&
+			!isException && !slices.ContainsFunc(propertyNames(v),
 			func(n string) bool { return strings.EqualFold(n, name) }) {
 			has := false
 			if isObject {

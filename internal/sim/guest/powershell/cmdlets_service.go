@@ -323,6 +323,10 @@ func (r *run) processes() []*object {
 			"Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
 		id += 4
 	}
+	if v, ok := r.lookup("pid"); ok { // PowerShell itself
+		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", v, "ProcessName", "powershell", "Name", "powershell",
+			"HasExited", false, "text", "System.Diagnostics.Process (powershell)"))
+	}
 	for _, p := range r.m.PodProcesses() {
 		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", p.ID, "ProcessName", p.Name,
 			"Name", p.Name, "HasExited", false, "text", "System.Diagnostics.Process ("+p.Name+")"))

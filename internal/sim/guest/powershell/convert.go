@@ -173,6 +173,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return zero(parameter{kinds: []string{kind}}), nil
 	}
+	if v == nil && (kind == "datetime" || kind == "timespan" || kind == "guid") {
+		return nil, uncast("nullToObjectInvalidCast", "Cannot convert null to type \"%s\".", typeName(kind))
+	}
 	switch kind {
 	case "object", "psobject":
 		return v, nil

@@ -69,7 +69,9 @@ func (r *run) composite(form string, args []any) (any, error) {
 			return nil, err
 		}
 		s := text(v)
-		if isList(args[n]) {
+		if a, ok := args[n].(*array); ok && a.item != "" {
+			s = a.kind + "[" + typeName(a.item) + "]"
+		} else if isList(args[n]) {
 			s = kindOf(args[n])
 		}
 		if aligned {
@@ -223,6 +225,10 @@ func customNumber(f float64, spec string) (any, error) {
 		f *= 100
 		spec = strings.ReplaceAll(spec, "%", "")
 	}
+	sign := ""
+	if f < 0 {
+		sign, f = "-", -f
+	}
 	whole, part, _ := strings.Cut(spec, ".")
 	s := fixed(f, len(part))
 	if strings.Contains(whole, ",") {
@@ -245,7 +251,10 @@ func customNumber(f float64, spec string) (any, error) {
 	if percent {
 		integer += "%"
 	}
-	return integer, nil
+	if strings.Trim(integer, "0.,%") == "" {
+		sign = ""
+	}
+	return sign + integer, nil
 }
 
 // dateParts are the parts of a date format, the longest first.

@@ -355,7 +355,10 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	if v == nil {
 		return func(any) error { return nil }, func() error { return nil }, nil
 	}
-	name := text(v)
+	name, err := r.written(text(v))
+	if err != nil {
+		return nil, nil, err
+	}
 	var b bytes.Buffer
 	p := &printer{r: r, to: &b}
 	if err := r.writeFile(name, nil, adding); err != nil {

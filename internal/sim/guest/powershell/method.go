@@ -151,8 +151,6 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	switch o := of.(type) {
 	case string:
 		return r.stringCall(o, name, low, args)
-	case char:
-		return r.stringCall(string(rune(o)), name, low, args)
 	case *array:
 		return r.listCall(o, name, low, args)
 	case []byte:

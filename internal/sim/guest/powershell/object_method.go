@@ -45,6 +45,8 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		case "equals":
 			return text(o) == at(args, 0), nil
 		}
+	case kindTextInfo:
+		return r.textInfoCall(o, name, low, args)
 	case kindService:
 		return r.serviceCall(o, name, low, args)
 	case kindEncoding:
@@ -179,7 +181,10 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 	b, _ := o.get("bytes")
 	data, _ := b.([]byte)
 	switch {
-	case low == "close" || low == "dispose" || low == "stop" && o.kind == kindWatch || low == "start" && o.kind == kindWatch:
+	case low == "stop" && o.kind == kindWatch, low == "start" && o.kind == kindWatch:
+		o.set("IsRunning", low == "start")
+		return void{}, nil
+	case low == "close" || low == "dispose":
 		return void{}, nil
 	case low == "readtoend" && o.kind == kindReader:
 		o.set("bytes", []byte(nil))

@@ -52,7 +52,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		if base == "-as" {
 			return r.convert("type", right)
 		}
-		return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
+		return nil, broken("RuntimeException", map[bool]string{true: "IsOperatorRequiresType", false: "RuntimeException"}[right == nil], "The right operand of '%s' must be a type.", base)
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)
@@ -369,6 +369,9 @@ func (r *run) join(v any, separator string) (any, error) {
 	parts := make([]string, len(items))
 	size := 0
 	for i, item := range items {
+		if isCustom(item) { // its own ToString is empty
+			item = ""
+		}
 		s, err := r.text(item)
 		if err != nil {
 			return nil, err

@@ -92,7 +92,7 @@ func (p *parser) operator(level int) string {
 			if !p.has(o) {
 				continue
 			}
-			if next := p.ahead(len(o)); next == '=' || o != ".." && next == o[0] || o == "-" && isLetter(next) {
+			if next := p.ahead(len(o)); next == '=' || o == "*" && next == '>' || o != ".." && next == o[0] || o == "-" && isLetter(next) {
 				continue
 			}
 			p.pos += len(o)

@@ -6,7 +6,7 @@ import (
 )
 
 func (p *parser) function(from position, filter bool) (node, error) {
-	p.spaces()
+	p.lines()
 	start := p.pos
 	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n({", p.text[p.pos]) < 0 {
 		p.pos++

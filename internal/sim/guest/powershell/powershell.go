@@ -245,13 +245,17 @@ func (r *run) print(w io.Writer, text string) { fmt.Fprint(w, text) }
 
 func hostObject() *object {
 	return system("System.Management.Automation.Internal.Host.InternalHost", nil, "Name", "ConsoleHost", "Version",
-		version("5.1"), "CurrentCulture", "en-US", "CurrentUICulture", "en-US")
+		psVersion(), "CurrentCulture", "en-US", "CurrentUICulture", "en-US")
+}
+
+func psVersion() *object {
+	return system("System.Version", nil, "Major", int64(5), "Minor", int64(1), "Build", int64(20348), "Revision", int64(1), "text",
+		"5.1 (simulated by casement)")
 }
 
 func versionTable(build string) *hashtable {
 	h := newHash()
-	h.set("PSVersion", system("System.Version", nil, "Major", int64(5), "Minor", int64(1), "Build", int64(20348),
-		"Revision", int64(1), "text", "5.1 (simulated by casement)"))
+	h.set("PSVersion", psVersion())
 	h.set("PSEdition", "Desktop")
 	h.set("BuildVersion", version(build))
 	h.set("CLRVersion", version("4.0.30319.42000"))

@@ -65,6 +65,7 @@ const (
 // (types.ps1xml, DefaultDisplayPropertySet).
 var standing = map[string]string{
 	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
+	"Microsoft.PowerShell.Commands.GenericMeasureInfo": "Count Average Sum Maximum Minimum Property",
 	kindEntry: "Key Value Name", kindGroupInfo: "Values Count Group Name",
 	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision",
 }

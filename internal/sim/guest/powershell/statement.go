@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -355,6 +356,11 @@ func (r *run) try(t tryStatement, out sink) error {
 	if f := failed(err); f != nil && !f.quiet {
 		if clause := catching(t.catches, f); clause != nil {
 			r.remember(f)
+			if inner := f.exception.within(clause.kinds); inner != nil { // what PowerShell has wrapped it in goes
+				copied := *f
+				copied.exception = *inner
+				f = &copied
+			}
 			err = r.catch(clause, f, out)
 		}
 	}
@@ -402,13 +408,20 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 
 // caughtAs reports whether a clause for a class catches an exception: by its own class, or by that
 // of the exception of .NET which PowerShell has wrapped.
-func (e exception) caughtAs(kind string) bool {
-	for x := &e; x != nil; x = x.inner {
-		if x.is(kind) {
-			return true
+func (e exception) caughtAs(kind string) bool { return e.is(kind) || e.within([]string{kind}) != nil }
+
+// within returns the inner exception that is of one of the classes, where the exception itself is of none.
+func (e exception) within(kinds []string) *exception {
+	of := func(x *exception) bool { return slices.ContainsFunc(kinds, x.is) }
+	if of(&e) {
+		return nil
+	}
+	for x := e.inner; x != nil; x = x.inner {
+		if of(x) {
+			return x
 		}
 	}
-	return false
+	return nil
 }
 
 func (r *run) jump(j jump, out sink) error {

@@ -235,11 +235,42 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
+const kindTextInfo = "System.Globalization.TextInfo"
+
+// textInfoCall is a method of a culture's TextInfo. A word all in capitals stays as it is.
+func (r *run) textInfoCall(o *object, name, low string, args []any) (any, error) {
+	switch s := at(args, 0); low {
+	case "toupper":
+		return strings.ToUpper(s), nil
+	case "tolower":
+		return strings.ToLower(s), nil
+	case "totitlecase":
+		runes, from := []rune(s), 0
+		for i := 0; i <= len(runes); i++ {
+			if i < len(runes) && (unicode.IsLetter(runes[i]) || runes[i] == '\'') {
+				continue
+			}
+			word := string(runes[from:i])
+			if word != strings.ToUpper(word) || len(word) == 1 {
+				for k := from; k < i; k++ {
+					runes[k] = unicode.ToLower(runes[k])
+				}
+				runes[from] = unicode.ToUpper(runes[from])
+			}
+			from = i + 1
+		}
+		return string(runes), r.take(len(s))
+	}
+	return nil, r.noMethod(o, name)
+}
+
+const kindCulture = "System.Globalization.CultureInfo"
+
 func cultureObject(name, display string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system("System.Globalization.CultureInfo", []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
+		return system(kindCulture, []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
 			false: 1033}[name == ""],
-			"Name", name, "DisplayName", display, "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
+			"Name", name, "DisplayName", display, "TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name), "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
 			name), nil
 	}
 }
