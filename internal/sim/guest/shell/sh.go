@@ -220,8 +220,12 @@ func (s *Shell) script(ctx context.Context, p *Process, name string, args []stri
 	if ok && strings.HasSuffix(first, "\r") {
 		return p.notFound(where, name) // the kernel looks for "sh\r"
 	}
-	if !ok || len(fields) == 0 {
+	switch {
+	case ok && len(fields) > 0:
+	case p.posix:
 		return s.Sh(ctx, string(data), o)
+	default: // bash runs what the kernel does not
+		return s.Bash(ctx, string(data), o)
 	}
 	interpreter := path.Base(fields[0])
 	if interpreter == "env" && len(fields) > 1 {
