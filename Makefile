@@ -154,6 +154,12 @@ e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init, (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init and (PWSH) PowerShell; DIFF=1 lists what differs
 	hack/e2e-guests.sh $(if $(DIFF),-differences)
 
+e2e-guests-linux: ## Linux guests against this machine's bash and tools, in namespaces of their own: recorded scripts and 5,000 generated ones; SEED= SCRIPTS= DIFF=1, UPDATE=1 records again
+	go test -timeout 40m -count=1 -v ./test/emulator/guests -run TestLinux -real -seed=$(or $(SEED),1) -generated=$(or $(SCRIPTS),5000) $(if $(DIFF),-differences) $(if $(UPDATE),-update)
+
+e2e-guests-wine: ## Wine's tests of cmd, whose lines were checked on Windows, in guests: WINE=DIR of its unpacked source, which no commit has; DIFF=1 lists what differs
+	go test -timeout 10m -count=1 -v ./test/emulator/guests -run TestWine -wine=$(abspath $(or $(WINE),$(error WINE=DIR: a folder of Wine's source, from Debian's source package of wine 10.0))) $(if $(DIFF),-differences)
+
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk
 
@@ -245,4 +251,4 @@ upstream: ## Hold that the patches of docs/upstream apply to Cluster API, and th
 	hack/upstream.sh
 
 FORCE:
-.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE
+.PHONY: help build programs demo recording down test race unit e2e e2e-docs e2e-guide e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-kubelet e2e-powershell e2e-helm e2e-hostile e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-spec e2e-recordings e2e-templates e2e-releases e2e-guests e2e-guests-linux e2e-guests-wine e2e-wine compare-templates quickstarts vet-client client-size bench provider book headlamp release release-check lint generate verify bump-k8s upstream e2e-patchday e2e-repair FORCE

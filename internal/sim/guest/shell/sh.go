@@ -152,6 +152,11 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	}
 	c := s.find(name)
 	if c == nil {
+		for _, dir := range strings.Split(p.Env["PATH"], ":") {
+			if at := path.Join(s.guest.Root.Abs(p.Dir, orDot(dir)), name); dir != "" && s.guest.Root.Exists(at) && !s.guest.Root.IsDir(at) {
+				return p.Fail(126, "%s: %s: Permission denied", where, at)
+			}
+		}
 		return p.notFound(where, name)
 	}
 	return s.start(ctx, c, p)
