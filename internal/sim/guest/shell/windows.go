@@ -32,7 +32,7 @@ func windowsCommands(image machine.Image) Table {
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
 	}
-	for _, name := range []string{"comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
+	for _, name := range []string{"help", "comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
 		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
