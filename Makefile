@@ -162,6 +162,12 @@ e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init, (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init and (PWSH) PowerShell; DIFF=1 lists what differs
 	hack/e2e-guests.sh $(if $(DIFF),-differences)
 
+e2e-guests-linux: ## Linux guests against this machine's bash and tools, in namespaces of their own: recorded scripts and 5,000 generated ones; SEED= SCRIPTS= DIFF=1, UPDATE=1 records again
+	go test -timeout 40m -count=1 -v ./test/emulator/guests -run TestLinux -real -seed=$(or $(SEED),1) -generated=$(or $(SCRIPTS),5000) $(if $(DIFF),-differences) $(if $(UPDATE),-update)
+
+e2e-guests-wine: ## Wine's tests of cmd, whose lines were checked on Windows, in guests: WINE=DIR of its unpacked source, which no commit has; DIFF=1 lists what differs
+	go test -timeout 10m -count=1 -v ./test/emulator/guests -run TestWine -wine=$(abspath $(or $(WINE),$(error WINE=DIR: a folder of Wine's source, from Debian's source package of wine 10.0))) $(if $(DIFF),-differences)
+
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk
 

@@ -26,4 +26,4 @@ if [ -z "${CLOUD_INIT_PYTHONPATH:-}" ] && ! python3 -c 'import cloudinit' 2>/dev
 	done
 	export CLOUD_INIT_PYTHONPATH=$unpacked/usr/lib/python3/dist-packages
 fi
-go test -timeout 20m -count=1 -v ./test/emulator/guests -real ${PWSH:+-pwsh="$PWSH"} "$@"
+go test -timeout 60m -count=1 -v ./test/emulator/guests -real ${PWSH:+-pwsh="$PWSH"} "$@"

@@ -36,6 +36,7 @@ cat > ` + linuxScript + `
 cd ` + linuxBase + `/work
 ulimit -t 10
 set +e
+unset OLDPWD
 bash --norc ` + linuxScript + ` < /dev/null
 exit $?`
 
@@ -157,7 +158,7 @@ func mutate(random *rand.Rand, corpus []linuxCase) string {
 // TestLinuxGenerated asks a guest and this machine's bash generated scripts: made of pieces, and the corpus' own with a change.
 func TestLinuxGenerated(t *testing.T) {
 	if !*real {
-		t.Skip("compares with bash of this machine: make e2e-guests-generated")
+		t.Skip("compares with bash of this machine: make e2e-guests-linux")
 	}
 	corpus := readLinux(t)
 	// What depends on the moment, on the order of processes or on the machine has no one answer.

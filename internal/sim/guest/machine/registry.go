@@ -14,6 +14,9 @@ import (
 // registryFile stores the registry keys of a guest that differ from its image.
 const registryFile = `C:\Windows\System32\config\casement-registry.json`
 
+// TasksKey is the key of the scheduled tasks, each a key of its own below it.
+const TasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
+
 // Value is a value of the registry.
 type Value struct {
 	// Kind is String, ExpandString, DWord, QWord, MultiString or Binary.

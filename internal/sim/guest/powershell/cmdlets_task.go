@@ -38,8 +38,6 @@ func taskPart(kept ...string) func(*call) error {
 	}
 }
 
-const tasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
-
 // task is a stored scheduled task.
 type task struct {
 	Execute, Argument string
@@ -52,7 +50,7 @@ func registerTask(c *call) error {
 		return lacking("-Xml of Register-ScheduledTask")
 	}
 	name := c.textOf("taskname")
-	if _, ok := c.m.Registry().Key(tasksKey + `\` + name); ok && !c.is("force") {
+	if _, ok := c.m.Registry().Key(machine.TasksKey + `\` + name); ok && !c.is("force") {
 		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
 			"HRESULT 0x800700b7,Register-ScheduledTask", "Cannot create a file when that file already exists."))
 	}
@@ -75,8 +73,8 @@ func registerTask(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.m.Registry().Set(tasksKey+`\`+name, "casement", machine.Value{Kind: "String", Text: string(data)}); err != nil {
-		return diskError(err, tasksKey)
+	if err := c.m.Registry().Set(machine.TasksKey+`\`+name, "casement", machine.Value{Kind: "String", Text: string(data)}); err != nil {
+		return diskError(err, machine.TasksKey)
 	}
 	c.mark("Register-ScheduledTask", "the task is kept and nothing runs it")
 	return c.emit(taskObject(name))
@@ -89,7 +87,7 @@ func taskObject(name string) *object {
 
 func getTask(c *call) error {
 	var all []*object
-	for _, name := range c.m.Registry().Children(tasksKey) {
+	for _, name := range c.m.Registry().Children(machine.TasksKey) {
 		all = append(all, taskObject(name))
 	}
 	if !c.has("taskname") {
@@ -100,7 +98,7 @@ func getTask(c *call) error {
 
 func unregisterTask(c *call) error {
 	name := c.textOf("taskname")
-	if err := c.m.Registry().Delete(tasksKey + `\` + name); err != nil {
+	if err := c.m.Registry().Delete(machine.TasksKey + `\` + name); err != nil {
 		return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
 			"CmdletizationQuery_NotFound_TaskName,Unregister-ScheduledTask",
 			"No MSFT_ScheduledTask objects found with property 'TaskName' equal to '%s'.  Verify the value of the property and retry.",

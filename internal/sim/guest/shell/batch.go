@@ -34,6 +34,8 @@ type batch struct {
 	depth int
 	// tail is the text of the arguments, which %* means.
 	tail string
+	// called is the name by which the batch file or label was called, which %0 means.
+	called string
 	// typed is set for lines of a command line (cmd /c), which are parsed differently from
 	// those of a file.
 	typed bool

@@ -64,6 +64,7 @@ func (b *batch) subroutine(ctx context.Context, label string, args []string, tai
 	inner := *b
 	inner.at, inner.depth, inner.saved, inner.loops = at, b.depth+1, nil, nil
 	inner.o.Args, inner.tail, inner.ended, inner.jumped = args, tail, false, false
+	inner.called = ":" + label
 	inner.runLines(ctx)
 	return b.cmd.level
 }
@@ -81,7 +82,7 @@ func (b *batch) script(ctx context.Context, file string, words []string, tail st
 	}
 	o := b.o
 	o.Name, o.Args = file, words[1:]
-	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1, tail: tail}
+	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1, tail: tail, called: words[0]}
 	inner.run(ctx, string(data))
 	return b.cmd.level
 }
@@ -139,6 +140,7 @@ func (b *batch) external(ctx context.Context, text string) int {
 	}
 	name := strings.ToLower(args[0])
 	p := b.process(args)
+	p.line = text
 	c := b.shell.find(args[0])
 	if c == nil || !b.shell.reachable(p) {
 		return b.unknown(args[0])
@@ -154,10 +156,13 @@ func (b *batch) external(ctx context.Context, text string) int {
 func cmdArgs(text string, args []string) []string {
 	low := strings.ToLower(text)
 	for _, flag := range []string{"/c", "/k"} {
-		if i := strings.Index(low, flag); i > 0 && (low[i-1] == ' ' || i == strings.IndexByte(low, '/')) {
+		if i := strings.Index(low, flag); i > 0 && (low[i-1] == ' ' || i == strings.IndexByte(low, '/') || low[strings.LastIndexByte(low[:i], ' ')+1] == '/') {
 			out := []string{args[0]}
 			for _, a := range args[1:] {
-				if strings.EqualFold(a, flag) || strings.HasPrefix(strings.ToLower(a), flag) {
+				if at := strings.Index(strings.ToLower(a), flag); at >= 0 && a[0] == '/' {
+					for one := range strings.SplitSeq(strings.Trim(a[:at], "/"), "/") {
+						out = append(out, map[bool]string{true: "/" + one}[one != ""])
+					}
 					break
 				}
 				out = append(out, a)

@@ -46,6 +46,9 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 	if n.operator == "||" && code != 0 && !b.leaving() {
 		b.cmd.level = code // what fails is seen behind || even where it sets no errorlevel
 	}
+	if n.operator == "&" && b.cmd.missing && b.cmd.level == 1 {
+		b.cmd.level, b.cmd.missing = 9009, false
+	}
 	if b.leaving() || n.operator == "&&" && code != 0 || n.operator == "||" && code == 0 {
 		return code
 	}
@@ -109,8 +112,7 @@ func (b *batch) redirected(ctx context.Context, rs []redirect, f func() int) int
 		w, rd, file, err := b.openFile(ctx, strings.ReplaceAll(name, `"`, ""), r.op)
 		if err != nil {
 			b.errorf("%s", windowsReason(err))
-			b.cmd.level = 1
-			return 1
+			return 1 // which the errorlevel does not show
 		}
 		if file != nil {
 			files = append(files, file)

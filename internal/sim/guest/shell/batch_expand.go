@@ -67,6 +67,9 @@ func (b *batch) argument(rest string) (value string, size int, ok bool) {
 	}
 	for i := 1; i < len(rest); i++ {
 		if c := rest[i]; c >= '0' && c <= '9' {
+			if c == '0' && i > 1 { // of the file, also within a label
+				return b.modified(b.o.Name, rest[1:i]), i + 1, true
+			}
 			return b.modified(b.arg(int(c-'0')), rest[1:i]), i + 1, true
 		} else if strings.IndexByte("fdpnxsatzFDPNXSATZ", c) < 0 {
 			return "", 0, false
@@ -77,7 +80,7 @@ func (b *batch) argument(rest string) (value string, size int, ok bool) {
 
 func (b *batch) arg(n int) string {
 	if n == 0 {
-		return b.o.Name
+		return cmp.Or(b.called, b.o.Name)
 	}
 	if n <= len(b.o.Args) {
 		return b.o.Args[n-1]

@@ -139,9 +139,13 @@ type fileOptions struct {
 func parseFileOptions(text string) (fileOptions, error) {
 	o := fileOptions{eol: ';', delims: " \t", tokens: []int{1}}
 	text = strings.Trim(text, `"`)
-	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
+	for text = strings.TrimLeft(text, " \t"); text != ""; text = strings.TrimLeft(text, " \t") {
 		low := strings.ToLower(text)
-		word, rest, _ := strings.Cut(text, " ")
+		word := text
+		if i := strings.IndexAny(text, " \t"); i >= 0 {
+			word = text[:i]
+		}
+		rest := text[len(word):]
 		switch {
 		case strings.HasPrefix(low, "usebackq"):
 			o.backquote, rest = true, text[len("usebackq"):]
@@ -210,9 +214,7 @@ func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 	}
 	o, err := parseFileOptions(options)
 	if err != nil {
-		b.errorf("%v", err)
-		b.cmd.level, b.cmd.exited = 255, true
-		return 255
+		return b.fails(1, err.Error())
 	}
 	set = strings.TrimSpace(set)
 	var content string

@@ -228,8 +228,10 @@ func (pr *printing) format(format string) string {
 		}
 		if close := strings.Index(format[end:], ")T"); format[end] == '(' && close > 0 && pr.p.bash() {
 			at := pr.p.now()
-			if a := pr.next(); a != "" && a != "-1" && a != "-2" {
-				at = time.Unix(pr.number(a), 0)
+			if len(pr.args) > 0 {
+				if a := pr.next(); a != "-1" && a != "-2" {
+					at = time.Unix(pr.number(a), 0)
+				}
 			}
 			text, unknown := dateText(format[end+1:end+close], at.UTC())
 			if unknown != "" {

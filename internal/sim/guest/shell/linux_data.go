@@ -198,6 +198,9 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 				}
 			}
 			if lines == 0 {
+				if f == "-" {
+					f = "'standard input'"
+				}
 				code = p.Fail(1, "%s: %s: no properly formatted checksum lines found", p.name(), f)
 			}
 		}

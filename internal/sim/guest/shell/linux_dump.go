@@ -902,6 +902,15 @@ func join(_ context.Context, p *Process, o options) int {
 }
 
 // expandTabs writes tabs as blanks.
+// expandCommand writes blanks for tabs.
+func expandCommand(_ context.Context, p *Process, o options) int {
+	stop, err := strconv.Atoi(cmp.Or(o.value("t"), "8"))
+	if err != nil || stop < 1 || stop > streamPart {
+		return p.refuseAs(1, "expand -t %s", o.value("t"))
+	}
+	return p.eachLine(o.operands, func(line string) { p.Printf("%s\n", expandTabs(line, stop)) })
+}
+
 func expandTabs(line string, stop int) string {
 	var b strings.Builder
 	at := 0

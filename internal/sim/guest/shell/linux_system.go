@@ -106,6 +106,9 @@ func hostnamectl(_ context.Context, p *Process, o options) int {
 
 func whoami(_ context.Context, p *Process) int {
 	if p.Guest.IsWindows() {
+		if len(p.Args) > 1 {
+			return p.refuseAs(1, "whoami %s", p.Args[1])
+		}
 		p.Printf("%s\n", strings.ToLower(cmp.Or(p.Env["USERDOMAIN"], p.Guest.ComputerName)+`\`+p.Env["USERNAME"]))
 		return 0
 	}

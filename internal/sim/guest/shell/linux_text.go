@@ -55,7 +55,7 @@ func textCommands() Table {
 		"xxd":    flagged("p|ps|plain r|revert l|len: s|seek: u c|cols:", xxd),
 		"shuf":   flagged("n|head-count: i|input-range: e|echo r|repeat", shuf),
 		"join":   flagged("1: 2: t: a: o: e: v: i j: nocheck-order", join),
-		"expand": flagged("t|tabs: i|initial", perLine(func(line string) string { return expandTabs(line, 8) })),
+		"expand": flagged("t|tabs:", expandCommand),
 		"cksum":  flagged("", cksum),
 		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
 		"setsid": flagged("+ f|fork w|wait c|ctty", launched), "stdbuf": flagged("+ o|output: i|input: e|error:", launched),

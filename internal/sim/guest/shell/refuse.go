@@ -67,7 +67,7 @@ var asking = map[string]struct {
 	"fdisk": {"-l --list", false}, "parted": {"print -l", false}, "tune2fs": {"-l", false},
 	"ufw": {"status show", false}, "chage": {"-l --list", false},
 	"apt-mark": {"showhold showauto showmanual", false}, "udevadm": {"info", false}, "kill": {"-l -L -0", true},
-	"schtasks": {"/query", true}, "wmic": {"get list", true},
+	"wmic":     {"get list", true},
 	"fsutil":   {"query info fsinfo queryfreespace list", true},
 	"w32tm":    {"/query /monitor /stripchart /tz", true},
 	"certutil": {"-hashfile -dump -store -verify -encode -decode -urlcache", true}, "route": {"print", true}, "tzutil": {"/g /l", true},

@@ -152,6 +152,11 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	}
 	c := s.find(name)
 	if c == nil {
+		for _, dir := range strings.Split(p.Env["PATH"], ":") {
+			if at := path.Join(s.guest.Root.Abs(p.Dir, orDot(dir)), name); dir != "" && s.guest.Root.Exists(at) && !s.guest.Root.IsDir(at) {
+				return p.Fail(126, "%s: %s: Permission denied", where, at)
+			}
+		}
 		return p.notFound(where, name)
 	}
 	return s.start(ctx, c, p)
@@ -220,8 +225,12 @@ func (s *Shell) script(ctx context.Context, p *Process, name string, args []stri
 	if ok && strings.HasSuffix(first, "\r") {
 		return p.notFound(where, name) // the kernel looks for "sh\r"
 	}
-	if !ok || len(fields) == 0 {
+	switch {
+	case ok && len(fields) > 0:
+	case p.posix:
 		return s.Sh(ctx, string(data), o)
+	default: // bash runs what the kernel does not
+		return s.Bash(ctx, string(data), o)
 	}
 	interpreter := path.Base(fields[0])
 	if interpreter == "env" && len(fields) > 1 {

@@ -471,11 +471,17 @@ func (r *runner) substitutionPipe(p *syntax.ProcSubst) *shFile {
 func (r *runner) substitution(p *syntax.ProcSubst) string {
 	r.run.mu.Lock()
 	r.run.files++
-	name := fmt.Sprintf("/dev/fd/%d", 1000+r.run.files)
-	r.run.mu.Unlock()
-	root := r.shell.guest.Root
+	root, number := r.shell.guest.Root, 63 // bash's first, and those below it
+	for number > 10 && root.Exists(fmt.Sprintf("/dev/fd/%d", number)) {
+		number--
+	}
+	if number == 10 {
+		number = 1000 + r.run.files
+	}
+	name := fmt.Sprintf("/dev/fd/%d", number)
 	_ = root.MkdirAll("/dev/fd")
 	f, err := r.keptOpen(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	r.run.mu.Unlock()
 	if err != nil {
 		r.fatal(1, "%s: %s", name, reason(err))
 	}

@@ -1094,12 +1094,14 @@ func respelled(text string) string {
 		}
 		return `$(("` + m[3:len(m)-2] + `"))`
 	})
+	text = plainLet.ReplaceAllString(text, `$1\let `)
 	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
 	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
 }
 
 var (
 	openDocument    = regexp.MustCompile("unclosed here-document `(.+)`")
+	plainLet        = regexp.MustCompile(`((?m:^|[;&|({]|\bdo|\bthen|\belse)\s*)let `)
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
 	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)

@@ -35,6 +35,8 @@ type Process struct {
 	Guest *machine.Machine
 
 	shell *Shell
+	// line is the command line as cmd.exe hands it on, with its quotes; "" from elsewhere.
+	line string
 	// posix is set for what dash runs, which differs from bash's builtins.
 	posix bool
 	// isSet reports whether the shell that runs the process has a variable, and isOn an option.

@@ -136,7 +136,7 @@ func TestBatch(t *testing.T) {
 		{"variables", "set A=1\r\necho %A%%B% 100%% %cd%", "1 100% C:\\Windows\\System32\r\n", 0},
 		{"a lone percent is lost", "echo 50% off", "50 off\r\n", 0},
 		{"append", "echo a>C:\\k\\f.txt\r\necho b>>c:/K/F.TXT\r\ntype c:\\k\\f.txt", "a\r\nb\r\n", 0},
-		{"redirect to nowhere", "echo a > C:\\no\\such\\f.txt\r\necho next", "The system cannot find the path specified.\r\nnext\r\n", 1},
+		{"redirect to nowhere", "echo a > C:\\no\\such\\f.txt\r\necho next", "The system cannot find the path specified.\r\nnext\r\n", 0},
 		{"nul", "yes1 > nul 2>&1", "", 0},
 		{"stderr", "nope 2> C:\\k\\e.txt\r\nfindstr recognized C:\\k\\e.txt",
 			"'nope' is not recognized as an internal or external command,\r\n", 0},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,14 +25,14 @@ func windowsCommands(image machine.Image) Table {
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
 		"ping": ping, "nslookup": nslookup, "icacls": icacls,
 		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
-		"choice": choice, "more": more, "fc": fc, "taskkill": taskkill,
+		"choice": choice, "more": more, "fc": fc, "taskkill": taskkill, "schtasks": schtasks,
 	}
 	for _, name := range []string{"w32tm", "wevtutil", "fsutil", "route", "certutil",
-		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
+		"wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
 		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
 	}
-	for _, name := range []string{"comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
+	for _, name := range []string{"help", "comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
 		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
@@ -66,7 +65,16 @@ func windowsReason(err error) string {
 	return "The system cannot find the file specified."
 }
 
-func ipconfig(_ context.Context, p *Process) int {
+func ipconfig(ctx context.Context, p *Process) int {
+	switch one := strings.ToLower(p.Arg(1)); {
+	case one == "/flushdns":
+		p.Printf("\r\nWindows IP Configuration\r\n\r\nSuccessfully flushed the DNS Resolver Cache.\r\n")
+		return 0
+	case one == "/registerdns" || one == "/renew" || one == "/release":
+		return p.NoEffect(ctx, "ipconfig %s", one)
+	case one != "" && one != "/all":
+		return p.refuseAs(1, "ipconfig %s", one)
+	}
 	p.Printf("\r\nWindows IP Configuration\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
 		"   Physical Address. . . . . . . . . : %s\r\n   IPv4 Address. . . . . . . . . . . : %s\r\n"+
 		"   Default Gateway . . . . . . . . . : %s\r\n",
@@ -80,62 +88,12 @@ func ver(_ context.Context, p *Process) int {
 }
 
 func systeminfo(_ context.Context, p *Process) int {
+	if len(p.Args) > 1 {
+		return p.refuseAs(1, "systeminfo %s", p.Args[1])
+	}
 	p.Printf("\r\nHost Name:                 %s\r\nOS Name:                   %s\r\nOS Version:                "+
 		"%s\r\nSystem Model:              Virtual Machine (simulated by "+
 		"casement)\r\n", strings.ToUpper(p.Guest.ComputerName), p.Guest.Image.Name, p.Guest.Image.Build)
-	return 0
-}
-
-// tasklist lists a process for each service that runs, as a table, a list or values with
-// commas.
-func tasklist(_ context.Context, p *Process) int {
-	format, head := "table", true
-	for i := 1; i < len(p.Args); i++ {
-		switch low := strings.ToLower(p.Args[i]); {
-		case low == "/nh":
-			head = false
-		case low == "/fo" && i+1 < len(p.Args):
-			i++
-			format = strings.ToLower(p.Args[i])
-		case slices.Contains([]string{"/fi", "/v", "/svc", "/m", "/s", "/u", "/p", "/apps", "/?"}, low):
-			return p.refuseAs(1, "tasklist %s", low)
-		default:
-			return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r")
-		}
-	}
-	if !slices.Contains([]string{"table", "list", "csv"}, format) || format == "list" && !head {
-		return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r")
-	}
-	names := []string{"Image Name", "PID", "Session Name", "Session#", "Mem Usage"}
-	table := func(f [5]string) { p.Printf("%-25s %8s %-16s %11s %12s\r\n", f[0], f[1], f[2], f[3], f[4]) }
-	switch {
-	case head && format == "table":
-		p.Printf("\r\n")
-		table([5]string(names))
-		line := strings.Repeat("=", 25)
-		table([5]string{line, line[:8], line[:16], line[:11], line[:12]})
-	case head && format == "csv":
-		p.Printf("\"%s\"\r\n", strings.Join(names, `","`))
-	}
-	pid := 1000
-	for _, s := range p.Guest.Services.List() {
-		if !s.Running {
-			continue
-		}
-		f := [5]string{s.Name + ".exe", strconv.Itoa(pid), "Services", "0", "8,192 K"}
-		pid += 4
-		switch format {
-		case "table":
-			table(f)
-		case "csv":
-			p.Printf("\"%s\"\r\n", strings.Join(f[:], `","`))
-		default:
-			p.Printf("\r\n")
-			for i, name := range names {
-				p.Printf("%-13s %s\r\n", name+":", f[i])
-			}
-		}
-	}
 	return 0
 }
 
@@ -161,7 +119,8 @@ func startSleep(ctx context.Context, p *Process) int {
 func runCmd(ctx context.Context, p *Process) int {
 	delayed := false
 	for i, a := range p.Args[1:] {
-		switch low := strings.ToLower(a); {
+		switch low := strings.TrimSpace(strings.ToLower(a)); {
+		case low == "":
 		case low == "/c", low == "/k", low == "/r":
 			return p.shell.cmd(ctx, strings.Join(p.Args[i+2:], " "),
 				Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}, delayed)

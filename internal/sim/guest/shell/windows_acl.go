@@ -46,7 +46,7 @@ func icacls(ctx context.Context, p *Process) int {
 		return p.refuseAs(1, "the help of icacls")
 	}
 	name := p.Args[1]
-	files := globWindows(p, name)
+	files := namesOf(p, name)
 	if len(files) == 0 || !p.Guest.Root.Exists(p.Abs(files[0])) {
 		p.Printf("%s: The system cannot find the file specified.\r\nSuccessfully processed 0 files; Failed processing 1 files\r\n", name)
 		return 2

@@ -171,9 +171,13 @@ func fc(_ context.Context, p *Process) int {
 		if op.Tag == 'e' {
 			continue
 		}
+		around := 1
+		if op.I1 == len(lines[0]) || op.J1 == len(lines[1]) { // what follows the end of the other file stands alone
+			around = 0
+		}
 		for i, span := range [2][2]int{{op.I1, op.I2}, {op.J1, op.J2}} {
 			p.Printf("***** %s\r\n", []string{names[0], strings.ToUpper(names[1])}[i])
-			for n := max(span[0]-1, 0); n < min(span[1]+1, len(lines[i])); n++ {
+			for n := max(span[0]-around, 0); n < min(span[1]+around, len(lines[i])); n++ {
 				number := ""
 				if given["n"] {
 					number = strconv.Itoa(n+1) + ":  "
@@ -184,20 +188,4 @@ func fc(_ context.Context, p *Process) int {
 		p.Printf("*****\r\n\r\n")
 	}
 	return 1
-}
-
-// taskkill ends no process: a guest's are services, which sc stops.
-func taskkill(_ context.Context, p *Process) int {
-	for i, a := range p.Args {
-		if strings.EqualFold(a, "/im") && i+1 < len(p.Args) || strings.EqualFold(a, "/pid") && i+1 < len(p.Args) {
-			name := p.Args[i+1]
-			for _, s := range p.Guest.Services.List() {
-				if strings.EqualFold(s.Name+".exe", name) {
-					return p.refuseAs(1, "taskkill of the service %s: stop it", s.Name)
-				}
-			}
-			return p.Fail(128, "ERROR: The process \"%s\" not found.\r", name)
-		}
-	}
-	return p.Fail(1, "ERROR: Invalid syntax. Neither /FI nor /PID nor /IM were specified.\r\nType \"TASKKILL /?\" for usage.\r")
 }

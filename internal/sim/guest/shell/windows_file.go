@@ -3,7 +3,6 @@ package shell
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -51,7 +50,7 @@ func typeFile(_ context.Context, p *Process) int {
 		if strings.EqualFold(n, "nul") {
 			continue
 		}
-		for _, f := range globWindows(p, n) {
+		for _, f := range namesOf(p, n) {
 			if p.Guest.Root.IsDir(p.Abs(f)) {
 				return p.Fail(1, "Access is denied.\r")
 			}
@@ -454,61 +453,123 @@ func renameWindows(_ context.Context, p *Process) int {
 	return 0
 }
 
-// xcopy copies files, and with /s or /e the folders below.
+// xcopy copies files, and with /s or /e the folders below. What it would ask is refused before anything is copied.
 func xcopy(_ context.Context, p *Process) int {
-	given, names, code := p.switches("s e y q i h r k f c d")
-	if code != 0 {
-		return code
-	}
-	if len(names) < 1 || len(names) > 2 {
-		return p.Fail(4, "Invalid number of parameters\r")
-	}
-	to := p.Dir
-	if len(names) == 2 {
-		to = p.Abs(names[1])
-	}
-	from := p.Abs(names[0])
-	if !p.Guest.Root.IsDir(from) {
-		if strings.HasSuffix(names[len(names)-1], `\`) || given["i"] {
-			if err := p.Guest.Root.MkdirAll(to); err != nil {
-				return p.Fail(4, "%s\r", windowsReason(err))
+	given := map[string]bool{}
+	var names []string
+	for _, a := range p.Args[1:] {
+		name, glued, some := strings.Cut(a, "/")
+		if name != "" {
+			names = append(names, name)
+		}
+		for one := range strings.SplitSeq(strings.ToLower(glued), "/") {
+			switch {
+			case !some:
+			case one != "" && strings.Trim(one, "sedyqihrkfclgntz") == "" && one != "exclude":
+				for _, letter := range one {
+					given[string(letter)] = true
+				}
+			case strings.HasPrefix(one, "exclude:"), strings.HasPrefix(one, "d:"), one == "?", one == "a", one == "m", one == "p",
+				one == "v", one == "w", one == "u", one == "o", one == "x", one == "b", one == "j", one == "-y":
+				return p.refuseAs(4, "xcopy /%s", one)
+			default:
+				return p.Fail(4, "Invalid switch - /%s\r", one)
 			}
 		}
-		return p.xcopied(names[0], to)
 	}
-	if !given["s"] && !given["e"] {
-		if err := p.Guest.Root.MkdirAll(to); err != nil {
+	for _, one := range []string{"d", "t", "l", "g", "n", "z"} {
+		if given[one] {
+			return p.refuseAs(4, "xcopy /%s", one)
+		}
+	}
+	switch {
+	case len(names) == 0 || len(names) > 2:
+		return p.Fail(4, "Invalid number of parameters\r")
+	case len(names) == 1:
+		names = append(names, p.Dir)
+	}
+	root, to := p.Guest.Root, p.Abs(names[1])
+	sources := namesOf(p, names[0])
+	if len(sources) == 0 || !root.Exists(p.Abs(sources[0])) {
+		p.Printf("0 File(s) copied\r\n")
+		return p.Fail(4, "File not found - %s\r", names[0][strings.LastIndexAny(names[0], `\`)+1:])
+	}
+	many := len(sources) > 1 || strings.ContainsAny(names[0], "*?") || root.IsDir(p.Abs(sources[0]))
+	folder := root.IsDir(to) || strings.HasSuffix(names[1], `\`) || given["i"] && many
+	if !folder && !root.Exists(to) {
+		return p.refuseAs(4, "the question of xcopy whether %s is a file or a folder; end it with \\", names[1])
+	}
+	var pairs [][3]string // the name that is shown, the file, its copy
+	var folders []string
+	var walk func(shown, from, to string, deep bool)
+	walk = func(shown, from, to string, deep bool) {
+		p.meter.Look()
+		if !root.IsDir(from) {
+			pairs = append(pairs, [3]string{shown, from, to})
+			return
+		}
+		entries, _ := root.ReadDir(from) // what cannot be read has none
+		if given["e"] {
+			folders = append(folders, to)
+		}
+		for _, e := range entries {
+			if (!e.IsDir() || deep) && len(pairs) <= maxCopied {
+				walk(strings.TrimSuffix(shown, `\`)+`\`+e.Name(), root.Abs(from, e.Name()), root.Abs(to, e.Name()), deep)
+			}
+		}
+	}
+	for _, source := range sources {
+		from, target := p.Abs(source), to
+		base := from[strings.LastIndexByte(from, '\\')+1:]
+		switch {
+		case root.IsDir(from) && strings.ContainsAny(names[0], "*?"):
+			if !given["s"] && !given["e"] {
+				continue
+			}
+			target = root.Abs(to, base)
+		case !root.IsDir(from) && folder:
+			target = root.Abs(to, base)
+		}
+		walk(source, from, target, given["s"] || given["e"])
+	}
+	if len(pairs) > maxCopied {
+		return p.refuseAs(4, "xcopy of more than %d files", maxCopied)
+	}
+	for _, pair := range pairs {
+		if root.Exists(pair[2]) && !given["y"] {
+			return p.refuseAs(4, "the question of xcopy whether to overwrite %s; give /y", pair[2])
+		}
+	}
+	for _, dir := range folders {
+		if err := root.MkdirAll(dir); err != nil {
 			return p.Fail(4, "%s\r", windowsReason(err))
 		}
-		return p.xcopied(from, to)
 	}
-	if err := copyTree(p, from, to); err != nil {
-		return p.Fail(4, "%s\r", windowsReason(err))
-	}
-	p.Printf("%d File(s) copied\r\n", p.filesWithin(from))
-	return 0
-}
-
-// xcopied copies as copy does, and says so in xcopy's words.
-func (p *Process) xcopied(from, to string) int {
-	one, out := *p, bytes.Buffer{}
-	one.Args, one.Stdout = []string{"xcopy", from, to}, &out
-	code := copyWindows(context.Background(), &one) // it waits for nothing
-	p.Printf("%s File(s) copied\r\n", cmp.Or(strings.TrimSuffix(strings.TrimSpace(out.String()), " file(s) copied."), "0"))
-	return map[bool]int{true: 4}[code != 0]
-}
-
-// filesWithin counts the files of a folder and of those below it.
-func (p *Process) filesWithin(dir string) (n int) {
-	entries, _ := p.Guest.Root.ReadDir(dir) // what cannot be read has none
-	for _, e := range entries {
-		if e.IsDir() {
-			n += p.filesWithin(p.Guest.Root.Abs(dir, e.Name()))
-		} else {
-			n++
+	for i, pair := range pairs {
+		err := root.MkdirAll(pair[2][:strings.LastIndexByte(pair[2], '\\')+1])
+		if err == nil && given["r"] && root.Exists(pair[2]) {
+			err = root.Chmod(pair[2], 0o644)
+		}
+		if err == nil {
+			err = copyTree(p, pair[1], pair[2])
+		}
+		if err != nil {
+			p.Printf("%d File(s) copied\r\n", i)
+			return p.Fail(4, "%s\r", windowsReason(err))
+		}
+		if info, err := root.Stat(pair[2]); err == nil && !given["k"] && info.Mode()&0o200 == 0 {
+			_ = root.Chmod(pair[2], info.Mode().Perm()|0o200) // without /k a copy is not read-only
+		}
+		switch {
+		case given["q"]:
+		case given["f"]:
+			p.Printf("%s -> %s\r\n", pair[1], pair[2])
+		default:
+			p.Printf("%s\r\n", pair[0])
 		}
 	}
-	return n
+	p.Printf("%d File(s) copied\r\n", len(pairs))
+	return 0
 }
 
 // robocopy copies a folder: the code is 1 where something was copied, and 16 for an
@@ -575,7 +636,7 @@ func attrib(ctx context.Context, p *Process) int {
 		return p.refuseAs(1, "what attrib prints")
 	}
 	for _, name := range names {
-		files := globWindows(p, name)
+		files := namesOf(p, name)
 		if len(files) == 0 || !p.Guest.Root.Exists(p.Abs(files[0])) {
 			p.Printf("File not found - %s\r\n", p.Abs(name))
 			continue

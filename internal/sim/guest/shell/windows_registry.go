@@ -45,13 +45,13 @@ func reg(_ context.Context, p *Process) int {
 	switch {
 	case run == nil && slices.Contains([]string{"copy", "export", "import", "save", "load", "unload", "restore", "compare", "flags"}, verb):
 		return p.refuseAs(1, "reg %s", verb)
-	case slices.Contains(p.Args[1:], "/?"):
+	case len(p.Args) == 3 && slices.Contains([]string{"/?", "/h", "-h", "-?"}, strings.ToLower(p.Args[2])):
 		return p.refuseAs(1, "the help of reg")
 	case run == nil || len(p.Args) < 3:
 		return p.invalidReg()
 	}
 	c := regCall{p: p, key: p.Arg(2), switches: map[string]string{}}
-	root, _, nested := strings.Cut(c.key, `\`)
+	root, below, _ := strings.Cut(c.key, `\`)
 	root = strings.ToUpper(root)
 	for short, long := range regHives {
 		if root == long {
@@ -63,7 +63,7 @@ func reg(_ context.Context, p *Process) int {
 		return p.invalidReg()
 	case strings.HasPrefix(c.key, `\\`):
 		return p.refuseAs(1, "the registry of another machine")
-	case regHives[root] == "" || strings.Contains(c.key, `\\`) || verb == "add" && !nested:
+	case regHives[root] == "" || strings.Contains(c.key, `\\`) || verb == "add" && below == "":
 		return p.Fail(1, "ERROR: Invalid key name.\r\nType \"REG %s /?\" for usage.\r", strings.ToUpper(verb))
 	}
 	for i := 3; i < len(p.Args); i++ {
@@ -148,7 +148,7 @@ func (c regCall) add() int {
 
 // value reads /t, /d and /s. A value without a kind is one that the guest cannot hold.
 func (c regCall) value() (v machine.Value, complaint string) {
-	kind, data := "String", c.switches["/d"]
+	kind, data, given := "String", c.switches["/d"], c.has("/d")
 	if t, ok := c.switches["/t"]; ok {
 		t = strings.ToUpper(t)
 		if kind = regKinds[t]; kind == "" && (t == "REG_NONE" || t == "REG_DWORD_BIG_ENDIAN") {
@@ -169,6 +169,14 @@ func (c regCall) value() (v machine.Value, complaint string) {
 			base, digits = 16, data[2:]
 		}
 		n, err := strconv.ParseUint(digits, base, bits)
+		if kind == "QWord" && base == 10 && strings.HasPrefix(data, "-") { // Windows takes it as 64 bits
+			var signed int64
+			signed, err = strconv.ParseInt(data, 10, 64)
+			n = uint64(signed)
+		}
+		if kind == "QWord" && !given {
+			n, err = 0, nil
+		}
 		if err != nil {
 			return v, "Invalid syntax. Specify valid numeric value for '/d'."
 		}
@@ -185,7 +193,7 @@ func (c regCall) value() (v machine.Value, complaint string) {
 	case "MultiString":
 		separator := cmp.Or(c.switches["/s"], `\0`)
 		v.Text, v.List = "", strings.Split(strings.TrimSuffix(data, separator), separator)
-		if data == "" {
+		if data == "" || data == separator {
 			v.List = nil
 		}
 		if slices.Contains(v.List, "") {

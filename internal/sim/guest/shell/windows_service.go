@@ -139,7 +139,7 @@ func scExe(_ context.Context, p *Process) int {
 		return p.refuseAs(1, "sc %s", verb)
 	}
 	switch {
-	case name == "" && strings.HasPrefix(verb, "query"):
+	case (name == "" || strings.HasSuffix(name, "=")) && strings.HasPrefix(verb, "query"):
 		return p.refuseAs(1, "sc query of all services")
 	case name == "":
 		return p.Fail(scUsage, "DESCRIPTION:\r\nUSAGE:\r\n        sc <server> %s [service name]\r", verb)
@@ -162,6 +162,8 @@ func scExe(_ context.Context, p *Process) int {
 		return p.Fail(errServiceMissing,
 			"[SC] %s FAILED 1060:\r\n\r\nThe specified service does not exist as an installed service.\r\n\r",
 			map[bool]string{true: "EnumQueryServicesStatus:OpenService", false: "OpenService"}[strings.HasPrefix(verb, "query")])
+	case verb == "create" && slices.ContainsFunc(scDepends(p.Args), func(d string) bool { return strings.EqualFold(d, name) }):
+		return p.Fail(1059, "[SC] CreateService FAILED 1059:\r\n\r\nCircular service dependency was specified.\r\n\r")
 	case ok && verb == "create":
 		return p.Fail(errServiceExists, "[SC] CreateService FAILED 1073:\r\n\r\nThe specified service already exists.\r\n\r")
 	}
@@ -216,6 +218,16 @@ func scExe(_ context.Context, p *Process) int {
 		return p.Fail(serviceCode(err), "[SC] %s FAILED %d: %v", verb, serviceCode(err), err)
 	}
 	return 0
+}
+
+// scDepends returns the services of the last depend= of a command line.
+func scDepends(args []string) (names []string) {
+	for i, a := range args[:len(args)-1] {
+		if strings.EqualFold(a, "depend=") {
+			names = strings.Split(args[i+1], "/")
+		}
+	}
+	return names
 }
 
 // scRun starts or stops a service and shows its state.
@@ -414,19 +426,46 @@ func scStart(start string) string {
 func net(ctx context.Context, p *Process) int {
 	switch strings.ToLower(p.Arg(1)) {
 	case "start", "stop":
-		err := p.Guest.Services.Start(p.Arg(2))
-		if strings.EqualFold(p.Arg(1), "stop") {
-			err = p.Guest.Services.Stop(p.Arg(2))
-		}
-		if err != nil {
-			return p.Fail(2, "%v", err)
-		}
-		return 0
+		return netService(p, strings.EqualFold(p.Arg(1), "start"))
 	}
 	if len(p.Args) < 4 { // it lists, or shows one
 		return p.Refuse("net %s", p.Arg(1))
 	}
 	return p.NoEffect(ctx, "net %s", p.Arg(1))
+}
+
+// netService starts or stops a service in the words of net.exe.
+func netService(p *Process, start bool) int {
+	if len(p.Args) != 3 {
+		return p.refuseAs(1, "net %s without one service", p.Arg(1))
+	}
+	fail := func(help int, text string) int {
+		return p.Fail(2, "%s\r\n\r\nMore help is available by typing NET HELPMSG %d.\r\n\r", text, help)
+	}
+	row, there := p.Guest.Services.Get(p.Args[2])
+	title := cmp.Or(row.Display, row.Name)
+	verbs := map[bool][2]string{true: {"starting", "started"}, false: {"stopping", "stopped"}}[start]
+	switch {
+	case !there:
+		return fail(2185, "The service name is invalid.")
+	case start && row.Running:
+		return fail(2182, "The requested service has already been started.")
+	case !start && !row.Running:
+		return fail(3521, "The "+title+" service is not started.")
+	case !start && len(p.Guest.Services.Dependents(row.Name)) > 0:
+		return p.refuseAs(2, "the question of net stop about services that depend on %s", row.Name)
+	}
+	change := p.Guest.Services.Stop
+	if start {
+		change = p.Guest.Services.Start
+	}
+	p.Printf("The %s service is %s.\r\n", title, verbs[0])
+	if err := change(row.Name); err != nil {
+		p.Printf("The %s service could not be %s.\r\n", title, verbs[1])
+		return p.Fail(2, "\r\n%v\r\n\r", err)
+	}
+	p.Printf("The %s service was %s successfully.\r\n\r\n", title, verbs[1])
+	return 0
 }
 
 // hnsdiag lists the objects of the Host Network Service.

@@ -46,6 +46,7 @@ func findstr(_ context.Context, p *Process) int {
 	} else {
 		for i, one := range patterns {
 			patterns[i] = findstrPattern(one)
+			f.atEnd = f.atEnd || len(patterns) == 1 && strings.HasSuffix(one, "$") && !strings.HasSuffix(one, `\$`)
 		}
 	}
 	text := "(?:" + strings.Join(patterns, "|") + ")"
@@ -67,7 +68,7 @@ func findstr(_ context.Context, p *Process) int {
 
 // finder is a search of findstr or find, read from its command line.
 type finder struct {
-	fold, invert, regular, literal, whole, begins, ends, number, names, count bool
+	fold, invert, regular, literal, whole, begins, ends, number, names, count, atEnd bool
 }
 
 func (f *finder) flag(c rune) bool {
@@ -108,7 +109,7 @@ func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
 	if len(names) > 0 {
 		files = nil
 		for _, n := range names {
-			files = append(files, globWindows(p, n)...)
+			files = append(files, namesOf(p, n)...)
 		}
 		if len(files) == 0 {
 			return p.Fail(1, "FINDSTR: Cannot open %s\r", names[0])
@@ -128,9 +129,16 @@ func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
 		n := 0
 		for line := range strings.Lines(string(data)) {
 			n++
-			text := strings.TrimRight(line, "\r\n")
-			end := cmp.Or(line[len(text):], "\r\n")
-			if line = text; re.Match(p.meter, line) == f.invert {
+			text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+			end := line[len(text):]
+			matched := re.Match(p.meter, text)
+			if f.atEnd && end == "" && file != "-" {
+				matched = false // $ is in front of the end of a line, which a file's last text may lack
+			}
+			if file == "-" {
+				end = cmp.Or(end, "\r\n")
+			}
+			if line = text; matched == f.invert {
 				continue
 			}
 			code = 0
@@ -174,6 +182,10 @@ func findWindows(_ context.Context, p *Process) int {
 			files = append(files, a)
 		}
 	}
+	if _, line, _ := strings.Cut(p.line, " "); given && p.line != "" {
+		words := slices.DeleteFunc(batchWords(line), func(w string) bool { return strings.HasPrefix(w, "/") })
+		given = len(words) > 0 && len(words[0]) > 1 && words[0][0] == '"' && strings.HasSuffix(words[0], `"`)
+	}
 	if !given {
 		return p.Fail(2, "FIND: Parameter format not correct\r")
 	}
@@ -183,7 +195,7 @@ func findWindows(_ context.Context, p *Process) int {
 	}
 	var names []string
 	for _, file := range files {
-		names = append(names, globWindows(p, file)...)
+		names = append(names, namesOf(p, file)...)
 	}
 	if len(files) > 0 && len(names) == 0 {
 		return p.Fail(1, "File not found - %s\r", strings.ToUpper(files[0]))
@@ -284,6 +296,18 @@ func lookupFold(env map[string]string, name string) string {
 		}
 	}
 	return ""
+}
+
+// namesOf expands a pattern to the names that programs show: with the folder that was written.
+func namesOf(p *Process, pattern string) []string {
+	found := globWindows(p, pattern)
+	folder := pattern[:strings.LastIndexAny(pattern, `\/:`)+1]
+	for i, name := range found {
+		if strings.ContainsAny(pattern, "*?") && !strings.ContainsAny(folder, "*?") {
+			found[i] = folder + name[strings.LastIndexByte(name, '\\')+1:]
+		}
+	}
+	return found
 }
 
 // globWindows expands * and ? in a path, folder by folder; elements without either are

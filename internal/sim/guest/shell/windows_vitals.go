@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +36,16 @@ func netsh(ctx context.Context, p *Process) int {
 		}
 		p.Printf("Ok.\r\n")
 		return p.edit(func(v *machine.Vitals) { v.DynamicPorts = n })
+	case !slices.Contains(netshContexts, strings.ToLower(p.Arg(1))):
+		return p.Fail(1, "The following command was not found: %s.\r", strings.Join(p.Args[1:], " "))
+	case slices.ContainsFunc(p.Args, func(a string) bool { return strings.EqualFold(a, "show") || a == "?" || a == "/?" }):
+		return p.refuseAs(1, "%s", strings.Join(p.Args, " "))
 	default:
 		return noEffect(ctx, p)
 	}
 	return 0
 }
+
+// netshContexts are the contexts and verbs of netsh of Windows Server.
+var netshContexts = strings.Fields("add advfirewall branchcache bridge delete dhcpclient dnsclient dump exec firewall help http " +
+	"int interface ipsec lan mbn namespace netio p2p ras rpc set show trace wcn wfp winhttp winsock")
