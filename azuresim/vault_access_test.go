@@ -77,7 +77,7 @@ func TestVaultAccess(t *testing.T) {
 		status             int
 	}{
 		{"GET", "/secrets/own", "", 200}, {"GET", "/secrets/other", "", 403},
-		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403},
+		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403}, {"GET", "/secrets", "", 403},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), tc.method,
 			"https://kv1."+VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))

@@ -27,7 +27,7 @@ func New() engine.Provider {
 			{Name: typeLock, Sync: true,
 				Stateless: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
 		},
-		Refuse:   locked,
+		Refuse:   refused,
 		Roles:    rolesOf,
 		NotFound: notFound,
 		Tenant:   serveTenant,

@@ -52,6 +52,50 @@ func (r role) view(scope string) value.Object {
 	}}
 }
 
+// allows reports whether actions without others have an operation, such as Microsoft.Compute/virtualMachines/write.
+func allows(actions, notActions []string, operation string) bool {
+	has := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return within(strings.Split(value.Lower(p), "*"), value.Lower(operation)) })
+	}
+	return has(actions) && !has(notActions)
+}
+
+// within reports whether a text has the parts of a pattern in their order, the first at its begin and the last at its end.
+func within(parts []string, text string) bool {
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return text == first
+	}
+	if !strings.HasPrefix(text, first) || len(text) < len(first)+len(last) || !strings.HasSuffix(text, last) {
+		return false
+	}
+	text = text[len(first) : len(text)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, rest, ok := strings.Cut(text, part)
+		if !ok {
+			return false
+		}
+		text = rest
+	}
+	return true
+}
+
+// permits reports whether a role, built-in or not, has an operation.
+func permits(t *engine.Tx, name, operation string) bool {
+	if r, ok := builtIn(name); ok {
+		return allows(r.actions, r.notActions, operation)
+	}
+	for _, d := range t.All(typeDefinition, "") {
+		if !strings.EqualFold(d.Parsed.Name(), name) {
+			continue
+		}
+		return slices.ContainsFunc(value.Items(value.Sub(d.Body, "properties"), "permissions"), func(p value.Object) bool {
+			return allows(value.Texts(p, "actions"), value.Texts(p, "notActions"), operation)
+		})
+	}
+	return false
+}
+
 // builtIn returns the built-in role with an ID.
 func builtIn(id string) (role, bool) {
 	i := slices.IndexFunc(roles(), func(r role) bool { return strings.EqualFold(r.id, id) })

@@ -38,7 +38,7 @@ func (c *Request) authorize() *Error {
 	case err != nil:
 		return refused("InvalidAuthenticationToken", "The access token is invalid.")
 	}
-	c.Principal = claims.Subject
+	c.Principal, c.Machine = claims.Subject, claims.Machine != ""
 	return nil
 }
 

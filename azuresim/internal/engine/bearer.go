@@ -79,6 +79,8 @@ func (s *signer) Published() value.Object {
 // accessClaims are the claims of an access token that the server checks.
 type accessClaims struct {
 	Tid string `json:"tid"`
+	// Machine is the resource ID of the identity, where a machine got the token from its metadata service.
+	Machine string `json:"xms_mirid"`
 	jwt.RegisteredClaims
 }
 
@@ -87,11 +89,24 @@ func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant +
 
 // Token issues an access token. principal is its object ID.
 func (s *Server) Token(client, principal, audience string) string {
+	return s.token(client, principal, audience, "")
+}
+
+// MachineToken issues a token to a machine, which may do what the roles of its identity allow.
+func (s *Server) MachineToken(p Principal, audience string) string {
+	return s.token(p.Client, p.Object, audience, p.ID)
+}
+
+func (s *Server) token(client, principal, audience, machine string) string {
 	now := s.Clock.Now()
-	t := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+	claims := jwt.MapClaims{
 		"aud": audience, "iss": Issuer(s.Options.TenantID), "tid": s.Options.TenantID, "appid": client, "oid": principal, "sub": principal,
 		"idtyp": "app", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(TokenLife).Unix(), "uti": rand.Text(),
-	})
+	}
+	if machine != "" {
+		claims["xms_mirid"] = machine
+	}
+	t := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	t.Header["kid"] = s.Signer.id
 	signed, err := t.SignedString(s.Signer.Key)
 	if err != nil {

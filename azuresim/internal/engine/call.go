@@ -31,6 +31,8 @@ type Request struct {
 	status  int
 	// Principal is the object ID of the caller, from the token's claims.
 	Principal string
+	// Machine is set for a token that a machine got from its metadata service.
+	Machine bool
 	// fault is the kind and ID of the fault rule that matched; abort closes the connection without
 	// an answer.
 	fault string

@@ -37,10 +37,10 @@ func anyIdentity(c *engine.Request) {
 		// Templates contain one client ID for every type of identity; any caller of this
 		// endpoint may use it.
 		c.Query.Del("client_id")
-		identityToken(c, every, engine.Principal{Client: DefaultClient, Object: DefaultClient})
+		identityToken(c, every, engine.Principal{Client: DefaultClient, Object: DefaultClient}, false)
 		return
 	}
-	identityToken(c, every, engine.Principal{Client: systemClient, Object: systemClient})
+	identityToken(c, every, engine.Principal{Client: systemClient, Object: systemClient}, false)
 }
 
 // ServeIdentity answers the token endpoint of the metadata service of one VM: it returns
@@ -55,12 +55,12 @@ func ServeIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request, ass
 	if len(assigned) == 1 {
 		only, _ = principalNamed(s, "msi_res_id", assigned[0])
 	}
-	identityToken(c, has, only)
+	identityToken(c, has, only, true)
 }
 
 // identityToken answers a request for a token of the identity that it names, if may allows
 // it, or of the default identity if it names none.
-func identityToken(c *engine.Request, may func(id string) bool, id engine.Principal) {
+func identityToken(c *engine.Request, may func(id string) bool, id engine.Principal, machine bool) {
 	bad := func(status int, kind, message string) {
 		c.Reply(status, value.Object{"error": kind, "error_description": message})
 	}
@@ -101,8 +101,12 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 	}
 	now := c.Server.Clock.Now()
 	life, resource := int64(engine.TokenLife.Seconds()), c.Query.Get("resource")
+	token := c.Server.Token(id.Client, id.Object, resource)
+	if machine {
+		token = c.Server.MachineToken(id, resource)
+	}
 	c.Reply(http.StatusOK, value.Object{
-		"access_token": c.Server.Token(id.Client, id.Object, resource), "client_id": id.Client,
+		"access_token": token, "client_id": id.Client,
 		"resource": resource, "token_type": "Bearer",
 		"expires_in": strconv.FormatInt(life, 10), "ext_expires_in": strconv.FormatInt(life, 10),
 		"expires_on": strconv.FormatInt(now.Unix()+life, 10), "not_before": strconv.FormatInt(now.Unix(), 10),

@@ -26,6 +26,10 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	case value.Lower(segments[0]) != "secrets" || len(segments) > 3:
 		return engine.ErrUnsupported("the key vault path " + c.HTTP.URL.Path)
 	case len(segments) == 1:
+		c.ID = d.Parsed
+		if e := mayUseSecret(c, d); e != nil {
+			return e
+		}
 		return listSecrets(c, d)
 	}
 	c.ID = d.Parsed.Child("secrets", segments[1])

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -30,7 +31,8 @@ func newAzurePrepare(a *app.App) *cobra.Command {
 identities of its machines, the virtual network, where that is in a resource group which
 is not the cluster's, with its security groups, networks that it is peered with, and
 images in galleries of a subscription, which are copies of the reference images; for an
-ImageBuild its gallery.
+ImageBuild its gallery. An identity that is made gets the role Contributor in its
+subscription, which the cloud provider on the machines uses.
 CAPZ's users create these by hand in their subscription before the first cluster. What is
 there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
@@ -63,6 +65,7 @@ const (
 	groupVersion    = "2021-04-01"
 	identityVersion = "2023-01-31"
 	networkVersion  = "2024-05-01"
+	roleVersion     = "2022-04-01"
 )
 
 // prerequisite is an Azure resource that a manifest refers to and that has to exist already.
@@ -109,9 +112,37 @@ func prepare(ctx context.Context, a *app.App, client *casementarm.Client, wanted
 		if _, err := client.Put(ctx, root+w.path, w.version, body); err != nil {
 			return fmt.Errorf("make %s %s: %w", w.kind, w.name, err)
 		}
+		if w.kind == identityKind {
+			if err := contribute(ctx, client, root, root+w.path); err != nil {
+				return fmt.Errorf("give %s %s its role: %w", w.kind, w.name, err)
+			}
+		}
 		fmt.Fprintf(a.Out, "%s %s in %s made\n", w.kind, w.name, w.group)
 	}
 	return nil
+}
+
+const identityKind = "identity"
+
+// contribute gives an identity the role Contributor in a scope, as CAPZ's users do for the machines of a cluster.
+func contribute(ctx context.Context, client *casementarm.Client, scope, identity string) error {
+	const roles = "/providers/Microsoft.Authorization/role"
+	data, err := client.Get(ctx, identity, identityVersion)
+	if err != nil {
+		return err
+	}
+	var made struct {
+		Properties struct {
+			PrincipalID string `json:"principalId"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(data, &made); err != nil {
+		return err
+	}
+	_, err = client.Put(ctx, scope+roles+"Assignments/"+uuid.NewSHA1(uuid.NameSpaceURL, []byte(identity)).String(), roleVersion,
+		map[string]any{"properties": map[string]any{"principalId": made.Properties.PrincipalID, "principalType": "ServicePrincipal",
+			"roleDefinitionId": scope + roles + "Definitions/b24988ac-6180-42a0-ab88-20f7382dd24c"}})
+	return err
 }
 
 // prerequisites returns the Azure resources that manifests expect to exist, each once:
@@ -157,7 +188,7 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(identities)) {
 		id := identities[key]
-		wanted = append(wanted, prerequisite{kind: "identity", group: id.ResourceGroupName, name: id.Name, subscription: id.SubscriptionID,
+		wanted = append(wanted, prerequisite{kind: identityKind, group: id.ResourceGroupName, name: id.Name, subscription: id.SubscriptionID,
 			path: strings.TrimPrefix(id.String(), "/subscriptions/"+id.SubscriptionID), version: identityVersion})
 	}
 	return wanted, nil

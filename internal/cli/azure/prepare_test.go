@@ -2,11 +2,15 @@ package azure
 
 import (
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/testing/emulator"
 )
 
 // TestPrerequisites checks what a manifest expects to be there: a network of another
@@ -176,5 +180,26 @@ spec:
 	body, err := json.Marshal(found[2].properties)
 	if err != nil || !strings.Contains(string(body), "/Images/capi-win-2025-containerd/Versions/1.36.3") {
 		t.Errorf("the version is %s, %v, and no copy of the reference image", body, err)
+	}
+}
+
+// TestIdentityHasItsRole: what runs on a machine with an identity that was made may work in its subscription.
+func TestIdentityHasItsRole(t *testing.T) {
+	client := emulator.Client(t, azuresim.Config{})
+	const root, path = "/subscriptions/" + azuresim.DefaultSubscription,
+		"/resourceGroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"
+	a := app.New(app.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	for range 2 { // what is there stays as it is
+		if err := prepare(t.Context(), a, client, []prerequisite{{kind: identityKind, group: "ci", name: "nodes",
+			subscription: azuresim.DefaultSubscription, path: path, version: identityVersion}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := client.Get(t.Context(), root+"/providers/Microsoft.Authorization/roleAssignments", roleVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "b24988ac-6180-42a0-ab88-20f7382dd24c"); n != 1 {
+		t.Errorf("%d roles: %s", n, data)
 	}
 }

@@ -48,7 +48,7 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 			return
 		}
 		verb, sub := asked(r)
-		allowed, err := decided.ask(fmt.Sprint(who.name, who.groups, verb, sub),
+		allowed, err := decided.ask(fmt.Sprintf("%q %q %q %q", who.name, who.groups, verb, sub),
 			func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
 		if err != nil {
 			http.Error(w, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=nodes, subresource=%s)",

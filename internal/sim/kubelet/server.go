@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,15 +158,17 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxLog {
-		_, _ = f.Seek(-maxLog, io.SeekEnd) // a regular file has this place
+	info, err := f.Stat()
+	if err == nil {
+		_, err = f.Seek(tail(f, info.Size(), r.URL.Query().Get("tailLines")), io.SeekStart)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxLog))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = io.WriteString(w, tail(string(data), r.URL.Query().Get("tailLines")))
+	if _, err := io.Copy(w, f); err != nil {
+		return // the client has gone
+	}
 	for r.URL.Query().Get("follow") == "true" {
 		if flusher, ok := w.(http.Flusher); ok {
 			flusher.Flush()
@@ -181,16 +182,31 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func tail(text, lines string) string {
-	n, err := strconv.Atoi(lines)
-	if err != nil || n < 0 {
-		return text
+// tail returns where the last lines of a log begin, or the last maxLog bytes. It holds a part of the log alone: anybody who may
+// read logs may read many of them at once.
+func tail(f io.ReaderAt, size int64, lines string) int64 {
+	first := max(size-maxLog, 0)
+	left, err := strconv.Atoi(lines)
+	if err != nil || left < 0 {
+		return first
 	}
-	all := strings.SplitAfter(text, "\n")
-	if len(all) > 0 && all[len(all)-1] == "" {
-		all = all[:len(all)-1]
+	if left == 0 {
+		return size
 	}
-	return strings.Join(all[max(0, len(all)-n):], "")
+	part := make([]byte, 32<<10)
+	for end := size; end > first; {
+		from := max(end-int64(len(part)), first)
+		n, _ := f.ReadAt(part[:end-from], from) // of a log that was cut meanwhile it reads less
+		for i := n - 1; i >= 0; i-- {
+			if at := from + int64(i); part[i] == '\n' && at != size-1 {
+				if left--; left == 0 {
+					return at + 1
+				}
+			}
+		}
+		end = from
+	}
+	return first
 }
 
 func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {

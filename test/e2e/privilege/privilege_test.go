@@ -36,6 +36,12 @@ func TestUsed(t *testing.T) {
 	p.Put(group+"/providers/Microsoft.Network/virtualNetworks/hub", "2024-05-01", object{"location": "westus",
 		"properties": object{"addressSpace": object{"addressPrefixes": []string{"172.16.0.0/16"}}}})
 	p.Put(group+"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes", "2023-01-31", object{"location": "westus"})
+	var nodes struct{ Properties struct{ PrincipalID string } }
+	p.ARM(group+"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes", "2023-01-31", &nodes)
+	p.Put("/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001", "2022-04-01", object{
+		"properties": object{"principalId": nodes.Properties.PrincipalID, "principalType": "ServicePrincipal",
+			"roleDefinitionId": "/subscriptions/" + p.Subscription() +
+				"/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"}}) // Contributor
 
 	create(t, p, "base", "windows", restrictNamespaces)
 	checkGranted(t, p, permission.Base, secrets)

@@ -88,6 +88,7 @@ var hostile = []struct{ name, os, script string }{
 	{"awk: a long separator", machine.Linux,
 		"yes | head -c 6000000 | tr 'y\\n' , | awk -F, 'BEGIN{x=\"a\";while(length(x)<1000000)x=x x;OFS=x}{$1=1;print}'"},
 	{"xargs: an item many times", machine.Linux, "seq 90000 | tr '\\n' x | xargs -I{} echo " + strings.Repeat("{}", 30000)},
+	{"awk: it runs itself", machine.Linux, "echo 'BEGIN{while(1){system(\"awk -f /a.awk &\")}}' > /a.awk; awk -f /a.awk"},
 	{"an array whose place is itself", machine.Linux, "a=(1); x='a[x]'; echo $((x)); [[ x -eq 1 ]]; let x; echo ${a[x]}"},
 	{"places in places", machine.Linux, "y=" + repeated("a[", 100000) + "; let \"$y$y$y$y$y\""},
 	{"what a pattern is not, in a text", machine.Linux, "x=$(printf '%04000d' 0); echo ${x/!(a)b/} ${x#!(0)b}"},

@@ -69,6 +69,7 @@ func awkCommand(ctx context.Context, p *Process, o options) int {
 			if captured {
 				inner.Stdout = &out
 			}
+			p.meter.Look() // a step of the program is as long as this one
 			code := p.shell.child(ctx, &inner, []string{"sh", "-c", text})
 			return out.String(), code
 		}

@@ -96,10 +96,13 @@ func ungzip(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-func zipped(data []byte) []byte {
+func zipped(meter *limit.Meter, data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(data) // a buffer takes all
+	for part := range slices.Chunk(data, 1<<20) {
+		meter.Look()
+		_, _ = w.Write(part) // a buffer takes all
+	}
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -122,7 +125,7 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 			fmt.Fprintf(p.Stderr, "gzip: %s already has .gz suffix -- unchanged\n", f)
 			continue
 		}
-		out := zipped(data)
+		out := zipped(p.meter, data)
 		to := f + ".gz"
 		if undo {
 			if out, err = ungzip(data); err != nil {
@@ -329,7 +332,7 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	file := o.value("f")
 	data := b.Bytes()
 	if o.has("z") || o.has("a") && strings.HasSuffix(file, "gz") {
-		data = zipped(data)
+		data = zipped(p.meter, data)
 	}
 	if file == "" || file == "-" {
 		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair

@@ -231,6 +231,9 @@ func (s *Shell) find(name string) Command {
 // start runs a command of the table.
 func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	p.shell, p.Guest, p.skipped = s, s.guest, skippedTime(ctx)
+	if ctx.Err() != nil { // who goes on to start programs starts none
+		return killedCode
+	}
 	if err := s.counted(ctx); err != nil {
 		return p.Fail(137, "%s: %v", p.Args[0], err)
 	}
