@@ -142,7 +142,7 @@ func repeated(text string, n int) string {
 
 // large has many programs at once work on one large file.
 func large(command string) string {
-	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; for i in $(seq 200); do " + command + " > /dev/null & done; wait"
+	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; for i in $(seq 100); do " + command + " > /dev/null & done; wait"
 }
 
 // TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All

@@ -134,6 +134,9 @@ func (s *Shell) shellVariables(o Session, posix bool) []string {
 // launch starts p on Linux as execvp would; where names the caller in errors.
 func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	p.shell, p.Guest = s, s.guest
+	if ctx.Err() != nil {
+		return killedCode
+	}
 	name := p.Args[0]
 	if strings.Contains(name, "/") {
 		file := s.guest.Root.Abs(p.Dir, name)
