@@ -9,6 +9,7 @@
 package guestfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -65,11 +66,14 @@ func readAll(f *os.File, name string, bound int64) ([]byte, error) {
 	if info.Size() > bound {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(f, bound+1))
-	if err == nil && int64(len(data)) > bound {
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // it does not grow, unless the file does
+	if _, err := data.ReadFrom(io.LimitReader(f, bound+1)); err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) > bound {
 		return nil, tooLarge
 	}
-	return data, err
+	return data.Bytes(), nil
 }
 
 // writeAll replaces or extends a file.

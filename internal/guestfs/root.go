@@ -34,6 +34,7 @@ type Root struct {
 	mounts  []mount
 	opened  []*os.Root // of the mounts
 	written atomic.Int64
+	large   sync.Mutex // is held while a large file is read whole
 }
 
 // drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
@@ -325,9 +326,17 @@ func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > largeRead {
+		r.large.Lock()
+		defer r.large.Unlock()
+	}
 	data, err := readAll(f, p, bound)
 	return data, rename(err, p)
 }
+
+// largeRead is the size of files that are read one after the other: programs of a guest that read the same one at once
+// would have it many times before any of them says that it holds it.
+const largeRead = 1 << 20
 
 // maxWritten bounds what the guest's programs write at all, in bytes: the disk is full then.
 const maxWritten = 4 << 30

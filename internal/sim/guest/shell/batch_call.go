@@ -71,7 +71,7 @@ func (b *batch) subroutine(ctx context.Context, label string, args []string, tai
 
 // script runs a batch file with call; its errorlevel becomes the caller's.
 func (b *batch) script(ctx context.Context, file string, words []string, tail string) int {
-	data, err := b.shell.guest.Root.ReadFile(file)
+	data, err := b.shell.guest.Root.ReadAtMost(file, maxScript)
 	if err != nil {
 		return b.unknown(words[0])
 	}

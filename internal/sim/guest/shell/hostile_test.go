@@ -89,6 +89,12 @@ var hostile = []struct{ name, os, script string }{
 		"yes | head -c 6000000 | tr 'y\\n' , | awk -F, 'BEGIN{x=\"a\";while(length(x)<1000000)x=x x;OFS=x}{$1=1;print}'"},
 	{"xargs: an item many times", machine.Linux, "seq 90000 | tr '\\n' x | xargs -I{} echo " + strings.Repeat("{}", 30000)},
 	{"awk: it runs itself", machine.Linux, "echo 'BEGIN{while(1){system(\"awk -f /a.awk &\")}}' > /a.awk; awk -f /a.awk"},
+	{"a large file at once: sha256sum", machine.Linux, large("sha256sum /big")},
+	{"a large file at once: wc", machine.Linux, large("wc -c /big")},
+	{"a large file at once: cmp", machine.Linux, large("cmp /big /big")},
+	{"a large file at once: a script", machine.Linux, large("/big")},
+	{"a large file at once: sourced", machine.Linux, large(". /big")},
+	{"a large file at once: sort", machine.Linux, large("sort /big")},
 	{"an array whose place is itself", machine.Linux, "a=(1); x='a[x]'; echo $((x)); [[ x -eq 1 ]]; let x; echo ${a[x]}"},
 	{"places in places", machine.Linux, "y=" + repeated("a[", 100000) + "; let \"$y$y$y$y$y\""},
 	{"what a pattern is not, in a text", machine.Linux, "x=$(printf '%04000d' 0); echo ${x/!(a)b/} ${x#!(0)b}"},
@@ -132,6 +138,11 @@ var hostile = []struct{ name, os, script string }{
 // repeated is a substitution of a text many times.
 func repeated(text string, n int) string {
 	return fmt.Sprintf("$(yes '%s' | head -n %d | tr -d '\\n')", text, n)
+}
+
+// large has many programs at once work on one large file.
+func large(command string) string {
+	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; for i in $(seq 100); do " + command + " > /dev/null & done; wait"
 }
 
 // TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All

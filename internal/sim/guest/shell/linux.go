@@ -212,7 +212,7 @@ func runSh(ctx context.Context, p *Process) int {
 		}
 		return run(ctx, args[0], o)
 	case len(args) > 0 && !fromInput:
-		data, err := p.Guest.Root.ReadFile(p.Abs(args[0]))
+		data, err := p.Guest.Root.ReadAtMost(p.Abs(args[0]), maxScript)
 		if err != nil {
 			return p.Fail(127, "%s: %s: %s", p.Args[0], args[0], reason(err))
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 func fileCommands() Table {
@@ -150,8 +152,13 @@ func (p *Process) read(name string) ([]byte, error) {
 		if p.Guest.Root.IsDir(file) {
 			return nil, &fs.PathError{Op: "read", Path: file, Err: errIsDirectory}
 		}
+		size := 0
+		if info, err := p.Guest.Root.Stat(file); err == nil {
+			size = copies * int(min(info.Size(), guestfs.MaxRead))
+		}
+		p.meter.Hold(size) // before it is read: others may read at the same time
 		data, err := p.Guest.Root.ReadFile(file)
-		p.meter.Hold(copies * len(data))
+		p.meter.Hold(copies*len(data) - size)
 		return data, err
 	}
 }

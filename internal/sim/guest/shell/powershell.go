@@ -203,7 +203,7 @@ func runFile(ctx context.Context, p *Process, args []string, o Session) int {
 		return p.Fail(1, "The -File parameter requires a file path.\r")
 	}
 	o.Name, o.Args = p.Abs(args[0]), args[1:]
-	data, err := p.Guest.Root.ReadFile(o.Name)
+	data, err := p.Guest.Root.ReadAtMost(o.Name, maxScript)
 	if err != nil {
 		return p.Fail(-196608, "The argument '%s' to the -File parameter does not exist. Provide the path to an "+
 			"existing '.ps1' file as an argument to the -File parameter.\r", args[0])

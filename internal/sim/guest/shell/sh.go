@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -133,12 +134,18 @@ func (s *Shell) shellVariables(o Session, posix bool) []string {
 // launch starts p on Linux as execvp would; where names the caller in errors.
 func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	p.shell, p.Guest = s, s.guest
+	if ctx.Err() != nil {
+		return killedCode
+	}
 	name := p.Args[0]
 	if strings.Contains(name, "/") {
 		file := s.guest.Root.Abs(p.Dir, name)
-		data, err := s.guest.Root.ReadFile(file)
+		data, err := s.guest.Root.ReadAtMost(file, maxScript)
 		if s.guest.Root.IsDir(file) {
 			return p.Fail(126, "%s: %s: %s", where, name, map[bool]string{true: "Permission denied", false: "Is a directory"}[p.posix])
+		}
+		if errors.Is(err, syscall.EFBIG) {
+			return p.Fail(126, "%s: %s: %s", where, name, reason(err))
 		}
 		if err == nil && !isProgram(data) {
 			return s.launchFile(ctx, p, file, data, where)
@@ -188,7 +195,7 @@ func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 			}
 			continue
 		}
-		data, err := s.guest.Root.ReadFile(file)
+		data, err := s.guest.Root.ReadAtMost(file, maxScript)
 		if err != nil || isProgram(data) {
 			return "", nil
 		}

@@ -228,7 +228,7 @@ func (r *runner) sourceCall(args []string) {
 		data, err = io.ReadAll(io.LimitReader(f.reader(), maxScript))
 		f.release()
 	} else if file != "/dev/null" {
-		data, err = root.ReadFile(file)
+		data, err = root.ReadAtMost(file, maxScript)
 	}
 	switch {
 	case err != nil && r.posix:
