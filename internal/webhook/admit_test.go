@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -42,5 +44,33 @@ func TestAdmit(t *testing.T) {
 	}
 	if _, err := Admit("AzureCluster", []byte(`{"spec":7}`)); err == nil {
 		t.Error("a spec that is a number was read")
+	}
+}
+
+// TestPlaceholders: names and IDs of a template may be such that a ClusterClass replaces them; they raise a warning, and what is
+// made of the template is refused with them.
+func TestPlaceholders(t *testing.T) {
+	machine := `{"vmSize":"Standard_D2s_v3","osDisk":{"osType":"Linux","diskSizeGB":30},"image":{"computeGallery":{` +
+		`"gallery":"TO BE REPLACED","name":"x","version":"1.0.0"}}}`
+	for _, tc := range []struct{ kind, object, made string }{
+		{"AzureClusterTemplate", `{"spec":{"template":{"spec":{"location":"TO_BE_REPLACED","subscriptionID":"TO/BE/REPLACED"}}}}`,
+			`{"metadata":{"name":"x"},"spec":{"location":"TO_BE_REPLACED","subscriptionID":"TO/BE/REPLACED",` +
+				`"identityRef":{"kind":"AzureClusterIdentity","name":"i"}}}`},
+		{"AzureMachineTemplate", `{"spec":{"template":{"spec":` + machine + `}}}`, `{"metadata":{"name":"x"},"spec":` + machine + `}`},
+		{"AzureMachinePoolTemplate", `{"spec":{"template":{"spec":{"location":"x","template":` + machine + `}}}}`,
+			`{"metadata":{"name":"x"},"spec":{"location":"x","template":` + machine + `}}`},
+	} {
+		t.Run(tc.kind, func(t *testing.T) {
+			got, err := Admit(tc.kind, []byte(tc.object))
+			if err != nil || len(got.Errors) > 0 || !slices.ContainsFunc(got.Warnings, func(w string) bool {
+				return strings.HasPrefix(w, "spec.template.spec.") && strings.Contains(w, "unless a ClusterClass replaces it")
+			}) {
+				t.Errorf("the template: %v, %v, %v", got.Warnings, got.Errors, err)
+			}
+			got, err = Admit(strings.TrimSuffix(tc.kind, "Template"), []byte(tc.made))
+			if err != nil || len(got.Errors) == 0 {
+				t.Errorf("what is made of it: %v, %v", got.Errors, err)
+			}
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/azure/desired"
 )
 
 // defaultClusterTemplate fills only what does not depend on the cluster's name;
@@ -37,10 +36,6 @@ func validateClusterTemplate(old, t *infrav1.AzureClusterTemplate) field.ErrorLi
 	s, network := &t.Spec.Template.Spec, path.Child("networkSpec")
 	errs := validateIdentityRef(s.IdentityRef, path.Child("identityRef"))
 	errs = append(errs, validateExtendedLocation(&s.AzureClusterClassSpec, path)...)
-	for _, e := range misnamed(desired.ClusterNames(s)) {
-		e.Field = "spec.template." + e.Field
-		errs = append(errs, e)
-	}
 	for i, subnet := range s.NetworkSpec.Subnets {
 		errs = append(errs, validateSubnetClass(&subnet, network.Child("subnets").Index(i))...)
 	}

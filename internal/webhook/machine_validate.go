@@ -16,7 +16,7 @@ import (
 func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
 	path := field.NewPath("spec")
 	if old == nil {
-		return validateMachineSpec(&m.Spec, path)
+		return append(misnamed(desired.MachineNames(&m.Spec, path.String())), validateMachineSpec(&m.Spec, path)...)
 	}
 	was := old.DeepCopy()
 	adopt(&was.Spec, &m.Spec)
@@ -66,9 +66,10 @@ func validateMachineSpec(s *infrav1.AzureMachineSpec, path *field.Path) field.Er
 	return append(validateVM(s, path), validateIdentities(s, path)...)
 }
 
-// validateVM checks what machines and pools say of a virtual machine.
+// validateVM checks what machines and pools say of a virtual machine, but for names and IDs, which a template may leave to the
+// patches of a ClusterClass.
 func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	errs := append(misnamed(desired.MachineNames(s, path.String())), validateImage(s.Image, path.Child("image"))...)
+	errs := validateImage(s.Image, path.Child("image"))
 	errs = append(errs, validateSSHKey(s.SSHPublicKey, path.Child("sshPublicKey"))...)
 	errs = append(errs, validateOSDisk(s, path.Child("osDisk"))...)
 	errs = append(errs, validateDataDisks(s.DataDisks, path.Child("dataDisks"))...)

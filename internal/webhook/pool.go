@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 )
 
 // Minutes of notice before an instance ends.
@@ -49,21 +50,27 @@ func defaultPool(p *infrav1.AzureMachinePool) error {
 }
 
 func validatePool(old, p *infrav1.AzureMachinePool) field.ErrorList {
-	path := field.NewPath("spec")
-	template := path.Child("template")
+	template := field.NewPath("spec", "template")
 	spec := p.MachineSpec()
-	errs := append(validateVM(&spec, template), validateIdentities(&spec, path)...)
-	errs = append(errs, validateStrategy(p.Spec.Strategy.RollingUpdate, path.Child("strategy", "rollingUpdate"))...)
-	if n := p.Spec.Template.TerminateNotificationTimeout; n != nil && (*n < shortestNotice || *n > longestNotice) {
-		errs = append(errs, field.Invalid(template.Child("terminateNotificationTimeout"), *n, "must be 5 to 15 minutes"))
-	}
+	errs := append(misnamed(desired.MachineNames(&spec, template.String())), validatePoolSpec(p, spec)...)
 	if old != nil {
 		errs = append(errs, poolImmutable(old, p)...)
 	}
 	return errs
 }
 
-// validatePoolTemplate checks the pools that a template creates as at their own admission.
+func validatePoolSpec(p *infrav1.AzureMachinePool, spec infrav1.AzureMachineSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	template := path.Child("template")
+	errs := append(validateVM(&spec, template), validateIdentities(&spec, path)...)
+	errs = append(errs, validateStrategy(p.Spec.Strategy.RollingUpdate, path.Child("strategy", "rollingUpdate"))...)
+	if n := p.Spec.Template.TerminateNotificationTimeout; n != nil && (*n < shortestNotice || *n > longestNotice) {
+		errs = append(errs, field.Invalid(template.Child("terminateNotificationTimeout"), *n, "must be 5 to 15 minutes"))
+	}
+	return errs
+}
+
+// validatePoolTemplate checks the pools that a template creates as at their own admission, but for names and IDs.
 // The template itself is not defaulted and can be changed: a topology changes its pools in
 // place.
 func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
@@ -73,7 +80,7 @@ func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorLis
 	if err := defaultPool(p); err != nil {
 		return field.ErrorList{field.InternalError(resource, err)}
 	}
-	errs := validatePool(nil, p)
+	errs := validatePoolSpec(p, p.MachineSpec())
 	for _, err := range errs {
 		err.Field = resource.String() + "." + err.Field
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -178,6 +179,29 @@ func warnMachine(m *infrav1.AzureMachine) []string {
 	}
 	return []string{fmt.Sprintf("metadata.name: Windows refuses a computer name of digits alone or with dots; "+
 		"the VM and its node are called %s", windows.ComputerName(m.Name, nil))}
+}
+
+// A template's names and IDs may be placeholders that the patches of a ClusterClass replace, so that those which Azure refuses
+// raise a warning; what is made of the template is refused with them.
+func warnClusterTemplate(t *infrav1.AzureClusterTemplate) []string {
+	return placeholders(desired.ClusterNames(&t.Spec.Template.Spec), "spec.template.")
+}
+
+func warnMachineTemplate(t *infrav1.AzureMachineTemplate) []string {
+	return placeholders(desired.MachineNames(&t.Spec.Template.Spec, "spec.template.spec"), "")
+}
+
+func warnPoolTemplate(t *infrav1.AzureMachinePoolTemplate) []string {
+	p := &infrav1.AzureMachinePool{Spec: t.Spec.Template.Spec}
+	spec := p.MachineSpec()
+	return placeholders(desired.MachineNames(&spec, "spec.template.spec.template"), "")
+}
+
+func placeholders(wrong []*desired.InvalidError, prefix string) (out []string) {
+	for _, w := range wrong {
+		out = append(out, prefix+w.Field+": "+w.Reason+"; nothing can be made of the template unless a ClusterClass replaces it")
+	}
+	return out
 }
 
 func warnIdentity(i *infrav1.AzureClusterIdentity) []string {

@@ -80,15 +80,15 @@ func kinds() []kind {
 		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster,
 			validate: validateCluster, ask: askCluster},
 		hook[*infrav1.AzureClusterTemplate]{
-			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate,
+			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate, warn: warnClusterTemplate,
 		},
 		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine,
 			validate: validateMachine, warn: warnMachine, ask: askMachine},
 		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate,
-			defaults: defaultMachineTemplate, validate: validateMachineTemplate, ask: askMachineTemplate},
+			defaults: defaultMachineTemplate, validate: validateMachineTemplate, warn: warnMachineTemplate, ask: askMachineTemplate},
 		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool,
 			validate: validatePool, ask: askPool},
-		hook[*infrav1.AzureMachinePoolTemplate]{kind: "AzureMachinePoolTemplate", validate: validatePoolTemplate},
+		hook[*infrav1.AzureMachinePoolTemplate]{kind: "AzureMachinePoolTemplate", validate: validatePoolTemplate, warn: warnPoolTemplate},
 		hook[*infrav1.AzureMachinePoolMachine]{kind: "AzureMachinePoolMachine", validate: validatePoolMachine},
 		hook[*infrav1.AzureClusterIdentity]{kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity, ask: askIdentity},
 	}
