@@ -73,6 +73,37 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
+// TestFailsInTheMiddle: what was made before a failure stays, what waits for it is not begun, and the operation that failed says why.
+func TestFailsInTheMiddle(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	resource := func(typ, name, on, properties string) string {
+		return fmt.Sprintf(`{"type": "Microsoft.Network/%s", "apiVersion": "2023-09-01", "name": "%s", "location": "westeurope",
+			"dependsOn": [%s], "properties": {%s}}`, typ, name, on, properties)
+	}
+	_, _, h := a.speak("PUT", deploymentPath, deploymentOf(`"resources": [`+resource("networkSecurityGroups", "before", "", "")+","+
+		resource("virtualNetworks", "fails", `"before"`, `"addressSpace": {"addressPrefixes": ["nonsense"]}`)+","+
+		resource("routeTables", "after", `"fails"`, "")+`]`))
+	at, _, _ := strings.Cut(h.Get("Azure-AsyncOperation"), "?")
+	if e := a.Server.Ended(t.Context(), at[strings.LastIndex(at, "/")+1:]); e == nil || e.Code != "DeploymentFailed" {
+		t.Errorf("the deployment ended with %v", e)
+	}
+	got := map[string]string{}
+	for _, o := range value.Items(a.carried("GET", "resourcegroups/g/deployments/d/operations", ""), "value") {
+		got[value.Str(o, "properties", "targetResource", "resourceName")] = value.Str(o, "properties", "provisioningState") + " " +
+			value.Str(o, "properties", "statusCode")
+	}
+	if want := map[string]string{"before": "Succeeded OK", "fails": "Failed BadRequest"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("operations %v, want %v", got, want)
+	}
+	for path, want := range map[string]int{"networkSecurityGroups/before": 200, "virtualNetworks/fails": 404, "routeTables/after": 404} {
+		if status, _, _ := a.speak("GET", "resourcegroups/g/providers/Microsoft.Network/"+path, ""); status != want {
+			t.Errorf("%s: status %d, want %d", path, status, want)
+		}
+	}
+}
+
 // TestWhatIfBySDK asks as Azure's SDK does, and for a deployment to the subscription too.
 func TestWhatIfBySDK(t *testing.T) {
 	a := start(t, Config{})
