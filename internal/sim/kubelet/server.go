@@ -43,7 +43,7 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	mux := sync.OnceValue(k.routes) // most kubelets are never asked, and a router is a tenth of their memory
 	limits := limit.Default()
 	server := &http.Server{
-		Handler: k.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux().ServeHTTP(w, r) })),
+		Handler:           k.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux().ServeHTTP(w, r) })),
 		ReadHeaderTimeout: limits.Head, IdleTimeout: limits.Idle,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12},
 		// The streaming protocols upgrade a connection, which HTTP/2 cannot.
