@@ -231,7 +231,7 @@ func (t *Type) strip(index int, v any, put bool) {
 	case map[string]any:
 		for name, member := range v {
 			switch p, ok := n.lower[strings.ToLower(name)]; {
-			case ok && (p.flags&flagReadOnly != 0 || put && member == nil):
+			case ok && (p.flags&flagReadOnly != 0 || put && (member == nil || t.unset(p, member))):
 				delete(v, name)
 			case ok:
 				t.strip(p.index, member, put)
@@ -246,6 +246,13 @@ func (t *Type) strip(index int, v any, put bool) {
 			}
 		}
 	}
+}
+
+// unset reports whether a member is an enumeration that is given as "", which Azure reads as null (the azurerm provider of
+// Terraform sends sharingScope "" with each subnet).
+func (t *Type) unset(p named, member any) bool {
+	n := &t.doc.Types[p.index]
+	return member == "" && n.Kind == "UnionType" && len(n.literals) > 0 && p.flags&flagRequired == 0
 }
 
 type check struct {
@@ -312,6 +319,7 @@ func (c *check) object(n *node, v any, path string) {
 		at := join(path, name)
 		p, known := n.lower[strings.ToLower(name)]
 		switch {
+		case known && !c.answer && c.unset(p, member):
 		case known && member != nil:
 			has[p.name] = true
 			if c.answer || p.flags&(flagReadOnly|flagFixed) == 0 {

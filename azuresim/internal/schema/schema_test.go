@@ -27,6 +27,8 @@ func TestCheck(t *testing.T) {
 		{"another system", disk, "2026-03-02",
 			`{"location":"x","properties":{"creationData":{"createOption":"Empty"},"osType":"Bogus"}}`, "2 properties.osType"},
 		{"a null", disk, "2026-03-02", `{"location":"x","properties":{"creationData":{"createOption":"Empty"},"osType":null}}`, ""},
+		{"an enumeration that is empty", "Microsoft.Network/virtualNetworks/subnets", "2025-01-01",
+			`{"properties":{"addressPrefix":"10.0.0.0/24","sharingScope":""}}`, ""},
 		{"read-only members are not looked at", disk, "2026-03-02",
 			`{"location":"x","properties":{"creationData":{"createOption":"Empty"},"timeCreated":1}}`, ""},
 		{"a probe without a port", lb, "2025-05-01",
@@ -60,7 +62,7 @@ func TestSettable(t *testing.T) {
 	body := map[string]any{"id": "/x", "etag": "1", "location": "x", "tags": nil, "properties": map[string]any{
 		"provisioningState": "Succeeded", "addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}},
 		"subnets": []any{map[string]any{"name": "a", "properties": map[string]any{
-			"provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/16"}}}}}
+			"provisioningState": "Succeeded", "addressPrefix": "10.0.0.0/16", "sharingScope": ""}}}}}
 	Of("Microsoft.Network/virtualNetworks", "2025-05-01").Settable(body, true)
 	got, _ := json.Marshal(body)
 	want := `{"location":"x","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},` +

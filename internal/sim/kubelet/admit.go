@@ -65,7 +65,8 @@ func (k *Kubelet) refuseSandbox(pod *corev1.Pod) error {
 	if k.onHostNetwork(pod) || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN || pod.Spec.Subdomain == "" {
 		return nil
 	}
-	name := strings.Join([]string{cmp.Or(pod.Spec.Hostname, pod.Name), pod.Spec.Subdomain, pod.Namespace, "svc", k.settings.ClusterDomain}, ".")
+	name := strings.Join([]string{cmp.Or(pod.Spec.Hostname, pod.Name), pod.Spec.Subdomain, pod.Namespace, "svc",
+		k.settings.ClusterDomain}, ".")
 	if len(name) > longestName {
 		return fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, "+
 			"%d characters requested)", name, longestName, len(name))

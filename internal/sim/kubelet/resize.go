@@ -24,6 +24,7 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	}
 	if len(changed) == 0 || w.static {
 		w.delayed = verdict{}
+		w.k.pods.keep(pod, verdict{}) // the newest, so that no older one is kept beside it
 		return 0
 	}
 	if w.k.c.OS == "windows" {

@@ -32,7 +32,8 @@ func TestResize(t *testing.T) {
 			pod := w.pod.DeepCopy()
 			pod.Spec.Containers[0].Resources.Requests = cpu(test.want)
 			again := w.resize(t.Context(), pod)
-			if got := w.containers[0].spec.Resources.Requests.Cpu().String(); got != test.allocated || (again > 0) != (test.reason == corev1.PodReasonDeferred) {
+			got := w.containers[0].spec.Resources.Requests.Cpu().String()
+			if got != test.allocated || (again > 0) != (test.reason == corev1.PodReasonDeferred) {
 				t.Errorf("the container has %s, and the kubelet looks again after %s", got, again)
 			}
 			reason := ""

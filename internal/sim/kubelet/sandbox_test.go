@@ -23,7 +23,8 @@ func TestRefuseSandbox(t *testing.T) {
 		// pkg/kubelet/userns/userns_manager_windows.go does not look.
 		"users of its own, Windows": {"windows", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(false)}, ""},
 		"a long name":               {"linux", "containerd://2.1.4", long, "64 characters is the max"},
-		"a short name":              {"linux", "containerd://2.1.4", corev1.PodSpec{SetHostnameAsFQDN: new(true), Hostname: "a", Subdomain: "b"}, ""},
+		"a short name": {"linux", "containerd://2.1.4",
+			corev1.PodSpec{SetHostnameAsFQDN: new(true), Hostname: "a", Subdomain: "b"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &Kubelet{c: Config{OS: test.os, RuntimeVersion: test.runtime}}
@@ -50,8 +51,9 @@ func TestDNSLimits(t *testing.T) {
 		servers, searches int
 		cut               string
 	}{
-		"fits":            {corev1.PodDNSConfig{Nameservers: []string{"10.1.2.3", "10.96.0.10"}, Searches: searches(2)}, 2, 5, ""},
-		"four servers":    {corev1.PodDNSConfig{Nameservers: []string{"10.1.2.3", "10.1.2.4", "10.1.2.5"}}, 3, 3, "line is: 10.96.0.10 10.1.2.3 10.1.2.4"},
+		"fits": {corev1.PodDNSConfig{Nameservers: []string{"10.1.2.3", "10.96.0.10"}, Searches: searches(2)}, 2, 5, ""},
+		"four servers": {corev1.PodDNSConfig{Nameservers: []string{"10.1.2.3", "10.1.2.4", "10.1.2.5"}},
+			3, 3, "line is: 10.96.0.10 10.1.2.3 10.1.2.4"},
 		"many searches":   {corev1.PodDNSConfig{Searches: searches(30)}, 1, 32, "Search Line limits"},
 		"one very long":   {corev1.PodDNSConfig{Searches: []string{strings.Repeat("a", 254)}}, 1, 3, "Search Line limits"},
 		"a line too long": {corev1.PodDNSConfig{Searches: []string{strings.Repeat("a", 250), strings.Repeat("b", 250)}}, 1, 5, ""},
@@ -60,7 +62,8 @@ func TestDNSLimits(t *testing.T) {
 			got, cut := k.dns(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: corev1.PodSpec{DNSConfig: &test.config}})
 			if len(got.Servers) != test.servers || len(got.Search) != test.searches || (cut == "") != (test.cut == "") ||
 				!strings.Contains(cut, test.cut) {
-				t.Errorf("%d servers, %d searches, %q; want %d, %d, %q", len(got.Servers), len(got.Search), cut, test.servers, test.searches, test.cut)
+				t.Errorf("%d servers, %d searches, %q; want %d, %d, %q", len(got.Servers), len(got.Search), cut,
+					test.servers, test.searches, test.cut)
 			}
 		})
 	}

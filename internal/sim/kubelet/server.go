@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,25 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
+	mux := sync.OnceValue(k.routes) // most kubelets are never asked, and a router is a tenth of their memory
+	limits := limit.Default()
+	server := &http.Server{
+		Handler:           k.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux().ServeHTTP(w, r) })),
+		ReadHeaderTimeout: limits.Head, IdleTimeout: limits.Idle,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12},
+		// The streaming protocols upgrade a connection, which HTTP/2 cannot.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	end := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer end()
+	if err := server.ServeTLS(limit.Guests(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("kubelet %s: serve: %w", k.nodeName, err)
+	}
+	return nil
+}
+
+// routes returns what answers each path.
+func (k *Kubelet) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /pods", k.servePods)
@@ -67,19 +87,7 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 			say(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
 		})
 	}
-	limits := limit.Default()
-	server := &http.Server{
-		Handler: k.guarded(mux), ReadHeaderTimeout: limits.Head, IdleTimeout: limits.Idle,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12},
-		// The streaming protocols upgrade a connection, which HTTP/2 cannot.
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
-	}
-	end := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer end()
-	if err := server.ServeTLS(limit.Guests(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("kubelet %s: serve: %w", k.nodeName, err)
-	}
-	return nil
+	return mux
 }
 
 // say answers with a text and no line end, as the kubelet's web services do.

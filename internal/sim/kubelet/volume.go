@@ -322,7 +322,8 @@ func (v *volumes) trustBundle(ctx context.Context, out payload, p *corev1.Cluste
 		if err != nil {
 			return fmt.Errorf("while parsing label selector: %w", err)
 		}
-		list, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "spec.signerName=" + ptr.Deref(p.SignerName, "")})
+		list, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector.String(),
+			FieldSelector: "spec.signerName=" + ptr.Deref(p.SignerName, "")})
 		if err != nil {
 			return fmt.Errorf("while listing ClusterTrustBundles matching label selector %v: %w", p.LabelSelector, err)
 		}

@@ -217,7 +217,9 @@ func TestWindowsSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := slices.DeleteFunc(texts(parsed), func(text string) bool { return !strings.HasPrefix(text, "net.") && !strings.HasPrefix(text, "kernel.") })
+		want := slices.DeleteFunc(texts(parsed), func(text string) bool {
+			return !strings.HasPrefix(text, "net.") && !strings.HasPrefix(text, "kernel.")
+		})
 		slices.Sort(want)
 		safe := safeSysctls()
 		maps.DeleteFunc(safe, func(_ string, since uint) bool { return since > minorOf(s.version) })

@@ -125,7 +125,8 @@ func (c *counter) count() int {
 }
 
 // startWindows runs a simulated Windows node, whose API is at an address, until ctx ends.
-func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane *kubeproc.Plane, network kubelet.Network, i int, at string) {
+func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane *kubeproc.Plane, network kubelet.Network, i int,
+	at string) {
 	t.Helper()
 	ca, _ := plane.CA()
 	files, root := guesttree.New(t)

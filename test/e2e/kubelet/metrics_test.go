@@ -167,7 +167,8 @@ func aggregation(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return []string{
-		"--requestheader-client-ca-file=" + write(t, filepath.Join(dir, "front-ca.crt"), root), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-client-ca-file=" + write(t, filepath.Join(dir, "front-ca.crt"), root),
+		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + write(t, filepath.Join(dir, "front.crt"), cert),

@@ -92,7 +92,7 @@ func run() error {
 		&machine{Fake: cadvisortest.Fake{NodeName: *name}, cores: *cores, memory: *memory},
 		registry{images}, runtime, manager{cm.NewStubContainerManager(), *disk})
 	events := record.NewBroadcaster(record.WithContext(ctx))
-	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	events.StartRecordingToSink(newPatientSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}))
 	hollow.KubeletDeps.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: *name})
 	hollow.KubeletDeps.ProbeManager = nil // the real one
 	hollow.KubeletDeps.HostUtil = hostutil.NewHostUtil()
@@ -104,6 +104,43 @@ func run() error {
 	go hollow.Run(ctx)
 	<-ctx.Done()
 	return nil
+}
+
+// patientSink writes events one after the other and never makes the recorder wait, which drops what it cannot hand over.
+type patientSink struct {
+	record.EventSink
+	work chan func()
+}
+
+// maxEvents is far beyond what a run writes.
+const maxEvents = 1 << 17
+
+func newPatientSink(to record.EventSink) *patientSink {
+	s := &patientSink{to, make(chan func(), maxEvents)}
+	go func() {
+		for do := range s.work {
+			do()
+		}
+	}()
+	return s
+}
+
+// Create implements the sink.
+func (s *patientSink) Create(e *corev1.Event) (*corev1.Event, error) {
+	s.work <- func() { _, _ = s.EventSink.Create(e) }
+	return e, nil
+}
+
+// Update implements the sink.
+func (s *patientSink) Update(e *corev1.Event) (*corev1.Event, error) {
+	s.work <- func() { _, _ = s.EventSink.Update(e) }
+	return e, nil
+}
+
+// Patch implements the sink.
+func (s *patientSink) Patch(e *corev1.Event, data []byte) (*corev1.Event, error) {
+	s.work <- func() { _, _ = s.EventSink.Patch(e, data) }
+	return e, nil
 }
 
 // machine is the machine that cadvisor sees.
