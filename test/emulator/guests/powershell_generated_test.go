@@ -12,7 +12,7 @@ const (
 	generatedScripts = 3000
 	// generatedCeiling is how many of each hundred differ at most. It only falls. What differs is mostly which of several errors the
 	// real one names for operands that no operator takes.
-	generatedCeiling = 12.5
+	generatedCeiling = 6.5
 )
 
 // What the generated scripts are made of: the operators, methods, casts and cmdlets that scripts for Windows nodes use most, and

@@ -49,11 +49,11 @@ func (r *run) written(name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", broken("System.IO.FileNotFoundException", "FileOpenFailure", "Cannot perform operation because the wildcard path %s did not "+
-			"resolve to a file.", name)
+		return "", broken("System.IO.FileNotFoundException", "FileOpenFailure",
+			"Cannot perform operation because the wildcard path %s did not resolve to a file.", name)
 	}
-	return "", broken("PSInvalidOperationException", "ReadWriteMultipleFilesNotSupported", "Cannot perform operation because the path resolved "+
-		"to more than one file. This command cannot operate on multiple files.")
+	return "", broken("PSInvalidOperationException", "ReadWriteMultipleFilesNotSupported",
+		"Cannot perform operation because the path resolved to more than one file. This command cannot operate on multiple files.")
 }
 
 func (r *run) isEmpty(name string) bool {

@@ -112,7 +112,7 @@ func typeName(name string) string {
 // cannot is the failure of a conversion that PowerShell does not know.
 func cannot(v any, kind string) error {
 	full := typeName(kind)
-	basic := isValueType(kind) && kind != "timespan" && kind != "guid" || kind == "bool" || kind == "decimal" || kind == "datetime" || kind == "char"
+	basic := isValueType(kind) && kind != "timespan" || kind == "bool" || kind == "decimal"
 	convertible := false // what is IConvertible throws another exception
 	switch v.(type) {
 	case int64, float64, sized, decimal:

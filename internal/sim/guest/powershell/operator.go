@@ -52,7 +52,11 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		if base == "-as" {
 			return r.convert("type", right)
 		}
-		return nil, broken("RuntimeException", map[bool]string{true: "IsOperatorRequiresType", false: "RuntimeException"}[right == nil], "The right operand of '%s' must be a type.", base)
+		id := "RuntimeException"
+		if right == nil {
+			id = "IsOperatorRequiresType"
+		}
+		return nil, broken("RuntimeException", id, "The right operand of '%s' must be a type.", base)
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)

@@ -288,7 +288,8 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 		}
 		from := position(n.at())
 		switch c, next := p.peek(), p.ahead(1); {
-		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || isDigit(next) || next == '$' || next == '"' || next == '\'' || next == '('),
+		case p.has("::"),
+			c == '.' && next != '.' && (isLetter(next) || isDigit(next) || next == '$' || next == '"' || next == '\'' || next == '('),
 			c == '.' && expression && p.continues():
 			static := c == ':'
 			p.pos += map[bool]int{true: 2, false: 1}[static]

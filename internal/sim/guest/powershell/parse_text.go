@@ -86,7 +86,7 @@ func (p *parser) digits() (any, bool) {
 		return d, ok
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && !real {
-		if f := float64(n) * times; math.Abs(f) < 1<<62 {
+		if f := float64(n) * times; times == 1 || math.Abs(f) < 1<<62 {
 			if strings.HasPrefix(suffix, "l") {
 				return sizedOf("Int64", n*int64(times)), true
 			}

@@ -75,7 +75,8 @@ func listOf(o *object) ([]string, error) {
 	if names, ok := standing[o.kind]; ok {
 		return strings.Fields(names), nil
 	}
-	if o.closed && o.kind != kindUri && o.kind != kindIPAddress && o.kind != kindPair && o.kind != "NetworkTestResults" || o.shown == nil && o.kind != customKind {
+	free := o.kind == kindUri || o.kind == kindIPAddress || o.kind == kindPair || o.kind == "NetworkTestResults"
+	if o.closed && !free || o.shown == nil && o.kind != customKind {
 		return nil, lacking("the list of the properties of %s; choose properties with Select-Object", o.kind)
 	}
 	names := o.shown

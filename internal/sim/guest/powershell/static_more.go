@@ -270,7 +270,8 @@ func cultureObject(name, display string) staticMethod {
 	return func(*run, []any) (any, error) {
 		return system(kindCulture, []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
 			false: 1033}[name == ""],
-			"Name", name, "DisplayName", display, "TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name), "TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
+			"Name", name, "DisplayName", display, "TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name),
+			"TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
 			name), nil
 	}
 }
@@ -429,7 +430,8 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			old, _ := r.m.Root.ReadFile(to)
 			data = string(old)
 		}
-		return system(kindWriter, nil, "to", to, "text", data, "AutoFlush", false), true, fileError(r.m.Root.WriteFile(to, []byte(data), 0o644), to)
+		err := r.m.Root.WriteFile(to, []byte(data), 0o644)
+		return system(kindWriter, nil, "to", to, "text", data, "AutoFlush", false), true, fileError(err, to)
 	case kind == "io.stringreader":
 		return system(kindReader, nil, "bytes", []byte(at(args, 0))), true, nil
 	case kind == "globalization.cultureinfo":
