@@ -94,7 +94,7 @@ func each[T any](all []T, work func(*T)) {
 	wg.Wait()
 }
 
-// grammar is what scripts are generated from: by name, lines in which «name» stands for a line of that name.
+// grammar is what scripts are generated from: by name, lines in which «name» means a line of that name.
 type grammar map[string][]string
 
 var symbol = regexp.MustCompile(`«([a-z0-9]+)»`)

@@ -94,10 +94,12 @@ func TestLinuxScripts(t *testing.T) {
 		verdict := c.verdict(got)
 		by[verdict] = append(by[verdict], c.ID)
 		if *verbose && verdict != "same" {
-			t.Logf("%s %s:\n%s--- want %d\n%s--- got %d\n%s--- errors\n%s", c.ID, verdict, c.Script, c.Code, c.Stdout, got.Code, got.Stdout, got.Stderr)
+			t.Logf("%s %s:\n%s--- want %d\n%s--- got %d\n%s--- errors\n%s", c.ID, verdict, c.Script, c.Code, c.Stdout,
+				got.Code, got.Stdout, got.Stderr)
 		}
 	}
-	t.Logf("%d same, refused by name: %s; different: %s", len(by["same"]), strings.Join(by["refused"], " "), strings.Join(by["different"], " "))
+	t.Logf("%d same, refused by name: %s; different: %s", len(by["same"]), strings.Join(by["refused"], " "),
+		strings.Join(by["different"], " "))
 	if len(by["same"]) < leastSame || len(by["different"]) > mostDifferent {
 		t.Errorf("%d same and %d different; at least %d and at most %d were", len(by["same"]), len(by["different"]), leastSame, mostDifferent)
 	}

@@ -157,7 +157,8 @@ func inWindows(t *testing.T, script, ext string) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var out bytes.Buffer
-	_, _ = shell.New(m, shell.Table{}, nil).Exec(ctx, []string{"cmd", "/c", file}, shell.Session{Stdout: &out, Stderr: &bytes.Buffer{}, Dir: wineWork})
+	_, _ = shell.New(m, shell.Table{}, nil).Exec(ctx, []string{"cmd", "/c", file},
+		shell.Session{Stdout: &out, Stderr: &bytes.Buffer{}, Dir: wineWork})
 	return strings.Split(strings.ReplaceAll(out.String(), "\r\n", "\n"), "\n")
 }
 

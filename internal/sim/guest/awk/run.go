@@ -117,7 +117,8 @@ type problem struct{ err error }
 func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[string]map[string]string,
 	inputs func() (Input, bool), out io.Writer,
 	host Host) (code int, err error) {
-	r := &run{Program: p, meter: meter, vars: map[string]value{"NF": numberOf(0), "NR": numberOf(0), "FNR": numberOf(0), "FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
+	r := &run{Program: p, meter: meter, vars: map[string]value{"NF": numberOf(0), "NR": numberOf(0), "FNR": numberOf(0),
+		"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
 		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
 		arrays: map[string]map[string]value{}, patterns: map[string]*regex.Pattern{}, out: out, host: host, opened: map[string]bool{},
 		readers: map[string]func() (string, bool){}, pipes: map[string]*strings.Builder{}}

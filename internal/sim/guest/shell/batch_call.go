@@ -156,7 +156,8 @@ func (b *batch) external(ctx context.Context, text string) int {
 func cmdArgs(text string, args []string) []string {
 	low := strings.ToLower(text)
 	for _, flag := range []string{"/c", "/k"} {
-		if i := strings.Index(low, flag); i > 0 && (low[i-1] == ' ' || i == strings.IndexByte(low, '/') || low[strings.LastIndexByte(low[:i], ' ')+1] == '/') {
+		if i := strings.Index(low, flag); i > 0 && (low[i-1] == ' ' || i == strings.IndexByte(low, '/') ||
+			low[strings.LastIndexByte(low[:i], ' ')+1] == '/') {
 			out := []string{args[0]}
 			for _, a := range args[1:] {
 				if at := strings.Index(strings.ToLower(a), flag); at >= 0 && a[0] == '/' {

@@ -168,7 +168,8 @@ var dateItems = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)\b`,
 	`(?P<day>\d{1,2})[ -]*(?P<name>` + monthNames + `)[a-z]*\.?(?:[ -]*(?P<year>\d{4}))?\b`,
 	`(?P<name>` + monthNames + `)[a-z]*\.? *(?P<day>\d{1,2})\b(?:,? +(?P<year>\d{4})\b)?`,
-	`(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)? *(?:(?P<half>am|pm)\b|(?P<zone>[-+] *\d\d?(?::?\d\d)?))?`,
+	`(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)? *` +
+		`(?:(?P<half>am|pm)\b|(?P<zone>[-+] *\d\d?(?::?\d\d)?))?`,
 	`(?P<hour>\d{1,2}) *(?P<half>am|pm)\b`,
 	`(?P<utc>utc|gmt|z)\b`,
 	`(?P<count>[-+]? *\d+|next|first|last|this|) *(?P<unit>year|month|fortnight|week|day|hour|minute|min|second|sec)s?\b(?P<ago> +ago)?`,

@@ -236,7 +236,8 @@ func humanNumber(s string) float64 {
 func compareVersions(a, b string) int {
 	for a != "" || b != "" {
 		wordA, wordB := leading(a, false), leading(b, false)
-		if c := slices.CompareFunc([]byte(wordA+"\x00"), []byte(wordB+"\x00"), func(x, y byte) int { return versionRank(x) - versionRank(y) }); c != 0 {
+		rank := func(x, y byte) int { return versionRank(x) - versionRank(y) }
+		if c := slices.CompareFunc([]byte(wordA+"\x00"), []byte(wordB+"\x00"), rank); c != 0 {
 			return c
 		}
 		a, b = a[len(wordA):], b[len(wordB):]

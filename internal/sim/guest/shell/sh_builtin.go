@@ -57,7 +57,9 @@ func shBuiltins() map[string]shBuiltin {
 				r.fail(1, "let: expression expected")
 			}
 			for _, a := range args[1:] {
-				r.truth(func() bool { return r.arithmText(a) != 0 })
+				if !r.truth(func() bool { return r.arithmText(a) != 0 }) {
+					break
+				}
 			}
 		},
 		"read": (*runner).read, "mapfile": (*runner).mapfile, "readarray": (*runner).mapfile, "getopts": (*runner).getopts,

@@ -545,8 +545,8 @@ func (r *runner) command(s *syntax.Stmt) {
 	}
 }
 
-// truth sets the status to what an expression is; one that is wrong fails, and the line goes on.
-func (r *runner) truth(holds func() bool) {
+// truth sets the status to what an expression is; one that is wrong fails, and the line goes on. ok is false then.
+func (r *runner) truth(holds func() bool) (ok bool) {
 	defer func() {
 		v := recover()
 		if u, some := v.(unwound); some && !u.exit {
@@ -556,6 +556,7 @@ func (r *runner) truth(holds func() bool) {
 		}
 	}()
 	r.status = map[bool]int{false: 1}[holds()]
+	return true
 }
 
 // at notes the command that runs.

@@ -172,7 +172,7 @@ func fc(_ context.Context, p *Process) int {
 			continue
 		}
 		around := 1
-		if op.I1 == len(lines[0]) || op.J1 == len(lines[1]) { // what follows the end of the other file stands alone
+		if op.I1 == len(lines[0]) || op.J1 == len(lines[1]) { // what follows the end of the other file is shown alone
 			around = 0
 		}
 		for i, span := range [2][2]int{{op.I1, op.I2}, {op.J1, op.J2}} {

@@ -193,7 +193,8 @@ func schtasks(ctx context.Context, p *Process) int {
 		low := strings.ToLower(p.Args[i])
 		_, twice := given[low]
 		switch words := strings.Fields(takes); {
-		case slices.Contains([]string{"/xml", "/s", "/u", "/p", "/fo", "/v", "/nh", "/hresult", "/tr", "/?"}, low) && !slices.Contains(words, low):
+		case slices.Contains([]string{"/xml", "/s", "/u", "/p", "/fo", "/v", "/nh", "/hresult", "/tr", "/?"}, low) &&
+			!slices.Contains(words, low):
 			return p.refuseAs(1, "schtasks %s %s", verb, low)
 		case slices.Contains(words, low+"!") && !twice:
 			given[low] = "yes"
