@@ -30,7 +30,8 @@ var versioned = map[string]string{
 	"compute": "Microsoft.Compute/virtualMachines", "images": "Microsoft.Compute/virtualMachines", "": "Microsoft.Compute/virtualMachines",
 	"skus": skuList, "activity": activityLog, "disk": "Microsoft.Compute/disks", "gallery": "Microsoft.Compute/galleries",
 	"identity":      "Microsoft.ManagedIdentity/userAssignedIdentities",
-	"authorization": "Microsoft.Authorization/roleAssignments", "vault": "Microsoft.KeyVault/vaults",
+	"authorization": "Microsoft.Authorization/roleAssignments",
+	"role":          "Microsoft.Authorization/roleAssignments", "vault": "Microsoft.KeyVault/vaults",
 }
 
 // Services that Azure's description of resource types does not have.

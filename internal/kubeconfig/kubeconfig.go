@@ -1,7 +1,8 @@
 // Package kubeconfig reads kubeconfigs that somebody else wrote: whoever may write the Secret of a cluster decides what is in
 // it. A kubeconfig may name programs to run and files to read on the machine that loads it; here it may not.
 //
-// It connects to nothing and reads no Secret. Every package that loads the kubeconfig of a workload cluster imports it.
+// It connects to nothing and reads no Secret. The command line, the controllers, internal/diagnose/facts and internal/helm
+// import it.
 package kubeconfig
 
 import (
