@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -59,7 +61,7 @@ func prepareReservation(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.Refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'sku.capacity' is missing (null).")
 	}
 	p := value.Props(d.Body)
-	p["reservationId"], p["provisioningTime"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
+	p["reservationId"], p["provisioningTime"] = uuid.NewString(), t.Now.Format(engine.TimeForm)
 	if old != nil {
 		p["reservationId"], p["provisioningTime"] = value.Props(old.Body)["reservationId"], value.Props(old.Body)["provisioningTime"]
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -64,7 +66,7 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			"sharingProfile.communityGalleryInfo.publicNamePrefix of 5 to 16 letters and digits.")
 	case permissions == "Community":
 		// The public name never changes during the gallery's life.
-		names := value.Anys([]string{value.Str(community, "publicNamePrefix") + "-" + t.Server.GUID()})
+		names := value.Anys([]string{value.Str(community, "publicNamePrefix") + "-" + uuid.NewString()})
 		if old != nil {
 			if kept := value.At(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "publicNames"); kept != nil {
 				names = kept.([]any)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -50,7 +52,7 @@ func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
 // document.
 func keepManaged(t *engine.Tx, d, old *engine.Doc) {
 	if old == nil {
-		d.Hidden["uniqueId"], d.Hidden["timeCreated"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
+		d.Hidden["uniqueId"], d.Hidden["timeCreated"] = uuid.NewString(), t.Now.Format(engine.TimeForm)
 		return
 	}
 	p, was := value.Props(d.Body), value.Props(value.CloneObject(old.Body))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -98,7 +100,7 @@ func setCapacity(set *engine.Doc, n int) {
 func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old == nil {
 		p := value.Props(d.Body)
-		p["uniqueId"] = t.Server.GUID()
+		p["uniqueId"] = uuid.NewString()
 		p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
 	} else if e := keepScaleSet(d, old); e != nil {
 		return e
@@ -258,7 +260,7 @@ func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	}
 	if strings.Contains(value.Str(identity, "type"), "SystemAssigned") {
 		identity["tenantId"] = t.Server.Options.TenantID
-		identity["principalId"] = t.Server.GUID()
+		identity["principalId"] = uuid.NewString()
 		if old != nil && value.Str(old.Body, "identity", "principalId") != "" {
 			identity["principalId"] = value.Str(old.Body, "identity", "principalId")
 		}

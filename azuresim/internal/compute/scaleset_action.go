@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -264,7 +266,7 @@ func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, 
 			keys = append(keys, m.ID)
 		}
 		op = t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID,
-			t.Server.GUID()), Style: engine.StyleCompute, Subscription: c.ID.Subscription,
+			uuid.NewString()), Style: engine.StyleCompute, Subscription: c.ID.Subscription,
 			Namespace: c.ID.Namespace, Location: set.Location(), APIVersion: c.Version,
 			Args: value.Object{"members": value.Anys(keys)}}, scaleTasks(), takes)
 		return nil

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -43,7 +45,7 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	}
 	p["hardwareProfile"] = value.Object{"vmSize": value.Str(set.Body, "sku", "name")}
 	p["virtualMachineScaleSet"] = value.Object{"id": set.ID}
-	p["vmId"], p["timeCreated"] = t.Server.GUID(), t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
+	p["vmId"], p["timeCreated"] = uuid.NewString(), t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
 	os := value.CloneObject(value.Sub(probe.Body, "properties", "osProfile"))
 	delete(os, "computerNamePrefix")
 	os["computerName"] = value.Str(profile, "osProfile", "computerNamePrefix") + randomBase36()
@@ -51,7 +53,7 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	storage := value.Sub(probe.Body, "properties", "storageProfile")
 	p["storageProfile"] = storage
 	for i, disk := range value.Items(storage, "dataDisks") {
-		value.SetDefault(disk, "name", d.Parsed.Name()+"_disk"+strconv.Itoa(i+2)+"_"+strings.ReplaceAll(t.Server.GUID(), "-", ""))
+		value.SetDefault(disk, "name", d.Parsed.Name()+"_disk"+strconv.Itoa(i+2)+"_"+strings.ReplaceAll(uuid.NewString(), "-", ""))
 		value.SetDefault(disk, "deleteOption", "Delete")
 	}
 	value.SetDefault(value.Ensure(storage, "osDisk"), "deleteOption", "Delete")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -22,7 +24,7 @@ func makeInstance(t *engine.Tx, set *engine.Doc, number int, zone string, pool *
 		d.Body["zones"] = []any{zone}
 	}
 	p := value.Props(d.Body)
-	p["vmId"], p["timeCreated"] = t.Server.GUID(), t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
+	p["vmId"], p["timeCreated"] = uuid.NewString(), t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
 	if e := applyModel(t, set, d); e != nil {
 		return nil, e
 	}
@@ -97,7 +99,7 @@ func makeInstanceDisks(t *engine.Tx, set, d *engine.Doc, model value.Object) {
 
 func instanceDisk(t *engine.Tx, d *engine.Doc, disk, before value.Object, prefix, createOption string) {
 	if value.Str(disk, "diffDiskSettings", "option") == "Local" {
-		disk["name"] = value.OrDefault(value.Str(before, "name"), prefix+strings.ReplaceAll(t.Server.GUID(), "-", ""))
+		disk["name"] = value.OrDefault(value.Str(before, "name"), prefix+strings.ReplaceAll(uuid.NewString(), "-", ""))
 		return
 	}
 	managed := value.Ensure(disk, "managedDisk")
@@ -105,7 +107,7 @@ func instanceDisk(t *engine.Tx, d *engine.Doc, disk, before value.Object, prefix
 		disk["name"], managed["id"] = before["name"], id
 		return
 	}
-	disk["name"] = prefix + strings.ReplaceAll(t.Server.GUID(), "-", "")
+	disk["name"] = prefix + strings.ReplaceAll(uuid.NewString(), "-", "")
 	id := d.Parsed.GroupID()
 	id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"disks"}, []string{value.Str(disk, "name")}
 	value.SetDefault(disk, "createOption", createOption)

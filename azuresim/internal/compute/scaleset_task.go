@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -40,7 +42,7 @@ func assign(t *engine.Tx, d *engine.Doc, what string) *engine.Doc {
 		state = "Deleting"
 	}
 	value.Props(e.Body)["provisioningState"] = state
-	e.Hidden["todo"], e.Hidden["task"] = what, t.Server.GUID()
+	e.Hidden["todo"], e.Hidden["task"] = what, uuid.NewString()
 	t.Put(e)
 	return e
 }

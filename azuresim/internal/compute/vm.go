@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -59,7 +61,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	giveIdentity(t, d, nil)
 	value.SetDefault(value.Ensure(p, "securityProfile"), "securityType", "Standard")
 	d.Hidden["power"] = "running"
-	p["vmId"] = t.Server.GUID()
+	p["vmId"] = uuid.NewString()
 	p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
 	return makeDisks(t, d)
 }
@@ -226,7 +228,7 @@ func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
 func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	storage := value.Ensure(value.Props(d.Body), "storageProfile")
 	os := value.Ensure(storage, "osDisk")
-	value.SetDefault(os, "name", generatedDisk(d)+strings.ReplaceAll(t.Server.GUID(), "-", ""))
+	value.SetDefault(os, "name", generatedDisk(d)+strings.ReplaceAll(uuid.NewString(), "-", ""))
 	defaultOS(os, value.Sub(storage, "imageReference"), "ReadWrite")
 	value.SetDefault(storage, "dataDisks", []any{})
 	kind := diskKind(value.Str(value.Props(d.Body), "hardwareProfile", "vmSize"))
@@ -234,7 +236,7 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 		value.SetDefault(disk, "deleteOption", "Detach")
 		value.SetDefault(disk, "caching", "None")
 		if lun, is := value.Int(disk, "lun"); is {
-			value.SetDefault(disk, "name", fmt.Sprintf("%s_disk%d_%s", d.Parsed.Name(), lun+2, strings.ReplaceAll(t.Server.GUID(), "-", "")))
+			value.SetDefault(disk, "name", fmt.Sprintf("%s_disk%d_%s", d.Parsed.Name(), lun+2, strings.ReplaceAll(uuid.NewString(), "-", "")))
 		}
 		if disk["vhd"] != nil {
 			continue // a blob of a storage account, and no resource

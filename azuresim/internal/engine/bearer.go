@@ -89,15 +89,16 @@ func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant +
 
 // Token issues an access token. principal is its object ID.
 func (s *Server) Token(client, principal, audience string) string {
-	return s.token(client, principal, audience, "")
+	return issue(s, client, principal, audience, "")
 }
 
 // MachineToken issues a token to a machine, which may do what the roles of its identity allow.
 func (s *Server) MachineToken(p Principal, audience string) string {
-	return s.token(p.Client, p.Object, audience, p.ID)
+	return issue(s, p.Client, p.Object, audience, p.ID)
 }
 
-func (s *Server) token(client, principal, audience, machine string) string {
+// issue signs an access token; machine is the ID of the resource that it is for, "" for others.
+func issue(s *Server, client, principal, audience, machine string) string {
 	now := s.Clock.Now()
 	claims := jwt.MapClaims{
 		"aud": audience, "iss": Issuer(s.Options.TenantID), "tid": s.Options.TenantID, "appid": client, "oid": principal, "sub": principal,

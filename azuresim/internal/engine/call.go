@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
 )
@@ -44,7 +46,7 @@ type Request struct {
 // differ by path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	request := s.GUID()
+	request := uuid.NewString()
 	h.Set("x-ms-request-id", request)
 	h.Set("x-ms-correlation-request-id", request)
 	if id := r.Header.Get("x-ms-correlation-request-id"); id != "" {

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unique"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -100,7 +102,7 @@ func deleteWork() Work { return Work{Name: "delete", Finish: finishDelete} }
 // Begin stores a new operation; Update starts its work after the transaction is committed.
 func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 	op.Action, op.Silent = w.Name, w.Silent
-	op.ID = t.Server.GUID()
+	op.ID = uuid.NewString()
 	op.Start = t.Now
 	op.Due = t.Now.Add(t.Server.Latency(takes))
 	op.Status = statusInProgress

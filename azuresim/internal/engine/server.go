@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -199,14 +197,6 @@ func marshal(o value.Object) json.RawMessage {
 		return json.RawMessage("{}") // an object decoded from JSON always encodes
 	}
 	return data
-}
-
-func (s *Server) GUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // CAFile returns the path of the CA certificate, or "" for a server in memory.

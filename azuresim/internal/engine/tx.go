@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -94,7 +96,7 @@ func (t *Tx) Edit(id string) *Doc {
 // afterwards.
 func (t *Tx) Put(d *Doc) {
 	t.rev++
-	d.Rev, d.Changed, d.ETag = t.rev, t.Now, t.Server.GUID()
+	d.Rev, d.Changed, d.ETag = t.rev, t.Now, uuid.NewString()
 	if d.Created.IsZero() {
 		d.Created = t.Now
 	}

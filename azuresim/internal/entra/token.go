@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -83,7 +85,7 @@ func serveToken(c *engine.Request) {
 
 // denied answers with an OAuth error, which does not have ARM's form.
 func denied(c *engine.Request, d *denial) {
-	trace := c.Server.GUID()
+	trace := uuid.NewString()
 	now := c.Server.Clock.Now().UTC().Format("2006-01-02 15:04:05Z")
 	c.Reply(d.status, value.Object{"error": d.kind, "error_codes": []any{d.code}, "timestamp": now,
 		"trace_id": trace, "correlation_id": trace,

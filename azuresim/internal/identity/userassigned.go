@@ -3,6 +3,8 @@ package identity
 import (
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -16,7 +18,7 @@ func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if scope != "" && scope != "None" && scope != "Regional" {
 		return engine.BadRequest("BadRequest", "The isolation scope '%s' is not valid. Valid scopes are None, Regional.", scope)
 	}
-	properties := value.Object{"clientId": t.Server.GUID(), "principalId": t.Server.GUID(), "tenantId": t.Server.Options.TenantID}
+	properties := value.Object{"clientId": uuid.NewString(), "principalId": uuid.NewString(), "tenantId": t.Server.Options.TenantID}
 	if old != nil {
 		properties = value.CloneObject(value.Sub(old.Body, "properties"))
 	}

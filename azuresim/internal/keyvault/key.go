@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -55,7 +57,7 @@ func prepareKey(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	value.SetDefault(attributes, "exportable", false)
 	attributes["created"], attributes["updated"] = t.Now.Unix(), t.Now.Unix()
 	attributes["recoveryLevel"] = recoveryLevel(vault)
-	version := strings.ReplaceAll(t.Server.GUID(), "-", "")
+	version := strings.ReplaceAll(uuid.NewString(), "-", "")
 	p["keyUri"] = value.Str(vault.Body, "properties", "vaultUri") + "keys/" + d.Parsed.Name()
 	p["keyUriWithVersion"] = value.Str(p, "keyUri") + "/" + version
 	d.Body["location"] = vault.Location()

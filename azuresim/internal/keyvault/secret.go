@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -27,7 +29,7 @@ func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 // addVersion appends a version to a secret.
 func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
 	now := float64(t.Now.Unix())
-	version := value.Object{"version": strings.ReplaceAll(t.Server.GUID(), "-", ""), "value": body["value"],
+	version := value.Object{"version": strings.ReplaceAll(uuid.NewString(), "-", ""), "value": body["value"],
 		"created": now, "updated": now, "enabled": true}
 	for _, field := range []string{"contentType", "tags"} {
 		if body[field] != nil {

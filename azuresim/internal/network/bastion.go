@@ -3,6 +3,8 @@ package network
 import (
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -35,7 +37,7 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		value.SetDefault(value.Props(c), "privateIPAllocationMethod", "Dynamic")
 	}
 	value.SetDefault(p, "scaleUnits", float64(2))
-	p["dnsName"] = "bst-" + t.Server.GUID() + ".bastion.azure.com"
+	p["dnsName"] = "bst-" + uuid.NewString() + ".bastion.azure.com"
 	if old != nil {
 		p["dnsName"] = value.Props(value.CloneObject(old.Body))["dnsName"]
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -182,7 +184,7 @@ func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t
 				return e
 			}
 		}
-		value.Props(d.Body)["resourceGuid"] = t.Server.GUID()
+		value.Props(d.Body)["resourceGuid"] = uuid.NewString()
 		if old != nil && value.Str(old.Body, "properties", "resourceGuid") != "" {
 			value.Props(d.Body)["resourceGuid"] = value.Str(old.Body, "properties", "resourceGuid")
 		}

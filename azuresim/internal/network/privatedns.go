@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -66,7 +68,7 @@ func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil {
 		return nil
 	}
-	d.Hidden["identity"] = t.Server.GUID()
+	d.Hidden["identity"] = uuid.NewString()
 	id := d.Parsed.Child("SOA", "@")
 	t.Put(&engine.Doc{ID: id.String(), Type: typeSOA, Parsed: id, Hidden: value.Object{},
 		Body: value.Object{"properties": value.Object{"fqdn": d.Parsed.Name() + ".", "ttl": float64(3600), "isAutoRegistered": false,

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -48,7 +50,7 @@ func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		"groupId": group, "requiredMemberName": group, "fqdns": value.Anys(names),
 	}}
 	name, subnet := value.Str(p, "customNetworkInterfaceName"), value.Str(p, "subnet", "id")
-	nic, e := ownInterface(t, d, name, "privateEndpointIpConfig."+t.Server.GUID(), subnet, config)
+	nic, e := ownInterface(t, d, name, "privateEndpointIpConfig."+uuid.NewString(), subnet, config)
 	if e != nil {
 		return e
 	}
@@ -106,7 +108,7 @@ func serviceOf(p value.Object) (group string, names []string) {
 func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 	extra value.Object) (*engine.Doc, *engine.Error) {
 	if name == "" {
-		name = owner.Parsed.Name() + ".nic." + t.Server.GUID()
+		name = owner.Parsed.Name() + ".nic." + uuid.NewString()
 	}
 	id := engine.ID{
 		Subscription: owner.Parsed.Subscription, Group: owner.Parsed.Group, Namespace: networkSpace,
@@ -185,13 +187,13 @@ func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		p["alias"], p["networkInterfaces"] = before["alias"], value.Clone(before["networkInterfaces"])
 		return nil
 	}
-	nic, e := ownInterface(t, d, "", d.Parsed.Name()+"."+t.Server.GUID(), subnet, nil)
+	nic, e := ownInterface(t, d, "", d.Parsed.Name()+"."+uuid.NewString(), subnet, nil)
 	if e != nil {
 		return e
 	}
 	t.Put(nic)
 	p["networkInterfaces"] = value.IDs([]string{nic.ID})
-	p["alias"] = strings.Join([]string{d.Parsed.Name(), t.Server.GUID(), d.Location(), "azure.privatelinkservice"}, ".")
+	p["alias"] = strings.Join([]string{d.Parsed.Name(), uuid.NewString(), d.Location(), "azure.privatelinkservice"}, ".")
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -118,7 +120,7 @@ func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 			return guid
 		}
 	}
-	return t.Server.GUID()
+	return uuid.NewString()
 }
 
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
@@ -112,14 +114,14 @@ func deploymentOperation(s *engine.Server, op *engine.Operation, r *template.Res
 	id, _ := engine.ParseID(r.ID) // it was parsed when the deployment began
 	state, code := engine.StatusSucceeded, "OK"
 	p := value.Object{"provisioningOperation": "Create", "timestamp": s.Clock.Now().UTC().Format(time.RFC3339Nano),
-		"duration": duration(s.Clock.Now().Sub(begun)), "trackingId": s.GUID(),
+		"duration": duration(s.Clock.Now().Sub(begun)), "trackingId": uuid.NewString(),
 		"targetResource": value.Object{"id": r.ID, "resourceType": r.Type, "resourceName": id.Name()}}
 	if e != nil {
 		state, code = engine.StatusFailed, strings.ReplaceAll(http.StatusText(e.Status), " ", "") // as .NET names them
 		p["statusMessage"] = value.Object{"error": value.Object{"code": e.Code, "message": e.Message}}
 	}
 	p["provisioningState"], p["statusCode"] = state, code
-	operationID := strings.ToUpper(strings.ReplaceAll(s.GUID(), "-", ""))[:16]
+	operationID := strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", ""))[:16]
 	return value.Object{"id": op.Target + "/operations/" + operationID, "operationId": operationID, "properties": p}
 }
 

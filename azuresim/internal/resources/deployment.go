@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
@@ -283,7 +285,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 		if e := writable(t, c.ID); e != nil {
 			return e
 		}
-		seed := t.Server.GUID()
+		seed := uuid.NewString()
 		tmpl, e := r.read(t, c.ID, seed)
 		if e != nil {
 			return e
@@ -381,9 +383,9 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		}
 		providers = append(providers, value.Object{"namespace": ns, "resourceTypes": list})
 	}
-	return value.Object{"templateHash": t.Server.GUID(), "parameters": parameters, "mode": "Incremental",
+	return value.Object{"templateHash": uuid.NewString(), "parameters": parameters, "mode": "Incremental",
 		"provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
-		"correlationId": t.Server.GUID(), "providers": providers, "dependencies": dependencies}
+		"correlationId": uuid.NewString(), "providers": providers, "dependencies": dependencies}
 }
 
 func dependees(list []string) []any {

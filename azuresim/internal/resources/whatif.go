@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
@@ -57,7 +59,7 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 		return e
 	}
 	c.Reply(http.StatusOK, value.Object{"status": engine.StatusSucceeded,
-		"properties": value.Object{"correlationId": c.Server.GUID(), "changes": changes}})
+		"properties": value.Object{"correlationId": uuid.NewString(), "changes": changes}})
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 func TestOnImage(t *testing.T) {
 	for reference, want := range map[string][]string{
 		"MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-smalldisk:20348.2700.240905": {"-", "-", "10.0.20348.2700", "2031-10-14",
-			"Kubernetes, Calico, Azure CNI, Flannel", "KB5034770, KB5040437"},
+			"Kubernetes, Calico, Azure CNI, Flannel", "KB5034770, KB5040437, KB5036909"},
 		"MicrosoftWindowsServer:WindowsServer:2025-datacenter-core-smalldisk:26100.99999.280905": {"-", "-", "10.0.26100.99999", "2034-11-14",
 			"Kubernetes, Azure CNI", "KB5082063, others not known"},
 		"x:y:z:1": {"-", "-", "-", "-", "-", "-"},
