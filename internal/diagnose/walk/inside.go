@@ -13,13 +13,14 @@ import (
 // mark is the text in the output that precedes a probe's own output.
 const mark = "=== casement "
 
-// Script returns the PowerShell script that runs all probes; ParseInside parses its output.
+// Script returns the PowerShell script that runs all probes; ParseInside parses its output. Each is formatted alone: what the
+// first command of a script prints decides how PowerShell shows the objects of all others (about_Format.ps1xml).
 func Script() string {
 	var b strings.Builder
 	b.WriteString(`if (Test-Path C:\k\debug\hns.psm1) { Import-Module C:\k\debug\hns.psm1 }` + "\n")
 	for _, p := range Probes() {
 		if p.reads == "" {
-			fmt.Fprintf(&b, "Write-Output '%s%s'\n%s\n", mark, p.Name, p.Command)
+			fmt.Fprintf(&b, "Write-Output '%s%s'\n& { %s } | Out-String -Width 200\n", mark, p.Name, p.Command)
 		}
 	}
 	return b.String()

@@ -120,7 +120,7 @@ func kinds() []kind {
 		}, []string{"kubeadm"}},
 		{"static pod", []string{"sim/staticpod"}, "", func(_ context.Context, _ *machine.Machine, text string) {
 			_, _ = staticpod.Translate(strings.Fields(text), staticpod.Mapping{Files: files{text}, Private: "/private",
-				Address: "10.1.0.4", Loopback: "127.1.0.4", EgressConfig: "/egress.yaml"}) // as above
+				Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Loopback: "127.1.0.4", EgressConfig: "/egress.yaml"}) // as above
 			_, _ = staticpod.Remake([]byte(text), "/", func(string) ([]byte, error) { return nil, fs.ErrNotExist })
 		}, []string{"staticpod"}},
 	}
