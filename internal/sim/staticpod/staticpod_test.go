@@ -14,7 +14,9 @@ import (
 )
 
 func mapping() Mapping {
-	return Mapping{Files: tree{}, Private: "/private", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("2001:db8::4")}, Loopback: "127.0.0.4", EgressConfig: "/vm/egress.yaml",
+	return Mapping{Files: tree{}, Private: "/private",
+		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("2001:db8::4")},
+		Loopback:  "127.0.0.4", EgressConfig: "/vm/egress.yaml",
 		Peer: func(address string) (string, bool) {
 			peers := map[string]string{"127.0.0.9": "127.0.0.9", "10.0.0.40": "127.0.0.40"}
 			return peers[address], peers[address] != ""

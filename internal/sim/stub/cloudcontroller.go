@@ -127,8 +127,9 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	k := &controller{
 		CloudController: c, client: client,
-		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "service-controller"}), arm: &arm{azure: c.Azure, c: c.Config, metadata: c.Metadata},
-		nodes: factory.Core().V1().Nodes().Lister(), services: factory.Core().V1().Services().Lister(),
+		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "service-controller"}),
+		arm:    &arm{azure: c.Azure, c: c.Config, metadata: c.Metadata},
+		nodes:  factory.Core().V1().Nodes().Lister(), services: factory.Core().V1().Services().Lister(),
 		applied: map[string]string{}, failures: map[types.UID]failure{}, ignored: map[string]bool{},
 	}
 	changed := make(chan struct{}, 1)

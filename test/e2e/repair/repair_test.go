@@ -176,7 +176,8 @@ func (s *scene) served() {
 
 // podOn returns the UID of the service's pod on a node, empty where none is.
 func (s *scene) podOn(n node) string {
-	return s.kubectl("get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+n.Metadata.Name, "-o", "jsonpath={.items[*].metadata.uid}")
+	return s.kubectl("get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+n.Metadata.Name,
+		"-o", "jsonpath={.items[*].metadata.uid}")
 }
 
 // doctor: `casement doctor --fix` drains a node where its step breaks connections and only there, and leaves a node cordoned that

@@ -102,13 +102,17 @@ var hostile = []struct{ name, os, script string }{
 	{"many large patterns", machine.Linux,
 		"q=" + repeated("?", 12000) + "; for i in {1..190}; do case x in $q$q$q$q$q$i) ;; esac; done"},
 	{"a large pattern of a case", machine.Linux, "q=" + repeated("?", 200000) + "; case x in $q$q$q$q$q$q$q$q$q$q$q$q) ;; esac"},
-	{"a large pattern of a long text", machine.Linux, "q=" + repeated("*a", 12000) + "; x=" + repeated("a", 200000) + "; case $x in ${q}b) ;; esac"},
-	{"patterns in patterns", machine.Linux, "p=" + repeated("@(", 50000) + "; e=" + repeated(")", 50000) + "; case x in $p$p${p}a$e$e$e) ;; esac"},
+	{"a large pattern of a long text", machine.Linux,
+		"q=" + repeated("*a", 12000) + "; x=" + repeated("a", 200000) + "; case $x in ${q}b) ;; esac"},
+	{"patterns in patterns", machine.Linux,
+		"p=" + repeated("@(", 50000) + "; e=" + repeated(")", 50000) + "; case x in $p$p${p}a$e$e$e) ;; esac"},
 	{"a large pattern of find", machine.Linux, "find / -name $(yes '?' | head -n 1000000 | tr -d '\\n')"},
-	{"slashes of a glob", machine.Linux, "cd /; mkdir -p bin; y=" + repeated("/", 200000) + "; echo *" + strings.Repeat("$y", 32) + " | tail -c 1"},
+	{"slashes of a glob", machine.Linux,
+		"cd /; mkdir -p bin; y=" + repeated("/", 200000) + "; echo *" + strings.Repeat("$y", 32) + " | tail -c 1"},
 	{"dots of a glob", machine.Linux, "cd /; mkdir -p bin; y=" + repeated("/.", 100000) + "; echo *$y$y$y$y$y | tail -c 1"},
 	{"open files", machine.Linux, "for i in $(seq 10 30000); do eval \"exec $i>/tmp/x\"; done"},
-	{"an expansion of ${", machine.Linux, "y=" + repeated("${x:-", 50000) + "; x=$y; : ${x@P}; declare -i z; let \"z=$y$y\"; PS4=$y; set -x; :"},
+	{"an expansion of ${", machine.Linux,
+		"y=" + repeated("${x:-", 50000) + "; x=$y; : ${x@P}; declare -i z; let \"z=$y$y\"; PS4=$y; set -x; :"},
 	{"PowerShell: jobs in jobs", machine.Windows, "$s = 'param($s) Start-Job -ScriptBlock ([scriptblock]::Create($s)) -ArgumentList $s'; " +
 		"Start-Job -ScriptBlock ([scriptblock]::Create($s)) -ArgumentList $s"},
 	{"PowerShell: a large pattern", machine.Windows, "'a' -match ('a?' * 1000000); [regex]::Match('a', 'a?' * 1000000)"},
@@ -142,7 +146,8 @@ func repeated(text string, n int) string {
 
 // large has many programs at once work on one large file.
 func large(command string) string {
-	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; for i in $(seq 100); do " + command + " > /dev/null & done; wait"
+	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; " +
+		"for i in $(seq 100); do " + command + " > /dev/null & done; wait"
 }
 
 // TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All
@@ -215,7 +220,8 @@ func TestOutOfMemoryEndsTheCommand(t *testing.T) {
 func TestScriptsOfOneText(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is used
 	m := newMachine(t, machine.Linux, "")
-	for _, text := range []string{"{a,", "$((", "$(", "( ", "if ", "f() ", "${x:-", "<(", "\"$(", "a=( $( ", "a[$((", "a&&", "a|", "a;", "time "} {
+	for _, text := range []string{"{a,", "$((", "$(", "( ", "if ", "f() ", "${x:-", "<(", "\"$(", "a=( $( ",
+		"a[$((", "a&&", "a|", "a;", "time "} {
 		t.Run(text, func(t *testing.T) {
 			script := strings.Repeat(text, 4<<20/len(text)-4)
 			debug.FreeOSMemory()

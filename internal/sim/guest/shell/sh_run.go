@@ -173,7 +173,8 @@ func (r *runner) subshell() *runner {
 		params: r.params, dir: r.dir, source: r.source, line: r.line, base: r.base, size: r.size, umask: r.umask, text: r.text,
 		funcs: maps.Clone(r.funcs), frames: slices.Clone(r.frames), fds: maps.Clone(r.fds), options: maps.Clone(r.options),
 		aliases: maps.Clone(r.aliases), dirs: slices.Clone(r.dirs), status: r.status, statuses: r.statuses, level: r.level + 1,
-		tested: r.tested, loops: r.loops, last: r.last, started: r.started, random: r.random*7 + 1, within: r.within, expressions: r.expressions, traps: map[string]string{},
+		tested: r.tested, loops: r.loops, last: r.last, started: r.started, random: r.random*7 + 1, within: r.within,
+		expressions: r.expressions, traps: map[string]string{},
 		inherited: maps.Clone(r.inherited)}
 	for _, scope := range r.scopes {
 		one := make(map[string]*variable, len(scope))
