@@ -69,7 +69,7 @@ endif
 
 test: ## Vet, and every test; PKG=./internal/x/... RUN=TestY for some
 	go vet $(if $(PKG),$(PKG),$(OWN))
-	hack/test.sh -timeout 30m $(PACKAGES)
+	hack/test.sh -p 4 -timeout 30m $(PACKAGES) # packages wait for planes more than they compute
 
 race: ## The tests of 'make test' with the race detector, but for those of built programs; PKG= RUN= for some
 	hack/test.sh -race -timeout 45m $(PACKAGES)

@@ -73,6 +73,7 @@ type life struct {
 // scaled, repaired and deleted while up to 30 % of the calls fail. Each step settles
 // while the faults go on; nothing is left, made twice, stuck or lost.
 func TestLifeAmongFaults(t *testing.T) {
+	t.Parallel()
 	all := make([]*life, *lives)
 	t.Run("life", func(t *testing.T) {
 		for i := range all {

@@ -38,6 +38,7 @@ func (b *bed) fault(rule fault.Rule) (clear func()) {
 // TestCreateFailsForAWhile: operations that end with transient errors of Azure are retried, for the network, a machine
 // and a pool, and none becomes a terminal failure.
 func TestCreateFailsForAWhile(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.fault(fault.Rule{Kind: fault.Operation, Type: "*/virtualNetworks", Group: b.name, Count: 1})
 	b.provision()

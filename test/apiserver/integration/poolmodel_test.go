@@ -60,8 +60,10 @@ func (p *pool) serving() (n int) {
 // TestPoolModel: what instances are made from and do not show replaces all of them when it
 // changes, one after another, and a renewed token replaces none.
 func TestPoolModel(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t)
 			b.provision()
 			p := b.pool("workers", "Linux", mode, 2)
@@ -111,6 +113,7 @@ func TestPoolModel(t *testing.T) {
 // the middle of a pool, with every other node as it was; the roll ends once a
 // MachineHealthCheck has found it.
 func TestPoolWithFailingNode(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	p := b.pool("workers", "Windows", infrav1.UniformOrchestrationMode, 3)
