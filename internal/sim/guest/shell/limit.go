@@ -146,16 +146,22 @@ func (s *Shell) matched(ctx context.Context, folder string, entries []fs.DirEntr
 
 // writer returns a writer to w that counts its bytes against the limit.
 func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
+	return s.shared(ctx, w, &sync.Mutex{})
+}
+
+// shared is writer for one that several commands write to: mu keeps their writes apart.
+func (s *Shell) shared(ctx context.Context, w io.Writer, mu *sync.Mutex) io.Writer {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	if _, counted := w.(*counter); !some || counted {
 		return w
 	}
-	return &counter{shell: s, used: l.used, w: w}
+	return &counter{shell: s, used: l.used, mu: mu, w: w}
 }
 
 type counter struct {
 	shell  *Shell
 	used   *usage
+	mu     *sync.Mutex
 	w      io.Writer
 	failed atomic.Bool
 }
@@ -165,6 +171,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	if c.used.written.Add(int64(len(p))) > maxWritten {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("writes more than %d MiB", maxWritten>>20))
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if captured, ok := c.w.(interface{ Len() int }); ok && captured.Len()+len(p) > maxCaptured {
 		return 0, c.shell.exceed(c.used, fmt.Sprintf("substitutes a command that prints more than %d KiB", maxCaptured>>10))
 	}

@@ -20,6 +20,7 @@ import (
 type shFile struct {
 	r     io.Reader
 	w     io.Writer
+	mu    sync.Mutex // of writes
 	close func()
 	path  string
 	refs  atomic.Int32
@@ -71,7 +72,7 @@ func (r *runner) writer(fd int) io.Writer {
 	if f == nil || f.w == nil {
 		return closedFile{}
 	}
-	return r.shell.writer(r.ctx, f.w)
+	return r.shell.shared(r.ctx, f.w, &f.mu)
 }
 
 func (r *runner) stderr() io.Writer { return r.writer(2) }
