@@ -159,13 +159,20 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return b.result(), nil
 }
 
+// clock returns the clock and the pauses that were given, or those of real time.
+func clock(now func() time.Time, pause func(context.Context, time.Duration) error) (func() time.Time,
+	func(context.Context, time.Duration) error) {
+	if now == nil {
+		now = time.Now
+	}
+	if pause == nil {
+		pause = sleep
+	}
+	return now, pause
+}
+
 func newBuilder(c Config) (*builder, error) {
-	if c.Sleep == nil {
-		c.Sleep = sleep
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Now, c.Sleep = clock(c.Now, c.Sleep)
 	if err := c.Build.Validate(); err != nil {
 		return nil, err
 	}

@@ -38,9 +38,10 @@ type Retirement struct {
 	After time.Duration
 	// Objects are those of management clusters which may name a version.
 	Objects []map[string]any
-	Now     func() time.Time
-	Sleep   func(ctx context.Context, d time.Duration) error
-	Out     io.Writer
+	// Now is the time that After is counted to; nil is now. Sleep waits between two polls; nil waits in real time.
+	Now   func() time.Time
+	Sleep func(ctx context.Context, d time.Duration) error
+	Out   io.Writer
 }
 
 // Olds lists the old versions, the oldest first. A version of a build that has not published it is none: Prune deletes it.
@@ -89,6 +90,7 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 
 // Run takes the old versions out of latest, and deletes those that have been out for long enough and that nothing uses.
 func (r Retirement) Run(ctx context.Context) error {
+	r.Now, r.Sleep = clock(r.Now, r.Sleep)
 	olds, err := r.Olds(ctx)
 	if err != nil {
 		return err

@@ -157,3 +157,15 @@ func TestDated(t *testing.T) {
 		}
 	}
 }
+
+// TestRetireInRealTime: a Retirement as the command line makes it, without a clock.
+func TestRetireInRealTime(t *testing.T) {
+	r, versions := retirement(t)
+	r.Now, r.Sleep = nil, nil
+	if err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := versions(); !slices.Contains(got, "1.0.2 true me") {
+		t.Errorf("the versions are %v", got)
+	}
+}
