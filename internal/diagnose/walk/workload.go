@@ -24,6 +24,8 @@ type controller struct {
 	asked, have int32
 	// refused is a condition that says why pods are not created, or nil.
 	refused *refusal
+	// off is set if it is asked for no pods: a suspended Job, or no replicas.
+	off bool
 }
 
 // refusal is the reason and the message of a condition.
@@ -44,7 +46,8 @@ func (w walker) controllers() (out []controller) {
 	}
 	for i := range workloads.StatefulSets {
 		s := &workloads.StatefulSets[i]
-		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, asked: deref(s.Spec.Replicas), have: s.Status.Replicas})
+		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, asked: deref(s.Spec.Replicas), have: s.Status.Replicas,
+			off: isNone(s.Spec.Replicas)})
 	}
 	for i := range workloads.DaemonSets {
 		d := &workloads.DaemonSets[i]
@@ -58,7 +61,7 @@ func (w walker) controllers() (out []controller) {
 }
 
 func jobOf(j *batchv1.Job) controller {
-	c := controller{kind: "Job", meta: &j.ObjectMeta}
+	c := controller{kind: "Job", meta: &j.ObjectMeta, off: j.Spec.Suspend != nil && *j.Spec.Suspend}
 	if j.Status.CompletionTime == nil && j.Status.Active+j.Status.Succeeded+j.Status.Failed == 0 {
 		c.asked = 1
 	}
@@ -176,7 +179,9 @@ func (w walker) running(o facts.Object) func() *finding {
 	case "Deployment":
 		return of(workloads.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
 			a := first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) },
-				func() *finding { return w.none("Deployment", &d.ObjectMeta) })
+				func() *finding {
+					return w.askedForNone(&controller{kind: "Deployment", meta: &d.ObjectMeta, off: isNone(d.Spec.Replicas)})
+				})
 			if d.Spec.Paused && (a == nil || a.Waiting) {
 				return &finding{Step: "workload", At: "Deployment/" + d.Name, Type: "Field", Cause: "Paused",
 					Says:     "the Deployment is paused, so changes of its template are not rolled out",
@@ -192,43 +197,25 @@ func (w walker) running(o facts.Object) func() *finding {
 			return w.nowhere(c)
 		}
 		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) },
-			func() *finding { return w.suspended(c) }, func() *finding { return w.none(c.kind, c.meta) })
+			func() *finding { return w.askedForNone(c) })
 	})
 }
 
-// suspended explains a Job that a user named and that makes no pods because it is suspended.
-func (w walker) suspended(c *controller) *finding {
-	if c.kind != "Job" || !slices.ContainsFunc(w.Workloads.Jobs, func(j batchv1.Job) bool {
-		return j.Name == c.meta.Name && j.Namespace == c.meta.Namespace && j.Spec.Suspend != nil && *j.Spec.Suspend
-	}) {
+// askedForNone says of an object that a user named, and with which nothing else is wrong, that it is asked for no pods.
+func (w walker) askedForNone(c *controller) *finding {
+	s := said{"workload", cause.Admission, c.kind + "/" + c.meta.Name,
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
+	switch {
+	case !c.off:
 		return nil
+	case c.kind == "Job":
+		return suspension(s, "the Job is suspended, so it makes no pods")
 	}
-	return suspension(said{"workload", cause.Admission, "Job/" + c.meta.Name,
-		fmt.Sprintf("kubectl describe job %s -n %s", c.meta.Name, c.meta.Namespace)}, "the Job is suspended, so it makes no pods")
-}
-
-// none says of an object that a user named that it is asked for no pods.
-func (w walker) none(kind string, meta *metav1.ObjectMeta) *finding {
-	asked := func(replicas *int32) bool { return replicas == nil || *replicas > 0 }
-	is := func(m *metav1.ObjectMeta) bool { return m.Name == meta.Name && m.Namespace == meta.Namespace }
-	some := true
-	switch kind {
-	case "Deployment":
-		some = !slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {
-			return is(&d.ObjectMeta) && !asked(d.Spec.Replicas)
-		})
-	case "StatefulSet":
-		some = !slices.ContainsFunc(w.Workloads.StatefulSets, func(s appsv1.StatefulSet) bool {
-			return is(&s.ObjectMeta) && !asked(s.Spec.Replicas)
-		})
-	}
-	if some {
-		return nil
-	}
-	s := said{"workload", cause.Admission, kind + "/" + meta.Name,
-		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(kind), meta.Name, meta.Namespace)}
 	return w.waits(s, "NoReplicas", "pods to be asked for: spec.replicas is 0", time.Time{})
 }
+
+// isNone reports whether a number of replicas is none; what is not set is one.
+func isNone(replicas *int32) bool { return replicas != nil && *replicas == 0 }
 
 // nowhere explains a DaemonSet that no node fits.
 func (w walker) nowhere(c *controller) *finding {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -24,7 +22,6 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
-	"casement.dev/casement/internal/testing/guesttree"
 )
 
 var costNodes = flag.Int("cost", 0, "simulate so many Windows nodes with a pod each, and say what they cost; 0 does not")
@@ -129,21 +126,12 @@ func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane
 	at string) {
 	t.Helper()
 	ca, _ := plane.CA()
-	files, root := guesttree.New(t)
-	for name, content := range map[string]string{
+	files := tree(t, map[string]string{
 		"/etc/kubernetes/pki/ca.crt":   string(ca),
 		"/etc/kubernetes/kubelet.conf": string(plane.Kubeconfig()),
 		"/var/lib/kubelet/config.yaml": "clusterDNS: [10.96.0.10]\nclusterDomain: cluster.local\n",
 		"/etc/cni/net.d/10-net.conf":   `{"name":"net","cniVersion":"0.3.0","type":"win-bridge"}`,
-	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	images, err := pull.New(pull.Known, nil)
 	if err != nil {
 		t.Fatal(err)

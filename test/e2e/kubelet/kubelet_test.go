@@ -35,6 +35,7 @@ import (
 
 	"casement.dev/casement/internal/contain"
 	"casement.dev/casement/internal/freeport"
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -416,6 +417,13 @@ func startActual(t *testing.T, plane *kubeproc.Plane) server {
 		"--cores", fmt.Sprint(cores), "--memory", fmt.Sprint(memoryMiB<<20), "--disk", fmt.Sprint(diskGiB<<30),
 		"--manifests", manifests(t, dir), "--node-labels", "rack=r1")
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), "TMPDIR="+dir)
+	runs(t, "the hollow node", cmd, log)
+	return server{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), client: http.DefaultClient}
+}
+
+// runs starts a program that ends with the test; a test that fails shows the end of its log.
+func runs(t *testing.T, name string, cmd *exec.Cmd, log *os.File) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -423,12 +431,26 @@ func startActual(t *testing.T, plane *kubeproc.Plane) server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		log.Close()
-		if t.Failed() {
-			data, _ := os.ReadFile(log.Name())
-			t.Logf("the hollow node's log ends:\n%s", data[max(0, len(data)-4000):])
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("%s's log ends:\n%s", name, text[max(0, len(text)-4000):])
 		}
 	})
-	return server{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), client: http.DefaultClient}
+}
+
+// tree returns a guest's tree with some files.
+func tree(t *testing.T, contents map[string]string) *guestfs.Root {
+	t.Helper()
+	files, root := guesttree.New(t)
+	for name, content := range contents {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }
 
 // staticPod is the manifest of a static pod, which is a pair like others.
@@ -474,8 +496,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 		t.Fatal(err)
 	}
 	ca, _ := plane.CA()
-	files, root := guesttree.New(t)
-	for name, content := range map[string]string{
+	files := tree(t, map[string]string{
 		"/etc/kubernetes/pki/ca.crt":   string(ca),
 		"/etc/kubernetes/kubelet.conf": string(plane.Kubeconfig()),
 		// The fake container manager reserves nothing.
@@ -483,15 +504,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 			"evictionHard: {memory.available: \"0\", nodefs.available: \"0\"}\n",
 		"/etc/kubernetes/manifests/static.yaml": staticPod(simulated),
 		"/etc/cni/net.d/10-net.conflist":        `{"name":"net","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}`,
-	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	images, err := pull.New(pull.Known, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -96,17 +96,7 @@ func TestMetricsServer(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), *metricsServer, append(args, "--kubelet-insecure-tls", "--kubeconfig="+file,
 		"--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		log.Close()
-		if text, _ := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("metrics-server's log ends:\n%s", text[max(0, len(text)-4000):])
-		}
-	})
+	runs(t, "metrics-server", cmd, log)
 	for _, what := range []string{"nodes", "pods"} {
 		var out string
 		until(t, "kubectl top "+what, func() bool {
