@@ -101,7 +101,7 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 	if err != nil {
 		return err
 	}
-	f.Logs = logs(cfg)
+	f.Logs, f.PodsOf = logs(cfg), new(string)
 	var mu sync.Mutex
 	reads := []func() error{
 		func() error { return warnings(ctx, w, f) },
@@ -148,6 +148,7 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 			return nil
 		})
 		if m.Name == name {
+			*f.PodsOf = node
 			reads = append(reads, func() error {
 				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}},
 					func(pods *corev1.PodList) { f.Pods = pods.Items })

@@ -51,7 +51,9 @@ type Snapshot struct {
 	Unreachable string
 	Nodes       map[string]*corev1.Node
 	Pods        []corev1.Pod
-	Workloads   Workloads
+	// PodsOf is the node whose pods alone were read, "" for none; nil means that Pods are all pods of the cluster.
+	PodsOf    *string
+	Workloads Workloads
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
 	// Calico are the parts that Calico's operator reports as degraded.

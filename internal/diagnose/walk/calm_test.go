@@ -42,6 +42,14 @@ func TestCalm(t *testing.T) {
 		"the pool comes before its scale set": {func(f *facts.Snapshot) {
 			f.Pools = []clusterv1.MachinePool{{ObjectMeta: metav1.ObjectMeta{Name: "mp", CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, "AzureMachinePoolMissing", justApplied},
+		"a machine joins a cluster that has not been available for long": {func(f *facts.Snapshot) {
+			f.Machines[0].Status.NodeRef.Name = ""
+			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken)
+			f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready",
+				LastTransitionTime: metav1.NewTime(f.Taken)}})
+			f.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterAvailableCondition, Status: metav1.ConditionFalse,
+				Reason: "NotAvailable", Message: "0 available replicas"}}
+		}, "NotRegistered", slowAzure},
 		"the pod's node is gone": {func(f *facts.Snapshot) {
 			p := &f.Pods[0]
 			p.Spec.NodeName, p.Status.Phase, p.Status.Reason = "gone", corev1.PodFailed, "NodeLost"

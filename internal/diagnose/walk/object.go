@@ -109,9 +109,12 @@ func (w walker) forCluster() Answer {
 	if a == nil || a.Waiting {
 		rest := func() *finding {
 			return first(each(w.Pools, w.pool), each(w.Machines, w.machine), each(w.Deployments, w.deployment), each(w.Sets, w.set),
-				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, w.available)
+				each(w.HealthChecks, w.healthCheck), w.workloads, w.others)
 		}
 		a = first(func() *finding { return a }, rest)
+		if a == nil { // what something waits for says more than that the cluster is not available
+			a = w.available()
+		}
 	}
 	out := w.done(a, "Cluster/"+w.Cluster.Name)
 	out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))

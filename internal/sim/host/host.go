@@ -361,10 +361,13 @@ func (h *Host) SetPassword(_ context.Context, id, user, password string) error {
 // Console implements host.Host.
 func (h *Host) Console(id string) []byte {
 	data, err := os.ReadFile(filepath.Join(h.home(id), "console.log"))
-	if err != nil {
-		return nil // it has not booted
+	if err == nil {
+		return data
 	}
-	return data
+	if v := h.View(id); v.Empty { // nothing boots, and the console says why
+		return []byte("simulated: " + v.Message + "\n")
+	}
+	return nil // it has not booted
 }
 
 // Guest is one simulated VM.

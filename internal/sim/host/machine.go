@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -229,12 +230,16 @@ func (h *Host) spec(vm host.VM) (guest.Machine, error) {
 	return spec, nil
 }
 
+// imageName returns the name of an image, with the exact version where latest was asked for.
 func imageName(i host.Image) string {
 	if i.Source != "" {
 		return i.Source
 	}
+	if latest := "/latest"; i.ID != "" && i.ExactVersion != "" && strings.HasSuffix(strings.ToLower(i.ID), latest) {
+		return i.ID[:len(i.ID)-len(latest)] + "/" + i.ExactVersion
+	}
 	if i.ID != "" {
 		return i.ID
 	}
-	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
+	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, cmp.Or(i.ExactVersion, i.Version)}, ":")
 }

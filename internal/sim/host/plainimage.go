@@ -20,7 +20,7 @@ func plainContents(vm host.VM) (windows.Contents, bool) {
 			}
 		}
 	case strings.EqualFold(vm.Image.Publisher, "kinvolk"):
-		return windows.FlatcarContents(vm.Image.Version), true
+		return windows.FlatcarContents(cmp.Or(vm.Image.ExactVersion, vm.Image.Version)), true
 	case strings.EqualFold(vm.Image.Publisher, "Canonical"):
 		distribution := "22.04"
 		for _, d := range []string{"24_04", "20_04", "18_04"} {

@@ -201,7 +201,7 @@ func (l *life) live() (err error) {
 	}
 	if _, err := l.p.Try(nil, "wait", l.cluster, "--timeout", "5m"); err != nil {
 		why := l.p.Everything("why", l.cluster)
-		return fmt.Errorf("wait: %s", why)
+		return fmt.Errorf("wait: %w; why: %s", err, why)
 	}
 	l.row.ready = time.Since(start)
 	l.row.calls = l.calls() - before

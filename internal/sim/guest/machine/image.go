@@ -49,6 +49,26 @@ func (m *Machine) layImage() error {
 	return nil
 }
 
+// Families of Linux images, as the ID of /etc/os-release names them.
+const (
+	Ubuntu     = "ubuntu"
+	Flatcar    = "flatcar"
+	AzureLinux = "azurelinux"
+
+	azureLinux = "Microsoft Azure Linux"
+)
+
+// Family returns the family of a Linux image.
+func (i Image) Family() string {
+	switch {
+	case i.Ignition:
+		return Flatcar
+	case strings.HasPrefix(i.Name, azureLinux):
+		return AzureLinux
+	}
+	return Ubuntu
+}
+
 func linuxImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{
 		"/etc/kubernetes/manifests", "/etc/netplan", "/etc/systemd/system", "/etc/cni/net.d", "/etc/containerd",
@@ -56,14 +76,8 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
 	}
-	name, id := "Ubuntu", "ubuntu"
-	switch {
-	case s.Image.Ignition:
-		name, id = "Flatcar Container Linux by Kinvolk", "flatcar"
-	case strings.HasPrefix(s.Image.Name, "Microsoft Azure Linux"):
-		name, id = "Microsoft Azure Linux", "azurelinux"
-	}
-	release := fmt.Sprintf("NAME=%q\nID=%s\nVERSION_ID=%q\nPRETTY_NAME=%q\n", name, id, s.Image.Release, s.Image.Name)
+	name := map[string]string{Ubuntu: "Ubuntu", Flatcar: "Flatcar Container Linux by Kinvolk", AzureLinux: azureLinux}[s.Image.Family()]
+	release := fmt.Sprintf("NAME=%q\nID=%s\nVERSION_ID=%q\nPRETTY_NAME=%q\n", name, s.Image.Family(), s.Image.Release, s.Image.Name)
 	return dirs, map[string]string{
 		"/etc/os-release":  release,
 		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",

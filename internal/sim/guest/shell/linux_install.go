@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/sim/artifact"
+	"casement.dev/casement/internal/sim/guest/machine"
 )
 
 // linuxFolders are where a Linux machine looks for programs.
@@ -19,10 +20,27 @@ var notOnPlain = slices.Concat([]string{"kubeadm", "kubelet", "kubectl", "contai
 // nodePackages are packages of one program of their name, which apt-get installs in a guest.
 var nodePackages = []string{"conntrack", "socat", "ebtables", "ipset"}
 
-// lacks reports whether a program is not on a machine of a plain image: no folder has its
-// file.
+// debian are programs of Debian's package manager, and others that Ubuntu's image alone has.
+var debian = strings.Fields(`apt apt-get apt-cache apt-mark apt-key apt-config dpkg dpkg-query dpkg-deb dpkg-reconfigure
+	add-apt-repository snap ufw netplan pro unattended-upgrade unattended-upgrades update-grub`)
+
+// missing are programs that the images of a family do not have. Sources: https://www.flatcar.org/docs (no package manager, no
+// interpreter of Python), https://learn.microsoft.com/azure/azure-linux (packages by tdnf).
+var missing = map[string][]string{
+	machine.Flatcar:    slices.Concat(debian, strings.Fields("python3 perl pip pip3 cloud-init gcc make nano update-alternatives")),
+	machine.AzureLinux: debian,
+}
+
+// lacks reports whether a program is not on a machine's image, and no folder has its file.
 func (s *Shell) lacks(name string) bool {
-	if s.guest.IsWindows() || !s.guest.Image.Plain || !slices.Contains(notOnPlain, path.Base(name)) {
+	if s.guest.IsWindows() {
+		return false
+	}
+	absent := missing[s.guest.Image.Family()]
+	if s.guest.Image.Plain {
+		absent = slices.Concat(absent, notOnPlain)
+	}
+	if !slices.Contains(absent, path.Base(name)) {
 		return false
 	}
 	if strings.Contains(name, "/") {
