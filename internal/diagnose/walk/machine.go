@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -355,8 +356,19 @@ func (w walker) uninitialized(n *corev1.Node) *finding {
 			return a
 		}
 	}
-	return &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
+	a := &finding{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
 		Says:     "the cloud provider has not initialised the node, so pods are kept off",
 		Evidence: []string{"taint " + uninitializedTaint},
 		Fix:      "look at the cloud node manager of this node's operating system", Next: s.next}
+	manages := func(d appsv1.DaemonSet) bool { return strings.Contains(d.Name, "cloud-node-manager") }
+	if !w.notRead("DaemonSets") && !slices.ContainsFunc(w.Workloads.DaemonSets, manages) {
+		a.Evidence = append(a.Evidence, "no DaemonSet is called cloud-node-manager")
+		a.Fix = "casement addons install cloud-provider-azure --cluster " + w.Cluster.Name + w.in()
+	}
+	return a
+}
+
+// notRead reports whether objects of a kind could not be read.
+func (w walker) notRead(kind string) bool {
+	return slices.ContainsFunc(w.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, kind) })
 }

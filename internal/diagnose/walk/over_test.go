@@ -89,6 +89,9 @@ func TestOver(t *testing.T) {
 			if a.Means.Cause != test.cause && (test.cause != "" || !a.Waiting) {
 				t.Errorf("got %+v", a)
 			}
+			if test.cause == "CloudProviderMissing" && a.Means.Fix != "casement addons install cloud-provider-azure --cluster c" {
+				t.Errorf("the fix is %q", a.Means.Fix)
+			}
 			if test.cause == "ChartNotInstalled" && !strings.Contains(a.Lines()[0], "no such host") {
 				t.Errorf("not the chart's own words: %q", a.Lines())
 			}

@@ -1,6 +1,8 @@
 package shell_test
 
 import (
+	"context"
+	"io"
 	"testing"
 
 	"k8s.io/utils/clock"
@@ -39,12 +41,14 @@ func TestMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { m.Close() })
-			_, out := run(t, shell.New(m, table(), nil), "command -v "+c.command+" >/dev/null && echo there")
-			if found := out == "there\n"; found != c.found {
-				t.Errorf("found %v, want %v", found, c.found)
-			}
-			if code, _ := run(t, shell.New(m, table(), nil), c.command+" --version"); (code != 127) != c.found {
+			sh := shell.New(m, shell.Table{"kubeadm": func(context.Context, *shell.Process) int { return 0 }}, nil)
+			o := shell.Session{Stdout: io.Discard, Stderr: io.Discard}
+			code := sh.Run(t.Context(), "command -v "+c.command, o)
+			if (code == 0) != c.found {
 				t.Errorf("code %d, want found %v", code, c.found)
+			}
+			if _, found := sh.Exec(t.Context(), []string{c.command, "--version"}, o); found != c.found {
+				t.Errorf("found %v by its name", found)
 			}
 		})
 	}
