@@ -72,6 +72,12 @@ func TestOver(t *testing.T) {
 			f.Charts = []facts.Degraded{{Name: "HelmReleaseProxy/csi", Reason: "HelmInstallOrUpgradeFailed", Message: "chart azuredisk: x"},
 				{Name: "HelmReleaseProxy/calico-c", Reason: "HelmInstallOrUpgradeFailed", Message: "no such host"}}
 		}, "ChartNotInstalled"},
+		"the image has another kubelet": {func(f *facts.Snapshot) {
+			f.Machines[0].Spec.Version, f.Nodes["n"].Status.NodeInfo.KubeletVersion = "v1.37.2", "v1.34.1"
+		}, "KubeletVersion"},
+		"the kubelet of a build": {func(f *facts.Snapshot) {
+			f.Machines[0].Spec.Version, f.Nodes["n"].Status.NodeInfo.KubeletVersion = "1.37.2", "v1.37.2+rke2r1"
+		}, ""},
 		"a chart of something else failed": {func(f *facts.Snapshot) {
 			noCNI(f)
 			f.Charts = []facts.Degraded{{Name: "HelmReleaseProxy/disks", Reason: "HelmInstallOrUpgradeFailed", Message: "chart azuredisk: x"}}
