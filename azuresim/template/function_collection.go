@@ -144,9 +144,6 @@ func elements[T any](list []any, what string) []T {
 	})
 }
 
-// keyOf returns a text that is the same for equal values.
-func keyOf(v any) string { return string(Encode(sorted(v))) }
-
 // distinct returns the list with each value once.
 func (s *scope) distinct(list []any) any {
 	s.weigh(list)
