@@ -303,7 +303,7 @@ func property(of, key any) (v any, ok bool) {
 		}
 		return nil, false
 	}
-	fail("the language expression property '%v' can't be evaluated on a value of type '%s'", key, kindOf(of))
+	fail("the language expression property '%s' can't be evaluated on a value of type '%s'", show(key), kindOf(of))
 	return nil, false
 }
 

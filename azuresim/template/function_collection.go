@@ -54,15 +54,9 @@ var arrayFunctions = functions{
 		}
 		return out
 	}),
-	"min": func(_ *scope, a []any) any { return extreme(a, -1) },
-	"max": func(_ *scope, a []any) any { return extreme(a, 1) },
-	"flatten": fn1(func(lists []any) any {
-		out := []any{}
-		for _, l := range elements[[]any](lists, "arrays") {
-			out = append(out, l...)
-		}
-		return out
-	}),
+	"min":          func(_ *scope, a []any) any { return extreme(a, -1) },
+	"max":          func(_ *scope, a []any) any { return extreme(a, 1) },
+	"flatten":      fn1(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
 	"distinct":     func(s *scope, a []any) any { return s.distinct(a[0].([]any)) },
 	"indexFromEnd": fn2(fromEnd),
 	"tryIndexFromEnd": fn2(func(of any, n int64) any {
@@ -170,10 +164,7 @@ func union(s *scope, a []any) any {
 // merge adds the properties of an object to those of another: objects are merged, other values
 // replaced, null changes nothing. A key is spelled as it was last.
 func merge(into, from *Object) *Object {
-	out := &Object{}
-	for k, v := range into.All() {
-		out.add(k, v)
-	}
+	out := into.without()
 	for k, v := range from.All() {
 		i := out.find(k)
 		if i < 0 {
@@ -256,15 +247,7 @@ var objectFunctions = functions{
 		}
 		return out
 	},
-	"shallowMerge": fn1(func(list []any) any {
-		out := &Object{}
-		for _, o := range elements[*Object](list, "objects") {
-			for k, e := range o.All() {
-				out.put(k, e)
-			}
-		}
-		return out
-	}),
+	"shallowMerge": fn1(func(list []any) any { return overlay(elements[*Object](list, "objects")...) }),
 	"items": fn1(func(o *Object) any {
 		return each(sortedKeys(o), func(k any) any {
 			v, _ := o.Get(k.(string))
@@ -287,13 +270,11 @@ var objectFunctions = functions{
 }
 
 func sortedKeys(o *Object) []any {
-	keys := slices.Clone(o.keys)
-	slices.SortStableFunc(keys, compareFold)
-	out := make([]any, len(keys))
-	for i, k := range keys {
-		out[i] = k
+	keys := make([]any, 0, o.Len())
+	for _, k := range slices.SortedStableFunc(slices.Values(o.keysOf()), compareFold) {
+		keys = append(keys, k)
 	}
-	return out
+	return keys
 }
 
 func tryGet(_ *scope, a []any) any {

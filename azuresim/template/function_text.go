@@ -191,9 +191,7 @@ func join(s *scope, a []any) any {
 	return strings.Join(parts, by)
 }
 
-func joined(args []any) string {
-	return strings.Join(each(args, func(v any) string { return v.(string) }), "-")
-}
+func joined(args []any) string { return strings.Join(texts(args), "-") }
 
 // uniqueString is Azure's hash of a text: two interleaved halves of Murmur's mixing over words of
 // four bytes, written with 13 letters of five bits each. (Seen in recorded answers of Azure.)

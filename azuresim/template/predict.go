@@ -58,10 +58,7 @@ func (r *Resource) predicted() *Object {
 	if body == nil || body.later {
 		body = r.bodyIn(r.scope)
 	}
-	for k, v := range body.All() {
-		o.Set(k, v)
-	}
-	return o
+	return overlay(o, body)
 }
 
 // Body returns the body of the resource's PUT; live answers for deployed resources.

@@ -34,16 +34,7 @@ func typeOf(template, def *Object) *schema {
 		if !ok || target == nil || n == maxReferences {
 			fail("invalid reference encountered: '%s' not found in template", ref)
 		}
-		merged := &Object{}
-		for k, v := range target.All() {
-			merged.Set(k, v)
-		}
-		for k, v := range def.All() {
-			if k != "$ref" {
-				merged.Set(k, v)
-			}
-		}
-		def = merged
+		def = overlay(target, def.without("$ref"))
 	}
 	s, ok := typeNames[strings.ToLower(def.Text("type"))]
 	if !ok {

@@ -111,6 +111,28 @@ func (o *Object) put(key string, v any) {
 	o.Set(key, v)
 }
 
+// overlay returns an object of the properties of several: the last one of a key counts.
+func overlay(objects ...*Object) *Object {
+	out := &Object{}
+	for _, o := range objects {
+		for k, v := range o.All() {
+			out.put(k, v)
+		}
+	}
+	return out
+}
+
+// without returns the object without the properties of these keys.
+func (o *Object) without(keys ...string) *Object {
+	out := &Object{}
+	for k, v := range o.All() {
+		if !slices.ContainsFunc(keys, func(w string) bool { return strings.EqualFold(w, k) }) {
+			out.add(k, v)
+		}
+	}
+	return out
+}
+
 // add adds a property that is not there yet.
 func (o *Object) add(key string, v any) {
 	from := len(o.keys)
