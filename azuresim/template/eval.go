@@ -68,6 +68,7 @@ func (r *run) weigh(v any) bool {
 // lazy is a parameter or variable: its value is computed when it is first asked for.
 type lazy struct {
 	name  string
+	typ   *schema    // of a parameter
 	eval  func() any // nil once it is computed
 	value any
 }

@@ -132,22 +132,22 @@ func (t *Template) declare(given *Object) {
 				"parameters defined in the template are: '%s'", name, strings.Join(declared.keysOf(), ", "))
 		}
 	}
-	types := map[string]*schema{}
 	for name := range declared.All() {
-		types[name] = s.declareParameter(name, declared.Object(name), given.Object(name))
+		s.declareParameter(name, declared.Object(name), given.Object(name))
 	}
 	s.declareVariables()
 	for name, l := range s.parameters.All() {
-		v := s.force(l.(*lazy))
-		t.Parameters = append(t.Parameters, Parameter{name, types[name].name, cond(types[name].secure, nil, v)})
+		l := l.(*lazy)
+		v := s.force(l)
+		t.Parameters = append(t.Parameters, Parameter{name, l.typ.name, cond(l.typ.secure, nil, v)})
 	}
 	for _, l := range s.variables.All() {
 		s.force(l.(*lazy))
 	}
 }
 
-// declareParameter adds a parameter, to be evaluated, and returns its type.
-func (s *scope) declareParameter(name string, def, given *Object) *schema {
+// declareParameter adds a parameter, to be evaluated.
+func (s *scope) declareParameter(name string, def, given *Object) {
 	defer within("the template parameter '%s'", name)
 	typ, place := typeOf(s.template, def), "parameter '"+name+"'"
 	hidden := later{text: "parameters(" + show(name) + ")"}
@@ -155,7 +155,8 @@ func (s *scope) declareParameter(name string, def, given *Object) *schema {
 	if ref, _ := given.Get("reference"); ref != nil {
 		v = hidden // a secret of a key vault
 	}
-	l := &lazy{name: name}
+	l := &lazy{name: name, typ: typ}
+	s.parameters.Set(name, l)
 	fallback, hasDefault := def.Get("defaultValue")
 	switch {
 	case v != nil:
@@ -172,8 +173,6 @@ func (s *scope) declareParameter(name string, def, given *Object) *schema {
 	case !typ.nullable():
 		failNotGiven(name)
 	}
-	s.parameters.Set(name, l)
-	return typ
 }
 
 // withPlace evaluates a value that may use more; what is what fails.
