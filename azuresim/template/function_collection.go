@@ -11,8 +11,8 @@ var arrayFunctions = functions{
 	"createArray": func(_ *scope, a []any) any { return append([]any{}, a...) },
 	"length":      fn1(func(v any) any { return int64(lengthOf(v)) }),
 	"empty":       fn1(func(v any) any { return lengthOf(v) == 0 }),
-	"first":       fn1(func(v any) any { return single(v, part(v, 0, 1)) }),
-	"last":        fn1(func(v any) any { return single(v, part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
+	"first":       fn1(func(v any) any { return single(part(v, 0, 1)) }),
+	"last":        fn1(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
 	"take":        fn2(func(of any, n int64) any { return part(of, 0, n) }),
 	"skip":        fn2(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
 	"contains":    fn2(contains),
@@ -90,15 +90,11 @@ func part(v any, from, to int64) any {
 }
 
 // single returns the one element of a part of an array, null for none; of a text the part itself.
-func single(of, part any) any {
-	list, is := part.([]any)
-	switch {
-	case !is:
-		return part
-	case len(list) == 0:
-		return nil
+func single(part any) any {
+	if list, is := part.([]any); is {
+		return append(list, nil)[0]
 	}
-	return list[0]
+	return part
 }
 
 func contains(in, v any) any {

@@ -45,7 +45,8 @@ func literal(s string) string {
 }
 
 // tokens matches a token: an identifier, a text, a number or a sign.
-var tokens = regexp.MustCompile(`^[ \t\r\n\v\f]*(?:([A-Za-z_][A-Za-z0-9_]*)|('(?:[^']|'')*')|((?:[-+]|[0-9]\.?)(?:[0-9]\.|[A-Za-z0-9_])*)|([()\[\],.])|$)`)
+var tokens = regexp.MustCompile(`^[ \t\r\n\v\f]*(?:([A-Za-z_][A-Za-z0-9_]*)|('(?:[^']|'')*')|` +
+	`((?:[-+]|[0-9]\.?)(?:[0-9]\.|[A-Za-z0-9_])*)|([()\[\],.])|$)`)
 
 // The kinds of tokens that are no signs.
 const (

@@ -73,7 +73,8 @@ func (t *Template) index(r *Resource, key, index string) {
 	if t.symbolic {
 		note(t.byName, key+index, true)
 	}
-	for _, n := range []string{r.Name, r.Type + "/" + r.Name, interleaved(r.Type, strings.Split(r.Name, "/")), r.Name[strings.LastIndexByte(r.Name, '/')+1:]} {
+	names := strings.Split(r.Name, "/")
+	for _, n := range []string{r.Name, r.Type + "/" + r.Name, interleaved(r.Type, names), names[len(names)-1]} {
 		note(t.byName, n, false)
 	}
 }
