@@ -266,11 +266,7 @@ var objectFunctions = functions{
 }
 
 func sortedKeys(o *Object) []any {
-	keys := make([]any, 0, o.Len())
-	for _, k := range slices.SortedStableFunc(slices.Values(o.keysOf()), compareFold) {
-		keys = append(keys, k)
-	}
-	return keys
+	return anys(slices.SortedStableFunc(slices.Values(o.keysOf()), compareFold))
 }
 
 func tryGet(_ *scope, a []any) any {

@@ -23,5 +23,6 @@ func TestObjects(t *testing.T) {
 		{"[items(createObject('b', 1, 'a', 2))[0].key]", `"a"`}, {"[coalesce(null(), parameters('o').n)]", "3"},
 		{"[tryGet(parameters('o'), 'list', 1)]", `"b"`}, {"[tryGet(parameters('o'), 'x', 'y')]", "null"},
 		{"[shallowMerge(createArray(1))]", "array of objects"},
+		{"[tryGet(1, createObject('a', 1))]", "property 'createObject('a', 1)' can't be evaluated"},
 	})
 }

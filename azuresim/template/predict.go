@@ -97,11 +97,7 @@ func (t *Template) written(raw *Object, live Live) *Object {
 				o.Set(key, v)
 			}
 		}
-		on := []any{}
-		for _, d := range r.DependsOn {
-			on = append(on, d)
-		}
-		o.Set("dependsOn", on)
+		o.Set("dependsOn", anys(r.DependsOn))
 		for k, v := range r.bodyWith(live).All() {
 			o.Set(k, escaped(v))
 		}

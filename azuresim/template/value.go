@@ -280,13 +280,16 @@ func sorted(v any) any {
 }
 
 // each returns what a function makes of each element.
-func each[T any](list []any, do func(any) T) []T {
+func each[E, T any](list []E, do func(E) T) []T {
 	out := make([]T, len(list))
 	for i, e := range list {
 		out[i] = do(e)
 	}
 	return out
 }
+
+// anys returns texts as a list of the language.
+func anys(list []string) []any { return each(list, func(s string) any { return s }) }
 
 // compareFold orders texts by their letters without regard to case.
 func compareFold(a, b string) int { return cmp.Compare(strings.ToUpper(a), strings.ToUpper(b)) }
