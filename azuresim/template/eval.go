@@ -399,7 +399,7 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 		args[i] = s.eval(a)
 		p, _ := u.parameters[i].(*Object)
 		name := p.Text("name")
-		typeOf(s.template, p).check(args[i], name)
+		typeOf(s.template, p, name).check(args[i])
 		in.parameters.Set(name, &lazy{name: name, value: args[i]})
 	}
 	raw, _ := u.output.Get("value")
@@ -407,6 +407,6 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	if isLater(v) {
 		return s.laterOf(showCall(c.name, args))
 	}
-	typeOf(s.template, u.output).check(v, "output of the function '"+c.name+"'")
+	typeOf(s.template, u.output, "output of the function '"+c.name+"'").check(v)
 	return v
 }

@@ -149,7 +149,7 @@ func (t *Template) declare(given *Object) {
 // declareParameter adds a parameter, to be evaluated.
 func (s *scope) declareParameter(name string, def, given *Object) {
 	defer within("the template parameter '%s'", name)
-	typ, place := typeOf(s.template, def), "parameter '"+name+"'"
+	typ := typeOf(s.template, def, "parameter '"+name+"'")
 	hidden := later{text: "parameters(" + show(name) + ")"}
 	v, _ := given.Get("value")
 	if ref, _ := given.Get("reference"); ref != nil {
@@ -161,13 +161,13 @@ func (s *scope) declareParameter(name string, def, given *Object) {
 	switch {
 	case v != nil:
 		l.eval = func() any {
-			typ.check(v, place)
+			typ.check(v)
 			return cond(typ.secure && s.HideSecrets && s.resources.level == 0, any(hidden), v)
 		}
 	case hasDefault:
 		l.eval = func() any {
-			v := s.withPlace(placeDefault, "the template expression in "+place+" is not valid", fallback)
-			typ.check(v, place)
+			v := s.withPlace(placeDefault, "the template expression in "+typ.place+" is not valid", fallback)
+			typ.check(v)
 			return v
 		}
 	case !typ.nullable():
@@ -321,11 +321,11 @@ func (t *Template) outputsOf(live Live) []Output {
 	s := *t.scope
 	s.live, s.place = live, s.place|placeRuntime
 	for name := range t.outputs.All() {
-		def, place := t.outputs.Object(name), "output '"+name+"'"
-		typ := typeOf(s.template, def)
+		def := t.outputs.Object(name)
+		typ := typeOf(s.template, def, "output '"+name+"'")
 		v := s.condition(def)
 		if kindOf(v)&kindBool == 0 {
-			fail("the condition of the template %s is of type '%s'; it has to be a boolean", place, kindOf(v))
+			fail("the condition of the template %s is of type '%s'; it has to be a boolean", typ.place, kindOf(v))
 		}
 		if v == false {
 			continue
@@ -338,7 +338,7 @@ func (t *Template) outputsOf(live Live) []Output {
 			o.Value = s.value(raw)
 		}
 		s.weigh(o.Value)
-		typ.check(o.Value, place)
+		typ.check(o.Value)
 		out = append(out, o)
 	}
 	return out
