@@ -245,6 +245,21 @@ func TestNestedDeployments(t *testing.T) {
 	}
 }
 
+// TestVersionOfProvider: what az vmss create asks for at the end of its template, the resource at the newest version of its type.
+func TestVersionOfProvider(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, deploymentOf(`"resources": [{"type": "Microsoft.Network/networkSecurityGroups",
+		"apiVersion": "2023-09-01", "name": "n", "location": "westeurope"}], "outputs": {"n": {"type": "object", "value":
+		"[reference(resourceId('Microsoft.Network/networkSecurityGroups', 'n'),
+			providers('Microsoft.Network', 'networkSecurityGroups').apiVersions[0])]"}}`))
+	d := a.carried("GET", deploymentPath, "")
+	if state := value.Str(d, "properties", "outputs", "n", "value", "provisioningState"); state != "Succeeded" {
+		t.Errorf("the state is %q: %v", state, d["properties"])
+	}
+}
+
 func TestExampleTemplates(t *testing.T) {
 	for _, name := range []string{"windows-vm", "scale-sets", "image-build"} {
 		t.Run(name, func(t *testing.T) {

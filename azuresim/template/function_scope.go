@@ -194,7 +194,7 @@ var resourceFunctions = functions{
 		}
 		return zones[offset : offset+count]
 	}),
-	"providers":     func(*scope, []any) any { return later{} },
+	"providers":     providers,
 	"toLogicalZone": logicalZones, "toLogicalZones": logicalZones, "toPhysicalZone": physicalZones, "toPhysicalZones": physicalZones,
 }
 
@@ -212,6 +212,23 @@ func ofZones(do func(location, zone string) string) eval {
 		}
 		return one(a[2])
 	})
+}
+
+// providers returns what the provider of a namespace says of itself, or of one type.
+func providers(s *scope, a []any) any {
+	if s.live == nil {
+		return later{}
+	}
+	p := as[*Object](answered(s.live.Reference("/subscriptions/"+s.Subscription+"/providers/"+a[0].(string), "", true)))
+	if len(a) == 1 {
+		return p
+	}
+	for _, e := range at[[]any](p, "resourceTypes") {
+		if t, _ := e.(*Object); strings.EqualFold(t.Text("resourceType"), a[1].(string)) {
+			return t.without("capabilities")
+		}
+	}
+	return fail("finds no resource type '%s' in namespace '%s'", a[1], a[0])
 }
 
 // liveOnly is the code of a function whose value is known when resources are deployed.
