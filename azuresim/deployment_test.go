@@ -210,6 +210,56 @@ func TestFailedDeployment(t *testing.T) {
 
 // TestExampleTemplates deploys the templates of the documentation, and asks what they would change
 // after that.
+// TestNestedDeployments deploys deployments of inner and outer scope within one of outer scope, and one whose outputs, known when its
+// resource is there, come out at the top.
+func TestNestedDeployments(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	nested := func(name, scope, parameters, template string) string {
+		return fmt.Sprintf(`{"type": "Microsoft.Resources/deployments", "apiVersion": "2022-09-01", "name": "%s", "properties": {
+			"mode": "Incremental", "expressionEvaluationOptions": {"scope": "%s"}, "parameters": {%s}, "template": {%s%s}}}`,
+			name, scope, parameters, templateHead, template)
+	}
+	group := func(name, tag string) string {
+		return fmt.Sprintf(`"resources": [{"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2023-09-01", "name": "%s",
+			"location": "westeurope", "tags": {"t": "%s"}}]`, name, tag)
+	}
+	inner := `"parameters": {"p": {"type": "string"}}, ` + group("[concat('in-', parameters('p'))]", "[[text]") + `, "outputs": {
+		"name": {"type": "string", "value": "[concat('in-', parameters('p'))]"},
+		"state": {"type": "string", "value": "[reference(concat('in-', parameters('p'))).provisioningState]"}}`
+	a.carried("PUT", deploymentPath, deploymentOf(`"variables": {"v": "top"}, "resources": [`+nested("outer", "outer", "", `"resources": [`+
+		nested("inner", "inner", `"p": {"value": "[variables('v')]"}`, inner)+","+
+		nested("outer2", "outer", "", group("[concat('out-', variables('v'))]", "[variables('v')]"))+`]`)+","+
+		nested("second", "inner", `"p": {"value": "second"}`, inner)+`], "outputs": {
+			"state": {"type": "string", "value": "[reference('second').outputs.state.value]"}}`))
+	d := a.carried("GET", deploymentPath, "")
+	if state := value.Str(d, "properties", "outputs", "state", "value"); state != "Succeeded" {
+		t.Errorf("the state is %q: %v", state, value.At(d, "properties", "error"))
+	}
+	for name, want := range map[string]string{"in-top": "[text]", "out-top": "top"} {
+		g := a.carried("GET", "resourcegroups/g/providers/Microsoft.Network/networkSecurityGroups/"+name, "")
+		if got := value.Str(g, "tags", "t"); got != want {
+			t.Errorf("%s has the tag %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestVersionOfProvider: what az vmss create asks for at the end of its template, the resource at the newest version of its type.
+func TestVersionOfProvider(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	a.carried("PUT", deploymentPath, deploymentOf(`"resources": [{"type": "Microsoft.Network/networkSecurityGroups",
+		"apiVersion": "2023-09-01", "name": "n", "location": "westeurope"}], "outputs": {"n": {"type": "object", "value":
+		"[reference(resourceId('Microsoft.Network/networkSecurityGroups', 'n'),
+			providers('Microsoft.Network', 'networkSecurityGroups').apiVersions[0])]"}}`))
+	d := a.carried("GET", deploymentPath, "")
+	if state := value.Str(d, "properties", "outputs", "n", "value", "provisioningState"); state != "Succeeded" {
+		t.Errorf("the state is %q: %v", state, d["properties"])
+	}
+}
+
 func TestExampleTemplates(t *testing.T) {
 	for _, name := range []string{"windows-vm", "scale-sets", "image-build"} {
 		t.Run(name, func(t *testing.T) {

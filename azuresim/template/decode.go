@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,7 +23,7 @@ func Decode(data []byte) (v any, err error) {
 	defer catch(&err)
 	d := &decoder{in: strings.TrimPrefix(string(data), "\ufeff")}
 	v = d.value(0)
-	if d.blank(); d.at < len(d.in) {
+	if d.peek() != 0 || d.at < len(d.in) {
 		d.fail("more after the end of the value")
 	}
 	return v, nil
@@ -69,9 +70,9 @@ func (d *decoder) blank() {
 	}
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte that is not blank, 0 at the end.
 func (d *decoder) peek() byte {
-	if d.at < len(d.in) {
+	if d.blank(); d.at < len(d.in) {
 		return d.in[d.at]
 	}
 	return 0
@@ -81,28 +82,67 @@ func (d *decoder) value(depth int) any {
 	if depth > maxNesting {
 		d.fail("values lie in each other more than %d deep", maxNesting)
 	}
-	d.blank()
 	switch c := d.peek(); c {
 	case '{':
-		return d.object(depth)
+		out := &Object{}
+		d.list('}', func() {
+			key := d.key()
+			if d.peek() != ':' {
+				d.fail("a colon was expected after the key %q", key)
+			}
+			d.at++
+			out.Set(key, d.value(depth+1))
+		})
+		return out
 	case '[':
-		return d.array(depth)
+		out := []any{}
+		d.list(']', func() {
+			if d.in[d.at] == ',' { // an element that is not there is null
+				out = append(out, nil)
+				return
+			}
+			out = append(out, d.value(depth+1))
+		})
+		return out
 	case '"', '\'':
 		return d.text(c)
 	case 0:
 		d.fail("a value was expected at the end")
 	}
-	n := strings.IndexAny(d.in[d.at:], " \t\r\n,:{}[]\"'/")
-	word := d.in[d.at:]
-	if n >= 0 {
-		word = word[:n]
-	}
+	word := d.upTo(func(r rune) bool { return strings.ContainsRune(" \t\r\n,:{}[]\"'/", r) })
 	v, ok := number(word)
 	if !ok {
-		d.fail("%q is no value", cut(d.in[d.at:], 20))
+		d.fail("%q is no value", cut(word, 20))
 	}
-	d.at += len(word)
 	return v
+}
+
+// upTo reads as far as a rune that ends it.
+func (d *decoder) upTo(ends func(rune) bool) string {
+	rest := d.in[d.at:]
+	if n := strings.IndexFunc(rest, ends); n >= 0 {
+		rest = rest[:n]
+	}
+	d.at += len(rest)
+	return rest
+}
+
+// list reads what is between brackets, with commas after each element but the last, which may have one.
+func (d *decoder) list(end byte, element func()) {
+	for d.at++; ; d.at++ {
+		c := d.peek()
+		if c != end && c != 0 {
+			element()
+			c = d.peek()
+		}
+		if c == end {
+			d.at++
+			return
+		}
+		if c != ',' {
+			d.fail("a comma or %c was expected before %q", end, cut(d.in[d.at:], 20))
+		}
+	}
 }
 
 func cut(s string, n int) string {
@@ -112,22 +152,19 @@ func cut(s string, n int) string {
 	return s
 }
 
+// words are the values that are written as a word.
+var words = map[string]any{"null": nil, "undefined": nil, "true": true, "false": false, "NaN": math.NaN(), "Infinity": math.Inf(1),
+	"-Infinity": math.Inf(-1)}
+
+// digits is a number as it may be written.
+var digits = regexp.MustCompile(`^-?(?:[0-9]|\.)`)
+
 // number returns the value of a word or number.
 func number(word string) (any, bool) {
-	switch word {
-	case "null", "undefined":
-		return nil, true
-	case "true", "false":
-		return word == "true", true
-	case "NaN":
-		return math.NaN(), true
-	case "Infinity", "-Infinity":
-		return math.Inf(cond(word[0] == '-', -1, 1)), true
+	if v, is := words[word]; is || !digits.MatchString(word) || len(word) > 400 {
+		return v, is
 	}
-	digits := strings.TrimPrefix(word, "-")
 	switch {
-	case digits == "" || !digit(digits[0]) && digits[0] != '.' || len(word) > 400:
-		return nil, false
 	case word[0] == '0' && len(word) > 1 && strings.IndexByte(".eE", word[1]) < 0:
 		base, text := 8, word[1:]
 		if word[1]|0x20 == 'x' {
@@ -135,124 +172,58 @@ func number(word string) (any, bool) {
 		}
 		n, err := strconv.ParseInt(text, base, 64)
 		return n, err == nil
-	case strings.Trim(digits, "0123456789") == "":
+	case strings.Trim(word[1:], "0123456789") == "" && word != ".":
 		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
 			return n, true
 		}
-		return new(big.Int).SetString(word, 10)
+		if n, ok := new(big.Int).SetString(word, 10); ok {
+			return n, true
+		}
 	}
 	f, err := strconv.ParseFloat(word, 64)
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-func (d *decoder) array(depth int) any {
-	out := []any{}
-	for d.at++; ; {
-		d.blank()
-		switch d.peek() {
-		case ']':
-			d.at++
-			return out
-		case ',': // an element that is not there is null
-			d.at++
-			out = append(out, nil)
-			continue
-		}
-		out = append(out, d.value(depth+1))
-		if d.ends(']') {
-			return out
-		}
-	}
-}
-
-// ends passes a comma, or the end of an array or object, which it reports.
-func (d *decoder) ends(end byte) bool {
-	d.blank()
-	c := d.peek()
-	if c != ',' && c != end {
-		d.fail("a comma or %c was expected before %q", end, cut(d.in[d.at:], 20))
-	}
-	d.at++
-	return c == end
-}
-
-func (d *decoder) object(depth int) any {
-	out := &Object{}
-	for d.at++; ; {
-		if d.blank(); d.peek() == '}' {
-			d.at++
-			return out
-		}
-		key := d.key()
-		if d.blank(); d.peek() != ':' {
-			d.fail("a colon was expected after the key %q", key)
-		}
-		d.at++
-		out.Set(key, d.value(depth+1))
-		if d.ends('}') {
-			return out
-		}
-	}
-}
-
 func (d *decoder) key() string {
-	if c := d.peek(); c == '"' || c == '\'' {
+	if c := d.in[d.at]; c == '"' || c == '\'' {
 		return d.text(c)
 	}
-	rest := d.in[d.at:]
-	n := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
-	if n <= 0 {
-		d.fail("a key was expected before %q", cut(rest, 20))
+	key := d.upTo(func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
+	if key == "" {
+		d.fail("a key was expected before %q", cut(d.in[d.at:], 20))
 	}
-	d.at += n
-	return rest[:n]
+	return key
 }
 
 // text reads a text in quotes. It may go over several lines.
 func (d *decoder) text(quote byte) string {
-	var out strings.Builder
-	var high rune // a surrogate that waits for its second half
+	var out []uint16
 	for d.at++; ; {
-		end := strings.IndexAny(d.in[d.at:], string(quote)+`\`)
-		if end < 0 {
+		r, n := utf8.DecodeRuneInString(d.in[d.at:])
+		switch d.at += n; {
+		case n == 0:
 			d.fail("a text has no end")
-		}
-		if high != 0 && (end > 0 || !strings.HasPrefix(d.in[d.at:], `\u`)) {
-			out.WriteRune(utf8.RuneError)
-			high = 0
-		}
-		out.WriteString(d.in[d.at : d.at+end])
-		d.at += end + 1
-		if d.in[d.at-1] == quote {
-			return strings.ToValidUTF8(out.String(), "\ufffd")
-		}
-		r := d.escaped()
-		if full := utf16.DecodeRune(high, r); high != 0 && full != utf8.RuneError {
-			r, high = full, 0
-		} else if high != 0 {
-			out.WriteRune(utf8.RuneError)
-		}
-		if high = 0; r >= 0xd800 && r < 0xdc00 {
-			high = r
-		} else {
-			out.WriteRune(r)
+		case r == rune(quote):
+			return fromUnits(out)
+		case r == '\\':
+			out = append(out, d.escaped())
+		default:
+			out = utf16.AppendRune(out, r)
 		}
 	}
 }
 
 // escaped reads what follows a backslash.
-func (d *decoder) escaped() rune {
-	c := d.peek()
-	d.at++
-	if i := strings.IndexByte(`"'\/bfnrt`, c); c != 0 && i >= 0 {
-		return rune("\"'\\/\b\f\n\r\t"[i])
+func (d *decoder) escaped() uint16 {
+	rest := d.in[d.at:]
+	if i := strings.IndexByte(`"'\/bfnrt`, (rest + " ")[0]); i >= 0 {
+		d.at++
+		return uint16("\"'\\/\b\f\n\r\t"[i])
 	}
-	if c == 'u' && d.at+4 <= len(d.in) {
-		if n, err := strconv.ParseUint(d.in[d.at:d.at+4], 16, 16); err == nil {
-			d.at += 4
-			return rune(n)
-		}
+	n, err := strconv.ParseUint(strings.TrimPrefix(rest[:min(5, len(rest))], "u"), 16, 16)
+	if len(rest) < 5 || rest[0] != 'u' || err != nil {
+		d.fail("an escape in a text is not valid")
 	}
-	d.fail("an escape in a text is not valid")
-	return 0
+	d.at += 5
+	return uint16(n)
 }

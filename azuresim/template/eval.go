@@ -68,6 +68,7 @@ func (r *run) weigh(v any) bool {
 // lazy is a parameter or variable: its value is computed when it is first asked for.
 type lazy struct {
 	name  string
+	typ   *schema    // of a parameter
 	eval  func() any // nil once it is computed
 	value any
 }
@@ -303,7 +304,7 @@ func property(of, key any) (v any, ok bool) {
 		}
 		return nil, false
 	}
-	fail("the language expression property '%v' can't be evaluated on a value of type '%s'", key, kindOf(of))
+	fail("the language expression property '%s' can't be evaluated on a value of type '%s'", show(key), kindOf(of))
 	return nil, false
 }
 
@@ -398,7 +399,7 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 		args[i] = s.eval(a)
 		p, _ := u.parameters[i].(*Object)
 		name := p.Text("name")
-		typeOf(s.template, p).check(args[i], name)
+		typeOf(s.template, p, name).check(args[i])
 		in.parameters.Set(name, &lazy{name: name, value: args[i]})
 	}
 	raw, _ := u.output.Get("value")
@@ -406,6 +407,6 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	if isLater(v) {
 		return s.laterOf(showCall(c.name, args))
 	}
-	typeOf(s.template, u.output).check(v, "output of the function '"+c.name+"'")
+	typeOf(s.template, u.output, "output of the function '"+c.name+"'").check(v)
 	return v
 }

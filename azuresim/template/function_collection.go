@@ -11,8 +11,8 @@ var arrayFunctions = functions{
 	"createArray": func(_ *scope, a []any) any { return append([]any{}, a...) },
 	"length":      fn1(func(v any) any { return int64(lengthOf(v)) }),
 	"empty":       fn1(func(v any) any { return lengthOf(v) == 0 }),
-	"first":       fn1(func(v any) any { return single(v, part(v, 0, 1)) }),
-	"last":        fn1(func(v any) any { return single(v, part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
+	"first":       fn1(func(v any) any { return single(part(v, 0, 1)) }),
+	"last":        fn1(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
 	"take":        fn2(func(of any, n int64) any { return part(of, 0, n) }),
 	"skip":        fn2(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
 	"contains":    fn2(contains),
@@ -54,15 +54,9 @@ var arrayFunctions = functions{
 		}
 		return out
 	}),
-	"min": func(_ *scope, a []any) any { return extreme(a, -1) },
-	"max": func(_ *scope, a []any) any { return extreme(a, 1) },
-	"flatten": fn1(func(lists []any) any {
-		out := []any{}
-		for _, l := range elements[[]any](lists, "arrays") {
-			out = append(out, l...)
-		}
-		return out
-	}),
+	"min":          func(_ *scope, a []any) any { return extreme(a, -1) },
+	"max":          func(_ *scope, a []any) any { return extreme(a, 1) },
+	"flatten":      fn1(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
 	"distinct":     func(s *scope, a []any) any { return s.distinct(a[0].([]any)) },
 	"indexFromEnd": fn2(fromEnd),
 	"tryIndexFromEnd": fn2(func(of any, n int64) any {
@@ -96,15 +90,11 @@ func part(v any, from, to int64) any {
 }
 
 // single returns the one element of a part of an array, null for none; of a text the part itself.
-func single(of, part any) any {
-	list, is := part.([]any)
-	switch {
-	case !is:
-		return part
-	case len(list) == 0:
-		return nil
+func single(part any) any {
+	if list, is := part.([]any); is {
+		return append(list, nil)[0]
 	}
-	return list[0]
+	return part
 }
 
 func contains(in, v any) any {
@@ -144,9 +134,6 @@ func elements[T any](list []any, what string) []T {
 	})
 }
 
-// keyOf returns a text that is the same for equal values.
-func keyOf(v any) string { return string(Encode(sorted(v))) }
-
 // distinct returns the list with each value once.
 func (s *scope) distinct(list []any) any {
 	s.weigh(list)
@@ -173,10 +160,7 @@ func union(s *scope, a []any) any {
 // merge adds the properties of an object to those of another: objects are merged, other values
 // replaced, null changes nothing. A key is spelled as it was last.
 func merge(into, from *Object) *Object {
-	out := &Object{}
-	for k, v := range into.All() {
-		out.add(k, v)
-	}
+	out := into.without()
 	for k, v := range from.All() {
 		i := out.find(k)
 		if i < 0 {
@@ -259,15 +243,7 @@ var objectFunctions = functions{
 		}
 		return out
 	},
-	"shallowMerge": fn1(func(list []any) any {
-		out := &Object{}
-		for _, o := range elements[*Object](list, "objects") {
-			for k, e := range o.All() {
-				out.put(k, e)
-			}
-		}
-		return out
-	}),
+	"shallowMerge": fn1(func(list []any) any { return overlay(elements[*Object](list, "objects")...) }),
 	"items": fn1(func(o *Object) any {
 		return each(sortedKeys(o), func(k any) any {
 			v, _ := o.Get(k.(string))
@@ -290,13 +266,7 @@ var objectFunctions = functions{
 }
 
 func sortedKeys(o *Object) []any {
-	keys := slices.Clone(o.keys)
-	slices.SortStableFunc(keys, compareFold)
-	out := make([]any, len(keys))
-	for i, k := range keys {
-		out[i] = k
-	}
-	return out
+	return anys(slices.SortedStableFunc(slices.Values(o.keysOf()), compareFold))
 }
 
 func tryGet(_ *scope, a []any) any {

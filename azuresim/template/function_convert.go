@@ -2,10 +2,12 @@ package template
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -60,10 +62,8 @@ var convertFunctions = functions{
 		}
 		return data
 	}),
-	"uri": fn2(joinURI),
-	"uriComponent": fn1(func(s string) any {
-		return escape(s, func(c byte) bool { return letter(c) || digit(c) || strings.IndexByte("-.~", c) >= 0 })
-	}),
+	"uri":                  fn2(joinURI),
+	"uriComponent":         fn1(func(s string) any { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }),
 	"uriComponentToString": fn1(func(s string) any { return unescape(strings.ReplaceAll(s, "+", " ")) }),
 	"parseUri":             fn1(parseURI),
 	"buildUri":             fn1(buildURI),
@@ -73,17 +73,17 @@ func toBool(v any) any {
 	switch v := v.(type) {
 	case bool:
 		return v
-	case int64:
-		return v != 0
-	case *big.Int:
-		return v.Sign() != 0
-	case float64:
-		return v != 0
+	case int64, *big.Int, float64:
+		return compareNumbers(v, int64(0)) != 0
 	case string:
 		if t := strings.ToLower(strings.TrimSpace(v)); t == "true" || t == "false" {
 			return t == "true"
 		}
 	}
+	return failConvert()
+}
+
+func failConvert() any {
 	return fail("was invoked with a parameter that is not valid. The value cannot be converted to the target type")
 }
 
@@ -100,7 +100,7 @@ func toFloat(v any) any {
 			return f
 		}
 	}
-	return fail("was invoked with a parameter that is not valid. The value cannot be converted to the target type")
+	return failConvert()
 }
 
 func fromJSON(s string) any {
@@ -148,7 +148,7 @@ func canonicalURI(u *url.URL) string {
 	if u.Path == "" && u.Host != "" {
 		u.Path = "/"
 	}
-	u.RawQuery = escape(u.RawQuery, func(c byte) bool { return c > ' ' && c < 127 && strings.IndexByte("\"<>^`{|}", c) < 0 })
+	u.RawQuery = unsafe.ReplaceAllStringFunc(u.RawQuery, url.PathEscape)
 	return u.String()
 }
 
@@ -177,33 +177,16 @@ func buildURI(o *Object) any {
 	return canonicalURI(u)
 }
 
-// escape replaces the bytes that do not stay by %XX.
-func escape(s string, stays func(c byte) bool) string {
-	var out strings.Builder
-	for _, c := range []byte(s) {
-		if stays(c) {
-			out.WriteByte(c)
-		} else {
-			fmt.Fprintf(&out, "%%%02X", c)
-		}
-	}
-	return out.String()
-}
+var (
+	// unsafe matches what .NET's Uri escapes in a query.
+	unsafe   = regexp.MustCompile("[^!-~]|[\"<>^`{|}]")
+	percents = regexp.MustCompile("(?:%[0-9a-fA-F]{2})+")
+)
 
 // unescape resolves %XX; what is no escape stays.
 func unescape(s string) string {
-	first, rest, more := strings.Cut(s, "%")
-	out := []byte(first)
-	for more {
-		n := uint64('%')
-		if len(rest) > 1 {
-			if x, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
-				n, rest = x, rest[2:]
-			}
-		}
-		out = append(out, byte(n))
-		first, rest, more = strings.Cut(rest, "%")
-		out = append(out, first...)
-	}
-	return strings.ToValidUTF8(string(out), "\ufffd")
+	return strings.ToValidUTF8(percents.ReplaceAllStringFunc(s, func(escaped string) string {
+		data, _ := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))
+		return string(data)
+	}), "\ufffd")
 }

@@ -16,15 +16,18 @@ var dateFunctions = functions{
 		}
 		return dateText(s.Now.UTC(), arg(a, 0, "yyyyMMddTHHmmssZ"))
 	},
-	"dateTimeAdd": dateTimeAdd,
-	"dateTimeFromEpoch": fn1(func(v any) any {
-		n, is := v.(int64)
-		if t, text := v.(string); text {
-			var err error
-			n, err = strconv.ParseInt(strings.TrimSpace(t), 10, 64)
-			is = err == nil
+	"dateTimeAdd": func(_ *scope, a []any) any {
+		t := dateOf(a[0].(string))
+		seconds, nanoseconds := durationOf(a[1].(string))
+		t = time.Unix(t.Unix()+seconds, int64(t.Nanosecond())+nanoseconds).UTC()
+		if !representable(t) {
+			fail("was asked for a value that results in an un-representable DateTime")
 		}
-		if t := time.Unix(n, 0).UTC(); is && representable(t) && n < 1<<40 && n > -1<<40 {
+		return dateText(t, arg(a, 2, "yyyy-MM-ddTHH:mm:ssZ"))
+	},
+	"dateTimeFromEpoch": fn1(func(v any) any {
+		n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(v)), 10, 64)
+		if t := time.Unix(n, 0).UTC(); err == nil && representable(t) && n < 1<<40 && n > -1<<40 {
 			return t.Format("2006-01-02T15:04:05Z")
 		}
 		return fail("has the value '%v', which is no time in seconds from 1970", v)
@@ -85,16 +88,6 @@ func durationOf(text string) (whole int64, nanoseconds int64) {
 	return int64(seconds), int64((seconds - float64(int64(seconds))) * 1e9)
 }
 
-func dateTimeAdd(_ *scope, a []any) any {
-	t := dateOf(a[0].(string))
-	seconds, nanoseconds := durationOf(a[1].(string))
-	t = time.Unix(t.Unix()+seconds, int64(t.Nanosecond())+nanoseconds).UTC()
-	if !representable(t) {
-		fail("was asked for a value that results in an un-representable DateTime")
-	}
-	return dateText(t, arg(a, 2, "yyyy-MM-ddTHH:mm:ssZ"))
-}
-
 // standardDates are the standard formats of a DateTimeOffset in the invariant culture.
 // Source: https://learn.microsoft.com/dotnet/standard/base-types/standard-date-and-time-format-strings.
 var standardDates = map[string]string{"d": "MM/dd/yyyy", "D": "dddd, dd MMMM yyyy", "f": "dddd, dd MMMM yyyy HH:mm",
@@ -103,81 +96,65 @@ var standardDates = map[string]string{"d": "MM/dd/yyyy", "D": "dddd, dd MMMM yyy
 	"R": "ddd, dd MMM yyyy HH:mm:ss 'GMT'", "s": "yyyy-MM-ddTHH:mm:ss", "t": "HH:mm", "T": "HH:mm:ss", "u": "yyyy-MM-dd HH:mm:ss'Z'",
 	"y": "yyyy MMMM", "Y": "yyyy MMMM", "": "MM/dd/yyyy HH:mm:ss zzz"}
 
-// customDates are what a letter of a custom format yields if it is repeated once, twice and more often, in Go's own form; others are
-// literals. Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
-var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"", "15"},
-	'h': {"3", "03"}, 'm': {"4", "04"}, 's': {"5", "05"}, 't': {"", "PM"}, 'y': {"", "06"}, 'z': {"", "-07", "-07:00"},
-	'K': {"-07:00"}, 'g': {"A.D."}}
+// dateParts matches the parts of a custom format: literals, and letters that may be repeated.
+// Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
+var dateParts = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|\\.|%[^%]|d+|f+|F+|g+|h+|H+|K|m+|M+|s+|t+|y+|z+|.`)
 
-// dateText formats a time as .NET does.
+// customDates are what a letter of a custom format yields if it is repeated once, twice and more often, in Go's own form.
+var customDates = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"15"}, 'h': {"3", "03"},
+	'm': {"4", "04"}, 's': {"5", "05"}, 't': {"PM"}, 'y': {"2006"}, 'z': {"-07", "-07", "-07:00"}, 'K': {"-07:00"}, 'g': {"A.D."}}
+
+// dateText formats a time, which is of UTC, as .NET does.
 func dateText(t time.Time, format string) any {
-	bad := func() { fail("has an invalid parameter: '%s' is not a valid DateTime format string", format) }
-	rest, standard := standardDates[format]
-	if rest = cond(standard, rest, format); len(rest) == 1 {
-		bad()
+	custom, standard := standardDates[format]
+	if custom = cond(standard, custom, format); len(custom) == 1 {
+		custom = "'" // a letter by itself is a standard format
 	}
-	var out strings.Builder
-	for rest != "" {
-		c := rest[0]
-		n := len(rest) - len(strings.TrimLeft(rest, rest[:1]))
-		switch c {
-		case '\'', '"':
-			text, more, ended := strings.Cut(rest[1:], rest[:1])
-			if !ended {
-				bad()
-			}
-			out.WriteString(text)
-			rest = more
-			continue
-		case '\\', '%':
-			if len(rest) < 2 || rest[:2] == "%%" {
-				bad()
-			}
-			if rest = rest[1:]; c == '\\' {
-				out.WriteByte(rest[0])
-				rest = rest[1:]
-				continue
-			}
-			c, n = rest[0], 1
+	out := ""
+	for _, part := range dateParts.FindAllString(custom, -1) {
+		quoted := strings.ContainsRune(`'"\%`, rune(part[0]))
+		if quoted && len(part) == 1 || strings.HasPrefix(part, "ffffffff") || strings.HasPrefix(part, "FFFFFFFF") {
+			fail("has an invalid parameter: '%s' is not a valid DateTime format string", format)
 		}
-		if part, ok := datePart(t, c, n); ok {
-			if part == "" && c == 'F' { // without a fraction there is no point
-				text := strings.TrimSuffix(out.String(), ".")
-				out.Reset()
-				out.WriteString(text)
-			}
-			out.WriteString(part)
-		} else if c == 'f' || c == 'F' {
-			bad()
-		} else {
-			out.WriteString(rest[:n])
+		switch {
+		case part[0] == '\'' || part[0] == '"':
+			out += strings.Trim(part, part[:1])
+		case part[0] == '\\':
+			out += part[1:]
+		case part[0] == '%':
+			out += datePart(t, part[1:])
+		case part[0] == 'F' && datePart(t, part) == "": // without a fraction there is no point
+			out = strings.TrimSuffix(out, ".")
+		default:
+			out += datePart(t, part)
 		}
-		rest = rest[n:]
 	}
-	return out.String()
+	return out
 }
 
-// datePart returns what n repeated letters of a custom format yield; false if they are literals.
-func datePart(t time.Time, c byte, n int) (string, bool) {
+// datePart returns what a repeated letter of a custom format yields; what is none is a literal.
+func datePart(t time.Time, part string) string {
+	n := len(part)
 	fraction := fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)]
-	forms, known := customDates[c]
+	forms, known := customDates[part[0]]
 	switch {
-	case c == 'y' && n != 2:
-		return fmt.Sprintf("%0*d", n, t.Year()%cond(n == 1, 100, 1_000_000)), true
-	case c == 'f':
-		return fraction, n <= 7
-	case c == 'F':
-		return strings.TrimRight(fraction, "0"), n <= 7
-	case c == 'H' && n == 1:
-		return strconv.Itoa(t.Hour()), true
-	case c == 't' && n == 1:
-		return t.Format("PM")[:1], true
-	case c == 'z' && n == 1:
-		return "+0", true
+	case part[0] == 'f':
+		return fraction
+	case part[0] == 'F':
+		return strings.TrimRight(fraction, "0")
 	case !known:
-		return "", false
-	case c == 'K':
-		return strings.Repeat("+00:00", n), true
+		return part
 	}
-	return t.Format(forms[min(n, len(forms))-1]), true
+	text := t.Format(forms[min(n, len(forms))-1])
+	switch number, _ := strconv.Atoi(text); {
+	case part[0] == 'y':
+		return fmt.Sprintf("%0*d", n, number%cond(n < 3, 100, 10_000))
+	case part[0] == 'H':
+		return fmt.Sprintf("%0*d", min(n, 2), number)
+	case part == "t":
+		return text[:1]
+	case part == "z":
+		return "+0"
+	}
+	return text
 }

@@ -20,6 +20,13 @@ func (l *lambda) apply(args ...any) any {
 	return in.eval(l.body)
 }
 
+// over calls do with each element, its place, and what the lambda expression yields for them.
+func (l *lambda) over(list []any, do func(i int, e, v any)) {
+	for i, e := range list {
+		do(i, e, l.apply(e, int64(i)))
+	}
+}
+
 // takes checks the number of variables of a lambda expression, and returns it.
 func (l *lambda) takes(least, most int) *lambda {
 	if n := len(l.names); n < least || n > most {
@@ -48,26 +55,18 @@ var lambdaFunctions = functions{
 		return fail("is not valid: there is no variable '%s'", a[0])
 	},
 	"map": fn2(func(list []any, l *lambda) any {
-		out := make([]any, len(list))
-		l.takes(1, 2)
-		for i, e := range list {
-			out[i] = l.apply(e, int64(i))
-		}
+		out := []any{}
+		l.takes(1, 2).over(list, func(_ int, _, v any) { out = append(out, v) })
 		return out
 	}),
 	"filter": fn2(func(list []any, l *lambda) any {
-		out := []any{}
-		l.takes(1, 2)
-		for i, e := range list {
-			v := l.apply(e, int64(i))
-			if isLater(v) {
-				return later{}
-			}
-			if yields[bool](v, kindBool, i) {
+		out, wait := []any{}, false
+		l.takes(1, 2).over(list, func(i int, e, v any) {
+			if wait = wait || isLater(v); !wait && yields[bool](v, kindBool, i) {
 				out = append(out, e)
 			}
-		}
-		return out
+		})
+		return cond[any](wait, later{}, out)
 	}),
 	"reduce": fn3(func(list []any, out any, l *lambda) any {
 		l.takes(2, 3)
@@ -95,21 +94,16 @@ var lambdaFunctions = functions{
 
 // keyed makes an object of a list: a lambda expression yields the key of each element, and another one may yield its value.
 func keyed(a []any, put func(o *Object, k string, v any)) any {
-	out, key, values := &Object{}, a[1].(*lambda).takes(1, 2), arg[*lambda](a, 2, nil)
-	if values != nil {
-		values.takes(1, 2)
-	}
-	for i, v := range a[0].([]any) {
-		k := key.apply(v, int64(i))
-		if isLater(k) {
-			return later{}
+	out, wait := &Object{}, false
+	a[1].(*lambda).takes(1, 2).over(a[0].([]any), func(i int, v, k any) {
+		if len(a) > 2 {
+			v = a[2].(*lambda).takes(1, 2).apply(v, int64(i))
 		}
-		if values != nil {
-			v = values.apply(v, int64(i))
+		if wait = wait || isLater(k); !wait {
+			put(out, yields[string](k, kindString, i), v)
 		}
-		put(out, yields[string](k, kindString, i), v)
-	}
-	return out
+	})
+	return cond[any](wait, later{}, out)
 }
 
 // mergeSort sorts by merging, so that a function that is no order ends as well.

@@ -25,7 +25,7 @@ var networkFunctions = functions{
 	"cidrHost": fn2(func(s string, index int64) any {
 		n := networkOf(s)
 		offset := new(big.Int).Add(big.NewInt(index), big.NewInt(1))
-		if _, last := n.usable(); offset.Sign() < 0 || offset.Cmp(last) > 0 {
+		if _, host, _ := n.usable(); offset.Sign() < 0 || offset.Cmp(host) > 0 {
 			fail("could not calculate the CidrHost for network '%s' and CIDR value '%v'", s, index)
 		}
 		return n.at(offset)
@@ -85,11 +85,10 @@ func maskLength(text string, size int) int {
 	return -1
 }
 
-// size returns the number of addresses.
-func (n network) size() *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n.bits-n.length)) }
+func power(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits)) }
 
-// last returns the offset of the last address.
-func (n network) last() *big.Int { return new(big.Int).Sub(n.size(), big.NewInt(1)) }
+// size returns the number of addresses.
+func (n network) size() *big.Int { return power(n.bits - n.length) }
 
 // at returns the address so many after the first one.
 func (n network) at(offset *big.Int) string { return n.address(new(big.Int).Add(n.first, offset)) }
@@ -99,30 +98,25 @@ func (n network) address(number *big.Int) string {
 	return ip.String()
 }
 
-func (n network) mask() string {
-	all := new(big.Int).Lsh(big.NewInt(1), uint(n.bits))
-	return n.address(all.Sub(all, n.size()))
-}
+func (n network) mask() string { return n.address(new(big.Int).Sub(power(n.bits), n.size())) }
 
-// usable returns the offsets of the first and last address of a host.
-func (n network) usable() (first, last *big.Int) {
+// usable returns the offsets of the first and last address of a host, and of the last address.
+func (n network) usable() (first, host, last *big.Int) {
+	last = new(big.Int).Sub(n.size(), big.NewInt(1))
 	switch {
 	case n.bits == 128:
-		return new(big.Int), n.last()
+		return new(big.Int), last, last
 	case n.length > 30:
-		return new(big.Int), new(big.Int)
+		return new(big.Int), new(big.Int), last
 	}
-	return big.NewInt(1), new(big.Int).Sub(n.last(), big.NewInt(1))
+	return big.NewInt(1), new(big.Int).Sub(last, big.NewInt(1)), last
 }
 
 func (n network) object() *Object {
-	first, last := n.usable()
+	first, host, last := n.usable()
 	o := NewObject("network", n.at(new(big.Int)), "netmask", n.mask())
 	if n.bits == 32 {
-		o.Set("broadcast", n.at(n.last()))
+		o.Set("broadcast", n.at(last))
 	}
-	o.Set("firstUsable", n.at(first))
-	o.Set("lastUsable", n.at(last))
-	o.Set("cidr", int64(n.length))
-	return o
+	return overlay(o, NewObject("firstUsable", n.at(first), "lastUsable", n.at(host), "cidr", int64(n.length)))
 }

@@ -2,7 +2,6 @@ package template
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,21 +12,19 @@ var scopeFunctions = functions{
 	"variables":  func(s *scope, a []any) any { return s.lookUp(s.variables, "variable", a[0].(string)) },
 	"copyIndex":  copyIndex,
 	"resourceGroup": func(s *scope, a []any) any {
-		if len(a) > 0 {
-			name := a[len(a)-1].(string)
-			sub := cond(len(a) == 2, a[0].(string), s.Subscription)
+		group := func(sub, name string) *Object {
 			return NewObject("id", groupID(sub, name), "name", name, "type", "Microsoft.Resources/resourceGroups")
 		}
+		if len(a) > 0 {
+			return group(cond(len(a) == 2, a[0], any(s.Subscription)).(string), a[len(a)-1].(string))
+		}
 		s.needIf(s.Group != "")
-		o := NewObject("id", s.base(), "name", s.Group, "type", "Microsoft.Resources/resourceGroups")
+		o := group(s.Subscription, s.Group)
 		if s.Location == "" {
 			return later{text: "resourceGroup()", known: o}
 		}
-		for k, v := range NewObject("location", s.Location, "tags", cond(s.Tags == nil, &Object{}, s.Tags), "managedBy", nil,
-			"properties", NewObject("provisioningState", "Succeeded")).All() {
-			o.Set(k, v)
-		}
-		return o
+		return overlay(o, NewObject("location", s.Location, "tags", cond(s.Tags == nil, &Object{}, s.Tags), "managedBy", nil,
+			"properties", NewObject("provisioningState", "Succeeded")))
 	},
 	"subscription": func(s *scope, a []any) any {
 		id := subscriptionID(arg(a, 0, s.Subscription))
@@ -54,28 +51,23 @@ var scopeFunctions = functions{
 	"deployer":        func(s *scope, _ []any) any { return givenOrLater(s.Deployer) },
 	"managementGroup": func(s *scope, _ []any) any { s.needIf(false); return nil },
 
-	"resourceId": func(s *scope, a []any) any {
-		place, rest := typeIn(a, 2)
-		sub, group := s.Subscription, s.Group
+	"resourceId": resourceID(2, func(s *scope, place []string) string {
+		c := Context{Subscription: s.Subscription, Group: s.Group}
 		if n := len(place); n > 0 {
-			sub, group = cond(n == 2, place[0], any(sub)).(string), place[n-1].(string)
+			c = Context{Subscription: cond(n == 2, place[0], c.Subscription), Group: place[n-1]}
 		}
-		return typed(cond(group == "", "/subscriptions/"+subscriptionID(sub), groupID(subscriptionID(sub), group)), rest)
-	},
-	"subscriptionResourceId": func(s *scope, a []any) any {
-		place, rest := typeIn(a, 1)
-		return typed("/subscriptions/"+subscriptionID(arg(place, 0, s.Subscription)), rest)
-	},
-	"tenantResourceId": func(_ *scope, a []any) any {
-		_, rest := typeIn(a, 0)
-		return typed("", rest)
-	},
-	"managementGroupResourceId": func(s *scope, a []any) any {
-		place, rest := typeIn(a, 1)
+		subscriptionID(c.Subscription)
+		return c.base()
+	}),
+	"subscriptionResourceId": resourceID(1, func(s *scope, place []string) string {
+		return "/subscriptions/" + subscriptionID(append(place, s.Subscription)[0])
+	}),
+	"tenantResourceId": resourceID(0, func(*scope, []string) string { return "" }),
+	"managementGroupResourceId": resourceID(1, func(s *scope, place []string) string {
 		s.needIf(len(place) == 1)
-		return typed("/providers/Microsoft.Management/managementGroups/"+place[0].(string), rest)
-	},
-	"extensionResourceId": func(_ *scope, a []any) any { return typed(strings.TrimSuffix(a[0].(string), "/"), a[1:]) },
+		return "/providers/Microsoft.Management/managementGroups/" + place[0]
+	}),
+	"extensionResourceId": func(_ *scope, a []any) any { return typed(strings.TrimSuffix(a[0].(string), "/"), texts(a[1:])) },
 }
 
 // need refuses a function where it may not be.
@@ -136,31 +128,32 @@ func subscriptionID(id string) string {
 	return id
 }
 
-// typeIn parts the arguments of a function that makes an ID before the type; at most so many come before it.
-func typeIn(a []any, most int) (place, rest []any) {
-	segments := func(v any) bool { return strings.Contains(strings.Trim(v.(string), "/"), "/") }
-	at := slices.IndexFunc(a, segments)
-	if at < 0 || at > most || slices.ContainsFunc(a[at+1:], segments) {
-		fail("requires exactly one multi-segmented argument which must be resource type including resource provider namespace, after "+
-			"at most %d other argument(s)", most)
+func texts(list []any) []string { return each(list, as[string]) }
+
+// resourceID is the code of a function that makes an ID: of the arguments, at most so many before the type say what the resource is in.
+func resourceID(most int, base func(s *scope, place []string) string) eval {
+	return func(s *scope, a []any) any {
+		args := texts(a)
+		segments := func(v string) bool { return strings.Contains(strings.Trim(v, "/"), "/") }
+		at := slices.IndexFunc(args, segments)
+		if at < 0 || at > most || slices.ContainsFunc(args[at+1:], segments) {
+			fail("requires exactly one multi-segmented argument which must be resource type including resource provider namespace, after "+
+				"at most %d other argument(s)", most)
+		}
+		return typed(base(s, slices.Clip(args[:at])), args[at:])
 	}
-	return a[:at], a[at:]
 }
 
 // typed returns the ID below base of a type and its names.
-func typed(base string, a []any) any {
-	parts, names := strings.Split(strings.Trim(a[0].(string), "/"), "/"), a[1:]
-	if len(parts)-1 != len(names) || len(parts) < 2 {
-		fail("has the type '%s', which requires '%d' resource name argument(s)", a[0], len(parts)-1)
+func typed(base string, a []string) string {
+	typ := strings.Trim(a[0], "/")
+	if n := strings.Count(typ, "/"); n != len(a)-1 || n == 0 {
+		fail("has the type '%s', which requires '%d' resource name argument(s)", a[0], n)
 	}
-	if strings.EqualFold(a[0].(string), "Microsoft.Resources/resourceGroups") && strings.Count(base, "/") == 2 {
-		return base + "/resourceGroups/" + names[0].(string) // groups are no resources of a provider
+	if strings.EqualFold(typ, "Microsoft.Resources/resourceGroups") && strings.Count(base, "/") == 2 {
+		return base + "/resourceGroups/" + a[1] // groups are no resources of a provider
 	}
-	out := base + "/providers/" + parts[0]
-	for i, t := range parts[1:] {
-		out += "/" + t + "/" + names[i].(string)
-	}
-	return out
+	return base + "/providers/" + interleaved(typ, a[1:])
 }
 
 // Live answers what is known of deployed resources only.
@@ -201,11 +194,41 @@ var resourceFunctions = functions{
 		}
 		return zones[offset : offset+count]
 	}),
-	"providers":       func(*scope, []any) any { return later{} },
-	"toLogicalZone":   liveOnly(func(a []any) any { return logicalZone(a[2]) }),
-	"toLogicalZones":  liveOnly(func(a []any) any { return each(a[2].([]any), logicalZone) }),
-	"toPhysicalZone":  liveOnly(func(a []any) any { return physicalZone(a[1])(a[2]) }),
-	"toPhysicalZones": liveOnly(func(a []any) any { return each(a[2].([]any), physicalZone(a[1])) }),
+	"providers":     providers,
+	"toLogicalZone": logicalZones, "toLogicalZones": logicalZones, "toPhysicalZone": physicalZones, "toPhysicalZones": physicalZones,
+}
+
+var (
+	logicalZones  = ofZones(func(_, zone string) string { return zone[strings.LastIndexByte(zone, 'z')+1:] })
+	physicalZones = ofZones(func(location, zone string) string { return location + "-az" + zone })
+)
+
+// ofZones is the code of a function of a zone, or of several.
+func ofZones(do func(location, zone string) string) eval {
+	return liveOnly(func(a []any) any {
+		one := func(zone any) any { return do(a[1].(string), as[string](zone)) }
+		if list, is := a[2].([]any); is {
+			return each(list, one)
+		}
+		return one(a[2])
+	})
+}
+
+// providers returns what the provider of a namespace says of itself, or of one type.
+func providers(s *scope, a []any) any {
+	if s.live == nil {
+		return later{}
+	}
+	p := as[*Object](answered(s.live.Reference("/subscriptions/"+s.Subscription+"/providers/"+a[0].(string), "", true)))
+	if len(a) == 1 {
+		return p
+	}
+	for _, e := range at[[]any](p, "resourceTypes") {
+		if t, _ := e.(*Object); strings.EqualFold(t.Text("resourceType"), a[1].(string)) {
+			return t.without("capabilities")
+		}
+	}
+	return fail("finds no resource type '%s' in namespace '%s'", a[1], a[0])
 }
 
 // liveOnly is the code of a function whose value is known when resources are deployed.
@@ -216,15 +239,6 @@ func liveOnly(do func(a []any) any) eval {
 		}
 		return do(a)
 	}
-}
-
-func logicalZone(v any) any {
-	zone, _ := v.(string)
-	return zone[strings.LastIndexByte(zone, 'z')+1:]
-}
-
-func physicalZone(location any) func(zone any) any {
-	return func(zone any) any { return fmt.Sprintf("%v-az%v", location, zone) }
 }
 
 // resource finds a resource of the template by symbolic name, ID or name.

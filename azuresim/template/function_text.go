@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,31 +150,25 @@ func indexOf(a []any, inText func(s, of string) int, inList func(list []any, is 
 }
 
 func split(text string, by any) any {
-	var delimiters []string
-	for _, d := range cond(kindOf(by) == kindArray, by, any([]any{by})).([]any) {
+	list, isList := by.([]any)
+	if !isList {
+		list = []any{by}
+	}
+	delimiters := each(list, func(d any) string {
 		t, is := d.(string)
 		if !is {
 			fail("expects its second parameter to be of type 'String or Array of Strings'. The array has a value of type '%s'", kindOf(d))
 		}
-		delimiters = append(delimiters, t)
+		return regexp.QuoteMeta(t)
+	})
+	pattern := strings.Join(slices.DeleteFunc(delimiters, func(d string) bool { return d == "" }), "|")
+	switch {
+	case len(list) == 0:
+		pattern = `[\s\v\p{Z}\x{85}]` // white space, without any delimiter
+	case pattern == "":
+		return []any{text}
 	}
-	out, from := []any{}, 0
-	for at := 0; at < len(text); {
-		n := 0
-		if r, size := utf8.DecodeRuneInString(text[at:]); len(delimiters) == 0 && unicode.IsSpace(r) {
-			n = size
-		}
-		for _, d := range delimiters {
-			if d != "" && strings.HasPrefix(text[at:], d) {
-				n = len(d)
-				break
-			}
-		}
-		if at += max(n, 1); n > 0 {
-			out, from = append(out, text[from:at-n]), at
-		}
-	}
-	return append(out, text[from:])
+	return anys(regexp.MustCompile(pattern).Split(text, -1))
 }
 
 func join(s *scope, a []any) any {
@@ -191,9 +186,7 @@ func join(s *scope, a []any) any {
 	return strings.Join(parts, by)
 }
 
-func joined(args []any) string {
-	return strings.Join(each(args, func(v any) string { return v.(string) }), "-")
-}
+func joined(args []any) string { return strings.Join(texts(args), "-") }
 
 // uniqueString is Azure's hash of a text: two interleaved halves of Murmur's mixing over words of
 // four bytes, written with 13 letters of five bits each. (Seen in recorded answers of Azure.)

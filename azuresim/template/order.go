@@ -77,21 +77,28 @@ func (t *Template) named(r *Resource, name string) []*Resource {
 	return nil
 }
 
-// sort orders the resources so that each comes after those that it depends on.
+// sort orders the resources so that each comes after those that it depends on. In place of one that is not deployed, what depends on
+// it waits for what that one would.
 func (t *Template) sort() {
 	var out []*Resource
 	done := map[*Resource]bool{} // false for those whose dependencies are being visited
 	var visit func(r *Resource)
 	visit = func(r *Resource) {
 		done[r] = false
+		ids := map[string]bool{}
 		for _, d := range r.on {
 			if ended, begun := done[d]; !begun {
 				visit(d)
 			} else if !ended {
 				t.problem("circular dependency detected on resources: '%s', '%s'", d.ID, r.ID)
 			}
+			for _, id := range cond(d.Deployed(), []string{d.ID}, d.DependsOn) {
+				ids[id] = true
+			}
 		}
 		done[r] = true
+		delete(ids, r.ID)
+		r.DependsOn = slices.Sorted(maps.Keys(ids))
 		out = append(out, r)
 	}
 	for _, r := range t.Resources {
@@ -100,25 +107,4 @@ func (t *Template) sort() {
 		}
 	}
 	t.Resources = out
-	for _, r := range out {
-		ids := map[string]bool{}
-		through(r, func(d *Resource) { ids[d.ID] = true }, map[*Resource]bool{})
-		delete(ids, r.ID)
-		r.DependsOn = slices.Sorted(maps.Keys(ids))
-	}
-}
-
-// through calls f for what r waits for: in place of resources that are not deployed, those that they depend on.
-func through(r *Resource, f func(*Resource), visited map[*Resource]bool) {
-	for _, d := range r.on {
-		if visited[d] {
-			continue
-		}
-		visited[d] = true
-		if d.Deployed() {
-			f(d)
-		} else {
-			through(d, f, visited)
-		}
-	}
 }

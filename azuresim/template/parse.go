@@ -1,6 +1,8 @@
 package template
 
 import (
+	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -42,37 +44,33 @@ func literal(s string) string {
 	return s
 }
 
-type parser struct {
-	in    string
-	at    int
-	depth int
-	// of the token at hand
-	token, start int
-	text         string
-}
+// tokens matches a token: an identifier, a text, a number or a sign.
+var tokens = regexp.MustCompile(`^[ \t\r\n\v\f]*(?:([A-Za-z_][A-Za-z0-9_]*)|('(?:[^']|'')*')|` +
+	`((?:[-+]|[0-9]\.?)(?:[0-9]\.|[A-Za-z0-9_])*)|([()\[\],.])|$)`)
 
-// The tokens of expressions, as messages of Azure name them.
+// The kinds of tokens that are no signs.
 const (
-	tokenEnd = iota
-	tokenIdentifier
-	tokenText
-	tokenNumber
-	tokenLeft
-	tokenRight
-	tokenOpen
-	tokenClose
-	tokenComma
-	tokenDot
+	tokenEnd        = ""
+	tokenIdentifier = "x"
+	tokenText       = "'"
+	tokenNumber     = "1"
 )
 
-var tokenNames = []string{"EndOfData", "Identifier", "Literal", "Integer", "LeftParenthesis", "RightParenthesis", "LeftSquareBracket",
-	"RightSquareBracket", "Comma", "Dot"}
+// tokenNames are the kinds of tokens as messages of Azure name them.
+var tokenNames = map[string]string{tokenEnd: "EndOfData", tokenIdentifier: "Identifier", tokenText: "Literal", tokenNumber: "Integer",
+	"(": "LeftParenthesis", ")": "RightParenthesis", "[": "LeftSquareBracket", "]": "RightSquareBracket", ",": "Comma", ".": "Dot"}
+
+type parser struct {
+	in, rest    string
+	depth       int
+	token, text string // the token at hand
+}
 
 func parse(text string) node {
 	if len(text) > maxExpression && utf16Len(text) > maxExpression-2 {
 		fail("the template expression is longer than the limit of %d characters", maxExpression)
 	}
-	p := &parser{in: text}
+	p := &parser{in: text, rest: text}
 	p.next()
 	n := p.value()
 	p.expect(tokenEnd)
@@ -80,17 +78,19 @@ func parse(text string) node {
 }
 
 // expect refuses another token than the one that has to be at hand.
-func (p *parser) expect(token int) {
+func (p *parser) expect(token string) {
 	if p.token != token {
 		fail("unable to parse language expression '%s': expected token '%s' and actual '%s'",
 			cut(p.in, 200), tokenNames[token], tokenNames[p.token])
 	}
 }
 
-// pass goes on after a token that has to be there.
-func (p *parser) pass(token int) {
+// pass goes on after a token that has to be there, and returns its text.
+func (p *parser) pass(token string) string {
+	text := p.text
 	p.expect(token)
 	p.next()
+	return text
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -103,50 +103,16 @@ func digit(c byte) bool  { return c >= '0' && c <= '9' }
 
 // next reads a token.
 func (p *parser) next() {
-	for p.at < len(p.in) && strings.IndexByte(" \t\r\n\v\f", p.in[p.at]) >= 0 {
-		p.at++
+	m := tokens.FindStringSubmatch(p.rest)
+	if m == nil {
+		rest := strings.TrimLeft(p.rest, " \t\r\n\v\f")
+		p.fail("the string character '%c' at position '%d' is not expected", []rune(rest)[0], len(p.in)-len(rest))
 	}
-	p.start = p.at
-	if p.at == len(p.in) {
-		p.token = tokenEnd
-		return
-	}
-	c := p.in[p.at]
-	p.at++
-	word := func(token int, more func(c byte) bool) {
-		for p.at < len(p.in) && more(p.in[p.at]) {
-			p.at++
+	p.rest, p.text = p.rest[len(m[0]):], cmp.Or(m[1:]...)
+	for i, kind := range []string{tokenIdentifier, tokenText, tokenNumber, m[4]} {
+		if p.token = kind; m[i+1] != "" {
+			break
 		}
-		p.token, p.text = token, p.in[p.start:p.at]
-	}
-	i := strings.IndexByte("()[],.", c)
-	switch {
-	case i >= 0:
-		p.token = tokenLeft + i
-	case letter(c):
-		word(tokenIdentifier, func(c byte) bool { return letter(c) || digit(c) })
-	case c == '\'':
-		p.quoted()
-	case digit(c) || c == '-' || c == '+':
-		word(tokenNumber, func(c byte) bool { return letter(c) || digit(c) || c == '.' && digit(p.in[p.at-1]) })
-	default:
-		p.fail("the string character '%c' at position '%d' is not expected", []rune(p.in[p.start:])[0], p.start)
-	}
-}
-
-// quoted reads a text; two quotes in it are one.
-func (p *parser) quoted() {
-	for p.token, p.text = tokenText, ""; ; {
-		part, rest, ended := strings.Cut(p.in[p.at:], "'")
-		if !ended {
-			p.fail("the text at position '%d' has no end", p.start)
-		}
-		p.text += part
-		if p.at += len(part) + 1; !strings.HasPrefix(rest, "'") {
-			return
-		}
-		p.text += "'"
-		p.at++
 	}
 }
 
@@ -156,24 +122,21 @@ func (p *parser) value() node {
 		fail("the calls of a template expression lie in each other more than %d deep", maxDepth)
 	}
 	defer func() { p.depth-- }()
-	text := p.text
 	switch p.token {
 	case tokenText:
-		p.next()
-		return text
+		text := p.pass(tokenText)
+		return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 	case tokenNumber:
+		text := p.pass(tokenNumber)
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			_, bad := strconv.ParseFloat(text, 64)
-			p.fail("the value '%s' at position '%d': %s", text, p.start,
-				cond(bad == nil && strings.Contains(text, "."), "float point numbers are not supported", "cannot be converted to number"))
+		if _, bad := strconv.ParseFloat(text, 64); err != nil {
+			p.fail("the value '%s' %s", text,
+				cond(bad == nil && strings.Contains(text, "."), "is a number with a point, which is not supported", "cannot be converted to number"))
 		}
-		p.next()
 		return n
 	}
-	p.expect(tokenIdentifier)
 	n := p.call()
-	for accesses := 0; p.token == tokenDot || p.token == tokenOpen; accesses++ {
+	for accesses := 0; p.token == "." || p.token == "["; accesses++ {
 		if accesses > maxDepth {
 			fail("a template expression has more than %d accesses in a row", maxDepth)
 		}
@@ -183,18 +146,14 @@ func (p *parser) value() node {
 }
 
 func (p *parser) call() node {
-	c := &call{name: p.text}
-	for p.next(); p.token == tokenDot; p.next() {
+	c := &call{name: p.pass(tokenIdentifier)}
+	for p.token == "." {
 		p.next()
-		p.expect(tokenIdentifier)
-		c.name += "." + p.text
+		c.name += "." + p.pass(tokenIdentifier)
 	}
-	for p.pass(tokenLeft); p.token != tokenRight; {
+	for p.pass("("); p.token != ")"; {
 		if len(c.args) > 0 {
-			if p.token != tokenComma {
-				p.expect(tokenRight)
-			}
-			p.next()
+			p.pass(cond(p.token == ",", ",", ")"))
 		}
 		c.args = append(c.args, p.value())
 	}
@@ -203,22 +162,21 @@ func (p *parser) call() node {
 }
 
 func (p *parser) access(of node) node {
-	property := p.token == tokenDot
-	if p.next(); property {
-		p.expect(tokenIdentifier)
-		key := p.text
+	if p.token == "." {
 		p.next()
-		return &access{of, key}
+		return &access{of, p.pass(tokenIdentifier)}
 	}
+	p.next()
 	key := p.value()
-	p.pass(tokenClose)
+	p.pass("]")
 	return &access{of, key}
 }
 
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // showKey returns the text of an access.
 func showKey(key any) string {
-	s, _ := key.(string)
-	if s != "" && letter(s[0]) && strings.IndexFunc(s, func(r rune) bool { return r > 127 || !letter(byte(r)) && !digit(byte(r)) }) < 0 {
+	if s, _ := key.(string); identifier.MatchString(s) {
 		return "." + s
 	}
 	return "[" + show(key) + "]"
@@ -237,8 +195,6 @@ func show(v any) string {
 		return "null()"
 	case bool:
 		return strconv.FormatBool(v) + "()"
-	case int64:
-		return strconv.FormatInt(v, 10)
 	case string:
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	case []any:
@@ -257,6 +213,8 @@ func show(v any) string {
 		return showCall(v.name, v.args)
 	case *access:
 		return show(v.of) + showKey(v.key)
+	case int64:
+		return strconv.FormatInt(v, 10)
 	}
 	return "json('" + string(Encode(v)) + "')"
 }

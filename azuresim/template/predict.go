@@ -58,22 +58,20 @@ func (r *Resource) predicted() *Object {
 	if body == nil || body.later {
 		body = r.bodyIn(r.scope)
 	}
-	for k, v := range body.All() {
-		o.Set(k, v)
-	}
-	return o
+	return overlay(o, body)
 }
 
 // Body returns the body of the resource's PUT; live answers for deployed resources.
 func (r *Resource) Body(live Live) (body *Object, err error) {
 	defer catch(&err)
-	return r.bodyWith(live), nil
+	return r.bodyWith(live, func(v any) any { return v }), nil
 }
 
-func (r *Resource) bodyWith(live Live) *Object {
+// bodyWith returns the body as written has it, but for the template of a nested deployment, which is not evaluated with the body.
+func (r *Resource) bodyWith(live Live, written func(any) any) *Object {
 	s := *r.scope
 	s.live = live
-	body := r.bodyIn(&s)
+	body := written(r.bodyIn(&s)).(*Object)
 	if in := r.deployment(); in != nil {
 		p := body.Object("properties")
 		raw, inner := r.nestedTemplate()
@@ -100,15 +98,8 @@ func (t *Template) written(raw *Object, live Live) *Object {
 				o.Set(key, v)
 			}
 		}
-		on := []any{}
-		for _, d := range r.DependsOn {
-			on = append(on, d)
-		}
-		o.Set("dependsOn", on)
-		for k, v := range r.bodyWith(live).All() {
-			o.Set(k, escaped(v))
-		}
-		list = append(list, o)
+		o.Set("dependsOn", anys(r.DependsOn))
+		list = append(list, overlay(o, r.bodyWith(live, escaped)))
 	}
 	outputs := &Object{}
 	for _, o := range t.outputsOf(live) {

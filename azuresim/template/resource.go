@@ -73,18 +73,18 @@ func (t *Template) index(r *Resource, key, index string) {
 	if t.symbolic {
 		note(t.byName, key+index, true)
 	}
-	for _, n := range []string{r.Name, r.Type + "/" + r.Name, interleaved(r.Type, r.Name), r.Name[strings.LastIndexByte(r.Name, '/')+1:]} {
+	names := strings.Split(r.Name, "/")
+	for _, n := range []string{r.Name, r.Type + "/" + r.Name, interleaved(r.Type, names), names[len(names)-1]} {
 		note(t.byName, n, false)
 	}
 }
 
 // interleaved returns the ID below a group without its beginning: Microsoft.A/b/x/c/y.
-func interleaved(typ, name string) string {
-	parts, names := strings.Split(typ, "/"), strings.Split(name, "/")
+func interleaved(typ string, names []string) string {
+	parts := strings.Split(typ, "/")
 	out := parts[0]
 	for i, t := range parts[1:] {
-		out += "/" + t
-		if i < len(names) {
+		if out += "/" + t; i < len(names) {
 			out += "/" + names[i]
 		}
 	}
@@ -202,14 +202,15 @@ func (r *Resource) failSegments(want int) {
 
 // idBelow returns the ID of a type and its names.
 func (r *Resource) idBelow(base, typ string, names []string) string {
-	parts := strings.Split(strings.Trim(typ, "/"), "/")
-	if len(parts)-1 != len(names) && strings.HasPrefix(r.Name, "[") {
+	typ = strings.Trim(typ, "/")
+	n := strings.Count(typ, "/")
+	if n != len(names) && strings.HasPrefix(r.Name, "[") {
 		return "[" + strings.Trim(r.Name, "[]") + "]" // the name is known later
 	}
-	if len(parts)-1 != len(names) || len(parts) < 2 {
-		r.failSegments(len(parts) - 1)
+	if n != len(names) || n == 0 {
+		r.failSegments(n)
 	}
-	return base + "/providers/" + interleaved(strings.Join(parts, "/"), strings.Join(names, "/"))
+	return base + "/providers/" + interleaved(typ, names)
 }
 
 // sent are the properties of a resource that are part of what is sent to its provider.
@@ -240,30 +241,16 @@ func (r *Resource) bodyIn(s *scope) *Object {
 	return out
 }
 
-// without returns the object without the properties of these keys.
-func (o *Object) without(keys ...string) *Object {
-	out := &Object{}
-	for k, v := range o.All() {
-		if !slices.ContainsFunc(keys, func(w string) bool { return strings.EqualFold(w, k) }) {
-			out.Set(k, v)
-		}
-	}
-	return out
-}
-
 // known returns what the template says of a resource that it deploys: the outputs of a nested
 // deployment, or its properties.
 func (r *Resource) known(full bool) (v any, sealed bool) {
-	if !r.Deployed() || r.busy || r.template.scope == nil {
+	if !r.Deployed() || r.busy || r.Linked() || r.template.scope == nil {
 		return nil, false
 	}
 	r.busy = true
 	defer func() { r.busy = false }()
-	if r.Linked() {
-		return nil, false
-	}
-	if r.IsDeployment() {
-		p := NewObject("mode", "Incremental", "provisioningState", "Succeeded", "outputs", r.deployment().outputsObject())
+	if in := r.deployment(); in != nil {
+		p := NewObject("mode", "Incremental", "provisioningState", "Succeeded", "outputs", in.outputsObject())
 		if full {
 			p = NewObject("id", r.ID, "name", r.Name, "type", r.Type, "properties", p)
 		}

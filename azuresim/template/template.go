@@ -132,48 +132,47 @@ func (t *Template) declare(given *Object) {
 				"parameters defined in the template are: '%s'", name, strings.Join(declared.keysOf(), ", "))
 		}
 	}
-	types := map[string]*schema{}
 	for name := range declared.All() {
-		types[name] = s.declareParameter(name, declared.Object(name), given.Object(name))
+		s.declareParameter(name, declared.Object(name), given.Object(name))
 	}
 	s.declareVariables()
 	for name, l := range s.parameters.All() {
-		v := s.force(l.(*lazy))
-		t.Parameters = append(t.Parameters, Parameter{name, types[name].name, cond(types[name].secure, nil, v)})
+		l := l.(*lazy)
+		v := s.force(l)
+		t.Parameters = append(t.Parameters, Parameter{name, l.typ.name, cond(l.typ.secure, nil, v)})
 	}
 	for _, l := range s.variables.All() {
 		s.force(l.(*lazy))
 	}
 }
 
-// declareParameter adds a parameter, to be evaluated, and returns its type.
-func (s *scope) declareParameter(name string, def, given *Object) *schema {
+// declareParameter adds a parameter, to be evaluated.
+func (s *scope) declareParameter(name string, def, given *Object) {
 	defer within("the template parameter '%s'", name)
-	typ, place := typeOf(s.template, def), "parameter '"+name+"'"
+	typ := typeOf(s.template, def, "parameter '"+name+"'")
 	hidden := later{text: "parameters(" + show(name) + ")"}
 	v, _ := given.Get("value")
 	if ref, _ := given.Get("reference"); ref != nil {
 		v = hidden // a secret of a key vault
 	}
-	l := &lazy{name: name}
+	l := &lazy{name: name, typ: typ}
+	s.parameters.Set(name, l)
 	fallback, hasDefault := def.Get("defaultValue")
 	switch {
 	case v != nil:
 		l.eval = func() any {
-			typ.check(v, place)
+			typ.check(v)
 			return cond(typ.secure && s.HideSecrets && s.resources.level == 0, any(hidden), v)
 		}
 	case hasDefault:
 		l.eval = func() any {
-			v := s.withPlace(placeDefault, "the template expression in "+place+" is not valid", fallback)
-			typ.check(v, place)
+			v := s.withPlace(placeDefault, "the template expression in "+typ.place+" is not valid", fallback)
+			typ.check(v)
 			return v
 		}
 	case !typ.nullable():
 		failNotGiven(name)
 	}
-	s.parameters.Set(name, l)
-	return typ
 }
 
 // withPlace evaluates a value that may use more; what is what fails.
@@ -322,11 +321,11 @@ func (t *Template) outputsOf(live Live) []Output {
 	s := *t.scope
 	s.live, s.place = live, s.place|placeRuntime
 	for name := range t.outputs.All() {
-		def, place := t.outputs.Object(name), "output '"+name+"'"
-		typ := typeOf(s.template, def)
+		def := t.outputs.Object(name)
+		typ := typeOf(s.template, def, "output '"+name+"'")
 		v := s.condition(def)
 		if kindOf(v)&kindBool == 0 {
-			fail("the condition of the template %s is of type '%s'; it has to be a boolean", place, kindOf(v))
+			fail("the condition of the template %s is of type '%s'; it has to be a boolean", typ.place, kindOf(v))
 		}
 		if v == false {
 			continue
@@ -339,7 +338,7 @@ func (t *Template) outputsOf(live Live) []Output {
 			o.Value = s.value(raw)
 		}
 		s.weigh(o.Value)
-		typ.check(o.Value, place)
+		typ.check(o.Value)
 		out = append(out, o)
 	}
 	return out

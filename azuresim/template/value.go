@@ -2,9 +2,9 @@ package template
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -109,6 +109,28 @@ func (o *Object) put(key string, v any) {
 		key = o.keys[i]
 	}
 	o.Set(key, v)
+}
+
+// overlay returns an object of the properties of several: the last one of a key counts.
+func overlay(objects ...*Object) *Object {
+	out := &Object{}
+	for _, o := range objects {
+		for k, v := range o.All() {
+			out.put(k, v)
+		}
+	}
+	return out
+}
+
+// without returns the object without the properties of these keys.
+func (o *Object) without(keys ...string) *Object {
+	out := &Object{}
+	for k, v := range o.All() {
+		if !slices.ContainsFunc(keys, func(w string) bool { return strings.EqualFold(w, k) }) {
+			out.add(k, v)
+		}
+	}
+	return out
 }
 
 // add adds a property that is not there yet.
@@ -232,30 +254,14 @@ func tooLarge(v any) bool {
 // equal compares as equals does: types differ, texts by their letters, objects without
 // regard to order.
 func equal(a, b any) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	case *Object:
-		b, ok := b.(*Object)
-		if !ok || a.Len() != b.Len() {
-			return false
-		}
-		for k, v := range a.All() {
-			if i := slices.Index(b.keys, k); i < 0 || !equal(v, b.values[i]) {
-				return false
-			}
-		}
-		return true
-	case *big.Int:
-		b, ok := b.(*big.Int)
-		return ok && a.Cmp(b) == 0
-	case float64:
-		b, ok := b.(float64)
-		return ok && (a == b || math.IsNaN(a) && math.IsNaN(b))
+	if _, isText := a.(string); isText {
+		return a == b
 	}
-	return kindOf(a) == kindOf(b) && a == b
+	return kindOf(a) == kindOf(b) && keyOf(a) == keyOf(b)
 }
+
+// keyOf returns a text that is the same for equal values.
+func keyOf(v any) string { return string(Encode(sorted(v))) }
 
 // sorted returns a value with the keys of its objects in order, so that equal values are the same JSON.
 func sorted(v any) any {
@@ -264,8 +270,9 @@ func sorted(v any) any {
 		return each(v, sorted)
 	case *Object:
 		out := &Object{}
-		for _, k := range slices.Sorted(slices.Values(v.keys)) {
-			out.add(k, sorted(v.values[slices.Index(v.keys, k)]))
+		for _, k := range slices.Sorted(slices.Values(v.keysOf())) {
+			e, _ := v.Get(k)
+			out.add(k, sorted(e))
 		}
 		return out
 	}
@@ -273,13 +280,16 @@ func sorted(v any) any {
 }
 
 // each returns what a function makes of each element.
-func each[T any](list []any, do func(any) T) []T {
+func each[E, T any](list []E, do func(E) T) []T {
 	out := make([]T, len(list))
 	for i, e := range list {
 		out[i] = do(e)
 	}
 	return out
 }
+
+// anys returns texts as a list of the language.
+func anys(list []string) []any { return each(list, func(s string) any { return s }) }
 
 // compareFold orders texts by their letters without regard to case.
 func compareFold(a, b string) int { return cmp.Compare(strings.ToUpper(a), strings.ToUpper(b)) }
@@ -371,44 +381,14 @@ func appendText(b []byte, s string, quote byte) []byte {
 }
 
 // Plain returns a value in the form of encoding/json, integers as float64.
-func Plain(v any) any {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case *big.Int:
-		f, _ := new(big.Float).SetInt(v).Float64()
-		return f
-	case []any:
-		return each(v, Plain)
-	case *Object:
-		out := map[string]any{}
-		for k, e := range v.All() {
-			out[k] = Plain(e)
-		}
-		return out
-	case later:
-		return "[" + v.text + "]"
-	}
-	return v
+func Plain(v any) (plain any) {
+	_ = json.Unmarshal(Encode(v), &plain) // what Encode returns is JSON
+	return plain
 }
 
 // Of returns the value of the form of encoding/json, keys sorted.
-func Of(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v)
-		}
-	case int:
-		return int64(v)
-	case []any:
-		return each(v, Of)
-	case map[string]any:
-		o := &Object{}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			o.Set(k, Of(v[k]))
-		}
-		return o
-	}
+func Of(plain any) any {
+	data, _ := json.Marshal(plain)
+	v, _ := Decode(data)
 	return v
 }

@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"casement.dev/casement/internal/capi/topology"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -27,6 +26,13 @@ type topologies struct {
 	refused map[*lint.Object]field.ErrorList
 	// unknown are, for the other Clusters that were not rendered, the reasons.
 	unknown []string
+}
+
+// rendered are the name of a Cluster's class, and either the objects that it makes or why admission refuses the Cluster.
+type rendered struct {
+	class   string
+	objects []*unstructured.Unstructured
+	refused field.ErrorList
 }
 
 // renderTopologies renders all Clusters that it can. It returns an error if the rendered objects cannot be parsed.
@@ -44,7 +50,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 			continue // the checks of its fields report it
 		}
 		all = append(all, u)
-		if o.Kind == "Cluster" && topology.Defined(u) {
+		if _, defined, _ := unstructured.NestedMap(u.Object, "spec", "topology"); o.Kind == "Cluster" && defined {
 			clusters[o] = u
 		}
 	}
@@ -59,25 +65,25 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 			out.created.Objects = append(out.created.Objects, o)
 			continue
 		}
-		made, err := topology.Render(ctx, cluster, all)
+		made, err := render(ctx, cluster, all)
 		name := "cluster " + o.Name
-		if made.Class != "" {
-			name += " of ClusterClass " + made.Class
+		if made.class != "" {
+			name += " of ClusterClass " + made.class
 		}
 		switch {
 		case err != nil:
 			out.unknown = append(out.unknown, fmt.Sprintf("%s: %v", name, err))
 			out.created.Objects = append(out.created.Objects, o)
-		case len(made.Refused) > 0:
-			out.refused[o] = made.Refused
+		case len(made.refused) > 0:
+			out.refused[o] = made.refused
 			out.created.Objects = append(out.created.Objects, o)
 		default:
-			objects, err := asManifests(name, made.Objects)
+			objects, err := asManifests(name, made.objects)
 			if err != nil {
 				return out, err
 			}
 			out.created.Objects = slices.Concat(out.created.Objects, objects)
-			for _, o := range made.Objects {
+			for _, o := range made.objects {
 				from := o.GetAnnotations()
 				used[from[clusterv1.TemplateClonedFromGroupKindAnnotation]+" "+from[clusterv1.TemplateClonedFromNameAnnotation]] = true
 			}
