@@ -135,7 +135,7 @@ func TestPowerShellGenerated(t *testing.T) {
 			}
 		}
 	}
-	random := rand.New(rand.NewPCG(53, 2))
+	random := rand.New(rand.NewPCG(53, 1+*seed))
 	all := make([]psScript, generatedScripts)
 	for i := range all {
 		all[i] = psScript{ID: fmt.Sprintf("generated-%04d", i), Group: "generated", Script: generate(random, lines)}

@@ -11,8 +11,8 @@ type cmdlet struct {
 	// parameters are those that it takes, parted by blanks: Name takes a value, Name?
 	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
 	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
-	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name# takes a
-	// whole number. Other names follow after |.
+	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name+ neither as an
+	// attribute says so, Name# takes a whole number. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -32,8 +32,9 @@ type spec struct {
 	names          []string
 	shown          string
 	takes, ignored bool
-	// filled are values that are neither null nor empty, whole are whole numbers.
-	filled, whole    bool
+	// filled are values that are neither null nor empty, attributed those of ValidateNotNullOrEmpty, whole are whole numbers.
+	filled, attributed, whole bool
+
 	marked           bool
 	position         int
 	rest, positional bool
@@ -80,6 +81,9 @@ func specsOf(text string) []spec {
 		}
 		if strings.HasSuffix(word, "!") {
 			word, s.filled = strings.TrimSuffix(word, "!"), true
+		}
+		if strings.HasSuffix(word, "+") {
+			word, s.filled, s.attributed = strings.TrimSuffix(word, "+"), true, true
 		}
 		if strings.HasSuffix(word, "#") {
 			word, s.whole = strings.TrimSuffix(word, "#"), true
@@ -312,6 +316,9 @@ func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 // empty refuses null and an empty text.
 func (s *spec) empty(v any) error {
 	switch {
+	case s.attributed && (v == nil || v == ""):
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
+			"The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.", s.shown)
 	case v == nil:
 		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed",
 			"Cannot bind argument to parameter '%s' because it is null.", s.shown)
@@ -430,29 +437,22 @@ func shownArgument(v any) string {
 	return text(v)
 }
 
-// pathTakers are cmdlets whose -Path takes the pipeline, and neither null nor nothing.
-const pathTakers = " get-item get-content remove-item copy-item move-item rename-item resolve-path convert-path split-path join-path " +
-	"clear-content get-filehash get-itemproperty "
+// takers are the parameters of cmdlets that take the pipeline and no null.
+var takers = map[string]string{
+	"get-item": "Path", "get-content": "Path", "remove-item": "Path", "copy-item": "Path", "move-item": "Path", "rename-item": "Path",
+	"resolve-path": "Path", "convert-path": "Path", "split-path": "Path", "join-path": "Path", "clear-content": "Path",
+	"get-filehash": "Path", "get-itemproperty": "Path",
+	"write-warning": "Message", "write-verbose": "Message", "write-debug": "Message", "convertfrom-json": "InputObject",
+	"convertfrom-stringdata": "StringData", "invoke-expression": "Command", "convertto-csv": "InputObject", "export-csv": "InputObject",
+	"add-member": "InputObject",
+}
+
+// ending are cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.
+const ending = " measure-object out-string out-file tee-object set-variable export-csv get-member compress-archive group-object "
 
 // byProperty are cmdlets that take nothing else from the pipeline than properties of its objects.
 const byProperty = " get-content clear-content clear-variable remove-variable new-object add-type start-process set-strictmode " +
 	"get-host read-host write-progress "
-
-// textTakers are cmdlets whose -Message takes the pipeline, and no null.
-const textTakers = " write-warning write-verbose write-debug "
-
-// takes is the parameter of a cmdlet that takes the pipeline and is neither null nor, as a path, nothing.
-func takes(name string) string {
-	switch {
-	case strings.Contains(pathTakers, name):
-		return "Path"
-	case strings.Contains(textTakers, name):
-		return "Message"
-	case name == " convertfrom-json ":
-		return "InputObject"
-	}
-	return ""
-}
 
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
@@ -471,11 +471,14 @@ func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
 	}
-	name := " " + strings.ToLower(s.c.cmd.name) + " "
-	if _, isObject := v.(*object); !isObject && strings.Contains(byProperty, name) {
+	name := strings.ToLower(s.c.cmd.name)
+	taken := takers[name]
+	_, isObject := v.(*object)
+	if !isObject && strings.Contains(byProperty, " "+name+" ") ||
+		isList(v) && (taken == "Message" || taken == "StringData" || name == "convertfrom-json") { // one text
 		return s.finish(s.c.fault(unbound(v)))
 	}
-	if taken := takes(name); taken == "Path" || taken != "" && v == nil {
+	if taken == "Path" || taken != "" && v == nil {
 		if err := (&spec{shown: taken}).empty(v); err != nil {
 			return s.finish(s.c.fault(err))
 		}
@@ -488,7 +491,9 @@ func (s *cmdletStage) process(v any) error {
 }
 
 func (s *cmdletStage) end() error {
-	if s.c.cmd.run == nil {
+	idle := s.c.piped && len(s.c.input) == 0 && s.c.cmd.each == nil &&
+		!strings.Contains(ending, " "+strings.ToLower(s.c.cmd.name)+" ")
+	if s.c.cmd.run == nil || idle {
 		return nil
 	}
 	err := s.finish(s.c.cmd.run(s.c))
@@ -572,11 +577,7 @@ func (c *call) integerOf(name string, otherwise int) (int, error) {
 
 // textsOf returns the items of a parameter.
 func (c *call) textsOf(name string) []string {
-	var out []string
-	for _, v := range list(c.given[name]) {
-		out = append(out, text(v))
-	}
-	return out
+	return inputTexts(list(c.given[name]))
 }
 
 // need refuses a call without a parameter, which a console would ask for.

@@ -18,8 +18,6 @@ func convertToJSON(c *call) error {
 	}
 	var v any
 	switch {
-	case c.piped && len(c.input) == 0:
-		return nil
 	case !c.piped:
 		v = c.given["inputobject"]
 	case len(c.input) == 1:
@@ -108,7 +106,7 @@ func pairs(v any) ([]string, []any) {
 		if asText(v) {
 			return nil, nil
 		}
-		for _, f := range v.fields {
+		for _, f := range v.members() {
 			names, values = append(names, f.name), append(values, f.value)
 		}
 	}
@@ -159,19 +157,27 @@ func quoteJSON(s string) string {
 }
 
 func convertFromJSON(c *call) error {
-	var parts []string
-	for _, v := range c.objects("inputobject") {
-		parts = append(parts, text(v))
+	parts := inputTexts(c.objects("inputobject"))
+	if len(parts) > 1 { // the first line says whether each is a document
+		if _, err := c.fromJSON([]byte(parts[0])); failed(err) != nil {
+			parts = []string{strings.Join(parts, "\n")}
+		} else if err != nil {
+			return err
+		}
 	}
-	s := strings.Join(parts, "\n")
-	if strings.TrimSpace(s) == "" {
-		return nil
+	for _, s := range parts {
+		if strings.TrimSpace(s) == "" {
+			continue
+		}
+		v, err := c.fromJSON([]byte(s))
+		if err != nil {
+			return err
+		}
+		if err := c.emit(v); err != nil {
+			return err
+		}
 	}
-	v, err := c.fromJSON([]byte(s))
-	if err != nil {
-		return err
-	}
-	return c.emit(v)
+	return nil
 }
 
 func (r *run) fromJSON(data []byte) (any, error) {

@@ -3,6 +3,7 @@ package powershell
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,11 +49,11 @@ func groupObject(c *call) error {
 		return c.emit(h)
 	}
 	for _, g := range order {
-		shown := []string{"Count", "Name", "Group"}
+		kind := kindGroupInfo
 		if c.is("noelement") {
-			shown = shown[:2]
+			kind = kindGroupCount
 		}
-		o := system(kindGroupInfo, shown, "Count", int64(len(g.items)), "Name", g.name,
+		o := system(kind, ownViews[kind].names, "Count", int64(len(g.items)), "Name", g.name,
 			"Group", newArray(g.items...), "Values", newArray(g.value))
 		if err := c.emit(o); err != nil {
 			return err
@@ -116,7 +117,7 @@ func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {
 		s := text(v)
-		count += int64(max(len(lines(s)), 1))
+		count += int64(len(slices.DeleteFunc(lines(s), func(l any) bool { return l == "" })))
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}

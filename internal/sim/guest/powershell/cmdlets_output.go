@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -323,7 +324,7 @@ func teeObject(c *call) error {
 		return each(newArray(c.input...), c.emit)
 	}
 	if len(c.input) == 0 {
-		return nil
+		return nil // the file stays as it is
 	}
 	s, err := c.printedText(c.input)
 	if err != nil {
@@ -344,9 +345,20 @@ func teeObject(c *call) error {
 	return each(newArray(c.input...), c.emit)
 }
 
-// formatted passes lines on that no cmdlet changes any more.
-func (c *call) formatted(s string) error {
-	return c.emit(system(kindFormatted, nil, "text", s))
+// formatted passes lines on that no cmdlet changes any more, as Format-Table does: the objects of a start, of a group, of each row and
+// of their ends, of which the first has the lines. What has no rows is one object.
+func (c *call) formatted(s string, rows int) error {
+	parts := slices.Repeat([]string{"FormatEntryData"}, max(rows, 1))
+	if rows > 0 {
+		parts = append(append([]string{"FormatStartData", "GroupStartData"}, parts...), "GroupEndData", "FormatEndData")
+	}
+	for _, part := range parts {
+		if err := c.emit(system(kindFormatted+part, nil, "shown", s)); err != nil {
+			return err
+		}
+		s = ""
+	}
+	return nil
 }
 
 func formatTable(c *call) error {
@@ -375,7 +387,7 @@ func (c *call) format(render func([]*object, view) string) error {
 		}
 		list := rows
 		rows = nil
-		return c.formatted(render(list, shown))
+		return c.formatted(render(list, shown), len(list))
 	}
 	for _, v := range c.objects("inputobject") {
 		if err := c.take(64); err != nil {
@@ -391,7 +403,7 @@ func (c *call) format(render func([]*object, view) string) error {
 					return err
 				}
 				group = label
-				if err := c.formatted("\r\n" + label + "\r\n"); err != nil {
+				if err := c.formatted("\r\n"+label+"\r\n", 0); err != nil {
 					return err
 				}
 			}
@@ -432,7 +444,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			if err != nil {
 				return err
 			}
-			if err := c.formatted(s); err != nil {
+			if err := c.formatted(s, 0); err != nil {
 				return err
 			}
 			continue

@@ -156,6 +156,9 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return v, err
 		}
 	} else if low == "add" || low == "remove" || low == "insert" || low == "removeat" || low == "clear" {
+		if low == "add" && len(args) != 1 {
+			return nil, noOverload(name, len(args))
+		}
 		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
 	}
 	// A method of each item.

@@ -115,7 +115,7 @@ func cannot(v any, kind string) error {
 	basic := isValueType(kind) && kind != "timespan" || kind == "bool" || kind == "decimal"
 	convertible := false // what is IConvertible throws another exception
 	switch v.(type) {
-	case int64, float64, sized, decimal:
+	case int64, float64, short, sized, decimal:
 		convertible = basic
 	case bool, char, time.Time:
 		convertible = true
@@ -139,7 +139,7 @@ func cannot(v any, kind string) error {
 func uncast(id, format string, a ...any) *failure {
 	f := broken("RuntimeException", id, format, a...)
 	f.category = "InvalidArgument"
-	f.exception.inner = &exception{kind: "System.Management.Automation.PSInvalidCastException", message: f.exception.message}
+	f.exception.inner = &exception{kind: kindInvalidCast, message: f.exception.message}
 	return f
 }
 
@@ -207,12 +207,16 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "timespan":
 		return toSpan(v)
 	case "guid":
+		if g, ok := v.(guid); ok {
+			return g, nil
+		}
 		if !readable(v) {
 			return nil, cannot(v, kind)
 		}
 		return toGUID(text(v))
 	case "version":
-		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == "System.Version") {
+		_, ready := v.(version)
+		if o, ok := v.(*object); !readable(v) && !ready && !(ok && o.kind == "System.Version") {
 			return nil, cannot(v, kind)
 		}
 		return toVersion(text(v))
@@ -227,7 +231,16 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return newArray(v), nil
 	case "hashtable", "collections.hashtable", "collections.idictionary":
-		if _, ok := v.(*hashtable); ok || v == nil {
+		h, ok := v.(*hashtable)
+		if ok && h.ordered && kind != "collections.idictionary" {
+			own := newHash()
+			for _, k := range h.keys {
+				value, _ := h.get(k)
+				own.set(k, value)
+			}
+			return own, nil
+		}
+		if ok || v == nil {
 			return v, nil
 		}
 		return nil, cannot(v, kind)
@@ -254,7 +267,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if o, ok := v.(*object); ok && o.kind == kindRegex {
 			return o, nil
 		}
-		if !readable(v) && v != nil {
+		if v == nil {
+			return nil, nil
+		}
+		if !readable(v) {
 			return nil, cannot(v, kind)
 		}
 		return regexObject([]any{text(v)})
@@ -343,7 +359,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 // readable reports values that a type with a constructor or a method of one text reads: texts and numbers.
 func readable(v any) bool {
 	switch v.(type) {
-	case string, int64, float64, sized, decimal, guid, version:
+	case string, int64, float64, short, sized, decimal:
 		return true
 	}
 	return false
@@ -375,7 +391,9 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	for _, item := range items {
 		c, err := r.convert(kind, item)
-		if err != nil {
+		if f := failed(err); f != nil && !isList(v) {
+			return nil, unread("InvalidCastExceptionScalarToArray", v, kind+"[]", f.exception.message)
+		} else if err != nil {
 			return nil, err
 		}
 		out.items = append(out.items, c)
@@ -488,16 +506,16 @@ func (r *run) integer(v any) (int64, error) {
 }
 
 func toFloat(kind string, v any) (any, error) {
-	if v == nil {
-		return float64(0), nil
-	}
 	f, ok := float(v)
-	if !ok {
+	if !ok && v != nil {
 		if _, isText := v.(string); !isText {
 			return nil, cannot(v, kind)
 		}
 		return nil, unread(map[bool]string{true: "InvalidCastFromStringToDecimal", false: "InvalidCastFromStringToDoubleOrSingle"}[kind ==
 			"decimal"], v, kind, "Input string was not in a correct format.")
+	}
+	if kind == "single" || kind == "float" {
+		return short(f), nil
 	}
 	return f, nil
 }
@@ -730,6 +748,9 @@ func orderVersions(a, b string) int {
 }
 
 func toAddress(v any) (any, error) {
+	if c, ok := v.(char); ok {
+		v = int64(c)
+	}
 	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
 		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
 	}

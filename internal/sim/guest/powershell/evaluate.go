@@ -169,7 +169,7 @@ func (r *run) stepped(n step) (any, error) {
 		v = int64(0)
 	}
 	switch v.(type) {
-	case int64, float64, sized, decimal, char, enumMember:
+	case int64, float64, short, sized, decimal, char, enumMember:
 	default:
 		return nil, broken("RuntimeException", "OperatorRequiresNumber", "The '%s' operator works only on numbers. The operand is a '%s'.",
 			map[bool]string{true: "++", false: "--"}[n.by > 0], kindOf(v))

@@ -33,7 +33,7 @@ const (
 	kindCredential  = "System.Management.Automation.PSCredential"
 	kindUri         = "System.Uri"
 	kindEncoding    = "System.Text.Encoding"
-	kindFormatted   = "Microsoft.PowerShell.Commands.Internal.Format.FormatEntryData"
+	kindFormatted   = "Microsoft.PowerShell.Commands.Internal.Format."
 )
 
 func (r *run) nameOf(n node) (string, error) {
@@ -216,7 +216,7 @@ func typeNamesOf(v any) *array {
 		out.items = []any{o.named, kind}
 	}
 	switch v := v.(type) {
-	case int64, float64, bool, sized, decimal, char, time.Time, time.Duration, guid:
+	case int64, float64, short, bool, sized, decimal, char, time.Time, time.Duration, guid:
 		out.items = append(out.items, "System.ValueType")
 	case *array:
 		if !growing(v) {
@@ -263,7 +263,7 @@ func common(of any, low string) (any, bool, error) {
 		if o, ok := of.(*object); ok {
 			props := newArray()
 			props.owner = o
-			for _, f := range o.fields {
+			for _, f := range o.members() {
 				props.items = append(props.items, propertyObject(o, f))
 			}
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
@@ -625,7 +625,11 @@ func (r *run) putMember(t member, v any) error {
 			return lacking("assignment to the property %s of %s", name, kindOf(of))
 		}
 	}
-	return broken("RuntimeException", "PropertyNotFound",
+	id := "PropertyAssignmentException"
+	if of == nil {
+		id = "PropertyNotFound"
+	}
+	return broken("RuntimeException", id,
 		"The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
 }
 

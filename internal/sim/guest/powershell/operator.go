@@ -96,6 +96,10 @@ func (r *run) compare(operator string, left, right any, exact bool) (any, error)
 		if err != nil {
 			return nil, err
 		}
+		if a, ok := right.(*array); ok && len(a.items) == 1 && isList(a.items[0]) {
+			return nil, broken("RuntimeException", "RuntimeException", "The specified wildcard character pattern is not valid: %s",
+				kindOf(a.items[0]))
+		}
 		yes, err := like(s, text(right), exact)
 		return yes == (operator == "-like"), err
 	case "-eq":
@@ -156,7 +160,7 @@ func equal(left, right any, exact bool) bool {
 		y, ok := float(right)
 		x, _ := float(left)
 		return right != nil && ok && x == y
-	case int64, float64:
+	case int64, float64, short:
 		if right == nil {
 			return false
 		}
@@ -237,7 +241,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 			}
 			return cmp.Compare(l, y.(char)), nil
 		}
-	case int64, float64, sized, decimal, enumMember:
+	case int64, float64, short, sized, decimal, enumMember:
 		if right == nil {
 			f, _ := float(left)
 			return map[bool]int{true: -1, false: 1}[f < 0], nil
@@ -343,7 +347,7 @@ func isType(v any, kind string) bool {
 		return have == "int64"
 	case "valuetype":
 		switch v.(type) {
-		case int64, float64, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
+		case int64, float64, short, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
 			return true
 		}
 		return false
@@ -354,7 +358,7 @@ func isType(v any, kind string) bool {
 		return ok
 	case "icomparable":
 		switch v.(type) {
-		case string, int64, float64, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
+		case string, int64, float64, short, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
 			return true
 		}
 		return false
@@ -375,6 +379,9 @@ func (r *run) join(v any, separator string) (any, error) {
 	for i, item := range items {
 		if isCustom(item) { // its own ToString is empty
 			item = ""
+		}
+		if t, ok := item.(typeValue); ok {
+			item = typeName(t.name)
 		}
 		s, err := r.text(item)
 		if err != nil {
@@ -402,15 +409,30 @@ func (r *run) joined(parts []string, separator string) (string, error) {
 	return strings.Join(parts, separator), nil
 }
 
+// noRange is the failure of a range with an end that .NET makes no number of.
+func noRange(v any) error {
+	kind, why := "System.InvalidCastException", "Unable to cast object of type '"+kindOf(v)+"' to type 'System.IConvertible'."
+	switch v.(type) {
+	case string:
+		kind, why = "System.FormatException", "Input string was not in a correct format."
+	case time.Time:
+		why = "Invalid cast from 'DateTime' to 'Int32'."
+	}
+	return broken(kind, kind, "%s", why)
+}
+
 func (r *run) span(left, right any) (any, error) {
-	from, err := r.integer(left)
-	if err != nil {
-		return nil, err
+	ends := [2]int64{}
+	for i, v := range []any{left, right} {
+		n, err := r.integer(v)
+		if isList(v) || failed(err) != nil {
+			return nil, noRange(v)
+		} else if err != nil {
+			return nil, err
+		}
+		ends[i] = n
 	}
-	to, err := r.integer(right)
-	if err != nil {
-		return nil, err
-	}
+	from, to := ends[0], ends[1]
 	if d := math.Abs(float64(to) - float64(from)); d > maxItems {
 		return nil, &LimitError{"makes a range of more than a million items"}
 	}

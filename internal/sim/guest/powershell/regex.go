@@ -174,11 +174,14 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	}
 	p, most := text(options[0]), int64(0)
 	if len(options) > 1 {
-		n, err := r.integer(options[1])
-		if err != nil {
+		n, err := r.convert("int", options[1])
+		if f := failed(err); f != nil {
+			f.id = "RuntimeException"
+			return nil, f
+		} else if err != nil {
 			return nil, err
 		}
-		most = n
+		most, _, _ = wholeOf(n)
 	}
 	if len(options) > 2 {
 		switch strings.ToLower(text(options[2])) {

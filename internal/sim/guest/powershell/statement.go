@@ -333,6 +333,9 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if item == nil && want == "" {
+		return true, nil
+	}
 	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
 	if operator == "" {
 		operator = "-eq"
