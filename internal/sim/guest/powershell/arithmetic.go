@@ -36,8 +36,10 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		return r.spans(operator, l, right)
 	case bool:
 		left = map[bool]int64{true: 1}[l]
-		if _, isBool := right.(bool); isBool || isNumber(right) || right == nil {
-			if strings.Contains("*/%", operator) {
+		if s, isText := right.(string); strings.Contains("*/%", operator) {
+			if _, ok := parseNumber(s); isText && !ok {
+				return nil, noMethod(right, operator)
+			} else if isNumber(right) || right == nil {
 				return nil, undefined(operator, l, right)
 			}
 		}
@@ -374,8 +376,15 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
-	if f, ok := right.(function); ok && (operator == "-shl" || operator == "-shr") { // how far is an Int32
-		return nil, cannot(f, "int")
+	if operator == "-shl" || operator == "-shr" { // how far is an Int32
+		if err := operands(operator, left); err != nil {
+			return nil, err
+		}
+		by, err := r.convert("int", right)
+		if err != nil {
+			return nil, err
+		}
+		right = by
 	}
 	if err := operands(operator, left, right); err != nil {
 		return nil, err

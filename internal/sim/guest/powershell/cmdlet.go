@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -262,6 +263,10 @@ func (c *call) give(s *spec, value any) error {
 		}
 		value = b
 	}
+	if _, block := value.(function); block && !c.piped && slices.Contains(noBlocks, s.names[0]) {
+		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter '%s' because its argument is "+
+			"specified as a script block and there is no input. A script block cannot be evaluated without input.", s.shown)
+	}
 	if s.filled {
 		items := []any{value}
 		if a, ok := value.(*array); ok {
@@ -272,6 +277,10 @@ func (c *call) give(s *spec, value any) error {
 			}
 		}
 		for _, item := range items {
+			if isList(value) && isList(item) {
+				return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+					"'%s'. Specified method is not supported.", kindOf(value), s.kind(), s.shown)
+			}
 			if err := s.empty(item); err != nil {
 				return err
 			}
@@ -437,6 +446,13 @@ func shownArgument(v any) string {
 	return text(v)
 }
 
+// noBlocks are parameters of texts and dates: a script block for one of them runs for each object of the pipeline.
+var noBlocks = []string{"path", "literalpath", "name", "date", "destination", "childpath", "referenceobject", "differenceobject", "pattern",
+	"filepath", "newname"}
+
+// flat are the parameters that take a list from the pipeline item by item.
+const flat = " compare-object convertfrom-csv test-path "
+
 // takers are the parameters of cmdlets that take the pipeline and no null.
 var takers = map[string]string{
 	"get-item": "Path", "get-content": "Path", "remove-item": "Path", "copy-item": "Path", "move-item": "Path", "rename-item": "Path",
@@ -473,7 +489,16 @@ func (s *cmdletStage) process(v any) error {
 	}
 	name := strings.ToLower(s.c.cmd.name)
 	taken := takers[name]
-	_, isObject := v.(*object)
+	if a, ok := v.(*array); ok && (taken == "Path" || strings.Contains(flat, " "+name+" ")) {
+		for _, item := range a.items {
+			if err := s.process(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	o, isObject := v.(*object)
+	isObject = isObject && o.kind != "System.Version" && o.kind != kindIPAddress && o.kind != kindUri
 	if !isObject && strings.Contains(byProperty, " "+name+" ") ||
 		isList(v) && (taken == "Message" || taken == "StringData" || name == "convertfrom-json") { // one text
 		return s.finish(s.c.fault(unbound(v)))

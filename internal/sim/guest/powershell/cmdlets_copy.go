@@ -163,10 +163,6 @@ func renameItem(c *call) error {
 	if err := c.need("newname"); err != nil {
 		return err
 	}
-	if _, block := c.given["newname"].(function); block && len(c.input) == 0 {
-		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter 'NewName' because its argument is "+
-			"specified as a script block and there is no input. A script block cannot be evaluated without input.")
-	}
 	for i, name := range c.names() {
 		at := c.path(name)
 		if !c.m.Root.Exists(at) {

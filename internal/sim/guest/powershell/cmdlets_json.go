@@ -29,9 +29,23 @@ func convertToJSON(c *call) error {
 	if !measure(v, &left, 0) {
 		return c.take(maxValue + 1)
 	}
+	for _, one := range append(list(v), v) {
+		if o, ok := one.(*object); ok && isFormatted(o) || isCode(one) {
+			return lacking("ConvertTo-Json of %s", kindOf(one))
+		}
+	}
 	var b strings.Builder
 	writeJSON(&b, v, min(depth, maxLevels), 0, c.is("compress"))
 	return c.emit(b.String())
+}
+
+// isCode reports script blocks and types, whose properties only the real ones have.
+func isCode(v any) bool {
+	switch v.(type) {
+	case function, typeValue:
+		return true
+	}
+	return false
 }
 
 // writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
@@ -103,7 +117,7 @@ func pairs(v any) ([]string, []any) {
 			names, values = append(names, text(k)), append(values, value)
 		}
 	case *object:
-		if asText(v) {
+		if asText(v) || v.kind == kindUri {
 			return nil, nil
 		}
 		for _, f := range v.members() {

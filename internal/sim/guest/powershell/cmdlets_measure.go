@@ -29,6 +29,9 @@ func groupObject(c *call) error {
 		name := strings.Join(parts, ", ")
 		if len(parts) == 0 {
 			name = text(v)
+			if _, ok := v.(typeValue); ok {
+				name = textOf(v, 1)
+			}
 			if _, ok := v.(time.Time); ok {
 				name = cellText(v)
 			}
@@ -67,17 +70,17 @@ func measureObject(c *call) error {
 	if c.is("line") || c.is("word") || c.is("character") {
 		return measureText(c, values)
 	}
-	count, sum, low, high := 0, 0.0, math.Inf(1), math.Inf(-1)
+	count, sum, low, high, numeric := 0, 0.0, math.Inf(1), math.Inf(-1), true
 	for _, v := range values {
-		if c.has("property") {
+		if c.has("property") && v != nil {
 			got, err := c.property(v, c.textOf("property"))
 			if err != nil {
 				return err
 			}
-			if got == nil {
-				continue
-			}
 			v = got
+		}
+		if v == nil {
+			continue
 		}
 		count++
 		if !c.is("sum") && !c.is("average") && !c.is("maximum") && !c.is("minimum") {
@@ -85,9 +88,12 @@ func measureObject(c *call) error {
 		}
 		f, ok := float(v)
 		if !ok {
-			return c.fault(broken("RuntimeException",
-				"NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand",
-				"Input object \"%s\" is not numeric.", text(v)))
+			numeric = false
+			if err := c.fault(broken("RuntimeException", "NonNumericInputObject",
+				"Input object \"%s\" is not numeric.", textOf(v, 1))); err != nil {
+				return err
+			}
+			continue
 		}
 		sum, low, high = sum+f, min(low, f), max(high, f)
 	}
@@ -99,7 +105,7 @@ func measureObject(c *call) error {
 			"The property \"%s\" cannot be found in the input for any objects.", c.textOf("property")))
 	}
 	pick := func(name string, f float64) any {
-		if c.is(name) && count > 0 {
+		if c.is(name) && numeric && (count > 0 || name == "sum") {
 			return f
 		}
 		return nil
@@ -116,7 +122,7 @@ func measureObject(c *call) error {
 func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {
-		s := text(v)
+		s := textOf(v, 1)
 		count += int64(len(slices.DeleteFunc(lines(s), func(l any) bool { return l == "" })))
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))

@@ -165,6 +165,9 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 	}
 	for _, v := range values {
 		o, ok := v.(*object)
+		if isCode(v) {
+			return "", lacking("CSV of %s", kindOf(v))
+		}
 		if !ok {
 			o = custom()
 			for _, name := range propertyNames(v) {
@@ -172,11 +175,14 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 					o.set(name, value)
 				}
 			}
+			if len(o.fields) == 0 {
+				continue
+			}
 		}
 		if names == nil {
 			names = []string{}
 			var quoted []string
-			for _, f := range o.fields {
+			for _, f := range o.members() {
 				names = append(names, f.name)
 				quoted = append(quoted, quoteCSV(f.name))
 			}

@@ -73,6 +73,9 @@ func writeHostLine(c *call) error {
 			for _, one := range inner.items {
 				parts = append(parts, text(one))
 			}
+			if len(inner.items) == 0 {
+				parts = append(parts, "")
+			}
 			continue
 		}
 		if h, ok := v.(*hashtable); ok {
@@ -184,8 +187,13 @@ func writeError(c *call) error {
 	if len(messages) == 0 && c.has("exception") {
 		messages = []any{nil}
 	}
+	const kind = "Microsoft.PowerShell.Commands.WriteErrorException"
 	for _, v := range messages {
-		f := broken("Microsoft.PowerShell.Commands.WriteErrorException", "Microsoft.PowerShell.Commands.WriteErrorException", "%s", text(v))
+		message := text(v)
+		if v == nil {
+			message = "Exception of type '" + kind + "' was thrown."
+		}
+		f := broken(kind, kind, "%s", message)
 		switch e := c.given["exception"].(type) {
 		case exception:
 			f.exception, f.id = e, e.kind

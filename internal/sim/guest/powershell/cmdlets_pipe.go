@@ -326,6 +326,8 @@ func (c *call) distinct(values []any) ([]any, error) {
 // selected passes a value, its properties or one of them on.
 func (c *call) selected(v any) error {
 	switch {
+	case v == nil && (c.has("expandproperty") || c.has("property") || c.has("excludeproperty")):
+		return nil
 	case c.has("expandproperty"):
 		name := c.textOf("expandproperty")
 		got, err := c.property(v, name)

@@ -163,7 +163,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {
 		return r.convertAll(base, v)
 	}
-	if h, ok := v.(*hashtable); ok && (kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
+	if h, ok := v.(*hashtable); ok && (kind == "datetime" || kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
 		if len(h.keys) > 0 { // the properties of a new object
 			return nil, broken("RuntimeException", "ObjectCreationError", "Cannot create object of type \"%[1]s\". The property '%[2]s' was not "+
 				"found for the '%[1]s' object. There is no settable property available.", typeName(kind), text(h.keys[0]))
@@ -181,6 +181,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return v, nil
 	case "string":
 		if a, ok := v.(*array); ok && len(a.items) == 1 {
+			if isList(a.items[0]) {
+				return kindOf(a.items[0]), nil
+			}
 			return r.text(a.items[0])
 		}
 		return r.text(v)
@@ -215,6 +218,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return toGUID(text(v))
 	case "version":
+		if v == nil {
+			return nil, nil
+		}
 		_, ready := v.(version)
 		if o, ok := v.(*object); !readable(v) && !ready && !(ok && o.kind == "System.Version") {
 			return nil, cannot(v, kind)
@@ -391,7 +397,8 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	for _, item := range items {
 		c, err := r.convert(kind, item)
-		if f := failed(err); f != nil && !isList(v) {
+		_, isText := v.(string)
+		if f := failed(err); f != nil && isText {
 			return nil, unread("InvalidCastExceptionScalarToArray", v, kind+"[]", f.exception.message)
 		} else if err != nil {
 			return nil, err
@@ -461,6 +468,9 @@ func toDecimal(v any) (any, error) {
 	case nil:
 		return decimal{new(big.Int), 0}, nil
 	case string:
+		if strings.TrimSpace(n) == "" {
+			return decimal{new(big.Int), 0}, nil
+		}
 		if d, ok := parseDecimal(strings.ReplaceAll(n, ",", "")); ok {
 			for ten := big.NewInt(10); d.scale > 0 && new(big.Int).Rem(d.n, ten).Sign() == 0; d.scale-- {
 				d.n.Quo(d.n, ten)
@@ -568,7 +578,7 @@ var timeForms = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
 	"2006-01-02T15:04", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006/01/02", "2006/1/2", "2006/01/02 15:04:05",
-	"2006-1-2",
+	"2006-1-2", "1.2",
 	"2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM", "Jan 2, 2006", "Jan 2 2006", "January 2 2006", "2 Jan 2006", "2 January 2006 15:04",
 	"2 Jan 2006 15:04", "2 Jan 2006 15:04:05", "Monday, January 2, 2006", "Mon, 2 Jan 2006", "Monday, January 2, 2006 3:04 PM",
 	"1/2/2006 3:04 PM",
@@ -584,6 +594,8 @@ func toTime(v any) (time.Time, error) {
 		return v, nil
 	case sized:
 		return toTime(v.n)
+	case char:
+		return toTime(int64(v))
 	case int64:
 		if v < 0 {
 			return time.Time{}, unread("InvalidCastConstructorException", v, "datetime", "Ticks must be between DateTime.MinValue.Ticks and "+
@@ -761,9 +773,9 @@ func toAddress(v any) (any, error) {
 	if err != nil {
 		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}
-	family := "InterNetwork"
+	family := enumerationOf("net.sockets.addressfamily", 2)
 	if a.Is6() {
-		family = "InterNetworkV6"
+		family = enumerationOf("net.sockets.addressfamily", 23)
 	}
 	bytes := a.AsSlice()
 	o := system(kindIPAddress, strings.Fields("AddressFamily ScopeId IsIPv6Multicast IsIPv6LinkLocal IsIPv6SiteLocal IsIPv6Teredo "+

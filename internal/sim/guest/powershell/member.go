@@ -178,6 +178,8 @@ func propertyNames(v any) []string {
 		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds",
 			"TotalMinutes",
 			"TotalSeconds"}
+	case guid:
+		return []string{"Guid"}
 	case *array:
 		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}
 	}
@@ -333,7 +335,12 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 		return !growing(a), nil
 	case "isreadonly", "issynchronized":
 		return false, nil
-	case "capacity", "syncroot":
+	case "syncroot":
+		if !growing(a) {
+			return a, nil
+		}
+		return nil, lacking("the property %s of lists", name)
+	case "capacity":
 		return nil, lacking("the property %s of lists", name)
 	}
 	if !lacksMember("System.Object[]", name) && low != "item" {

@@ -174,7 +174,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 				return int64(collate(s, at(args, 0), true)), nil
 			}
 			n, err := r.order(of, args[0], true)
-			if _, isText := args[0].(string); isText && failed(err) != nil {
+			if _, isText := args[0].(string); isText {
 				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type %s.",
 					strings.TrimPrefix(kindOf(of), "System."))
 			}

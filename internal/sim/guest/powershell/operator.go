@@ -275,15 +275,19 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 			return 0, broken("RuntimeException", "PSObjectCompareTo", "Cannot compare \"%[1]s\" to \"%[2]s\" because the objects are not the "+
 				"same type or the object \"%[1]s\" does not implement \"IComparable\".", text(l), text(right))
 		}
-		return 0, notOrdered(l)
+		return 0, notOrdered(l, right)
 	case function, *hashtable, typeValue, *array, []byte:
-		return 0, notOrdered(l)
+		return 0, notOrdered(l, right)
 	}
 	a, b := text(left), text(right)
 	return collate(a, b, exact), r.take(len(a))
 }
 
-func notOrdered(v any) error {
+// notOrdered is the failure of values without an order, which are alike all the same.
+func notOrdered(v, other any) error {
+	if equal(v, other, true) {
+		return nil
+	}
 	return broken("RuntimeException", "NotIcomparable", "Cannot compare \"%s\" because it is not IComparable.", text(v))
 }
 
@@ -377,15 +381,14 @@ func (r *run) join(v any, separator string) (any, error) {
 	parts := make([]string, len(items))
 	size := 0
 	for i, item := range items {
-		if isCustom(item) { // its own ToString is empty
-			item = ""
-		}
-		if t, ok := item.(typeValue); ok {
-			item = typeName(t.name)
-		}
-		s, err := r.text(item)
-		if err != nil {
-			return nil, err
+		s := ""
+		if isList(v) && !isList(item) { // by its own ToString
+			s = textOf(item, 1)
+		} else {
+			var err error
+			if s, err = r.text(item); err != nil {
+				return nil, err
+			}
 		}
 		parts[i] = s
 		if size += len(s) + len(separator); size > maxValue {

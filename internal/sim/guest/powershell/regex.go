@@ -80,7 +80,7 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
 	if len(items) == 0 {
-		return r.text(left)
+		return left, nil
 	}
 	if len(items) > 2 {
 		return nil, broken("RuntimeException", "BadReplaceArgument",

@@ -142,7 +142,7 @@ func (r *run) text(v any) (string, error) {
 		if separator, ok := r.lookup("ofs"); ok && separator != nil && text(separator) != " " {
 			parts := make([]string, len(a.items))
 			for i, item := range a.items {
-				parts[i] = itemText(item, 1)
+				parts[i] = textOf(item, 1)
 			}
 			return r.joined(parts, text(separator))
 		}

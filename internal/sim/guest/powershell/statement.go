@@ -480,6 +480,7 @@ func (r *run) throw(j jump) error {
 			f = v
 		case exception:
 			f.exception, f.id = v, v.message
+		case nil:
 		default:
 			s, err := r.text(v)
 			if err != nil {

@@ -299,6 +299,9 @@ func textOf(v any, level int) string {
 	case time.Duration:
 		return span(v)
 	case typeValue:
+		if level > 0 { // its own ToString
+			return typeName(v.name)
+		}
 		return shortName(v.name)
 	case enumMember:
 		return v.name
@@ -310,7 +313,11 @@ func textOf(v any, level int) string {
 		items := list(v)
 		parts := make([]string, 0, len(items))
 		for _, item := range items {
-			parts = append(parts, itemText(item, level+1))
+			if isList(item) {
+				parts = append(parts, kindOf(item))
+				continue
+			}
+			parts = append(parts, textOf(item, level+1))
 		}
 		return strings.Join(parts, " ")
 	case *object:
@@ -319,17 +326,6 @@ func textOf(v any, level int) string {
 		return v.String()
 	}
 	return fmt.Sprint(v)
-}
-
-// itemText returns an item of a list within its text, by its own ToString.
-func itemText(v any, level int) string {
-	if isList(v) {
-		return kindOf(v)
-	}
-	if t, ok := v.(typeValue); ok {
-		return typeName(t.name)
-	}
-	return textOf(v, level)
 }
 
 // isList reports values that read as the name of their type within another one.
