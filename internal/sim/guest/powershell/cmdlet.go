@@ -267,6 +267,9 @@ func (c *call) give(s *spec, value any) error {
 		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter '%s' because its argument is "+
 			"specified as a script block and there is no input. A script block cannot be evaluated without input.", s.shown)
 	}
+	if value == nil && (s.names[0] == "referenceobject" || s.names[0] == "differenceobject") {
+		return s.empty(nil)
+	}
 	if s.filled {
 		items := []any{value}
 		if a, ok := value.(*array); ok {
@@ -447,7 +450,7 @@ func shownArgument(v any) string {
 }
 
 // noBlocks are parameters of texts and dates: a script block for one of them runs for each object of the pipeline.
-var noBlocks = []string{"path", "literalpath", "name", "date", "destination", "childpath", "referenceobject", "differenceobject", "pattern",
+var noBlocks = []string{"path", "literalpath", "name", "date", "destination", "childpath", "differenceobject", "pattern",
 	"filepath", "newname"}
 
 // flat are the parameters that take a list from the pipeline item by item.
@@ -460,7 +463,7 @@ var takers = map[string]string{
 	"get-filehash": "Path", "get-itemproperty": "Path",
 	"write-warning": "Message", "write-verbose": "Message", "write-debug": "Message", "convertfrom-json": "InputObject",
 	"convertfrom-stringdata": "StringData", "invoke-expression": "Command", "convertto-csv": "InputObject", "export-csv": "InputObject",
-	"add-member": "InputObject",
+	"add-member": "InputObject", "compare-object": "DifferenceObject",
 }
 
 // ending are cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.

@@ -148,11 +148,6 @@ func getUnique(c *call) error {
 // alike.
 func compareObject(c *call) error {
 	left, right := list(c.given["referenceobject"]), c.objects("differenceobject")
-	for _, name := range []string{"referenceobject", "differenceobject"} {
-		if given, ok := c.given[name]; ok && given == nil {
-			return (&spec{shown: c.shownName(name)}).empty(nil)
-		}
-	}
 	names := list(c.given["property"])
 	chosen := func(v any) (*object, error) {
 		if len(names) == 0 {

@@ -176,6 +176,9 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 				}
 			}
 			if len(o.fields) == 0 {
+				if names == nil { // the first object names the columns
+					return "", nil
+				}
 				continue
 			}
 		}

@@ -397,7 +397,18 @@ func (c *call) format(render func([]*object, view) string) error {
 		rows = nil
 		return c.formatted(render(list, shown), len(list))
 	}
+	var values []any
 	for _, v := range c.objects("inputobject") {
+		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
+			entries, _ := displayed(h)
+			for _, one := range entries {
+				values = append(values, one)
+			}
+			continue
+		}
+		values = append(values, v)
+	}
+	for _, v := range values {
 		if err := c.take(64); err != nil {
 			return err
 		}

@@ -88,9 +88,9 @@ func foreachEach(c *call, v any) error {
 	return nil
 }
 
-// signed puts the cmdlet's class into the id of a failure of its script block.
+// signed puts the cmdlet's class into the id of a failure of its script block, other than one that is thrown.
 func (c *call) signed(err error) error {
-	if f := failed(err); f != nil && !f.ends && !strings.Contains(f.id, ",") {
+	if f := failed(err); f != nil && f.category != "OperationStopped" && !strings.Contains(f.id, ",") {
 		f.id += "," + c.cmd.class()
 	}
 	return err

@@ -101,6 +101,9 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	case "indexof":
 		return int64(indexIn(a, first2(args))), nil
 	case "lastindexof":
+		if !growing(a) {
+			break
+		}
 		for i := len(a.items) - 1; i >= 0; i-- {
 			if equal(a.items[i], first2(args), true) {
 				return int64(i), nil
