@@ -404,7 +404,7 @@ func (c *call) search(sources []any) error {
 			m, err := re.FindStringMatch(text(line))
 			for err == nil && m != nil {
 				matched = p
-				matches = append(matches, matchObject(m))
+				matches = append(matches, matchObject(re, m))
 				if !c.is("allmatches") {
 					break
 				}

@@ -25,6 +25,10 @@ func convertToJSON(c *call) error {
 	default:
 		v = newArray(c.input...)
 	}
+	v, err = c.computedMembers(v)
+	if err != nil {
+		return err
+	}
 	left := maxValue
 	if !measure(v, &left, 0) {
 		return c.take(maxValue + 1)

@@ -164,6 +164,10 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 		delimiter = c.textOf("delimiter")
 	}
 	for _, v := range values {
+		v, err := c.computedMembers(v)
+		if err != nil {
+			return "", err
+		}
 		o, ok := v.(*object)
 		if isCode(v) {
 			return "", lacking("CSV of %s", kindOf(v))

@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -409,7 +410,8 @@ func (c *call) format(render func([]*object, view) string) error {
 		values = append(values, v)
 	}
 	for _, v := range values {
-		if err := c.take(64); err != nil {
+		v, err := c.computedMembers(v)
+		if err := errors.Join(err, c.take(64)); err != nil {
 			return err
 		}
 		if grouped {
@@ -562,17 +564,15 @@ func (r *run) pick(v any, names []any) (*object, error) {
 			}
 		}
 		if isObject && strings.ContainsAny(name, "*?") {
+			whole, err := r.computedMembers(o)
+			if err != nil {
+				return nil, err
+			}
+			o, _ := whole.(*object)
 			for _, f := range o.fields {
 				if yes, err := like(f.name, name, false); err != nil {
 					return nil, err
 				} else if yes {
-					if s, ok := f.value.(scripted); ok {
-						value, err := r.scriptedValue(o, s)
-						if err != nil {
-							return nil, err
-						}
-						f.value = value
-					}
 					out.set(f.name, f.value)
 				}
 			}

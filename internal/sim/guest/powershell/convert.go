@@ -314,6 +314,11 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return nil, cannot(v, kind)
 		}
 		return typeValue{typeKey(text(v))}, known(typeKey(text(v)))
+	case "cultureinfo", "globalization.cultureinfo":
+		if o, ok := v.(*object); ok && o.kind == kindCulture {
+			return o, nil
+		}
+		return cultureNamed(text(v))
 	case "xml":
 		return nil, lacking("XML documents ([xml])")
 	}

@@ -3,6 +3,7 @@ package powershell
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -266,6 +267,9 @@ func common(of any, low string) (any, bool, error) {
 			props := newArray()
 			props.owner = o
 			for _, f := range o.members() {
+				if s, own := f.value.(scripted); own && s.kind == "ScriptMethod" {
+					continue
+				}
 				props.items = append(props.items, propertyObject(o, f))
 			}
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
@@ -706,6 +710,29 @@ func (r *run) scriptedValue(o *object, s scripted) (any, error) {
 	}
 	items, err := r.gather(func(out sink) error { return r.withThis(o, s.get, nil, out) })
 	return plain(single(items)), err
+}
+
+// computedMembers returns an object with the values of its script properties and without its script methods, as output has it.
+func (r *run) computedMembers(v any) (any, error) {
+	o, ok := v.(*object)
+	if !ok || !slices.ContainsFunc(o.fields, func(f field) bool { _, own := f.value.(scripted); return own }) {
+		return v, nil
+	}
+	out := *o
+	out.fields = nil
+	for _, f := range o.fields {
+		if s, own := f.value.(scripted); own {
+			if s.kind == "ScriptMethod" {
+				continue
+			}
+			var err error
+			if f.value, err = r.scriptedValue(o, s); err != nil {
+				return nil, err
+			}
+		}
+		out.fields = append(out.fields, f)
+	}
+	return &out, nil
 }
 
 // withThis runs a script block with an object as $this.

@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-var madeStatics = map[string]staticMethod{}
-
 func dateOf(n []int) time.Time {
 	return time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1e6, time.UTC)
 }
@@ -44,6 +42,15 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return int64(orderVersions(text(o), text(v))), err
 		case "equals":
 			return text(o) == at(args, 0), nil
+		}
+	case kindGroups:
+		if v, ok := o.get("next"); ok && low == "nextmatch" {
+			at, _ := v.(nextMatch)
+			m, err := at.re.FindNextMatch(at.m)
+			if err != nil {
+				return nil, late(err)
+			}
+			return matchObject(at.re, m), r.step()
 		}
 	case kindTextInfo:
 		return r.textInfoCall(o, name, low, args)

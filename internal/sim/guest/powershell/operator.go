@@ -412,30 +412,15 @@ func (r *run) joined(parts []string, separator string) (string, error) {
 	return strings.Join(parts, separator), nil
 }
 
-// noRange is the failure of a range with an end that .NET makes no number of.
-func noRange(v any) error {
-	kind, why := "System.InvalidCastException", "Unable to cast object of type '"+kindOf(v)+"' to type 'System.IConvertible'."
-	switch v.(type) {
-	case string:
-		kind, why = "System.FormatException", "Input string was not in a correct format."
-	case time.Time:
-		why = "Invalid cast from 'DateTime' to 'Int32'."
-	}
-	return broken(kind, kind, "%s", why)
-}
-
 func (r *run) span(left, right any) (any, error) {
-	ends := [2]int64{}
-	for i, v := range []any{left, right} {
-		n, err := r.integer(v)
-		if isList(v) || failed(err) != nil {
-			return nil, noRange(v)
-		} else if err != nil {
-			return nil, err
-		}
-		ends[i] = n
+	from, err := r.integer(left)
+	if err != nil {
+		return nil, err
 	}
-	from, to := ends[0], ends[1]
+	to, err := r.integer(right)
+	if err != nil {
+		return nil, err
+	}
 	if d := math.Abs(float64(to) - float64(from)); d > maxItems {
 		return nil, &LimitError{"makes a range of more than a million items"}
 	}

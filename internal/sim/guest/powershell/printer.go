@@ -192,6 +192,10 @@ func baseType(key string) string {
 
 // put implements sink.
 func (p *printer) put(v any) error {
+	v, err := p.r.computedMembers(v)
+	if err != nil {
+		return err
+	}
 	rows, shown := displayed(v)
 	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil && o.kind != kindBuilder &&
 		o.kind != kindRegex {

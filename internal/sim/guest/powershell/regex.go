@@ -169,8 +169,8 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	if len(options) == 0 {
 		options = []any{""}
 	}
-	if _, ok := options[0].(function); ok {
-		return nil, lacking("-split by a script block")
+	if f, ok := options[0].(function); ok {
+		return r.splitBy(f, left)
 	}
 	p, most := text(options[0]), int64(0)
 	if len(options) > 1 {
@@ -206,6 +206,29 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 		if err := r.cut(re, s, most, out); err != nil {
 			return nil, err
 		}
+	}
+	return out, nil
+}
+
+// splitBy splits texts at the characters for which a script block says so.
+func (r *run) splitBy(f function, left any) (any, error) {
+	out := newArray()
+	out.kind = "String[]"
+	for _, item := range orNull(left) {
+		part := ""
+		for _, c := range text(item) {
+			yes, err := r.apply(f, string(c))
+			if err != nil {
+				return nil, err
+			}
+			if !truth(yes) {
+				part += string(c)
+				continue
+			}
+			out.items = append(out.items, part)
+			part = ""
+		}
+		out.items = append(out.items, part)
 	}
 	return out, nil
 }
