@@ -234,6 +234,11 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 		return nil, err
 	}
 	y, err := r.numeric(right)
+	if _, isFloat := left.(float64); isFloat && failed(err) != nil {
+		if _, isText := right.(string); isText {
+			return toFloat("double", right)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +371,8 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 	}
 	for _, v := range []any{left, right} {
 		if s, ok := v.(string); ok {
-			if _, isFloat := left.(float64); isFloat {
+			_, isFloat := left.(float64)
+			if _, right := right.(float64); isFloat || right {
 				if _, err := toFloat("double", s); err != nil {
 					return nil, err
 				}
@@ -379,6 +385,9 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 	if operator == "-shl" || operator == "-shr" { // how far is an Int32
 		if err := operands(operator, left); err != nil {
 			return nil, err
+		}
+		if _, isChar := left.(char); isChar && operands(operator, right) != nil {
+			return nil, noMethod(left, operator)
 		}
 		by, err := r.convert("int", right)
 		if err != nil {

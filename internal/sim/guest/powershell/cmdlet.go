@@ -267,7 +267,7 @@ func (c *call) give(s *spec, value any) error {
 		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter '%s' because its argument is "+
 			"specified as a script block and there is no input. A script block cannot be evaluated without input.", s.shown)
 	}
-	if value == nil && (s.names[0] == "referenceobject" || s.names[0] == "differenceobject") {
+	if value == nil && (s.names[0] == "referenceobject" || strings.EqualFold(s.names[0], takers[strings.ToLower(c.cmd.name)])) {
 		return s.empty(nil)
 	}
 	if s.filled {
@@ -314,7 +314,10 @@ func (c *call) give(s *spec, value any) error {
 // typedParameter converts a value to the type of a parameter.
 func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 	out, err := c.convert(kind, v)
-	if f := failed(err); f != nil {
+	if f := failed(err); f != nil && v == nil {
+		return nil, broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
+			"setting \"%[1]s\": \"%[2]s\"", shown, f.exception.message)
+	} else if f != nil {
 		if isList(v) {
 			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
 				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)

@@ -344,7 +344,7 @@ func selectString(c *call) error {
 	var sources []any
 	for _, name := range append(c.textsOf("path"), c.textsOf("literalpath")...) {
 		found := c.glob(name)
-		if len(found) == 0 {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (r *run) fileCall(o *object, name, low string) (any, error) {
 
 // isPattern reports a path with wildcards, for which it is no error that nothing matches.
 func (c *call) isPattern(name string) bool {
-	return !c.literals[name] && strings.ContainsAny(name, "*?[")
+	return !c.literals[name] && strings.ContainsAny(name, "*?[") && c.noDrive(name) == ""
 }
 
 // glob resolves the wildcards of a path, unless it is a literal one, and applies -Include, -Exclude
@@ -148,7 +148,7 @@ func (c *call) names() []string {
 					}
 				}
 			}
-			out = append(out, text(v))
+			out = append(out, inputTexts([]any{v})...)
 		}
 	}
 	for i, name := range out {
@@ -241,7 +241,7 @@ func getChildItem(c *call) error {
 			return lacking("the drive %s:", provider)
 		}
 		found := c.glob(name)
-		if len(found) == 0 && (!c.isPattern(name) || c.noDrive(name) != "") {
+		if len(found) == 0 && !c.isPattern(name) {
 			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ var languageCmdlets = []cmdlet{
 		run:        invokeCommand},
 	{name: "Get-Command", parameters: "Name+:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
-	{name: "Start-Sleep", parameters: "Seconds:0 Milliseconds", run: startSleep},
+	{name: "Start-Sleep", parameters: "Seconds+:0 Milliseconds+", run: startSleep},
 	{name: "Start-Process", parameters: "FilePath!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
 		"Credential LoadUserProfile?~", run: startProcess},

@@ -3,7 +3,6 @@ package powershell
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -17,6 +16,9 @@ func groupObject(c *call) error {
 	var order []*group
 	found := map[string]*group{}
 	for _, v := range c.objects("inputobject") {
+		if v == nil {
+			continue
+		}
 		key, parts := any(v), []string{}
 		for _, by := range list(c.given["property"]) {
 			k, err := c.keyOf(v, by)
@@ -123,7 +125,7 @@ func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {
 		s := textOf(v, 1)
-		count += int64(len(slices.DeleteFunc(lines(s), func(l any) bool { return l == "" })))
+		count += int64(len(lines(s)))
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}

@@ -63,12 +63,7 @@ func getMember(c *call) error {
 			memberType = "Property"
 		}
 		if !ok {
-			o = custom()
-			for _, name := range propertyNames(v) {
-				if value, err := memberValue(v, name); err == nil {
-					o.set(name, value)
-				}
-			}
+			o = propertiesOf(v)
 		}
 		fields := slices.Clone(o.members())
 		slices.SortStableFunc(fields, func(x, y field) int { return strings.Compare(strings.ToLower(x.name), strings.ToLower(y.name)) })

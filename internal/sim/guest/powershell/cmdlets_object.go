@@ -173,12 +173,7 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 			return "", lacking("CSV of %s", kindOf(v))
 		}
 		if !ok {
-			o = custom()
-			for _, name := range propertyNames(v) {
-				if value, err := memberValue(v, name); err == nil {
-					o.set(name, value)
-				}
-			}
+			o = propertiesOf(v)
 			if len(o.fields) == 0 {
 				if names == nil { // the first object names the columns
 					return "", nil

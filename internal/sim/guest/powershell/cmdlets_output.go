@@ -12,7 +12,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
 		each: func(c *call, v any) error { return c.emit(v) }},
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
-		run: writeHost, each: func(c *call, v any) error { c.given["object"] = v; return writeHostLine(c) }},
+		run: writeHost, each: writeHostEach},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
 	{name: "Write-Warning", parameters: "Message|Msg:0", run: writeStream("warningpreference", 3)},
 	{name: "Write-Verbose", parameters: "Message|Msg:0", run: writeStream("verbosepreference", 4)},
@@ -60,6 +60,14 @@ func writeHost(c *call) error {
 	if c.piped {
 		return nil
 	}
+	return writeHostLine(c)
+}
+
+func writeHostEach(c *call, v any) error {
+	if h, ok := v.(*hashtable); ok { // an argument is read entry by entry, and what is piped is not
+		v = kindOf(h)
+	}
+	c.given["object"] = v
 	return writeHostLine(c)
 }
 
@@ -465,7 +473,11 @@ func (c *call) format(render func([]*object, view) string) error {
 			if err != nil {
 				return err
 			}
-			if err := c.formatted(s, 0); err != nil {
+			parts := 0
+			if _, isDate := v.(time.Time); isDate { // it has a view, and no text of its own
+				parts = 1
+			}
+			if err := c.formatted(s, parts); err != nil {
 				return err
 			}
 			continue
@@ -556,12 +568,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 		name := text(n)
 		o, isObject := v.(*object)
 		if _, isHash := v.(*hashtable); !isObject && !isHash && strings.ContainsAny(name, "*?") {
-			o, isObject = custom(), v != nil
-			for _, own := range propertyNames(v) {
-				if value, err := memberValue(v, own); err == nil {
-					o.set(own, value)
-				}
-			}
+			o, isObject = propertiesOf(v), v != nil
 		}
 		if isObject && strings.ContainsAny(name, "*?") {
 			whole, err := r.computedMembers(o)

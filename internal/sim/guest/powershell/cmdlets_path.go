@@ -20,7 +20,7 @@ var pathCmdlets = []cmdlet{
 		run:        splitPath},
 	{name: "Resolve-Path", parameters: "Path!:0 LiteralPath|PSPath! Relative?", run: resolvePath},
 	{name: "Convert-Path", parameters: "Path!:0 LiteralPath|PSPath!", run: convertPath},
-	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type", run: testPath},
+	{name: "Test-Path", parameters: "Path!:0 LiteralPath|PSPath! PathType|Type", run: testPath},
 }
 
 func pathObject(dir string) *object {
@@ -285,7 +285,7 @@ func (c *call) there(name string) (bool, error) {
 		return false, nil
 	case "function":
 		_, ok := c.function(strings.ToLower(rest))
-		return ok, nil
+		return ok || strings.EqualFold(rest, "prompt"), nil
 	case "variable":
 		names, _, err := c.variables(rest, nil)
 		return len(names) > 0, err

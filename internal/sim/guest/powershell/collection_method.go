@@ -34,9 +34,12 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	if low == "tolocaltime" && len(args) == 0 {
 		return t.In(localZone), nil
 	}
-	n, err := r.number(args, 0)
-	if err != nil {
-		return nil, err
+	n := 0
+	if low == "addmonths" || low == "addyears" || low == "addticks" {
+		var err error
+		if n, err = r.number(args, 0); err != nil {
+			return nil, err
+		}
 	}
 	switch low {
 	case "addmonths":
@@ -346,6 +349,9 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	}
 	switch low {
 	case "add", "enqueue", "push":
+		if len(args) != 1 {
+			return nil, true, noOverload(low, len(args))
+		}
 		took, err := r.addTo(a, first2(args))
 		switch {
 		case err != nil:

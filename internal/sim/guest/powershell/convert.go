@@ -733,6 +733,10 @@ func toVersion(s string) (any, error) {
 		}
 		o.set(name, n)
 	}
+	revision, _ := o.get("Revision")
+	n, _ := revision.(int64)
+	o.set("MajorRevision", n>>16)
+	o.set("MinorRevision", int64(int16(n)))
 	o.set("text", s)
 	return o, nil
 }

@@ -187,8 +187,16 @@ func propertyNames(v any) []string {
 	return nil
 }
 
-// memberValue reads one of these.
-func memberValue(v any, name string) (any, error) { return new(run).property(v, name) }
+// propertiesOf is an object with these.
+func propertiesOf(v any) *object {
+	o := custom()
+	for _, name := range propertyNames(v) {
+		if value, err := new(run).property(v, name); err == nil {
+			o.set(name, value)
+		}
+	}
+	return o
+}
 
 func propertyObject(o *object, f field) *object {
 	kind := "NoteProperty"
@@ -276,13 +284,7 @@ func common(of any, low string) (any, bool, error) {
 				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
 		if of != nil {
-			o := custom()
-			for _, name := range propertyNames(of) {
-				v, err := memberValue(of, name)
-				if err == nil {
-					o.set(name, v)
-				}
-			}
+			o := propertiesOf(of)
 			props := newArray()
 			props.owner = o
 			for _, f := range o.fields {

@@ -110,7 +110,11 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	}
 	switch low {
 	case "gettype":
-		return typeValue{typeKey(kindOf(of))}, nil
+		kind := kindOf(of)
+		if key := typeKey(kind); typeName(key) == kind || !strings.EqualFold(typeName(key), strings.TrimPrefix(kind, "System.")) {
+			return typeValue{key}, nil
+		}
+		return typeValue{kind}, nil // a name that the table of types has not
 	case "tostring":
 		if len(args) == 0 {
 			if f, ok := of.(function); ok {
@@ -169,7 +173,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		h.Write([]byte(kindOf(of) + text(of)))
 		return int64(int32(h.Sum32())), nil
 	case "compareto":
-		if len(args) == 1 && isScalar(of) {
+		if _, block := of.(function); len(args) == 1 && isScalar(of) && !block {
 			if s, ok := of.(string); ok {
 				return int64(collate(s, at(args, 0), true)), nil
 			}

@@ -38,6 +38,9 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	case "System.Version":
 		switch low {
 		case "compareto":
+			if _, isText := first2(args).(string); isText {
+				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type Version.")
+			}
 			v, err := r.convert("version", first2(args))
 			return int64(orderVersions(text(o), text(v))), err
 		case "equals":

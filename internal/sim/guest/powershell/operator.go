@@ -267,6 +267,9 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		y, err := r.convert("guid", right)
 		return strings.Compare(string(l), text(y)), incomparable(left, right, err)
 	case *object:
+		if right == nil {
+			return 1, nil
+		}
 		if l.kind == "System.Version" {
 			y, err := r.convert("version", right)
 			return orderVersions(text(versionText(l)), text(versionText(y))), incomparable(left, right, err)
@@ -285,7 +288,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 
 // notOrdered is the failure of values without an order, which are alike all the same.
 func notOrdered(v, other any) error {
-	if equal(v, other, true) {
+	if equal(v, other, true) || other == nil {
 		return nil
 	}
 	return broken("RuntimeException", "NotIcomparable", "Cannot compare \"%s\" because it is not IComparable.", text(v))

@@ -243,14 +243,10 @@ func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 		if err := errors.Join(r.step(), r.take(partSize)); err != nil {
 			return err
 		}
-		if m.Length == 0 && (m.Index == 0 || m.Index == len(runes)) {
-			out.items = append(out.items, string(runes[from:m.Index]))
-		} else {
-			out.items = append(out.items, string(runes[from:m.Index]))
-			for _, g := range m.Groups()[1:] {
-				if len(g.Captures) > 0 {
-					out.items = append(out.items, g.String())
-				}
+		out.items = append(out.items, string(runes[from:m.Index]))
+		for _, g := range m.Groups()[1:] {
+			if len(g.Captures) > 0 {
+				out.items = append(out.items, g.String())
 			}
 		}
 		from = m.Index + m.Length
