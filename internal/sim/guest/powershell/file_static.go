@@ -447,7 +447,8 @@ func uriOf(s string, absolute bool) (any, error) {
 		authority = u.Host
 	}
 	return system(kindUri, uriParts, "AbsolutePath", cmp.Or(u.EscapedPath(), "/"), "AbsoluteUri", u.String(), "LocalPath", cmp.Or(u.Path, "/"),
-		"Authority", authority, "HostNameType", enumerationOf("urihostnametype", kind), "IsDefaultPort", standard, "IsFile", u.Scheme == "file", "IsLoopback",
+		"Authority", authority, "HostNameType", enumerationOf("urihostnametype", kind), "IsDefaultPort", standard,
+		"IsFile", u.Scheme == "file", "IsLoopback",
 		host == "localhost" || host == "127.0.0.1", "PathAndQuery", cmp.Or(u.EscapedPath(), "/")+query, "Segments", segments, "IsUnc", false,
 		"Host", host, "Port", port, "Query", query, "Fragment", fragment, "Scheme", u.Scheme, "OriginalString", s, "DnsSafeHost", host,
 		"IdnHost", host, "IsAbsoluteUri", true, "UserEscaped", false, "UserInfo", u.User.String(), "text", u.String()), nil

@@ -86,7 +86,8 @@ func unfit(err error, argument string, v any, method string) error {
 		shown = kindOf(v)
 	}
 	return broken("MethodException", "MethodArgumentConversionInvalidCastArgument",
-		"Cannot convert argument \"%s\", with value: \"%s\", for \"%s\" to type \"%s\": \"%s\"", argument, shown, method, kind, f.exception.message)
+		"Cannot convert argument \"%s\", with value: \"%s\", for \"%s\" to type \"%s\": \"%s\"",
+		argument, shown, method, kind, f.exception.message)
 }
 
 // wrapped puts an exception of a method of .NET into the one that PowerShell throws for it.
