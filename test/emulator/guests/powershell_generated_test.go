@@ -3,6 +3,9 @@ package guests
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,9 +13,11 @@ import (
 const (
 	// generatedScripts is how many scripts the generated comparison asks.
 	generatedScripts = 3000
-	// generatedCeiling is how many of each hundred differ at most. It only falls. What differs is mostly which of several errors the
-	// real one names for operands that no operator takes.
-	generatedCeiling = 6.5
+	// generatedCeiling is how many of each hundred differ at most and are not in the table of departures. It only falls. What differs is
+	// mostly which of several errors the real one names for operands that no operator takes.
+	generatedCeiling = 1
+	// powershellDepartures is a table of patterns over a script with both answers, each with the reason why they differ rightly.
+	powershellDepartures = "testdata/powershell.departures.tsv"
 )
 
 // What the generated scripts are made of: the operators, methods, casts and cmdlets that scripts for Windows nodes use most, and
@@ -116,6 +121,13 @@ func generate(random *rand.Rand, lines []string) string {
 	return fmt.Sprintf("try { %s } catch { \"! $($_.FullyQualifiedErrorId)\" }\n", line)
 }
 
+// departure is why the answers of a guest rightly are other ones than those of PowerShell 7.
+type departure struct {
+	of     *regexp.Regexp
+	reason string
+	seen   int
+}
+
 // TestPowerShellGenerated asks a guest and a PowerShell generated scripts. It lists what differs.
 func TestPowerShellGenerated(t *testing.T) {
 	if *pwsh == "" || *pwshList != "" {
@@ -135,14 +147,24 @@ func TestPowerShellGenerated(t *testing.T) {
 			}
 		}
 	}
-	random := rand.New(rand.NewPCG(53, 2))
+	random := rand.New(rand.NewPCG(53, 1+*seed))
 	all := make([]psScript, generatedScripts)
 	for i := range all {
 		all[i] = psScript{ID: fmt.Sprintf("generated-%04d", i), Group: "generated", Script: generate(random, lines)}
 	}
 	askPowerShell(t, all)
 	g := newPSGuest(t)
-	differ, refused := 0, 0
+	var departures []departure
+	data, err := os.ReadFile(powershellDepartures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if pattern, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(line, "#") {
+			departures = append(departures, departure{regexp.MustCompile(pattern), reason, 0})
+		}
+	}
+	differ, refused, departed := 0, 0, 0
 	for _, c := range all {
 		out, errs, code := g.run(t, c)
 		difference := c.differs(out, errs, code)
@@ -154,12 +176,21 @@ func TestPowerShellGenerated(t *testing.T) {
 				t.Logf("%s refused: %s", c.ID, firstError(errs))
 			}
 		default:
-			differ++
-			t.Logf("%s differs: %s\n%s\n---- guest, code %d\n%s%s\n---- real, code %d\n%s%s", c.ID, difference, c.Script,
+			shown := fmt.Sprintf("%s\n---- guest, code %d\n%s%s\n---- real, code %d\n%s%s", c.Script,
 				code, plainOutput(out), plainOutput(errs), c.Code, plainOutput(c.Stdout), c.Error)
+			if i := slices.IndexFunc(departures, func(d departure) bool { return d.of.MatchString(shown) }); i >= 0 {
+				departures[i].seen++
+				departed++
+				continue
+			}
+			differ++
+			t.Logf("%s differs: %s\n%s", c.ID, difference, shown)
 		}
 	}
-	t.Logf("%d generated scripts: %d refused by name, %d different", len(all), refused, differ)
+	for _, d := range departures {
+		t.Logf("departs in %3d scripts: %s", d.seen, d.reason)
+	}
+	t.Logf("%d generated scripts: %d refused by name, %d depart as is listed, %d different", len(all), refused, departed, differ)
 	if float64(differ)*100 > generatedCeiling*float64(len(all)) {
 		t.Errorf("%d of %d generated scripts differ: %v in 100 did", differ, len(all), generatedCeiling)
 	}

@@ -34,7 +34,7 @@ import (
 
 var (
 	real    = flag.Bool("real", false, "compare with the real programs of this machine and not with their kept answers")
-	seed    = flag.Uint64("seed", 1, "of the generated scripts of TestLinuxGenerated")
+	seed    = flag.Uint64("seed", 1, "of the generated scripts")
 	count   = flag.Int("generated", generatedLinux, "how many scripts TestLinuxGenerated asks")
 	verbose = flag.Bool("differences", false, "print each difference in full")
 )

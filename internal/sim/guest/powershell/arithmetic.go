@@ -35,10 +35,14 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 	case time.Duration:
 		return r.spans(operator, l, right)
 	case bool:
-		if strings.Contains("*/%", operator) {
-			return nil, undefined(operator, left, right)
-		}
 		left = map[bool]int64{true: 1}[l]
+		if s, isText := right.(string); strings.Contains("*/%", operator) {
+			if _, ok := parseNumber(s); isText && !ok {
+				return nil, noMethod(right, operator)
+			} else if isNumber(right) || right == nil {
+				return nil, undefined(operator, l, right)
+			}
+		}
 	}
 	if err := operands(operator, left, right); err != nil {
 		if d, ok := right.(time.Duration); ok && operator == "+" {
@@ -53,7 +57,7 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 func operands(operator string, values ...any) error {
 	for _, v := range values {
 		switch v.(type) {
-		case nil, bool, int64, float64, sized, decimal, enumMember, char, string:
+		case nil, bool, int64, float64, short, sized, decimal, enumMember, char, string:
 		default:
 			return noMethod(v, operator)
 		}
@@ -70,11 +74,20 @@ func undefined(operator string, left, right any) error {
 		kindOf(right))
 }
 
+func isNumber(v any) bool {
+	_, ok := float(v)
+	_, isText := v.(string)
+	return ok && !isText
+}
+
+// methodNames are the methods of types that operators are.
+var methodNames = map[string]string{
+	"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus",
+	"-band": "op_BitwiseAnd", "-bor": "op_BitwiseOr", "-bxor": "op_ExclusiveOr", "-shl": "op_LeftShift", "-shr": "op_RightShift",
+}
+
 func noMethod(v any, operator string) error {
-	name := map[string]string{
-		"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus",
-		"-band": "op_BitwiseAnd", "-bor": "op_BitwiseOr", "-bxor": "op_ExclusiveOr", "-shl": "op_LeftShift", "-shr": "op_RightShift",
-	}[operator]
+	name := methodNames[operator]
 	if isCustom(v) {
 		v = &object{kind: "System.Management.Automation.PSObject"}
 	}
@@ -176,41 +189,43 @@ func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	return out, r.take(32 * len(out.keys))
 }
 
+// times is + and - of a date, as its own two methods take their argument.
 func (r *run) times(operator string, left time.Time, right any) (any, error) {
-	switch v := right.(type) {
-	case time.Time:
-		if operator == "-" {
-			return left.Sub(v), nil
+	by := time.Duration(1)
+	switch operator {
+	case "+":
+	case "-":
+		if v, ok := right.(time.Time); ok {
+			if d := left.Sub(v); left.Add(-d).Equal(v) {
+				return d, nil
+			}
+			return nil, lacking("a time span of more than 292 years")
 		}
-	case time.Duration:
-		switch operator {
-		case "+":
-			return left.Add(v), nil
-		case "-":
-			return left.Add(-v), nil
-		}
-	case int64, sized, string:
-		if operator == "-" {
+		if _, ok := right.(time.Duration); !ok { // a date or a time span
+			why := "Multiple ambiguous overloads found for"
+			if !readable(right) {
+				why = "Cannot find an overload for"
+			}
 			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
-				"Multiple ambiguous overloads found for \"op_Subtraction\" and the argument count: \"2\".")
+				"%s \"op_Subtraction\" and the argument count: \"2\".", why)
 		}
-		if d, err := toSpan(right); operator == "+" && err == nil {
-			return left.Add(d), nil
-		}
+		by = -1
+	default:
+		return nil, noMethod(left, operator)
 	}
-	return nil, noMethod(left, operator)
+	v, err := toSpan(right)
+	return left.Add(by * v), unfit(err, "1", right, methodNames[operator])
 }
 
 func (r *run) spans(operator string, left time.Duration, right any) (any, error) {
-	v, err := toSpan(right)
-	ok := err == nil
-	switch {
-	case ok && operator == "+":
-		return left + v, nil
-	case ok && operator == "-":
-		return left - v, nil
+	if operator != "+" && operator != "-" {
+		return nil, noMethod(left, operator)
 	}
-	return nil, noMethod(left, operator)
+	v, err := toSpan(right)
+	if operator == "-" {
+		v = -v
+	}
+	return left + v, unfit(err, "1", right, methodNames[operator])
 }
 
 func (r *run) numbers(operator string, left, right any) (any, error) {
@@ -219,6 +234,11 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 		return nil, err
 	}
 	y, err := r.numeric(right)
+	if _, isFloat := left.(float64); isFloat && failed(err) != nil {
+		if _, isText := right.(string); isText {
+			return toFloat("double", right)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -290,6 +310,8 @@ func (r *run) numeric(v any) (any, error) {
 		return int64(0), nil
 	case int64, float64, sized, decimal:
 		return v, nil
+	case short:
+		return float64(v), nil
 	case bool:
 		return map[bool]int64{true: 1}[v], nil
 	case enumMember:
@@ -313,6 +335,8 @@ func float(v any) (float64, bool) {
 		return float64(v), true
 	case float64:
 		return v, true
+	case short:
+		return float64(v), true
 	case sized:
 		if v.kind == "UInt64" {
 			return float64(uint64(v.n)), true
@@ -347,10 +371,29 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 	}
 	for _, v := range []any{left, right} {
 		if s, ok := v.(string); ok {
+			_, isFloat := left.(float64)
+			if _, right := right.(float64); isFloat || right {
+				if _, err := toFloat("double", s); err != nil {
+					return nil, err
+				}
+			}
 			if _, err := r.integer(s); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if operator == "-shl" || operator == "-shr" { // how far is an Int32
+		if err := operands(operator, left); err != nil {
+			return nil, err
+		}
+		if _, isChar := left.(char); isChar && operands(operator, right) != nil {
+			return nil, noMethod(left, operator)
+		}
+		by, err := r.convert("int", right)
+		if err != nil {
+			return nil, err
+		}
+		right = by
 	}
 	if err := operands(operator, left, right); err != nil {
 		return nil, err

@@ -30,16 +30,13 @@ type binder struct {
 }
 
 func (b *binder) fail(kind, id, format string, a ...any) error {
-	f := broken(kind, id+","+b.f.shownName(), format, a...)
+	f := broken(kind, strings.TrimSuffix(id+","+b.f.shownName(), ","), format, a...)
 	return named(b.f.shownName(), f)
 }
 
-// shownName is how errors name a function, or a script by its file.
+// shownName is how errors name a function, or a script by its file; a script block has no name.
 func (f function) shownName() string {
-	if f.name != "" {
-		return base(f.name)
-	}
-	return base(f.file)
+	return base(f.name)
 }
 
 // in returns what a parameter is in a set; ok is false where it is not in it.

@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,8 @@ type cmdlet struct {
 	// parameters are those that it takes, parted by blanks: Name takes a value, Name?
 	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
 	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
-	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name# takes a
-	// whole number. Other names follow after |.
+	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name+ neither as an
+	// attribute says so, Name# takes a whole number. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -32,8 +33,9 @@ type spec struct {
 	names          []string
 	shown          string
 	takes, ignored bool
-	// filled are values that are neither null nor empty, whole are whole numbers.
-	filled, whole    bool
+	// filled are values that are neither null nor empty, attributed those of ValidateNotNullOrEmpty, whole are whole numbers.
+	filled, attributed, whole bool
+
 	marked           bool
 	position         int
 	rest, positional bool
@@ -80,6 +82,9 @@ func specsOf(text string) []spec {
 		}
 		if strings.HasSuffix(word, "!") {
 			word, s.filled = strings.TrimSuffix(word, "!"), true
+		}
+		if strings.HasSuffix(word, "+") {
+			word, s.filled, s.attributed = strings.TrimSuffix(word, "+"), true, true
 		}
 		if strings.HasSuffix(word, "#") {
 			word, s.whole = strings.TrimSuffix(word, "#"), true
@@ -258,6 +263,13 @@ func (c *call) give(s *spec, value any) error {
 		}
 		value = b
 	}
+	if _, block := value.(function); block && !c.piped && slices.Contains(noBlocks, s.names[0]) {
+		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter '%s' because its argument is "+
+			"specified as a script block and there is no input. A script block cannot be evaluated without input.", s.shown)
+	}
+	if value == nil && (s.names[0] == "referenceobject" || strings.EqualFold(s.names[0], takers[strings.ToLower(c.cmd.name)])) {
+		return s.empty(nil)
+	}
 	if s.filled {
 		items := []any{value}
 		if a, ok := value.(*array); ok {
@@ -268,6 +280,10 @@ func (c *call) give(s *spec, value any) error {
 			}
 		}
 		for _, item := range items {
+			if isList(value) && isList(item) {
+				return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+					"'%s'. Specified method is not supported.", kindOf(value), s.kind(), s.shown)
+			}
 			if err := s.empty(item); err != nil {
 				return err
 			}
@@ -298,7 +314,10 @@ func (c *call) give(s *spec, value any) error {
 // typedParameter converts a value to the type of a parameter.
 func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 	out, err := c.convert(kind, v)
-	if f := failed(err); f != nil {
+	if f := failed(err); f != nil && v == nil {
+		return nil, broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
+			"setting \"%[1]s\": \"%[2]s\"", shown, f.exception.message)
+	} else if f != nil {
 		if isList(v) {
 			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
 				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
@@ -312,6 +331,9 @@ func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 // empty refuses null and an empty text.
 func (s *spec) empty(v any) error {
 	switch {
+	case s.attributed && (v == nil || v == ""):
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
+			"The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.", s.shown)
 	case v == nil:
 		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed",
 			"Cannot bind argument to parameter '%s' because it is null.", s.shown)
@@ -430,29 +452,29 @@ func shownArgument(v any) string {
 	return text(v)
 }
 
-// pathTakers are cmdlets whose -Path takes the pipeline, and neither null nor nothing.
-const pathTakers = " get-item get-content remove-item copy-item move-item rename-item resolve-path convert-path split-path join-path " +
-	"clear-content get-filehash get-itemproperty "
+// noBlocks are parameters of texts and dates: a script block for one of them runs for each object of the pipeline.
+var noBlocks = []string{"path", "literalpath", "name", "date", "destination", "childpath", "differenceobject", "pattern",
+	"filepath", "newname"}
+
+// flat are the parameters that take a list from the pipeline item by item.
+const flat = " compare-object convertfrom-csv test-path "
+
+// takers are the parameters of cmdlets that take the pipeline and no null.
+var takers = map[string]string{
+	"get-item": "Path", "get-content": "Path", "remove-item": "Path", "copy-item": "Path", "move-item": "Path", "rename-item": "Path",
+	"resolve-path": "Path", "convert-path": "Path", "split-path": "Path", "join-path": "Path", "clear-content": "Path",
+	"get-filehash": "Path", "get-itemproperty": "Path",
+	"write-warning": "Message", "write-verbose": "Message", "write-debug": "Message", "convertfrom-json": "InputObject",
+	"convertfrom-stringdata": "StringData", "invoke-expression": "Command", "convertto-csv": "InputObject", "export-csv": "InputObject",
+	"add-member": "InputObject", "compare-object": "DifferenceObject",
+}
+
+// ending are cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.
+const ending = " measure-object out-string out-file tee-object set-variable export-csv get-member compress-archive group-object "
 
 // byProperty are cmdlets that take nothing else from the pipeline than properties of its objects.
 const byProperty = " get-content clear-content clear-variable remove-variable new-object add-type start-process set-strictmode " +
 	"get-host read-host write-progress "
-
-// textTakers are cmdlets whose -Message takes the pipeline, and no null.
-const textTakers = " write-warning write-verbose write-debug "
-
-// takes is the parameter of a cmdlet that takes the pipeline and is neither null nor, as a path, nothing.
-func takes(name string) string {
-	switch {
-	case strings.Contains(pathTakers, name):
-		return "Path"
-	case strings.Contains(textTakers, name):
-		return "Message"
-	case name == " convertfrom-json ":
-		return "InputObject"
-	}
-	return ""
-}
 
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
@@ -471,11 +493,23 @@ func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
 	}
-	name := " " + strings.ToLower(s.c.cmd.name) + " "
-	if _, isObject := v.(*object); !isObject && strings.Contains(byProperty, name) {
+	name := strings.ToLower(s.c.cmd.name)
+	taken := takers[name]
+	if a, ok := v.(*array); ok && (taken == "Path" || strings.Contains(flat, " "+name+" ")) {
+		for _, item := range a.items {
+			if err := s.process(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	o, isObject := v.(*object)
+	isObject = isObject && o.kind != "System.Version" && o.kind != kindIPAddress && o.kind != kindUri
+	if !isObject && strings.Contains(byProperty, " "+name+" ") ||
+		isList(v) && (taken == "Message" || taken == "StringData" || name == "convertfrom-json") { // one text
 		return s.finish(s.c.fault(unbound(v)))
 	}
-	if taken := takes(name); taken == "Path" || taken != "" && v == nil {
+	if taken == "Path" || taken != "" && v == nil {
 		if err := (&spec{shown: taken}).empty(v); err != nil {
 			return s.finish(s.c.fault(err))
 		}
@@ -488,7 +522,9 @@ func (s *cmdletStage) process(v any) error {
 }
 
 func (s *cmdletStage) end() error {
-	if s.c.cmd.run == nil {
+	idle := s.c.piped && len(s.c.input) == 0 && s.c.cmd.each == nil &&
+		!strings.Contains(ending, " "+strings.ToLower(s.c.cmd.name)+" ")
+	if s.c.cmd.run == nil || idle {
 		return nil
 	}
 	err := s.finish(s.c.cmd.run(s.c))
@@ -572,11 +608,7 @@ func (c *call) integerOf(name string, otherwise int) (int, error) {
 
 // textsOf returns the items of a parameter.
 func (c *call) textsOf(name string) []string {
-	var out []string
-	for _, v := range list(c.given[name]) {
-		out = append(out, text(v))
-	}
-	return out
+	return inputTexts(list(c.given[name]))
 }
 
 // need refuses a call without a parameter, which a console would ask for.

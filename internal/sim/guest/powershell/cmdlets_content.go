@@ -23,7 +23,7 @@ func (r *run) readText(name string) (string, error) {
 	file := r.path(name)
 	data, err := r.m.Root.ReadFile(file)
 	if err != nil {
-		return "", notFound(file)
+		return "", r.notFound(file)
 	}
 	return decode(data), r.take(len(data))
 }
@@ -108,7 +108,7 @@ func getContent(c *call) error {
 		found := c.glob(name)
 		if len(found) == 0 {
 			if !c.isPattern(name) {
-				if err := c.fault(notFound(c.path(name))); err != nil {
+				if err := c.fault(c.notFound(c.path(name))); err != nil {
 					return err
 				}
 			}
@@ -219,9 +219,6 @@ func putContent(c *call, adding bool) error {
 		return lacking("-Stream of %s", c.cmd.name)
 	}
 	if c.piped && !c.has("value") {
-		if len(c.input) == 0 {
-			return nil // nothing came, and the file stays as it is
-		}
 		c.given["value"] = newArray(c.input...)
 	} else if err := c.need("value"); err != nil {
 		return err
@@ -327,7 +324,7 @@ func clearContent(c *call) error {
 	for _, name := range c.names() {
 		file := c.path(name)
 		if !c.m.Root.Exists(file) {
-			if err := c.fault(notFound(file)); err != nil {
+			if err := c.fault(c.notFound(file)); err != nil {
 				return err
 			}
 			continue
@@ -347,8 +344,8 @@ func selectString(c *call) error {
 	var sources []any
 	for _, name := range append(c.textsOf("path"), c.textsOf("literalpath")...) {
 		found := c.glob(name)
-		if len(found) == 0 {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+		if len(found) == 0 && !c.isPattern(name) {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -376,7 +373,7 @@ func selectString(c *call) error {
 			}
 			continue
 		}
-		s, err := c.printedLine(v)
+		s, err := c.text(v)
 		if err != nil {
 			return err
 		}
@@ -384,15 +381,6 @@ func selectString(c *call) error {
 			"Filename", "InputStream"))
 	}
 	return c.search(sources)
-}
-
-// printedLine returns a value as Select-String sees it.
-func (c *call) printedLine(v any) (string, error) {
-	if o, ok := v.(*object); ok && o.kind == kindFormatted {
-		s, _ := o.get("text")
-		return text(s), nil
-	}
-	return c.text(v)
 }
 
 func (c *call) search(sources []any) error {
@@ -416,7 +404,7 @@ func (c *call) search(sources []any) error {
 			m, err := re.FindStringMatch(text(line))
 			for err == nil && m != nil {
 				matched = p
-				matches = append(matches, matchObject(m))
+				matches = append(matches, matchObject(re, m))
 				if !c.is("allmatches") {
 					break
 				}

@@ -36,7 +36,7 @@ func copyItem(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func moveItem(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -163,14 +163,10 @@ func renameItem(c *call) error {
 	if err := c.need("newname"); err != nil {
 		return err
 	}
-	if _, block := c.given["newname"].(function); block && len(c.input) == 0 {
-		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter 'NewName' because its argument is "+
-			"specified as a script block and there is no input. A script block cannot be evaluated without input.")
-	}
 	for i, name := range c.names() {
 		at := c.path(name)
 		if !c.m.Root.Exists(at) {
-			if err := c.fault(notFound(at)); err != nil {
+			if err := c.fault(c.notFound(at)); err != nil {
 				return err
 			}
 			continue
@@ -214,7 +210,7 @@ func getFileHash(c *call) error {
 	for _, n := range c.names() {
 		data, err := c.m.Root.ReadFile(c.path(n))
 		if err != nil {
-			if err := c.fault(notFound(c.path(n))); err != nil {
+			if err := c.fault(c.notFound(c.path(n))); err != nil {
 				return err
 			}
 			continue
@@ -234,7 +230,7 @@ func getFileHash(c *call) error {
 func getAuthenticodeSignature(c *call) error {
 	at := c.path(c.textOf("filepath"))
 	if !c.m.Root.Exists(at) {
-		return c.fault(notFound(at))
+		return c.fault(c.notFound(at))
 	}
 	status, message := "NotSigned", "The file "+at+" is not digitally signed."
 	var certificate any

@@ -29,7 +29,7 @@ var fileCmdlets = []cmdlet{
 func (r *run) fileObject(at string) (*object, error) {
 	info, err := r.m.Root.Stat(at)
 	if err != nil {
-		return nil, notFound(at)
+		return nil, r.notFound(at)
 	}
 	return describe(at, info), nil
 }
@@ -96,7 +96,7 @@ func (r *run) fileCall(o *object, name, low string) (any, error) {
 
 // isPattern reports a path with wildcards, for which it is no error that nothing matches.
 func (c *call) isPattern(name string) bool {
-	return !c.literals[name] && strings.ContainsAny(name, "*?[")
+	return !c.literals[name] && strings.ContainsAny(name, "*?[") && c.noDrive(name) == ""
 }
 
 // glob resolves the wildcards of a path, unless it is a literal one, and applies -Include, -Exclude
@@ -148,7 +148,7 @@ func (c *call) names() []string {
 					}
 				}
 			}
-			out = append(out, text(v))
+			out = append(out, inputTexts([]any{v})...)
 		}
 	}
 	for i, name := range out {
@@ -171,7 +171,7 @@ func getItem(c *call) error {
 					rest, "Value", v, "Key", rest)); err != nil {
 					return err
 				}
-			} else if err := c.fault(notFound(name)); err != nil {
+			} else if err := c.fault(c.notFound(name)); err != nil {
 				return err
 			}
 			continue
@@ -181,7 +181,7 @@ func getItem(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -242,7 +242,7 @@ func getChildItem(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -439,7 +439,7 @@ func removeItem(c *call) error {
 		}
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -455,7 +455,7 @@ func removeItem(c *call) error {
 func (c *call) removeFile(at string) error {
 	info, err := c.m.Root.Lstat(at)
 	if err != nil {
-		return notFound(at)
+		return c.notFound(at)
 	}
 	if strings.HasPrefix(strings.ToLower(c.dir)+`\`, strings.ToLower(at)+`\`) && info.IsDir() {
 		return broken("PSInvalidOperationException", "InvalidOperation", "Cannot remove the item at '%s' because it is in use.", at)

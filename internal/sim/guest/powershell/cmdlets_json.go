@@ -18,8 +18,6 @@ func convertToJSON(c *call) error {
 	}
 	var v any
 	switch {
-	case c.piped && len(c.input) == 0:
-		return nil
 	case !c.piped:
 		v = c.given["inputobject"]
 	case len(c.input) == 1:
@@ -27,13 +25,31 @@ func convertToJSON(c *call) error {
 	default:
 		v = newArray(c.input...)
 	}
+	v, err = c.computedMembers(v)
+	if err != nil {
+		return err
+	}
 	left := maxValue
 	if !measure(v, &left, 0) {
 		return c.take(maxValue + 1)
 	}
+	for _, one := range append(list(v), v) {
+		if o, ok := one.(*object); ok && isFormatted(o) || isCode(one) {
+			return lacking("ConvertTo-Json of %s", kindOf(one))
+		}
+	}
 	var b strings.Builder
 	writeJSON(&b, v, min(depth, maxLevels), 0, c.is("compress"))
 	return c.emit(b.String())
+}
+
+// isCode reports script blocks and types, whose properties only the real ones have.
+func isCode(v any) bool {
+	switch v.(type) {
+	case function, typeValue:
+		return true
+	}
+	return false
 }
 
 // writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
@@ -105,10 +121,10 @@ func pairs(v any) ([]string, []any) {
 			names, values = append(names, text(k)), append(values, value)
 		}
 	case *object:
-		if asText(v) {
+		if asText(v) || v.kind == kindUri {
 			return nil, nil
 		}
-		for _, f := range v.fields {
+		for _, f := range v.members() {
 			names, values = append(names, f.name), append(values, f.value)
 		}
 	}
@@ -159,19 +175,27 @@ func quoteJSON(s string) string {
 }
 
 func convertFromJSON(c *call) error {
-	var parts []string
-	for _, v := range c.objects("inputobject") {
-		parts = append(parts, text(v))
+	parts := inputTexts(c.objects("inputobject"))
+	if len(parts) > 1 { // the first line says whether each is a document
+		if _, err := c.fromJSON([]byte(parts[0])); failed(err) != nil {
+			parts = []string{strings.Join(parts, "\n")}
+		} else if err != nil {
+			return err
+		}
 	}
-	s := strings.Join(parts, "\n")
-	if strings.TrimSpace(s) == "" {
-		return nil
+	for _, s := range parts {
+		if strings.TrimSpace(s) == "" {
+			continue
+		}
+		v, err := c.fromJSON([]byte(s))
+		if err != nil {
+			return err
+		}
+		if err := c.emit(v); err != nil {
+			return err
+		}
 	}
-	v, err := c.fromJSON([]byte(s))
-	if err != nil {
-		return err
-	}
-	return c.emit(v)
+	return nil
 }
 
 func (r *run) fromJSON(data []byte) (any, error) {

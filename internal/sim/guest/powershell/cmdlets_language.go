@@ -14,20 +14,20 @@ var languageCmdlets = []cmdlet{
 	{name: "Set-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable,
 		should: true},
 	{name: "New-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
-	{name: "Get-Variable", parameters: "Name!:0 ValueOnly? Scope", run: getVariable},
+	{name: "Get-Variable", parameters: "Name+:0 ValueOnly? Scope", run: getVariable},
 	{name: "Remove-Variable", parameters: "Name!:0 Scope Force?", run: removeVariable},
 	{name: "Clear-Variable", parameters: "Name!:0 Scope~ Force?~", run: clearVariable},
 	{name: "Set-StrictMode", parameters: "Version Off?", run: setStrictMode},
 	{name: "Set-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
 	{name: "New-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
-	{name: "Get-Alias", parameters: "Name:0", run: getAlias},
-	{name: "Invoke-Expression", parameters: "Command:0", run: invokeExpression},
+	{name: "Get-Alias", parameters: "Name+:0", run: getAlias},
+	{name: "Invoke-Expression", parameters: "Command!:0", run: invokeExpression},
 	{name: "Invoke-Command",
 		parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject",
 		run:        invokeCommand},
-	{name: "Get-Command", parameters: "Name:0 CommandType|Type All?~", run: getCommand},
+	{name: "Get-Command", parameters: "Name+:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
-	{name: "Start-Sleep", parameters: "Seconds:0 Milliseconds", run: startSleep},
+	{name: "Start-Sleep", parameters: "Seconds+:0 Milliseconds+", run: startSleep},
 	{name: "Start-Process", parameters: "FilePath!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
 		"Credential LoadUserProfile?~", run: startProcess},
@@ -478,6 +478,9 @@ func (c *call) needInput(name string) error {
 func inputTexts(in []any) []string {
 	var out []string
 	for _, v := range in {
+		if t, ok := v.(time.Time); ok { // a parameter converts by the culture
+			v = cellText(t)
+		}
 		out = append(out, text(v))
 	}
 	return out

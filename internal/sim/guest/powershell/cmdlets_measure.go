@@ -16,6 +16,9 @@ func groupObject(c *call) error {
 	var order []*group
 	found := map[string]*group{}
 	for _, v := range c.objects("inputobject") {
+		if v == nil {
+			continue
+		}
 		key, parts := any(v), []string{}
 		for _, by := range list(c.given["property"]) {
 			k, err := c.keyOf(v, by)
@@ -28,6 +31,9 @@ func groupObject(c *call) error {
 		name := strings.Join(parts, ", ")
 		if len(parts) == 0 {
 			name = text(v)
+			if _, ok := v.(typeValue); ok {
+				name = textOf(v, 1)
+			}
 			if _, ok := v.(time.Time); ok {
 				name = cellText(v)
 			}
@@ -48,11 +54,11 @@ func groupObject(c *call) error {
 		return c.emit(h)
 	}
 	for _, g := range order {
-		shown := []string{"Count", "Name", "Group"}
+		kind := kindGroupInfo
 		if c.is("noelement") {
-			shown = shown[:2]
+			kind = kindGroupCount
 		}
-		o := system(kindGroupInfo, shown, "Count", int64(len(g.items)), "Name", g.name,
+		o := system(kind, ownViews[kind].names, "Count", int64(len(g.items)), "Name", g.name,
 			"Group", newArray(g.items...), "Values", newArray(g.value))
 		if err := c.emit(o); err != nil {
 			return err
@@ -66,17 +72,17 @@ func measureObject(c *call) error {
 	if c.is("line") || c.is("word") || c.is("character") {
 		return measureText(c, values)
 	}
-	count, sum, low, high := 0, 0.0, math.Inf(1), math.Inf(-1)
+	count, sum, low, high, numeric := 0, 0.0, math.Inf(1), math.Inf(-1), true
 	for _, v := range values {
-		if c.has("property") {
+		if c.has("property") && v != nil {
 			got, err := c.property(v, c.textOf("property"))
 			if err != nil {
 				return err
 			}
-			if got == nil {
-				continue
-			}
 			v = got
+		}
+		if v == nil {
+			continue
 		}
 		count++
 		if !c.is("sum") && !c.is("average") && !c.is("maximum") && !c.is("minimum") {
@@ -84,9 +90,12 @@ func measureObject(c *call) error {
 		}
 		f, ok := float(v)
 		if !ok {
-			return c.fault(broken("RuntimeException",
-				"NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand",
-				"Input object \"%s\" is not numeric.", text(v)))
+			numeric = false
+			if err := c.fault(broken("RuntimeException", "NonNumericInputObject",
+				"Input object \"%s\" is not numeric.", textOf(v, 1))); err != nil {
+				return err
+			}
+			continue
 		}
 		sum, low, high = sum+f, min(low, f), max(high, f)
 	}
@@ -98,7 +107,7 @@ func measureObject(c *call) error {
 			"The property \"%s\" cannot be found in the input for any objects.", c.textOf("property")))
 	}
 	pick := func(name string, f float64) any {
-		if c.is(name) && count > 0 {
+		if c.is(name) && numeric && (count > 0 || name == "sum") {
 			return f
 		}
 		return nil
@@ -115,8 +124,8 @@ func measureObject(c *call) error {
 func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {
-		s := text(v)
-		count += int64(max(len(lines(s)), 1))
+		s := textOf(v, 1)
+		count += int64(len(lines(s)))
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}
@@ -141,11 +150,6 @@ func getUnique(c *call) error {
 // alike.
 func compareObject(c *call) error {
 	left, right := list(c.given["referenceobject"]), c.objects("differenceobject")
-	for _, name := range []string{"referenceobject", "differenceobject"} {
-		if given, ok := c.given[name]; ok && given == nil {
-			return (&spec{shown: c.shownName(name)}).empty(nil)
-		}
-	}
 	names := list(c.given["property"])
 	chosen := func(v any) (*object, error) {
 		if len(names) == 0 {

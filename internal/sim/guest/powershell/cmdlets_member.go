@@ -45,7 +45,13 @@ func getMember(c *call) error {
 		return lacking("the methods that Get-Member lists; name properties with -Name or -MemberType")
 	}
 	seen := map[string]bool{}
-	for _, v := range c.objects("inputobject") {
+	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	if len(values) == 0 {
+		f := broken("System.InvalidOperationException", "NoObjectInGetMember", "You must specify an object for the Get-Member cmdlet.")
+		f.category = "CloseError"
+		return c.fault(f)
+	}
+	for _, v := range values {
 		kind := kindOf(v)
 		if seen[kind] && kind != customKind {
 			continue
@@ -57,14 +63,9 @@ func getMember(c *call) error {
 			memberType = "Property"
 		}
 		if !ok {
-			o = custom()
-			for _, name := range propertyNames(v) {
-				if value, err := memberValue(v, name); err == nil {
-					o.set(name, value)
-				}
-			}
+			o = propertiesOf(v)
 		}
-		fields := slices.Clone(o.fields)
+		fields := slices.Clone(o.members())
 		slices.SortStableFunc(fields, func(x, y field) int { return strings.Compare(strings.ToLower(x.name), strings.ToLower(y.name)) })
 		for _, f := range fields {
 			own := memberType
@@ -79,7 +80,7 @@ func getMember(c *call) error {
 			}) {
 				continue
 			}
-			if kinds != "" && kinds != "properties" && !strings.Contains(kinds, strings.ToLower(own)) {
+			if kinds != "" && kinds != "properties" && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {
 				continue
 			}
 			if err := c.emit(system("Microsoft.PowerShell.Commands.MemberDefinition", []string{"Name", "MemberType", "Definition"}, "Name", f.name,

@@ -20,10 +20,10 @@ var objectCmdlets = []cmdlet{
 	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
 	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation|NTI? Delimiter:1", run: convertToCSV},
 	{name: "ConvertFrom-Csv", parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
-	{name: "Export-Csv", parameters: "Path:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
+	{name: "Export-Csv", parameters: "Path+:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
 		"Encoding InputObject",
 		run: exportCSV, should: true},
-	{name: "Import-Csv", parameters: "Path!:0 Delimiter:1 LiteralPath|PSPath! Header Encoding~", run: importCSV},
+	{name: "Import-Csv", parameters: "Path+:0 Delimiter:1 LiteralPath|PSPath! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", parameters: "StringData:0", run: convertFromStringData},
 	{name: "Get-Random", parameters: "InputObject:0 Minimum Maximum Count SetSeed~", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error {
@@ -164,19 +164,27 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 		delimiter = c.textOf("delimiter")
 	}
 	for _, v := range values {
+		v, err := c.computedMembers(v)
+		if err != nil {
+			return "", err
+		}
 		o, ok := v.(*object)
+		if isCode(v) {
+			return "", lacking("CSV of %s", kindOf(v))
+		}
 		if !ok {
-			o = custom()
-			for _, name := range propertyNames(v) {
-				if value, err := memberValue(v, name); err == nil {
-					o.set(name, value)
+			o = propertiesOf(v)
+			if len(o.fields) == 0 {
+				if names == nil { // the first object names the columns
+					return "", nil
 				}
+				continue
 			}
 		}
 		if names == nil {
 			names = []string{}
 			var quoted []string
-			for _, f := range o.fields {
+			for _, f := range o.members() {
 				names = append(names, f.name)
 				quoted = append(quoted, quoteCSV(f.name))
 			}
@@ -389,8 +397,6 @@ func getRandom(c *call) error {
 	return c.emit(int64(low) + c.random(int64(high-low)))
 }
 
-func isNumber(v any) bool { _, _, ok := wholeOf(v); return ok }
-
 func getDate(c *call) error {
 	t := c.now()
 	if !c.has("date") && c.piped {
@@ -498,7 +504,11 @@ func newTimeSpan(c *call) error {
 				return err
 			}
 			from, _ := at.(time.Time)
-			if err := c.emit(to.Sub(from)); err != nil {
+			d, err := c.times("-", to, from)
+			if err != nil {
+				return err
+			}
+			if err := c.emit(d); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,8 @@ package powershell
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,7 +12,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
 		each: func(c *call, v any) error { return c.emit(v) }},
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
-		run: writeHost, each: func(c *call, v any) error { c.given["object"] = v; return writeHostLine(c) }},
+		run: writeHost, each: writeHostEach},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
 	{name: "Write-Warning", parameters: "Message|Msg:0", run: writeStream("warningpreference", 3)},
 	{name: "Write-Verbose", parameters: "Message|Msg:0", run: writeStream("verbosepreference", 4)},
@@ -61,6 +63,14 @@ func writeHost(c *call) error {
 	return writeHostLine(c)
 }
 
+func writeHostEach(c *call, v any) error {
+	if h, ok := v.(*hashtable); ok { // an argument is read entry by entry, and what is piped is not
+		v = kindOf(h)
+	}
+	c.given["object"] = v
+	return writeHostLine(c)
+}
+
 func writeHostLine(c *call) error {
 	separator := " "
 	if c.has("separator") {
@@ -71,6 +81,9 @@ func writeHostLine(c *call) error {
 		if inner, ok := v.(*array); ok {
 			for _, one := range inner.items {
 				parts = append(parts, text(one))
+			}
+			if len(inner.items) == 0 {
+				parts = append(parts, "")
 			}
 			continue
 		}
@@ -183,8 +196,13 @@ func writeError(c *call) error {
 	if len(messages) == 0 && c.has("exception") {
 		messages = []any{nil}
 	}
+	const kind = "Microsoft.PowerShell.Commands.WriteErrorException"
 	for _, v := range messages {
-		f := broken("Microsoft.PowerShell.Commands.WriteErrorException", "Microsoft.PowerShell.Commands.WriteErrorException", "%s", text(v))
+		message := text(v)
+		if v == nil {
+			message = "Exception of type '" + kind + "' was thrown."
+		}
+		f := broken(kind, kind, "%s", message)
 		switch e := c.given["exception"].(type) {
 		case exception:
 			f.exception, f.id = e, e.kind
@@ -323,7 +341,7 @@ func teeObject(c *call) error {
 		return each(newArray(c.input...), c.emit)
 	}
 	if len(c.input) == 0 {
-		return nil
+		return nil // the file stays as it is
 	}
 	s, err := c.printedText(c.input)
 	if err != nil {
@@ -344,9 +362,20 @@ func teeObject(c *call) error {
 	return each(newArray(c.input...), c.emit)
 }
 
-// formatted passes lines on that no cmdlet changes any more.
-func (c *call) formatted(s string) error {
-	return c.emit(system(kindFormatted, nil, "text", s))
+// formatted passes lines on that no cmdlet changes any more, as Format-Table does: the objects of a start, of a group, of each row and
+// of their ends, of which the first has the lines. What has no rows is one object.
+func (c *call) formatted(s string, rows int) error {
+	parts := slices.Repeat([]string{"FormatEntryData"}, max(rows, 1))
+	if rows > 0 {
+		parts = append(append([]string{"FormatStartData", "GroupStartData"}, parts...), "GroupEndData", "FormatEndData")
+	}
+	for _, part := range parts {
+		if err := c.emit(system(kindFormatted+part, nil, "shown", s)); err != nil {
+			return err
+		}
+		s = ""
+	}
+	return nil
 }
 
 func formatTable(c *call) error {
@@ -375,10 +404,22 @@ func (c *call) format(render func([]*object, view) string) error {
 		}
 		list := rows
 		rows = nil
-		return c.formatted(render(list, shown))
+		return c.formatted(render(list, shown), len(list))
 	}
+	var values []any
 	for _, v := range c.objects("inputobject") {
-		if err := c.take(64); err != nil {
+		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
+			entries, _ := displayed(h)
+			for _, one := range entries {
+				values = append(values, one)
+			}
+			continue
+		}
+		values = append(values, v)
+	}
+	for _, v := range values {
+		v, err := c.computedMembers(v)
+		if err := errors.Join(err, c.take(64)); err != nil {
 			return err
 		}
 		if grouped {
@@ -391,7 +432,7 @@ func (c *call) format(render func([]*object, view) string) error {
 					return err
 				}
 				group = label
-				if err := c.formatted("\r\n" + label + "\r\n"); err != nil {
+				if err := c.formatted("\r\n"+label+"\r\n", 0); err != nil {
 					return err
 				}
 			}
@@ -432,7 +473,11 @@ func (c *call) format(render func([]*object, view) string) error {
 			if err != nil {
 				return err
 			}
-			if err := c.formatted(s); err != nil {
+			parts := 0
+			if _, isDate := v.(time.Time); isDate { // it has a view, and no text of its own
+				parts = 1
+			}
+			if err := c.formatted(s, parts); err != nil {
 				return err
 			}
 			continue
@@ -523,25 +568,18 @@ func (r *run) pick(v any, names []any) (*object, error) {
 		name := text(n)
 		o, isObject := v.(*object)
 		if _, isHash := v.(*hashtable); !isObject && !isHash && strings.ContainsAny(name, "*?") {
-			o, isObject = custom(), v != nil
-			for _, own := range propertyNames(v) {
-				if value, err := memberValue(v, own); err == nil {
-					o.set(own, value)
-				}
-			}
+			o, isObject = propertiesOf(v), v != nil
 		}
 		if isObject && strings.ContainsAny(name, "*?") {
+			whole, err := r.computedMembers(o)
+			if err != nil {
+				return nil, err
+			}
+			o, _ := whole.(*object)
 			for _, f := range o.fields {
 				if yes, err := like(f.name, name, false); err != nil {
 					return nil, err
 				} else if yes {
-					if s, ok := f.value.(scripted); ok {
-						value, err := r.scriptedValue(o, s)
-						if err != nil {
-							return nil, err
-						}
-						f.value = value
-					}
 					out.set(f.name, f.value)
 				}
 			}

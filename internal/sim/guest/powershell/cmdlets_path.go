@@ -20,7 +20,7 @@ var pathCmdlets = []cmdlet{
 		run:        splitPath},
 	{name: "Resolve-Path", parameters: "Path!:0 LiteralPath|PSPath! Relative?", run: resolvePath},
 	{name: "Convert-Path", parameters: "Path!:0 LiteralPath|PSPath!", run: convertPath},
-	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type", run: testPath},
+	{name: "Test-Path", parameters: "Path!:0 LiteralPath|PSPath! PathType|Type", run: testPath},
 }
 
 func pathObject(dir string) *object {
@@ -35,7 +35,34 @@ func (r *run) path(name string) string {
 		home, _ := r.env("USERPROFILE")
 		name = home + name[1:]
 	}
+	if r.noDrive(name) != "" {
+		return name
+	}
 	return r.m.Root.Abs(r.dir, name)
+}
+
+// qualifier returns the drive that a path names: what is before a colon in its first part.
+func qualifier(name string) string {
+	head, _, ok := strings.Cut(name, ":")
+	if !ok || strings.ContainsAny(head, `\/`) {
+		return ""
+	}
+	return head
+}
+
+// noDrive returns the drive of a path where there is no drive of that name.
+func (r *run) noDrive(name string) string {
+	head := qualifier(name)
+	if provider, _ := drive(name); provider != "" || len(head) == 1 && r.m.Root.Exists(head+`:\`) {
+		return ""
+	}
+	return head
+}
+
+func noDriveError(head string) *failure {
+	f := broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", head)
+	f.category, f.target = "ObjectNotFound", head
+	return f
 }
 
 // drive returns the provider of a path: empty for files, otherwise hklm, env, cert and so
@@ -60,11 +87,9 @@ func drive(name string) (provider, rest string) {
 	return "", name
 }
 
-func notFound(name string) *failure {
-	if head, _, ok := strings.Cut(name, ":"); ok && len(head) > 1 && !strings.ContainsAny(head, `\/`) {
-		f := broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", head)
-		f.category, f.target = "ObjectNotFound", head
-		return f
+func (r *run) notFound(name string) *failure {
+	if head := r.noDrive(name); head != "" {
+		return noDriveError(head)
 	}
 	return missingItem(name)
 }
@@ -85,10 +110,11 @@ func diskError(err error, name string) error {
 			"Could not find a part of the path '%s'.", name)
 		return f
 	case errors.Is(err, guestfs.ErrDrive):
-		letter, _, _ := strings.Cut(name, ":")
-		return broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", letter)
+		return noDriveError(qualifier(name))
 	case errors.Is(err, fs.ErrPermission):
 		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessError", "Access to the path '%s' is denied.", name)
+	case errors.Is(err, guestfs.ErrName) && len(qualifier(name)) > 1:
+		return noDriveError(qualifier(name))
 	case errors.Is(err, guestfs.ErrName), errors.Is(err, guestfs.ErrEscape):
 		return broken("System.ArgumentException", "ArgumentException",
 			"The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
@@ -106,7 +132,7 @@ func setLocation(c *call) error {
 	}
 	dir := c.path(name)
 	if !c.m.Root.IsDir(dir) {
-		return c.fault(notFound(dir))
+		return c.fault(c.notFound(dir))
 	}
 	c.dir = dir
 	if c.is("passthru") {
@@ -138,10 +164,13 @@ func joinPath(c *call) error {
 		return err
 	}
 	for _, p := range c.textsOf("path") {
+		if head := c.noDrive(p); head != "" {
+			return c.fault(noDriveError(head))
+		}
 		child := strings.TrimLeft(c.textOf("childpath"), `\/`)
 		out := strings.TrimRight(strings.ReplaceAll(p, "/", `\`), `\`) + `\` + strings.ReplaceAll(child, "/", `\`)
 		if c.is("resolve") && !c.m.Root.Exists(c.path(out)) {
-			return c.fault(notFound(c.path(out)))
+			return c.fault(c.notFound(c.path(out)))
 		}
 		if err := c.emit(out); err != nil {
 			return err
@@ -202,7 +231,7 @@ func (c *call) resolved(f func(string) error) error {
 	for _, name := range append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...) {
 		found := c.glob(name)
 		if len(found) == 0 {
-			if err := c.fault(notFound(c.path(name))); err != nil {
+			if err := c.fault(c.notFound(c.path(name))); err != nil {
 				return err
 			}
 		}
@@ -256,7 +285,7 @@ func (c *call) there(name string) (bool, error) {
 		return false, nil
 	case "function":
 		_, ok := c.function(strings.ToLower(rest))
-		return ok, nil
+		return ok || strings.EqualFold(rest, "prompt"), nil
 	case "variable":
 		names, _, err := c.variables(rest, nil)
 		return len(names) > 0, err

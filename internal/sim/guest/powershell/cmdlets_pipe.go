@@ -20,7 +20,7 @@ var pipeCmdlets = []cmdlet{
 		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
 		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
-	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? " +
+	{name: "Select-String", parameters: "Pattern!:0 Path!:1 LiteralPath! SimpleMatch? CaseSensitive? Quiet? " +
 		"NotMatch? AllMatches? InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? " +
 		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
@@ -82,13 +82,18 @@ func foreachEach(c *call, v any) error {
 	}
 	for _, f := range s.process {
 		if err := c.item1(f, v, c.emit); err != nil {
-			if f := failed(err); f != nil && !f.ends && !strings.Contains(f.id, ",") {
-				f.id += "," + c.cmd.class()
-			}
-			return err
+			return c.signed(err)
 		}
 	}
 	return nil
+}
+
+// signed puts the cmdlet's class into the id of a failure of its script block, other than one that is thrown.
+func (c *call) signed(err error) error {
+	if f := failed(err); f != nil && f.category != "OperationStopped" && !strings.Contains(f.id, ",") {
+		f.id += "," + c.cmd.class()
+	}
+	return err
 }
 
 // eachMember is ForEach-Object NAME: a property or a method without arguments.
@@ -101,16 +106,23 @@ func (c *call) eachMember(v any) error {
 	var args []any
 	args = append(args, words[1:]...)
 	args = append(args, list(c.given["argumentlist"])...)
-	if low := strings.ToLower(name); (low == "length" || low == "count") && isScalar(v) {
-		if _, isText := v.(string); !isText || low == "count" {
-			return nil
+	if low := strings.ToLower(name); (low == "length" || low == "count") && len(args) == 0 {
+		own := slices.ContainsFunc(propertyNames(v), func(n string) bool { return strings.EqualFold(n, name) })
+		if o, ok := v.(*object); ok {
+			_, own = o.get(name)
+		}
+		if !own { // what the language gives every value is none of its members
+			return c.emit(nil)
 		}
 	}
 	if len(args) == 0 {
 		got, err := c.property(v, name)
 		if _, method := errors.AsType[*unsimulated](err); !method {
-			if err != nil || got == nil {
+			if err != nil {
 				return err
+			}
+			if got == nil {
+				return c.emit(nil)
 			}
 			return each(got, c.emit)
 		}
@@ -154,7 +166,7 @@ func whereEach(c *call, v any) error {
 	if f, ok := c.given["filterscript"].(function); ok {
 		yes, err := c.apply(f, v)
 		if err != nil || !truth(yes) {
-			return err
+			return c.signed(err)
 		}
 		return c.emit(v)
 	}
@@ -314,6 +326,8 @@ func (c *call) distinct(values []any) ([]any, error) {
 // selected passes a value, its properties or one of them on.
 func (c *call) selected(v any) error {
 	switch {
+	case v == nil && (c.has("expandproperty") || c.has("property") || c.has("excludeproperty")):
+		return nil
 	case c.has("expandproperty"):
 		name := c.textOf("expandproperty")
 		got, err := c.property(v, name)

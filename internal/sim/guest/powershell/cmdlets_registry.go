@@ -58,7 +58,7 @@ func keyError(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	return notFound(long(path))
+	return missingItem(long(path))
 }
 
 func (c *call) keyObject(path string) (*object, bool) {
@@ -91,7 +91,7 @@ func valueNames(k machine.Key) []string {
 func (c *call) emitKey(path string) error {
 	o, ok := c.keyObject(path)
 	if !ok {
-		return c.fault(notFound(long(path)))
+		return c.fault(missingItem(long(path)))
 	}
 	return c.emit(o)
 }
@@ -102,7 +102,7 @@ func (c *call) childKeys(path string) error {
 		return lacking("wildcards in keys of the registry")
 	}
 	if _, ok := c.m.Registry().Key(path); !ok {
-		return c.fault(notFound(long(path)))
+		return c.fault(missingItem(long(path)))
 	}
 	for _, name := range c.m.Registry().Children(path) {
 		if err := c.emitKey(path + `\` + name); err != nil {
@@ -180,7 +180,7 @@ func getItemProperty(c *call) error {
 		}
 		k, ok := c.m.Registry().Key(path)
 		if !ok {
-			if err := c.fault(notFound(long(path))); err != nil {
+			if err := c.fault(missingItem(long(path))); err != nil {
 				return err
 			}
 			continue
@@ -221,7 +221,7 @@ func getItemPropertyValue(c *call) error {
 			return lacking("Get-ItemPropertyValue of files")
 		}
 		if _, ok := c.m.Registry().Key(path); !ok {
-			return c.fault(notFound(long(path)))
+			return c.fault(missingItem(long(path)))
 		}
 		for _, name := range c.textsOf("name") {
 			v, ok := c.m.Registry().Value(path, name)
@@ -256,7 +256,7 @@ func putProperty(c *call, existing bool) error {
 		}
 		registry := c.m.Registry()
 		if _, ok := registry.Key(path); !ok {
-			if err := c.fault(notFound(long(path))); err != nil {
+			if err := c.fault(missingItem(long(path))); err != nil {
 				return err
 			}
 			continue

@@ -34,9 +34,12 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	if low == "tolocaltime" && len(args) == 0 {
 		return t.In(localZone), nil
 	}
-	n, err := r.number(args, 0)
-	if err != nil {
-		return nil, err
+	n := 0
+	if low == "addmonths" || low == "addyears" || low == "addticks" {
+		var err error
+		if n, err = r.number(args, 0); err != nil {
+			return nil, err
+		}
 	}
 	switch low {
 	case "addmonths":
@@ -101,6 +104,9 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	case "indexof":
 		return int64(indexIn(a, first2(args))), nil
 	case "lastindexof":
+		if !growing(a) {
+			break
+		}
 		for i := len(a.items) - 1; i >= 0; i-- {
 			if equal(a.items[i], first2(args), true) {
 				return int64(i), nil
@@ -156,6 +162,9 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return v, err
 		}
 	} else if low == "add" || low == "remove" || low == "insert" || low == "removeat" || low == "clear" {
+		if low == "add" && len(args) != 1 {
+			return nil, noOverload(name, len(args))
+		}
 		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
 	}
 	// A method of each item.
@@ -340,6 +349,9 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	}
 	switch low {
 	case "add", "enqueue", "push":
+		if len(args) != 1 {
+			return nil, true, noOverload(low, len(args))
+		}
 		took, err := r.addTo(a, first2(args))
 		switch {
 		case err != nil:

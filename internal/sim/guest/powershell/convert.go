@@ -115,7 +115,7 @@ func cannot(v any, kind string) error {
 	basic := isValueType(kind) && kind != "timespan" || kind == "bool" || kind == "decimal"
 	convertible := false // what is IConvertible throws another exception
 	switch v.(type) {
-	case int64, float64, sized, decimal:
+	case int64, float64, short, sized, decimal:
 		convertible = basic
 	case bool, char, time.Time:
 		convertible = true
@@ -139,7 +139,7 @@ func cannot(v any, kind string) error {
 func uncast(id, format string, a ...any) *failure {
 	f := broken("RuntimeException", id, format, a...)
 	f.category = "InvalidArgument"
-	f.exception.inner = &exception{kind: "System.Management.Automation.PSInvalidCastException", message: f.exception.message}
+	f.exception.inner = &exception{kind: kindInvalidCast, message: f.exception.message}
 	return f
 }
 
@@ -163,7 +163,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {
 		return r.convertAll(base, v)
 	}
-	if h, ok := v.(*hashtable); ok && (kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
+	if h, ok := v.(*hashtable); ok && (kind == "datetime" || kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
 		if len(h.keys) > 0 { // the properties of a new object
 			return nil, broken("RuntimeException", "ObjectCreationError", "Cannot create object of type \"%[1]s\". The property '%[2]s' was not "+
 				"found for the '%[1]s' object. There is no settable property available.", typeName(kind), text(h.keys[0]))
@@ -181,6 +181,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return v, nil
 	case "string":
 		if a, ok := v.(*array); ok && len(a.items) == 1 {
+			if isList(a.items[0]) {
+				return kindOf(a.items[0]), nil
+			}
 			return r.text(a.items[0])
 		}
 		return r.text(v)
@@ -207,12 +210,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "timespan":
 		return toSpan(v)
 	case "guid":
+		if g, ok := v.(guid); ok {
+			return g, nil
+		}
 		if !readable(v) {
 			return nil, cannot(v, kind)
 		}
 		return toGUID(text(v))
 	case "version":
-		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == "System.Version") {
+		if v == nil {
+			return nil, nil
+		}
+		_, ready := v.(version)
+		if o, ok := v.(*object); !readable(v) && !ready && !(ok && o.kind == "System.Version") {
 			return nil, cannot(v, kind)
 		}
 		return toVersion(text(v))
@@ -227,7 +237,16 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return newArray(v), nil
 	case "hashtable", "collections.hashtable", "collections.idictionary":
-		if _, ok := v.(*hashtable); ok || v == nil {
+		h, ok := v.(*hashtable)
+		if ok && h.ordered && kind != "collections.idictionary" {
+			own := newHash()
+			for _, k := range h.keys {
+				value, _ := h.get(k)
+				own.set(k, value)
+			}
+			return own, nil
+		}
+		if ok || v == nil {
 			return v, nil
 		}
 		return nil, cannot(v, kind)
@@ -254,7 +273,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if o, ok := v.(*object); ok && o.kind == kindRegex {
 			return o, nil
 		}
-		if !readable(v) && v != nil {
+		if v == nil {
+			return nil, nil
+		}
+		if !readable(v) {
 			return nil, cannot(v, kind)
 		}
 		return regexObject([]any{text(v)})
@@ -292,6 +314,11 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return nil, cannot(v, kind)
 		}
 		return typeValue{typeKey(text(v))}, known(typeKey(text(v)))
+	case "cultureinfo", "globalization.cultureinfo":
+		if o, ok := v.(*object); ok && o.kind == kindCulture {
+			return o, nil
+		}
+		return cultureNamed(text(v))
 	case "xml":
 		return nil, lacking("XML documents ([xml])")
 	}
@@ -343,7 +370,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 // readable reports values that a type with a constructor or a method of one text reads: texts and numbers.
 func readable(v any) bool {
 	switch v.(type) {
-	case string, int64, float64, sized, decimal, guid, version:
+	case string, int64, float64, short, sized, decimal:
 		return true
 	}
 	return false
@@ -375,7 +402,10 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 	}
 	for _, item := range items {
 		c, err := r.convert(kind, item)
-		if err != nil {
+		_, isText := v.(string)
+		if f := failed(err); f != nil && isText {
+			return nil, unread("InvalidCastExceptionScalarToArray", v, kind+"[]", f.exception.message)
+		} else if err != nil {
 			return nil, err
 		}
 		out.items = append(out.items, c)
@@ -443,6 +473,9 @@ func toDecimal(v any) (any, error) {
 	case nil:
 		return decimal{new(big.Int), 0}, nil
 	case string:
+		if strings.TrimSpace(n) == "" {
+			return decimal{new(big.Int), 0}, nil
+		}
 		if d, ok := parseDecimal(strings.ReplaceAll(n, ",", "")); ok {
 			for ten := big.NewInt(10); d.scale > 0 && new(big.Int).Rem(d.n, ten).Sign() == 0; d.scale-- {
 				d.n.Quo(d.n, ten)
@@ -488,16 +521,16 @@ func (r *run) integer(v any) (int64, error) {
 }
 
 func toFloat(kind string, v any) (any, error) {
-	if v == nil {
-		return float64(0), nil
-	}
 	f, ok := float(v)
-	if !ok {
+	if !ok && v != nil {
 		if _, isText := v.(string); !isText {
 			return nil, cannot(v, kind)
 		}
 		return nil, unread(map[bool]string{true: "InvalidCastFromStringToDecimal", false: "InvalidCastFromStringToDoubleOrSingle"}[kind ==
 			"decimal"], v, kind, "Input string was not in a correct format.")
+	}
+	if kind == "single" || kind == "float" {
+		return short(f), nil
 	}
 	return f, nil
 }
@@ -550,7 +583,7 @@ var timeForms = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
 	"2006-01-02T15:04", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006/01/02", "2006/1/2", "2006/01/02 15:04:05",
-	"2006-1-2",
+	"2006-1-2", "1.2",
 	"2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM", "Jan 2, 2006", "Jan 2 2006", "January 2 2006", "2 Jan 2006", "2 January 2006 15:04",
 	"2 Jan 2006 15:04", "2 Jan 2006 15:04:05", "Monday, January 2, 2006", "Mon, 2 Jan 2006", "Monday, January 2, 2006 3:04 PM",
 	"1/2/2006 3:04 PM",
@@ -566,6 +599,8 @@ func toTime(v any) (time.Time, error) {
 		return v, nil
 	case sized:
 		return toTime(v.n)
+	case char:
+		return toTime(int64(v))
 	case int64:
 		if v < 0 {
 			return time.Time{}, unread("InvalidCastConstructorException", v, "datetime", "Ticks must be between DateTime.MinValue.Ticks and "+
@@ -698,6 +733,10 @@ func toVersion(s string) (any, error) {
 		}
 		o.set(name, n)
 	}
+	revision, _ := o.get("Revision")
+	n, _ := revision.(int64)
+	o.set("MajorRevision", n>>16)
+	o.set("MinorRevision", int64(int16(n)))
 	o.set("text", s)
 	return o, nil
 }
@@ -730,6 +769,9 @@ func orderVersions(a, b string) int {
 }
 
 func toAddress(v any) (any, error) {
+	if c, ok := v.(char); ok {
+		v = int64(c)
+	}
 	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
 		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
 	}
@@ -740,9 +782,9 @@ func toAddress(v any) (any, error) {
 	if err != nil {
 		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}
-	family := "InterNetwork"
+	family := enumerationOf("net.sockets.addressfamily", 2)
 	if a.Is6() {
-		family = "InterNetworkV6"
+		family = enumerationOf("net.sockets.addressfamily", 23)
 	}
 	bytes := a.AsSlice()
 	o := system(kindIPAddress, strings.Fields("AddressFamily ScopeId IsIPv6Multicast IsIPv6LinkLocal IsIPv6SiteLocal IsIPv6Teredo "+

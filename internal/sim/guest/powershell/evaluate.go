@@ -169,7 +169,7 @@ func (r *run) stepped(n step) (any, error) {
 		v = int64(0)
 	}
 	switch v.(type) {
-	case int64, float64, sized, decimal, char, enumMember:
+	case int64, float64, short, sized, decimal, char, enumMember:
 	default:
 		return nil, broken("RuntimeException", "OperatorRequiresNumber", "The '%s' operator works only on numbers. The operand is a '%s'.",
 			map[bool]string{true: "++", false: "--"}[n.by > 0], kindOf(v))
@@ -207,7 +207,11 @@ func (r *run) cast(n cast) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.convert(n.kind, v)
+	out, err := r.convert(n.kind, v)
+	if err == nil && (n.kind == "switch" || n.kind == "management.automation.switchparameter") {
+		return nil, lacking("a [switch] that is no parameter")
+	}
+	return out, err
 }
 
 // customOf makes an object of a hashtable.
@@ -410,8 +414,8 @@ func (r *run) index(n index) (any, error) {
 			return out, nil
 		}
 		v, found := h.get(by)
-		if i, isInt := by.(int64); !found && isInt && h.ordered && i >= 0 && i < int64(len(h.keys)) {
-			v, _ = h.get(h.keys[i])
+		if i, isInt := by.(int64); !found && isInt && h.ordered && i >= -int64(len(h.keys)) && i < int64(len(h.keys)) {
+			v, _ = h.get(h.keys[(int(i)+len(h.keys))%len(h.keys)])
 		}
 		return v, nil
 	}

@@ -434,9 +434,9 @@ func uriOf(s string, absolute bool) (any, error) {
 	if query != "" {
 		query = "?" + query
 	}
-	host, kind, fragment := u.Hostname(), "Dns", ""
+	host, kind, fragment := u.Hostname(), int64(2), "" // Dns
 	if a, err := netip.ParseAddr(host); err == nil {
-		kind = map[bool]string{true: "IPv4", false: "IPv6"}[a.Is4()]
+		kind = map[bool]int64{true: 3, false: 4}[a.Is4()]
 	}
 	standard := port == 80 && u.Scheme == "http" || port == 443 && u.Scheme == "https"
 	authority := host
@@ -447,7 +447,8 @@ func uriOf(s string, absolute bool) (any, error) {
 		authority = u.Host
 	}
 	return system(kindUri, uriParts, "AbsolutePath", cmp.Or(u.EscapedPath(), "/"), "AbsoluteUri", u.String(), "LocalPath", cmp.Or(u.Path, "/"),
-		"Authority", authority, "HostNameType", kind, "IsDefaultPort", standard, "IsFile", u.Scheme == "file", "IsLoopback",
+		"Authority", authority, "HostNameType", enumerationOf("urihostnametype", kind), "IsDefaultPort", standard,
+		"IsFile", u.Scheme == "file", "IsLoopback",
 		host == "localhost" || host == "127.0.0.1", "PathAndQuery", cmp.Or(u.EscapedPath(), "/")+query, "Segments", segments, "IsUnc", false,
 		"Host", host, "Port", port, "Query", query, "Fragment", fragment, "Scheme", u.Scheme, "OriginalString", s, "DnsSafeHost", host,
 		"IdnHost", host, "IsAbsoluteUri", true, "UserEscaped", false, "UserInfo", u.User.String(), "text", u.String()), nil

@@ -24,7 +24,7 @@ func (r *run) format(left, right any) (any, error) {
 // formats reports values whose text has formats.
 func formats(v any) bool {
 	switch v.(type) {
-	case time.Time, time.Duration, int64, float64, sized, decimal, guid, enumMember:
+	case time.Time, time.Duration, int64, float64, short, sized, decimal, guid, enumMember:
 		return true
 	}
 	return false
@@ -105,7 +105,7 @@ func (r *run) formatOne(v any, spec string) (any, error) {
 		return dateFormat(v, spec)
 	case time.Duration:
 		return spanFormat(v, spec)
-	case int64, float64, bool, sized, decimal:
+	case int64, float64, short, bool, sized, decimal:
 		if _, isBool := v.(bool); isBool {
 			return r.text(v)
 		}
@@ -120,6 +120,18 @@ func (r *run) formatOne(v any, spec string) (any, error) {
 			return "{" + string(v) + "}", nil
 		}
 		return nil, lacking("the format %q of GUIDs", spec)
+	case *object:
+		if isCustom(v) { // its values take the format
+			own := custom()
+			for _, f := range v.fields {
+				value, err := r.formatOne(f.value, spec)
+				if err != nil {
+					return nil, err
+				}
+				own.set(f.name, value)
+			}
+			return r.text(own)
+		}
 	}
 	return r.text(v)
 }

@@ -297,8 +297,10 @@ func zero(one parameter) any {
 			return int64(0)
 		case "long", "int64", "uint32", "byte", "int16", "uint16", "uint64":
 			return sizedOf(strings.TrimPrefix(typeName(kind), "System."), 0)
-		case "double", "float", "single":
+		case "double":
 			return float64(0)
+		case "float", "single":
+			return short(0)
 		case "decimal":
 			return decimal{new(big.Int), 0}
 		case "datetime":

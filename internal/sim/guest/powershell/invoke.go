@@ -179,7 +179,7 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 // named finds a command by its name: a function, an alias, a cmdlet, a script or a
 // program.
 func (r *run) named(c command, name string, args []argumentValue, out sink, piped bool) (stage, error) {
-	low := strings.ToLower(name)
+	low, asked := strings.ToLower(name), name
 	for range 8 {
 		target, ok := r.alias(low)
 		if !ok {
@@ -196,7 +196,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 					"method. Parameters should be separated by spaces. For information about parameters, see the about_Parameters Help topic.")
 			}
 		}
-		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: name}, nil
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: asked}, nil
 	}
 	if cmd := cmdlets[low]; cmd != nil {
 		return r.bind(cmd, args, out, piped, c)

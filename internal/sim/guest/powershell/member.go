@@ -3,6 +3,7 @@ package powershell
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +34,7 @@ const (
 	kindCredential  = "System.Management.Automation.PSCredential"
 	kindUri         = "System.Uri"
 	kindEncoding    = "System.Text.Encoding"
-	kindFormatted   = "Microsoft.PowerShell.Commands.Internal.Format.FormatEntryData"
+	kindFormatted   = "Microsoft.PowerShell.Commands.Internal.Format."
 )
 
 func (r *run) nameOf(n node) (string, error) {
@@ -178,14 +179,24 @@ func propertyNames(v any) []string {
 		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds",
 			"TotalMinutes",
 			"TotalSeconds"}
+	case guid:
+		return []string{"Guid"}
 	case *array:
 		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}
 	}
 	return nil
 }
 
-// memberValue reads one of these.
-func memberValue(v any, name string) (any, error) { return new(run).property(v, name) }
+// propertiesOf is an object with these.
+func propertiesOf(v any) *object {
+	o := custom()
+	for _, name := range propertyNames(v) {
+		if value, err := new(run).property(v, name); err == nil {
+			o.set(name, value)
+		}
+	}
+	return o
+}
 
 func propertyObject(o *object, f field) *object {
 	kind := "NoteProperty"
@@ -216,7 +227,7 @@ func typeNamesOf(v any) *array {
 		out.items = []any{o.named, kind}
 	}
 	switch v := v.(type) {
-	case int64, float64, bool, sized, decimal, char, time.Time, time.Duration, guid:
+	case int64, float64, short, bool, sized, decimal, char, time.Time, time.Duration, guid:
 		out.items = append(out.items, "System.ValueType")
 	case *array:
 		if !growing(v) {
@@ -263,20 +274,17 @@ func common(of any, low string) (any, bool, error) {
 		if o, ok := of.(*object); ok {
 			props := newArray()
 			props.owner = o
-			for _, f := range o.fields {
+			for _, f := range o.members() {
+				if s, own := f.value.(scripted); own && s.kind == "ScriptMethod" {
+					continue
+				}
 				props.items = append(props.items, propertyObject(o, f))
 			}
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
 				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
 		if of != nil {
-			o := custom()
-			for _, name := range propertyNames(of) {
-				v, err := memberValue(of, name)
-				if err == nil {
-					o.set(name, v)
-				}
-			}
+			o := propertiesOf(of)
 			props := newArray()
 			props.owner = o
 			for _, f := range o.fields {
@@ -333,7 +341,12 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 		return !growing(a), nil
 	case "isreadonly", "issynchronized":
 		return false, nil
-	case "capacity", "syncroot":
+	case "syncroot":
+		if !growing(a) {
+			return a, nil
+		}
+		return nil, lacking("the property %s of lists", name)
+	case "capacity":
 		return nil, lacking("the property %s of lists", name)
 	}
 	if !lacksMember("System.Object[]", name) && low != "item" {
@@ -625,7 +638,11 @@ func (r *run) putMember(t member, v any) error {
 			return lacking("assignment to the property %s of %s", name, kindOf(of))
 		}
 	}
-	return broken("RuntimeException", "PropertyNotFound",
+	id := "PropertyAssignmentException"
+	if of == nil {
+		id = "PropertyNotFound"
+	}
+	return broken("RuntimeException", id,
 		"The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
 }
 
@@ -695,6 +712,29 @@ func (r *run) scriptedValue(o *object, s scripted) (any, error) {
 	}
 	items, err := r.gather(func(out sink) error { return r.withThis(o, s.get, nil, out) })
 	return plain(single(items)), err
+}
+
+// computedMembers returns an object with the values of its script properties and without its script methods, as output has it.
+func (r *run) computedMembers(v any) (any, error) {
+	o, ok := v.(*object)
+	if !ok || !slices.ContainsFunc(o.fields, func(f field) bool { _, own := f.value.(scripted); return own }) {
+		return v, nil
+	}
+	out := *o
+	out.fields = nil
+	for _, f := range o.fields {
+		if s, own := f.value.(scripted); own {
+			if s.kind == "ScriptMethod" {
+				continue
+			}
+			var err error
+			if f.value, err = r.scriptedValue(o, s); err != nil {
+				return nil, err
+			}
+		}
+		out.fields = append(out.fields, f)
+	}
+	return &out, nil
 }
 
 // withThis runs a script block with an object as $this.

@@ -32,10 +32,10 @@ func (r *run) invoke(n invocation) (any, error) {
 			return nil, broken("RuntimeException", "InvokeMethodOnNull", "You cannot call a method on a null-valued expression.")
 		}
 		v, err := r.staticCall(t.name, name, args)
-		return v, methodError(err, name, len(args))
+		return v, methodError(err, name, args)
 	}
 	v, err := r.call(of, name, args)
-	return v, methodError(err, name, len(args))
+	return v, methodError(err, name, args)
 }
 
 // owner returns the value that a member belongs to. A type is not looked up for a static
@@ -48,15 +48,46 @@ func (r *run) owner(n node, static bool) (any, error) {
 }
 
 // methodError words what a method of .NET throws as PowerShell does.
-func methodError(err error, name string, args int) error {
+func methodError(err error, name string, args []any) error {
 	f := failed(err)
+	if f != nil && f.line == 0 && f.exception.inner != nil && f.exception.inner.kind == kindInvalidCast && len(args) > 0 {
+		names := argumentNames[strings.ToLower(name)]
+		at := max(slices.IndexFunc(args, func(v any) bool { return strings.Contains(f.exception.message, "\""+text(v)+"\"") }), 0)
+		if at >= len(names) {
+			names, at = []string{"value"}, 0
+		}
+		return unfit(f, names[at], args[at], name)
+	}
 	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || f.leaves ||
 		strings.HasPrefix(f.exception.kind,
 			"System.Management.Automation.") &&
 			!strings.HasSuffix(f.exception.kind, ".ParseException") {
 		return err
 	}
-	return wrapped(f, name, args)
+	return wrapped(f, name, len(args))
+}
+
+const kindInvalidCast = "System.Management.Automation.PSInvalidCastException"
+
+// argumentNames are how methods call their arguments, where it is not value.
+var argumentNames = map[string][]string{"substring": {"startIndex", "length"}, "remove": {"startIndex", "count"},
+	"insert": {"startIndex", "value"}, "padleft": {"totalWidth"}, "padright": {"totalWidth"}, "tostring": {"fieldCount"}}
+
+// unfit is the failure of a method whose argument is not of the type that it takes.
+func unfit(err error, argument string, v any, method string) error {
+	f := failed(err)
+	if f == nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(f.exception.message, " to type \"")
+	kind, _, _ := strings.Cut(rest, "\"")
+	shown := text(v)
+	if isList(v) {
+		shown = kindOf(v)
+	}
+	return broken("MethodException", "MethodArgumentConversionInvalidCastArgument",
+		"Cannot convert argument \"%s\", with value: \"%s\", for \"%s\" to type \"%s\": \"%s\"",
+		argument, shown, method, kind, f.exception.message)
 }
 
 // wrapped puts an exception of a method of .NET into the one that PowerShell throws for it.
@@ -80,7 +111,11 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	}
 	switch low {
 	case "gettype":
-		return typeValue{typeKey(kindOf(of))}, nil
+		kind := kindOf(of)
+		if key := typeKey(kind); typeName(key) == kind || !strings.EqualFold(typeName(key), strings.TrimPrefix(kind, "System.")) {
+			return typeValue{key}, nil
+		}
+		return typeValue{kind}, nil // a name that the table of types has not
 	case "tostring":
 		if len(args) == 0 {
 			if f, ok := of.(function); ok {
@@ -121,7 +156,12 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		if !formats(of) {
 			return nil, noOverload("ToString", len(args))
 		}
-		return r.formatOne(of, text(args[0]))
+		v, err := r.formatOne(of, text(args[0]))
+		if f := failed(err); f != nil { // the method throws, and not the operator
+			return nil, broken("System.FormatException", "FormatException", "%s",
+				strings.TrimSuffix(strings.TrimPrefix(f.exception.message, "Error formatting a string: "), "."))
+		}
+		return v, err
 	case "equals":
 		if len(args) == 1 {
 			if o, ok := of.(*object); ok && o.kind == customKind {
@@ -134,11 +174,15 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		h.Write([]byte(kindOf(of) + text(of)))
 		return int64(int32(h.Sum32())), nil
 	case "compareto":
-		if len(args) == 1 && isScalar(of) {
+		if _, block := of.(function); len(args) == 1 && isScalar(of) && !block {
 			if s, ok := of.(string); ok {
 				return int64(collate(s, at(args, 0), true)), nil
 			}
 			n, err := r.order(of, args[0], true)
+			if _, isText := args[0].(string); isText {
+				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type %s.",
+					strings.TrimPrefix(kindOf(of), "System."))
+			}
 			return int64(n), err
 		}
 	case "tobool":
@@ -164,6 +208,9 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case time.Duration:
 		switch low {
 		case "add", "subtract":
+			if len(args) != 1 {
+				return nil, noOverload(name, len(args))
+			}
 			by, err := toSpan(first2(args))
 			if err != nil {
 				return nil, err

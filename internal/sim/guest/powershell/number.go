@@ -21,6 +21,11 @@ func (s sized) String() string {
 	return strconv.FormatInt(s.n, 10)
 }
 
+// short is a Single, a number of 24 bits. Arithmetic makes it a float64.
+type short float32
+
+func (s short) String() string { return numberOf(float64(s), 7) }
+
 // decimal is n / 10^scale.
 type decimal struct {
 	n     *big.Int
@@ -105,6 +110,8 @@ func decimalOf(v any) (decimal, bool) {
 	case int64:
 		return decimal{big.NewInt(v), 0}, true
 	case sized:
+		return parseDecimal(v.String())
+	case short:
 		return parseDecimal(v.String())
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {

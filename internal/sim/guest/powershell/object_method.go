@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-var madeStatics = map[string]staticMethod{}
-
 func dateOf(n []int) time.Time {
 	return time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1e6, time.UTC)
 }
@@ -40,10 +38,22 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	case "System.Version":
 		switch low {
 		case "compareto":
+			if _, isText := first2(args).(string); isText {
+				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type Version.")
+			}
 			v, err := r.convert("version", first2(args))
 			return int64(orderVersions(text(o), text(v))), err
 		case "equals":
 			return text(o) == at(args, 0), nil
+		}
+	case kindGroups:
+		if v, ok := o.get("next"); ok && low == "nextmatch" {
+			at, _ := v.(nextMatch)
+			m, err := at.re.FindNextMatch(at.m)
+			if err != nil {
+				return nil, late(err)
+			}
+			return matchObject(at.re, m), r.step()
 		}
 	case kindTextInfo:
 		return r.textInfoCall(o, name, low, args)

@@ -96,6 +96,10 @@ func (r *run) compare(operator string, left, right any, exact bool) (any, error)
 		if err != nil {
 			return nil, err
 		}
+		if a, ok := right.(*array); ok && len(a.items) == 1 && isList(a.items[0]) {
+			return nil, broken("RuntimeException", "RuntimeException", "The specified wildcard character pattern is not valid: %s",
+				kindOf(a.items[0]))
+		}
 		yes, err := like(s, text(right), exact)
 		return yes == (operator == "-like"), err
 	case "-eq":
@@ -156,7 +160,7 @@ func equal(left, right any, exact bool) bool {
 		y, ok := float(right)
 		x, _ := float(left)
 		return right != nil && ok && x == y
-	case int64, float64:
+	case int64, float64, short:
 		if right == nil {
 			return false
 		}
@@ -237,7 +241,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 			}
 			return cmp.Compare(l, y.(char)), nil
 		}
-	case int64, float64, sized, decimal, enumMember:
+	case int64, float64, short, sized, decimal, enumMember:
 		if right == nil {
 			f, _ := float(left)
 			return map[bool]int{true: -1, false: 1}[f < 0], nil
@@ -263,6 +267,9 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		y, err := r.convert("guid", right)
 		return strings.Compare(string(l), text(y)), incomparable(left, right, err)
 	case *object:
+		if right == nil {
+			return 1, nil
+		}
 		if l.kind == "System.Version" {
 			y, err := r.convert("version", right)
 			return orderVersions(text(versionText(l)), text(versionText(y))), incomparable(left, right, err)
@@ -271,15 +278,19 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 			return 0, broken("RuntimeException", "PSObjectCompareTo", "Cannot compare \"%[1]s\" to \"%[2]s\" because the objects are not the "+
 				"same type or the object \"%[1]s\" does not implement \"IComparable\".", text(l), text(right))
 		}
-		return 0, notOrdered(l)
+		return 0, notOrdered(l, right)
 	case function, *hashtable, typeValue, *array, []byte:
-		return 0, notOrdered(l)
+		return 0, notOrdered(l, right)
 	}
 	a, b := text(left), text(right)
 	return collate(a, b, exact), r.take(len(a))
 }
 
-func notOrdered(v any) error {
+// notOrdered is the failure of values without an order, which are alike all the same.
+func notOrdered(v, other any) error {
+	if equal(v, other, true) || other == nil {
+		return nil
+	}
 	return broken("RuntimeException", "NotIcomparable", "Cannot compare \"%s\" because it is not IComparable.", text(v))
 }
 
@@ -343,7 +354,7 @@ func isType(v any, kind string) bool {
 		return have == "int64"
 	case "valuetype":
 		switch v.(type) {
-		case int64, float64, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
+		case int64, float64, short, bool, char, time.Time, time.Duration, guid, sized, decimal, enumMember:
 			return true
 		}
 		return false
@@ -354,7 +365,7 @@ func isType(v any, kind string) bool {
 		return ok
 	case "icomparable":
 		switch v.(type) {
-		case string, int64, float64, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
+		case string, int64, float64, short, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
 			return true
 		}
 		return false
@@ -373,12 +384,14 @@ func (r *run) join(v any, separator string) (any, error) {
 	parts := make([]string, len(items))
 	size := 0
 	for i, item := range items {
-		if isCustom(item) { // its own ToString is empty
-			item = ""
-		}
-		s, err := r.text(item)
-		if err != nil {
-			return nil, err
+		s := ""
+		if isList(v) && !isList(item) { // by its own ToString
+			s = textOf(item, 1)
+		} else {
+			var err error
+			if s, err = r.text(item); err != nil {
+				return nil, err
+			}
 		}
 		parts[i] = s
 		if size += len(s) + len(separator); size > maxValue {

@@ -32,7 +32,7 @@ func (p *parser) startsExpression() bool {
 		_, ok := p.number()
 		return ok
 	case c == '-':
-		return next == '-' || next == ' ' || next == '(' || next == '$' || next == '[' || isDigit(next) || next == '.' || p.unaryWord() != ""
+		return strings.ContainsRune("- ($['\".", rune(next)) || isDigit(next) || p.unaryWord() != ""
 	}
 	return false
 }

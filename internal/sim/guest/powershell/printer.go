@@ -51,14 +51,17 @@ var ownViews = map[string]view{
 	"System.TimeSpan": {names: strings.Fields("Days Hours Minutes Seconds Milliseconds")},
 	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
 		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
-	kindEntry:     {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
-	kindGroupInfo: {names: []string{"Count", "Name", "Group"}, fixed: map[string]int{"Count": 5, "Name": 25}},
+	kindEntry:      {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
+	kindGroupInfo:  {names: []string{"Count", "Name", "Group"}, fixed: map[string]int{"Count": 5, "Name": 25}},
+	kindGroupCount: {names: []string{"Count", "Name"}, fixed: map[string]int{"Count": 5, "Name": 25}},
 }
 
 const (
 	kindEntry     = "System.Collections.DictionaryEntry"
 	kindPair      = "System.Collections.Generic.KeyValuePair`2"
 	kindGroupInfo = "Microsoft.PowerShell.Commands.GroupInfo"
+	// kindGroupCount is what Group-Object -NoElement gives.
+	kindGroupCount = kindGroupInfo + "NoElement"
 )
 
 // standing are the properties of types that a list shows where the type has no view for it
@@ -66,7 +69,7 @@ const (
 var standing = map[string]string{
 	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
 	"Microsoft.PowerShell.Commands.GenericMeasureInfo": "Count Average Sum Maximum Minimum Property",
-	kindEntry: "Key Value Name", kindGroupInfo: "Values Count Group Name",
+	kindEntry: "Key Value Name", kindGroupInfo: "Values Count Group Name", kindGroupCount: "Values Count Group Name",
 	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision",
 }
 
@@ -124,14 +127,10 @@ func displayed(v any) ([]*object, view) {
 			{"Name", full[strings.LastIndexByte(full, '.')+1:]}, {"BaseType", baseType(v.name)}}}}, viewOf("System.RuntimeType")
 	case *object:
 		switch {
-		case v.kind == "System.Version", v.kind == kindEntry, v.kind == kindGroupInfo && len(v.shown) == 3:
+		case v.kind == "System.Version", v.kind == kindEntry, v.kind == kindGroupInfo, v.kind == kindGroupCount:
 			return []*object{v}, viewOf(v.kind)
 		case asText(v):
 			return nil, view{}
-		case v.kind == kindGroupInfo:
-			shown := viewOf(v.kind)
-			shown.names = v.shown
-			return []*object{v}, shown
 		case v.kind == kindBuilder:
 			s, _ := v.get("text")
 			n := int64(len([]rune(text(s))))
@@ -193,6 +192,10 @@ func baseType(key string) string {
 
 // put implements sink.
 func (p *printer) put(v any) error {
+	v, err := p.r.computedMembers(v)
+	if err != nil {
+		return err
+	}
 	rows, shown := displayed(v)
 	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil && o.kind != kindBuilder &&
 		o.kind != kindRegex {
@@ -266,7 +269,7 @@ func (p *printer) line(v any) error {
 		return nil
 	}
 	p.content()
-	if f, ok := v.(*object); ok && f.kind == kindFormatted {
+	if f, ok := v.(*object); ok && isFormatted(f) {
 		p.end()
 	}
 	s, err := p.r.shown(v)
@@ -301,15 +304,18 @@ func (p *printer) flush() { p.end() }
 // asText reports objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
-	case kindMatch, kindFormatted,
+	case kindMatch,
 		"System.Management.Automation.ErrorDetails",
 		"System.Management.Automation.WarningRecord", "System.Management.Automation.VerboseRecord",
 		"System.Management.Automation.DebugRecord", "System.Management.Automation.InformationRecord",
 		"System.Management.Automation.HostInformationMessage":
 		return true
 	}
-	return false
+	return isFormatted(o)
 }
+
+// isFormatted reports what a Format cmdlet gives.
+func isFormatted(o *object) bool { return strings.HasPrefix(o.kind, kindFormatted) }
 
 // listed are kinds that are shown as a list.
 var listed = map[string]bool{"NetworkTestResults": true, kindUri: true, kindIPAddress: true}
@@ -326,8 +332,8 @@ func (r *run) shown(v any) (string, error) {
 	case exception:
 		return v.message + "\r\n", nil
 	case *object:
-		if v.kind == kindFormatted {
-			s, _ := v.get("text")
+		if isFormatted(v) {
+			s, _ := v.get("shown")
 			return text(s), nil
 		}
 		if v.kind == kindMatch {
@@ -404,7 +410,7 @@ func (v *view) render(rows []*object) string {
 // isRight reports values that are at the right side of their column.
 func isRight(value any) bool {
 	switch value := value.(type) {
-	case int64, float64, sized, decimal, bool, enumMember:
+	case int64, float64, sized, decimal, bool, char, short, enumMember:
 		return true
 	case formattedCell:
 		return value.right
@@ -426,7 +432,7 @@ func (v *view) table(list []*object) string {
 		if v.fixed != nil && v.fixed["Value"] == 0 && v.names[len(v.names)-1] == "Value" {
 			v.right = make([]bool, len(v.names))
 		}
-		if _, own := ownViews[v.kind]; own && v.kind != kindGroupInfo {
+		if _, own := ownViews[v.kind]; own && v.kind != kindGroupInfo && v.kind != kindGroupCount {
 			v.right = make([]bool, len(v.names))
 		}
 		if !v.headless {

@@ -80,7 +80,7 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
 	if len(items) == 0 {
-		return r.text(left)
+		return left, nil
 	}
 	if len(items) > 2 {
 		return nil, broken("RuntimeException", "BadReplaceArgument",
@@ -169,16 +169,19 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	if len(options) == 0 {
 		options = []any{""}
 	}
-	if _, ok := options[0].(function); ok {
-		return nil, lacking("-split by a script block")
+	if f, ok := options[0].(function); ok {
+		return r.splitBy(f, left)
 	}
 	p, most := text(options[0]), int64(0)
 	if len(options) > 1 {
-		n, err := r.integer(options[1])
-		if err != nil {
+		n, err := r.convert("int", options[1])
+		if f := failed(err); f != nil {
+			f.id = "RuntimeException"
+			return nil, f
+		} else if err != nil {
 			return nil, err
 		}
-		most = n
+		most, _, _ = wholeOf(n)
 	}
 	if len(options) > 2 {
 		switch strings.ToLower(text(options[2])) {
@@ -207,6 +210,29 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	return out, nil
 }
 
+// splitBy splits texts at the characters for which a script block says so.
+func (r *run) splitBy(f function, left any) (any, error) {
+	out := newArray()
+	out.kind = "String[]"
+	for _, item := range orNull(left) {
+		part := ""
+		for _, c := range text(item) {
+			yes, err := r.apply(f, string(c))
+			if err != nil {
+				return nil, err
+			}
+			if !truth(yes) {
+				part += string(c)
+				continue
+			}
+			out.items = append(out.items, part)
+			part = ""
+		}
+		out.items = append(out.items, part)
+	}
+	return out, nil
+}
+
 func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 	if err := r.take(4 * len(s)); err != nil {
 		return err
@@ -217,14 +243,10 @@ func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 		if err := errors.Join(r.step(), r.take(partSize)); err != nil {
 			return err
 		}
-		if m.Length == 0 && (m.Index == 0 || m.Index == len(runes)) {
-			out.items = append(out.items, string(runes[from:m.Index]))
-		} else {
-			out.items = append(out.items, string(runes[from:m.Index]))
-			for _, g := range m.Groups()[1:] {
-				if len(g.Captures) > 0 {
-					out.items = append(out.items, g.String())
-				}
+		out.items = append(out.items, string(runes[from:m.Index]))
+		for _, g := range m.Groups()[1:] {
+			if len(g.Captures) > 0 {
+				out.items = append(out.items, g.String())
 			}
 		}
 		from = m.Index + m.Length

@@ -72,12 +72,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		if err != nil {
 			return nil, late(err)
 		}
-		if found == nil {
-			return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
-				system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0", "Captures", newArray(), "Index", int64(0),
-				"Length", int64(0), "Value", ""), nil
-		}
-		return matchObject(found), r.take(len(s))
+		return matchObject(re, found), r.take(len(s))
 	case "matches":
 		out := newArray()
 		found, err := re.FindStringMatch(s)
@@ -85,7 +80,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 			if err := r.step(); err != nil {
 				return nil, err
 			}
-			out.items = append(out.items, matchObject(found))
+			out.items = append(out.items, matchObject(re, found))
 			found, err = re.FindNextMatch(found)
 		}
 		return out, late(err)
@@ -123,7 +118,7 @@ func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any
 			return nil, err
 		}
 		given, err := r.gather(func(to sink) error {
-			return r.callFunction(f, []argumentValue{{value: matchObject(m), has: true}}, nil, to)
+			return r.callFunction(f, []argumentValue{{value: matchObject(re, m), has: true}}, nil, to)
 		})
 		if err != nil {
 			return nil, err
@@ -140,7 +135,19 @@ func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any
 	return string(append(out, runes[from:]...)), late(err)
 }
 
-func matchObject(m *regexp2.Match) *object {
+// nextMatch is where a match was found, for the one behind it.
+type nextMatch struct {
+	re *regexp2.Regexp
+	m  *regexp2.Match
+}
+
+func matchObject(re *regexp2.Regexp, m *regexp2.Match) *object {
+	if m == nil {
+		return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
+			system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0", "Captures", newArray(), "Index", int64(0),
+			"Length", int64(0), "Value", "")
+	}
+
 	groups := newArray()
 	for _, g := range m.Groups() {
 		captures := newArray()
@@ -156,5 +163,5 @@ func matchObject(m *regexp2.Match) *object {
 	captures, _ := first.get("Captures")
 	return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
 		system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures", captures, "Index", int64(m.Index), "Length",
-		int64(m.Length), "Value", m.String(), "items", groups, "text", m.String())
+		int64(m.Length), "Value", m.String(), "items", groups, "text", m.String(), "next", nextMatch{re, m})
 }

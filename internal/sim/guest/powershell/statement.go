@@ -333,6 +333,9 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if item == nil && want == "" {
+		return true, nil
+	}
 	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
 	if operator == "" {
 		operator = "-eq"
@@ -477,6 +480,7 @@ func (r *run) throw(j jump) error {
 			f = v
 		case exception:
 			f.exception, f.id = v, v.message
+		case nil:
 		default:
 			s, err := r.text(v)
 			if err != nil {

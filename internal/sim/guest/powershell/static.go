@@ -27,7 +27,7 @@ var statics map[string]staticMethod
 
 func init() { //nolint:gochecknoinits // the functions of the table look into it
 	statics = map[string]staticMethod{}
-	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics, madeStatics} {
+	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
 			statics[name] = f
 		}

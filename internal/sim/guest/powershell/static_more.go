@@ -276,6 +276,14 @@ func cultureObject(name, display string) staticMethod {
 	}
 }
 
+// cultureNamed is the culture of the image or the invariant one.
+func cultureNamed(name string) (any, error) {
+	if name != "" && !strings.EqualFold(name, "en-US") {
+		return nil, lacking("the culture %s", name)
+	}
+	return cultureObject(map[bool]string{true: "", false: "en-US"}[name == ""], "English (United States)")(nil, nil)
+}
+
 func offsetObject(t time.Time) *object {
 	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t,
 		"UtcDateTime", t.In(utcZone),
@@ -435,11 +443,8 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	case kind == "io.stringreader":
 		return system(kindReader, nil, "bytes", []byte(at(args, 0))), true, nil
 	case kind == "globalization.cultureinfo":
-		if name := at(args, 0); name == "" || strings.EqualFold(name, "en-US") {
-			v, err := cultureObject(map[bool]string{true: "", false: "en-US"}[name == ""], "English (United States)")(r, nil)
-			return v, true, err
-		}
-		return nil, true, lacking("the culture %s", at(args, 0))
+		v, err := cultureNamed(at(args, 0))
+		return v, true, err
 	case kind == "management.automation.errorrecord":
 		e, isException := first2(args).(exception)
 		if !isException || len(args) < 3 {

@@ -7,6 +7,8 @@ import (
 
 // typeList are the full names of types that scripts name and that typeNames has no short name for.
 const typeList = `
+System.Collections.Generic.List` + "`1 System.Collections.Generic.Dictionary`2 System.Collections.Generic.Queue`1 " +
+	"System.Collections.Generic.Stack`1 System.Collections.Generic.HashSet`1 System.Collections.Generic.KeyValuePair`2" + `
 System.Management.Automation.ScriptBlock System.Management.Automation.ErrorRecord
 System.Management.Automation.WarningRecord System.Management.Automation.VerboseRecord
 System.Management.Automation.DebugRecord System.Management.Automation.InformationRecord
@@ -130,6 +132,7 @@ var enumerationTypes = map[string]string{
 	"text.regularexpressions.regexoptions": "None IgnoreCase Multiline ExplicitCapture=4 Compiled=8 Singleline=16 " +
 		"IgnorePatternWhitespace=32 RightToLeft=64 ECMAScript=256 CultureInvariant=512",
 	"io.filemode": "CreateNew=1 Create=2 Open=3 OpenOrCreate=4 Truncate=5 Append=6", "io.searchoption": "TopDirectoryOnly AllDirectories",
+	"net.sockets.addressfamily": "InterNetwork=2 InterNetworkV6=23", "urihostnametype": "Unknown Basic Dns IPv4 IPv6",
 	"io.fileaccess": "Read=1 Write=2 ReadWrite=3", "io.fileshare": "None Read Write ReadWrite Delete",
 	"io.fileattributes": "ReadOnly=1 Hidden=2 System=4 Directory=16 Archive=32 Device=64 Normal=128 Temporary=256 " +
 		"ReparsePoint=1024 Compressed=2048",
@@ -156,7 +159,8 @@ var properEnumerations = map[string]string{
 	"consolecolor": "System.ConsoleColor", "management.automation.errorcategory": "System.Management.Automation.ErrorCategory",
 	"management.automation.actionpreference": "System.Management.Automation.ActionPreference",
 	"io.fileattributes":                      "System.IO.FileAttributes", "net.securityprotocoltype": "System.Net.SecurityProtocolType",
-	"stringsplitoptions":                     "System.StringSplitOptions",
+	"stringsplitoptions":        "System.StringSplitOptions",
+	"net.sockets.addressfamily": "System.Net.Sockets.AddressFamily", "urihostnametype": "System.UriHostNameType",
 	"serviceprocess.servicecontrollerstatus": "System.ServiceProcess.ServiceControllerStatus",
 }
 

@@ -93,6 +93,14 @@ func (o *object) set(name string, value any) {
 	o.fields = append(o.fields, field{name, value})
 }
 
+// members are the fields that a script sees: those in lower case are of the system's own.
+func (o *object) members() []field {
+	if !o.closed {
+		return o.fields
+	}
+	return slices.DeleteFunc(slices.Clone(o.fields), func(f field) bool { return f.name != "" && f.name[0] >= 'a' && f.name[0] <= 'z' })
+}
+
 // remove drops a field.
 func (o *object) remove(name string) {
 	for i, f := range o.fields {
@@ -215,6 +223,8 @@ func truth(v any) bool {
 		return v.n != 0
 	case float64:
 		return v != 0
+	case short:
+		return v != 0
 	case char:
 		return v != 0
 	case []byte:
@@ -289,6 +299,9 @@ func textOf(v any, level int) string {
 	case time.Duration:
 		return span(v)
 	case typeValue:
+		if level > 0 { // its own ToString
+			return typeName(v.name)
+		}
 		return shortName(v.name)
 	case enumMember:
 		return v.name
@@ -359,7 +372,9 @@ var textField = map[string]string{
 }
 
 // number returns a float as .NET prints it, with 15 digits.
-func number(f float64) string {
+func number(f float64) string { return numberOf(f, 15) }
+
+func numberOf(f float64, digits int) string {
 	switch {
 	case math.IsNaN(f):
 		return "NaN"
@@ -368,16 +383,16 @@ func number(f float64) string {
 	case math.IsInf(f, -1):
 		return "-Infinity"
 	}
-	s := strconv.FormatFloat(f, 'E', 14, 64)
+	s := strconv.FormatFloat(f, 'E', digits-1, 64)
 	mantissa, exponent, _ := strings.Cut(s, "E")
 	n, _ := strconv.Atoi(exponent)
-	if n >= 15 || n < -4 {
+	if n >= digits || n < -4 {
 		if strings.Contains(mantissa, ".") {
 			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 		}
 		return fmt.Sprintf("%sE%+03d", mantissa, n)
 	}
-	s = strconv.FormatFloat(f, 'f', max(14-n, 0), 64)
+	s = strconv.FormatFloat(f, 'f', max(digits-1-n, 0), 64)
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}
@@ -425,6 +440,8 @@ func kindOf(v any) string {
 		return v.kind
 	case float64:
 		return "System.Double"
+	case short:
+		return "System.Single"
 	case char:
 		return "System.Char"
 	case guid:
