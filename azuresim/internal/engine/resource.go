@@ -37,6 +37,9 @@ func (c *Request) serveResource() *Error {
 // unknown answers requests to a type that is not emulated: lists are empty and a GET is
 // 404, so that clients that look for leftovers can continue; a creation is refused.
 func (c *Request) unknown() (e *Error) {
+	if e := c.neverKnown(); e != nil {
+		return e
+	}
 	method := c.HTTP.Method
 	if method != http.MethodGet && method != http.MethodHead && method != http.MethodDelete {
 		return ErrUnsupported("the resource type " + c.ID.FullType())

@@ -20,6 +20,7 @@ func New() engine.Provider {
 				Gone: keepDeleted,
 				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
 			{Name: typeSecret, Sync: true, Global: true, Stateless: true, Prepare: prepareSecret},
+			deletedSecretType(),
 			deletedType(),
 		}, append(keyTypes(), engine.KeptTypes("Microsoft.KeyVault", "managedHSMs", engine.Type{})...)...),
 		Routes: []engine.Route{
