@@ -46,6 +46,11 @@ func TestDeletedSecrets(t *testing.T) {
 			status             int
 			code               string
 		}{
+			{"GET", "/certificates/contacts", "", 404, "ContactsNotFound"},
+			{"GET", "/certificates/c", "", 404, "CertificateNotFound"},
+			{"GET", "/keys/k", "", 404, "KeyNotFound"},
+			{"GET", "/keys", "", 200, ""},
+			{"POST", "/keys/k/create", "{}", 501, "NotSupportedByLocalAzure"},
 			{"PUT", "/secrets/s", `{"value": "v"}`, 200, ""},
 			{"GET", "/deletedsecrets/s", "", 404, "SecretNotFound"},
 			{"DELETE", "/secrets/s", "", 200, ""},

@@ -25,7 +25,7 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	case d == nil:
 		return engine.Refuse(http.StatusNotFound, "VaultNotFound", "The vault %s does not exist.", vault)
 	case !slices.Contains([]string{"secrets", "deletedsecrets"}, value.Lower(segments[0])) || len(segments) > 3:
-		return engine.ErrUnsupported("the key vault path " + c.HTTP.URL.Path)
+		return serveNone(c, d, segments)
 	}
 	deleted := value.Lower(segments[0]) == "deletedsecrets"
 	if c.ID = d.Parsed; len(segments) > 1 {
@@ -55,6 +55,27 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 		return deleteSecret(c)
 	}
 	return engine.ErrUnsupported(c.HTTP.Method + " of a secret")
+}
+
+// serveNone answers requests for what vaults do not have here: there are no certificates and, in a vault in which the
+// resource manager made none, no keys. All else is not emulated.
+func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.Error {
+	var keys int
+	c.Server.Read(func(t *engine.Tx) { keys = len(t.All(typeKey, vault.ID)) })
+	kind, rest := value.Lower(segments[0]), segments[1:]
+	code, ok := map[string]string{"certificates": "CertificateNotFound", "deletedcertificates": "CertificateNotFound",
+		"keys": "KeyNotFound", "deletedkeys": "KeyNotFound"}[kind]
+	if c.HTTP.Method != http.MethodGet || !ok || code == "KeyNotFound" && keys > 0 {
+		return engine.ErrUnsupported("the key vault path " + c.HTTP.URL.Path)
+	}
+	switch {
+	case len(rest) == 0:
+		c.Reply(http.StatusOK, value.Object{"value": []any{}, "nextLink": nil})
+		return nil
+	case kind == "certificates" && value.Lower(rest[0]) == "contacts":
+		return engine.Refuse(http.StatusNotFound, "ContactsNotFound", "Contacts not found.")
+	}
+	return engine.Refuse(http.StatusNotFound, code, "%s was not found in this key vault.", strings.Join(rest, "/"))
 }
 
 // authorizeVault checks the bearer token of a call to a vault's data plane.

@@ -69,7 +69,7 @@ export SSL_CERT_FILE='/home/u s/ca.crt'
 	for name, tc := range map[string]struct{ proxy, want string }{
 		"without a proxy": {"", direct},
 		"with a proxy": {"http://127.0.0.1:8080", direct + `export HTTPS_PROXY='http://casement:s3$cret@127.0.0.1:8080'
-export NO_PROXY=localhost,127.0.0.1
+export NO_PROXY=127.0.0.1
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,7 +106,8 @@ func terraformEnv(w io.Writer, z plane.Azure, secret string) {
 		{"ARM_RESOURCE_PROVIDER_REGISTRATIONS", "none"}, {"SSL_CERT_FILE", z.CAFile},
 	})
 	if z.Proxy != "" {
-		exports(w, [][2]string{{"HTTPS_PROXY", proxyAddress(z, secret)}, {"NO_PROXY", "localhost,127.0.0.1"}})
+		// A name in NO_PROXY is that of its subdomains too, and vaults have theirs below localhost.
+		exports(w, [][2]string{{"HTTPS_PROXY", proxyAddress(z, secret)}, {"NO_PROXY", "127.0.0.1"}})
 	}
 }
 
