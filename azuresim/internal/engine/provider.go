@@ -82,8 +82,8 @@ type Type struct {
 	Sync bool
 	// AsyncCreate: the creation is an operation, although the type is Sync.
 	AsyncCreate bool
-	// Created is the status code of a PUT that creates the resource; 0 means 201.
-	Created int
+	// Created is the status code of a PUT that creates the resource, 0 means 201; Written is that of a later one, 0 means 200.
+	Created, Written int
 	// Global: resources of the type have no location.
 	Global bool
 	// Untracked: no list of resources contains the type.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -247,12 +248,9 @@ func (c *Request) put(k *Type) *Error {
 	if e := AsError(err); e != nil {
 		return e
 	}
-	status := http.StatusOK
+	status := cmp.Or(k.Written, http.StatusOK)
 	if made {
-		status = http.StatusCreated
-		if k.Created != 0 {
-			status = k.Created
-		}
+		status = cmp.Or(k.Created, http.StatusCreated)
 	} else if k.Created == http.StatusAccepted && op != nil {
 		status = http.StatusAccepted
 	}
