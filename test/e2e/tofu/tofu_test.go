@@ -62,6 +62,9 @@ func TestTofu(t *testing.T) {
 	t.Log("\n" + s.table(before))
 }
 
+// importPlan is the file of the plan that imports.
+const importPlan = "import.plan"
+
 // scene is a local Azure with a configuration in a folder of its own.
 type scene struct {
 	t *testing.T
@@ -175,7 +178,7 @@ func (s *scene) casement(args ...string) string {
 
 // run runs the program in the configuration's folder.
 func (s *scene) run(args ...string) ([]byte, error) {
-	if len(args) > 0 && *only != "" && (args[0] == "apply" || args[0] == "plan") {
+	if *only != "" && (args[0] == "apply" || args[0] == "plan") && !slices.Contains(args, importPlan) {
 		args = append(args, s.targets()...)
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -310,7 +313,7 @@ func (s *scene) imported() {
 	if err := os.WriteFile(filepath.Join(s.dir, "import.tf"), []byte(blocks.String()), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.tofu("plan", "-input=false", "-out=import.plan")
+	s.tofu("plan", "-input=false", "-out="+importPlan)
 	var plan struct {
 		Changes []struct {
 			Address string
@@ -320,7 +323,7 @@ func (s *scene) imported() {
 			}
 		} `json:"resource_changes"`
 	}
-	if err := json.Unmarshal([]byte(s.tofu("show", "-json", "import.plan")), &plan); err != nil {
+	if err := json.Unmarshal([]byte(s.tofu("show", "-json", importPlan)), &plan); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range plan.Changes {
@@ -329,7 +332,7 @@ func (s *scene) imported() {
 				differences(c.Change.Before, c.Change.After))
 		}
 	}
-	s.tofu("apply", "-input=false", "import.plan")
+	s.tofu("apply", "-input=false", importPlan)
 	if err := os.Remove(filepath.Join(s.dir, "import.tf")); err != nil {
 		s.t.Fatal(err)
 	}

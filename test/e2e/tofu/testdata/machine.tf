@@ -58,6 +58,10 @@ resource "azurerm_linux_virtual_machine" "control" {
     sku       = local.ubuntu.sku
     version   = local.ubuntu.version
   }
+
+  lifecycle {
+    ignore_changes = [custom_data] # which Azure does not show
+  }
 }
 
 resource "azurerm_windows_virtual_machine" "node" {
