@@ -187,6 +187,10 @@ e2e-spec: ## Azure's own description judges what casement asks for and what the 
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
 
+e2e-tofu: $(if $(and $(TOFU),$(AZURERM)),bin/casement) ## OpenTofu or Terraform with its provider azurerm against the local Azure, with a table: TOFU=PATH of the program, AZURERM=PATH of the provider, ONLY=part,of files
+	$(if $(and $(TOFU),$(AZURERM)),,$(error TOFU=PATH of tofu or terraform and AZURERM=PATH of terraform-provider-azurerm, which docs/local-azure.md says how to build))
+	go test -timeout 90m -count=1 -v ./test/e2e/tofu -tofu "$(abspath $(TOFU))" -azurerm "$(abspath $(AZURERM))" $(if $(ONLY),-only "$(ONLY)")
+
 e2e-azure: bin/casement bin/casement-kube ## Two clusters' lives in the subscription of the environment, with a report; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
 	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
 

@@ -60,6 +60,9 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 	b.WriteString("| resource type | PUT | PATCH | GET | DELETE | children inside (w: written singly) |\n|---|---|---|---|---|---|\n")
 	for _, key := range value.SortedKeys(all) {
 		k := all[key]
+		if k.Internal {
+			continue
+		}
 		fmt.Fprintf(&b, "| %s |", k.Name)
 		for _, verb := range []string{http.MethodPut, http.MethodPatch, http.MethodGet, http.MethodDelete} {
 			mark := "○"

@@ -121,8 +121,13 @@ func TestRefusedRequests(t *testing.T) {
 			"", nil, 404, "SubscriptionNotFound"},
 		"a zone in a region": {"PUT", "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z.test",
 			`{"location": "westeurope"}`, nil, 400, "LocationNotAvailableForResourceType"},
-		"not modelled":           {"PUT", "resourceGroups/g/providers/Microsoft.Web/sites/s", "{}", nil, 501, "NotSupportedByLocalAzure"},
-		"a look at no such type": {"GET", "resourceGroups/g/providers/Microsoft.Web/sites/s", "", nil, 404, "ResourceNotFound"},
+		"a type that never was":           {"PUT", networkPath("virtualNetwerks/v"), "{}", nil, 404, "InvalidResourceType"},
+		"a list of a type that never was": {"GET", "providers/Microsoft.Network/virtualNetwerks", "", nil, 404, "InvalidResourceType"},
+		"no version of a type that is not modelled": {"PUT", networkPath("cloudServiceSlots/v") + "?api-version=2024-06-01", "{}", nil,
+			400, "NoRegisteredProviderFound"},
+		"a type that is not modelled": {"PUT", networkPath("cloudServiceSlots/v"), "{}", nil, 501, "NotSupportedByLocalAzure"},
+		"not modelled":                {"PUT", "resourceGroups/g/providers/Microsoft.Web/sites/s", "{}", nil, 501, "NotSupportedByLocalAzure"},
+		"a look at no such type":      {"GET", "resourceGroups/g/providers/Microsoft.Web/sites/s", "", nil, 404, "ResourceNotFound"},
 		"a delete in no group": {"DELETE", "resourceGroups/nope/providers/Microsoft.Network/virtualNetworks/v",
 			"", nil, 404, "ResourceGroupNotFound"},
 		"a delete below nothing":   {"DELETE", vnetPath("x") + "/subnets/s", "", nil, 404, "ResourceNotFound"},
@@ -172,8 +177,8 @@ func TestRefusedRequests(t *testing.T) {
 			}
 		})
 	}
-	if n := a.CallLog().Unsupported; n != 2 {
-		t.Errorf("%d calls are counted as not modelled, want 2", n)
+	if n := a.CallLog().Unsupported; n != 3 {
+		t.Errorf("%d calls are counted as not modelled, want 3", n)
 	}
 }
 

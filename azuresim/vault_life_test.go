@@ -1,6 +1,7 @@
 package azuresim
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,5 +142,37 @@ func TestStorageAccount(t *testing.T) {
 		if status, _, _ := a.speak(step.method, path+"boot1", ""); status != step.status {
 			t.Errorf("%s: %d, want %d", step.method, status, step.status)
 		}
+	}
+}
+
+// TestAccessPolicies changes single access policies of a vault and leaves the others.
+func TestAccessPolicies(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	policy := func(object, secrets string) string {
+		return `{"tenantId": "` + engine.DefaultTenant + `", "objectId": "` + object + `", "permissions": {"secrets": [` + secrets + `]}}`
+	}
+	one, two := "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
+	a.carried("PUT", vaultPath, vaultBody(`, "accessPolicies": [`+policy(one, `"get"`)+`]`))
+	for _, step := range []struct{ kind, policy, want string }{
+		{"add", policy(two, `"get"`), "1:get 2:get"},
+		{"add", policy(one, `"List"`), "1:get,List 2:get"},
+		{"replace", policy(one, `"set"`), "1:set 2:get"},
+		{"remove", policy(two, `"Get"`), "1:set"},
+		{"remove", policy(two, `"get"`), "1:set"},
+	} {
+		a.carried("PUT", vaultPath+"/accessPolicies/"+step.kind, `{"properties": {"accessPolicies": [`+step.policy+`]}}`)
+		var got []string
+		for _, p := range value.Items(a.carried("GET", vaultPath, ""), "properties", "accessPolicies") {
+			object := value.Str(p, "objectId")
+			got = append(got, object[len(object)-1:]+":"+strings.Join(value.Texts(p, "permissions", "secrets"), ","))
+		}
+		if s := strings.Join(got, " "); s != step.want {
+			t.Errorf("after %s %s: %q, want %q", step.kind, step.policy, s, step.want)
+		}
+	}
+	if code := a.refusal("PUT", vaultPath+"x/accessPolicies/add", `{"properties": {"accessPolicies": []}}`); code != "ResourceNotFound" {
+		t.Errorf("policies of no vault: %q", code)
 	}
 }

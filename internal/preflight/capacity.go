@@ -44,6 +44,22 @@ func (c checker) capacity() []lint.Rule {
 				"that has to be made before. On the local plane `casement azure prepare` makes it.",
 			Check: c.eachSubscription(machineIdentities),
 		},
+		{
+			ID: "PRE117", Severity: lint.Warning, Title: "A VM size that Azure retires", Oracle: lint.Unit,
+			Doc: "Azure starts no machines of a size from the day on that it has announced for its series, and stops those that " +
+				"run. Its list of sizes may still have it. Source: " +
+				"learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.",
+			Check: c.eachCluster(retiredSizes),
+		},
+	}
+}
+
+func retiredSizes(p *lint.Pass, c *Cluster) {
+	for _, m := range c.Machines {
+		if day := catalog.RetiredOn(m.Spec.VMSize); day != "" && m.Infra != nil {
+			p.Report(m.Infra, m.At.At("vmSize"), fmt.Sprintf("Azure starts no machines of the size %s from %s on", m.Spec.VMSize, day),
+				say("a size of a newer series"))
+		}
 	}
 }
 

@@ -261,6 +261,13 @@ func TestChecks(t *testing.T) {
 			"PRE111 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize", "PRE111 " + win + "vmSize",
 		},
 			good: []string{"      vmSize: Standard_D2s_v3", "      vmSize: standard_d4S_v3"}},
+		{name: "retired size", bad: []string{"      vmSize: Standard_D2s_v3", "      vmSize: Standard_NV12s_v3"}, want: []string{
+			"PRE111 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize",
+			"PRE117 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize",
+			"PRE111 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize",
+			"PRE117 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize",
+			"PRE111 " + win + "vmSize", "PRE117 " + win + "vmSize",
+		}},
 		{name: "zone", bad: []string{
 			"        name: demo-md-win\n      version",
 			"        name: demo-md-win\n      failureDomain: \"7\"\n      version",

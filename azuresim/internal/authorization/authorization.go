@@ -21,7 +21,8 @@ func New() engine.Provider {
 			{Name: typeAssignment, Sync: true, Stateless: true,
 				Echoed: true, Global: true, Prepare: prepareAssignment, Rests: restsRole, View: viewRole,
 				Serve: serveAssigned},
-			{Name: typeDefinition, Sync: true, Stateless: true,
+			// Source: https://learn.microsoft.com/rest/api/authorization/role-definitions/create-or-update, which has 201 alone.
+			{Name: typeDefinition, Sync: true, Stateless: true, Written: http.StatusCreated,
 				Echoed: true, Global: true, Prepare: prepareDefinition, Rests: restsRole, View: viewRole,
 				Serve: serveDefinition},
 			{Name: typeLock, Sync: true,

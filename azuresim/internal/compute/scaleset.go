@@ -98,6 +98,7 @@ func setCapacity(set *engine.Doc, n int) {
 // prepareScaleSet checks a write of a scale set and makes or marks the instances
 // that it adds or takes away; the operation boots and ends them.
 func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	dropCapabilities(value.Props(d.Body))
 	if old == nil {
 		p := value.Props(d.Body)
 		p["uniqueId"] = uuid.NewString()
@@ -252,10 +253,16 @@ func keepCustomData(t *engine.Tx, d *engine.Doc) {
 
 func dataKey(set *engine.Doc) string { return digest([]byte(value.Str(set.Hidden, "customData"))) }
 
-// giveIdentity sets the identity's IDs, which never change during the resource's life.
+// giveIdentity sets the identity's IDs, which never change during the resource's life. A write that does not mention the
+// identity leaves it; one of the type None takes it away.
+// Source: https://github.com/hashicorp/terraform-provider-azurerm/issues/2485.
 func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
+	if old != nil && d.Body["identity"] == nil && old.Body["identity"] != nil {
+		d.Body["identity"] = value.Clone(old.Body["identity"])
+	}
 	identity := value.Sub(d.Body, "identity")
-	if identity == nil {
+	if identity == nil || strings.EqualFold(value.Str(identity, "type"), "None") {
+		delete(d.Body, "identity")
 		return
 	}
 	if strings.Contains(value.Str(identity, "type"), "SystemAssigned") {
@@ -273,6 +280,14 @@ func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 				value.Str(value.Props(u.Body), "principalId")
 		}
 		users[id] = shown
+	}
+}
+
+// dropCapabilities removes additional capabilities without a member, which Azure does not show. Terraform's provider sends
+// them, and plans no change after it.
+func dropCapabilities(p value.Object) {
+	if capabilities, ok := p["additionalCapabilities"].(value.Object); ok && len(capabilities) == 0 {
+		delete(p, "additionalCapabilities")
 	}
 }
 

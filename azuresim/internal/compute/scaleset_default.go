@@ -61,6 +61,9 @@ func completeModel(d *engine.Doc) {
 		}
 		value.SetDefault(value.Ensure(value.Props(n), "dnsSettings"), "dnsServers", []any{})
 	}
+	if extensions := value.Sub(profile, "extensionProfile"); extensions != nil {
+		value.SetDefault(extensions, "extensions", []any{}) // Terraform's provider cannot import a set without them
+	}
 	for _, x := range scaleExtensions(d) {
 		value.SetDefault(value.Props(x), "autoUpgradeMinorVersion", false)
 	}

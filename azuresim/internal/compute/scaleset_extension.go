@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,10 +102,11 @@ func putScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 			x = value.Object{"name": c.ID.Name()}
 			profile["extensions"] = append(value.List(value.Items(profile, "extensions")), x)
 		}
-		if c.HTTP.Method == http.MethodPut {
-			x["properties"] = value.Object{}
+		if asked := value.Sub(body, "properties"); c.HTTP.Method == http.MethodPut {
+			maps.Copy(value.Props(x), asked) // what a PUT does not mention stays, as Terraform's provider relies on
+		} else {
+			value.Merge(value.Props(x), asked)
 		}
-		value.Merge(value.Props(x), value.Sub(body, "properties"))
 		for _, field := range []string{"publisher", "type", "typeHandlerVersion"} {
 			if value.Str(value.Props(x), field) == "" {
 				return invalid(field, "Required parameter '%s' is missing (null).", field)

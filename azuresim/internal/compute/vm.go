@@ -19,6 +19,7 @@ const maxCustomData = 64 << 10
 // disks and interfaces.
 func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
+	dropCapabilities(p)
 	if old != nil {
 		return updateVM(t, d, old)
 	}

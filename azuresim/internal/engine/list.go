@@ -20,7 +20,7 @@ const pageSize = 1000
 // parent.
 func (c *Request) serveList() (e *Error) {
 	k := c.Server.Registry.TypeOf(c.ID.FullType())
-	if k == nil {
+	if k == nil || k.Internal {
 		return c.listParts()
 	}
 	return c.Page(func(t *Tx) ([]*Record, *Error) {
@@ -105,6 +105,9 @@ func (c *Request) listParts() (e *Error) {
 	parent, ok := c.ID.Parent()
 	k := c.Server.Registry.TypeOf(parent.FullType())
 	if !ok || k == nil {
+		if e := c.neverKnown(); e != nil {
+			return e
+		}
 		return ErrUnsupported("the resource type " + c.ID.FullType())
 	}
 	var out []any

@@ -82,8 +82,8 @@ type Type struct {
 	Sync bool
 	// AsyncCreate: the creation is an operation, although the type is Sync.
 	AsyncCreate bool
-	// Created is the status code of a PUT that creates the resource; 0 means 201.
-	Created int
+	// Created is the status code of a PUT that creates the resource, 0 means 201; Written is that of a later one, 0 means 200.
+	Created, Written int
 	// Global: resources of the type have no location.
 	Global bool
 	// Untracked: no list of resources contains the type.
@@ -91,6 +91,8 @@ type Type struct {
 	// Remains marks the records that Azure keeps of deleted resources; no list of resources
 	// contains them.
 	Remains bool
+	// Internal: a data plane alone shows the type's documents, the resource manager does not know it.
+	Internal bool
 	// Stateless: the documents have no provisioningState.
 	Stateless bool
 	// Located: the answer to the creating PUT has the resource's URL in the header
@@ -333,7 +335,7 @@ func (r *registry) TypeOf(name string) *Type {
 // KindOf returns the row of a resource; if the ID is that of a part, also the part's type
 // and the ID of the parent.
 func (r *registry) KindOf(id ID) (k *Type, owner ID, part string) {
-	if k := r.TypeOf(id.FullType()); k != nil {
+	if k := r.TypeOf(id.FullType()); k != nil && !k.Internal {
 		return k, id, ""
 	}
 	parent, ok := id.Parent()

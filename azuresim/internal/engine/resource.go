@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -37,6 +38,9 @@ func (c *Request) serveResource() *Error {
 // unknown answers requests to a type that is not emulated: lists are empty and a GET is
 // 404, so that clients that look for leftovers can continue; a creation is refused.
 func (c *Request) unknown() (e *Error) {
+	if e := c.neverKnown(); e != nil {
+		return e
+	}
 	method := c.HTTP.Method
 	if method != http.MethodGet && method != http.MethodHead && method != http.MethodDelete {
 		return ErrUnsupported("the resource type " + c.ID.FullType())
@@ -244,12 +248,9 @@ func (c *Request) put(k *Type) *Error {
 	if e := AsError(err); e != nil {
 		return e
 	}
-	status := http.StatusOK
+	status := cmp.Or(k.Written, http.StatusOK)
 	if made {
-		status = http.StatusCreated
-		if k.Created != 0 {
-			status = k.Created
-		}
+		status = cmp.Or(k.Created, http.StatusCreated)
 	} else if k.Created == http.StatusAccepted && op != nil {
 		status = http.StatusAccepted
 	}

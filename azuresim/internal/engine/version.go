@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,12 +27,21 @@ func (c *Request) checkVersion() *Error {
 		if slices.Contains(k.ListedVersions(), value.Lower(v)) {
 			return nil
 		}
+	case c.unmodelled() != nil:
+		if slices.Contains(c.unmodelled(), value.Lower(v)) {
+			return nil
+		}
 	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
 		return nil
+	}
+	if e := c.neverKnown(); e != nil {
+		return e
 	}
 	known := c.Server.Registry.Versions(c.ID.Namespace)
 	if k != nil {
 		known = k.ListedVersions()
+	} else if own := c.unmodelled(); own != nil {
+		known = own
 	}
 	if c.ID.Namespace == "" || known == nil || len(c.ID.Types) == 0 {
 		return BadRequest("InvalidApiVersionParameter",
@@ -54,6 +64,47 @@ func (c *Request) checkVersion() *Error {
 		"API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are "+
 		"'%s'.",
 		location, v, c.ID.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
+}
+
+// root returns the first of the types in the request's path, in lower case, and the provider that it would be of; no
+// provider for a namespace without one or whose types are not described.
+func (c *Request) root() (string, *Provider) {
+	_, rest, _ := strings.Cut(value.Lower(c.ID.FullType()), "/")
+	root, _, _ := strings.Cut(rest, "/")
+	if root == "" || !schema.Describes(c.ID.Namespace) {
+		return root, nil
+	}
+	return root, c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]
+}
+
+// unmodelled returns the API versions of a type that Azure has and the emulator has not; nil for any other.
+func (c *Request) unmodelled() []string {
+	if root, p := c.root(); p != nil && !p.has(root) {
+		return schema.Versions(c.ID.FullType())
+	}
+	return nil
+}
+
+// neverKnown returns the error for a resource type that its namespace never had; nil where that is not known.
+func (c *Request) neverKnown() *Error {
+	root, p := c.root()
+	if p == nil || p.has(root) || schema.Versions(c.ID.FullType()) != nil {
+		return nil
+	}
+	return Refuse(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api "+
+		"version '%s'. The supported api-versions are '%s'.", c.ID.ChildType(), p.Namespace, c.Version, strings.Join(p.versions(), ","))
+}
+
+// has reports whether a type, an action or a list of the provider begins with a word. Those of a region, and what every
+// namespace has, are no resource types, and Azure's description does not list them.
+func (p *Provider) has(root string) bool {
+	begins := func(path string) bool {
+		first, _, _ := strings.Cut(path, "/")
+		return strings.EqualFold(first, root)
+	}
+	return slices.Contains([]string{"locations", "operations"}, root) ||
+		slices.ContainsFunc(p.Types, func(k Type) bool { return begins(k.Name[len(p.Namespace)+1:]) }) ||
+		slices.ContainsFunc(p.Routes, func(r Route) bool { return begins(r.Path) })
 }
 
 // ListedVersions returns the API versions of a type, newest first; those of its provider for a type

@@ -3,6 +3,7 @@ package keyvault
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -23,20 +24,23 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	switch {
 	case d == nil:
 		return engine.Refuse(http.StatusNotFound, "VaultNotFound", "The vault %s does not exist.", vault)
-	case value.Lower(segments[0]) != "secrets" || len(segments) > 3:
-		return engine.ErrUnsupported("the key vault path " + c.HTTP.URL.Path)
-	case len(segments) == 1:
-		c.ID = d.Parsed
-		if e := mayUseSecret(c, d); e != nil {
-			return e
-		}
-		return listSecrets(c, d)
+	case !slices.Contains([]string{"secrets", "deletedsecrets"}, value.Lower(segments[0])) || len(segments) > 3:
+		return serveNone(c, d, segments)
 	}
-	c.ID = d.Parsed.Child("secrets", segments[1])
+	deleted := value.Lower(segments[0]) == "deletedsecrets"
+	if c.ID = d.Parsed; len(segments) > 1 {
+		c.ID = d.Parsed.Child("secrets", segments[1])
+	}
 	if e := mayUseSecret(c, d); e != nil {
 		return e
 	}
 	switch {
+	case len(segments) == 1 && deleted:
+		return listDeletedSecrets(c, d)
+	case len(segments) == 1:
+		return listSecrets(c, d)
+	case deleted:
+		return serveDeletedSecret(c, d, value.Lower(strings.Join(segments[2:], "/")))
 	case c.HTTP.Method == http.MethodPut && len(segments) == 2:
 		return setSecret(c)
 	case c.HTTP.Method == http.MethodGet && len(segments) == 3 && value.Lower(segments[2]) == "versions":
@@ -53,11 +57,33 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	return engine.ErrUnsupported(c.HTTP.Method + " of a secret")
 }
 
+// serveNone answers requests for what vaults do not have here: there are no certificates and, in a vault in which the
+// resource manager made none, no keys. All else is not emulated.
+func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.Error {
+	var keys int
+	c.Server.Read(func(t *engine.Tx) { keys = len(t.All(typeKey, vault.ID)) })
+	kind, rest := value.Lower(segments[0]), segments[1:]
+	code, ok := map[string]string{"certificates": "CertificateNotFound", "deletedcertificates": "CertificateNotFound",
+		"keys": "KeyNotFound", "deletedkeys": "KeyNotFound"}[kind]
+	if c.HTTP.Method != http.MethodGet || !ok || code == "KeyNotFound" && keys > 0 {
+		return engine.ErrUnsupported("the key vault path " + c.HTTP.URL.Path)
+	}
+	switch {
+	case len(rest) == 0:
+		c.Reply(http.StatusOK, value.Object{"value": []any{}, "nextLink": nil})
+		return nil
+	case kind == "certificates" && value.Lower(rest[0]) == "contacts":
+		return engine.Refuse(http.StatusNotFound, "ContactsNotFound", "Contacts not found.")
+	}
+	return engine.Refuse(http.StatusNotFound, code, "%s was not found in this key vault.", strings.Join(rest, "/"))
+}
+
 // authorizeVault checks the bearer token of a call to a vault's data plane.
 func authorizeVault(c *engine.Request, login string) *engine.Error {
-	_, domain, _ := strings.Cut(c.Host, ".")
-	domain, _, _ = strings.Cut(domain, ":")
-	audiences := []string{"https://" + domain}
+	// Clients that take the domain from the cloud's metadata ask for a token with its port.
+	_, suffix, _ := strings.Cut(c.Host, ".")
+	domain, _, _ := strings.Cut(suffix, ":")
+	audiences := []string{"https://" + domain, "https://" + suffix}
 	for _, cloud := range engine.Clouds() {
 		audiences = append(audiences, "https://"+cloud.Vault)
 	}

@@ -39,7 +39,7 @@ func keepDeleted(t *engine.Tx, d *engine.Doc) {
 		shown["purgeProtectionEnabled"] = true
 	}
 	children := []any{}
-	for _, typ := range []string{typeSecret, typeKey, typeKeyVersion} {
+	for _, typ := range []string{typeSecret, typeDeletedSecret, typeKey, typeKeyVersion} {
 		for _, child := range t.All(typ, d.ID) {
 			children = append(children, value.Object{"id": child.ID, "type": child.Type,
 				"body": value.Clone(child.Body), "hidden": value.Clone(child.Hidden)})

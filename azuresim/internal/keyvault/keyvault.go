@@ -17,9 +17,10 @@ func New() engine.Provider {
 		Namespace: "Microsoft.KeyVault",
 		Types: append([]engine.Type{
 			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
-				Gone: keepDeleted,
+				Gone: keepDeleted, Actions: policyActions(),
 				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
 			{Name: typeSecret, Sync: true, Global: true, Stateless: true, Prepare: prepareSecret},
+			deletedSecretType(),
 			deletedType(),
 		}, append(keyTypes(), engine.KeptTypes("Microsoft.KeyVault", "managedHSMs", engine.Type{})...)...),
 		Routes: []engine.Route{

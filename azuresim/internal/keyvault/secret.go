@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -17,6 +16,9 @@ const typeSecret = typeVault + "/secrets"
 // prepareSecret files a secret written through the resource manager, whose value
 // that side never returns.
 func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
+	if e := recoverable(t, d.Parsed); e != nil {
+		return e
+	}
 	v, ok := value.Props(d.Body)["value"].(string)
 	if !ok {
 		return engine.BadRequest("BadRequest", "properties.value is missing.")
@@ -74,6 +76,9 @@ func setSecret(c *engine.Request) *engine.Error {
 	}
 	var out value.Object
 	err := c.Server.Update(func(t *engine.Tx) error {
+		if e := recoverable(t, c.ID); e != nil {
+			return e
+		}
 		d := t.Edit(c.ID.Key())
 		if d == nil {
 			d = &engine.Doc{ID: c.ID.String(), Type: typeSecret, Parsed: c.ID, Hidden: value.Object{},
@@ -138,22 +143,5 @@ func listSecrets(c *engine.Request, vault *engine.Doc) *engine.Error {
 		}
 	})
 	c.Reply(http.StatusOK, value.Object{"value": out, "nextLink": nil})
-	return nil
-}
-
-// deleteSecret deletes a secret finally; soft delete of secrets is not emulated.
-func deleteSecret(c *engine.Request) *engine.Error {
-	list := versions(c)
-	if len(list) == 0 {
-		return errSecretNotFound(c)
-	}
-	if e := engine.AsError(c.Server.Update(func(t *engine.Tx) error { t.Drop(c.ID.Key()); return nil })); e != nil {
-		return e
-	}
-	out := bundle(c, c.ID.Name(), list[len(list)-1], false)
-	now := c.Server.Clock.Now()
-	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.Host+"/deletedsecrets/"+
-		c.ID.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
-	c.Reply(http.StatusOK, out)
 	return nil
 }

@@ -57,11 +57,29 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		fill(sp, value.Object{"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled",
 			"delegations": []any{}})
 		for _, delegation := range value.Items(sp, "delegations") {
-			fill(value.Props(delegation), value.Object{"actions": []any{"Microsoft.Network/virtualNetworks/subnets/join/action"}})
+			fill(value.Props(delegation), value.Object{"actions": delegatedActions(value.Str(delegation, "properties", "serviceName"))})
 		}
 		s["id"] = id
 	}
 	return keepUsedSubnets(t, d, old)
+}
+
+// delegatedActions are what a service may do in a subnet that is delegated to it, which Azure says and no request: to join,
+// where the table has nothing else.
+// Source: https://learn.microsoft.com/rest/api/virtualnetwork/available-delegations/list.
+func delegatedActions(service string) []any {
+	const subnets = "Microsoft.Network/virtualNetworks/subnets/"
+	join := subnets + "join/action"
+	switch value.Lower(service) {
+	case "microsoft.containerinstance/containergroups", "microsoft.web/serverfarms", "microsoft.web/hostingenvironments",
+		"microsoft.batch/batchaccounts", "microsoft.logic/integrationserviceenvironments":
+		return []any{subnets + "action"}
+	case "microsoft.netapp/volumes", "microsoft.hardwaresecuritymodules/dedicatedhsms":
+		return []any{"Microsoft.Network/networkinterfaces/*", join}
+	case "microsoft.databricks/workspaces", "microsoft.sql/managedinstances":
+		return []any{join, subnets + "prepareNetworkPolicies/action", subnets + "unprepareNetworkPolicies/action"}
+	}
+	return []any{join}
 }
 
 // keepUsedSubnets: a vnet without a subnet that it had deletes that subnet.

@@ -78,6 +78,9 @@ func provider(c *engine.Request, namespace string) value.Object {
 	}
 	for i := range p.Types {
 		k := &p.Types[i]
+		if k.Internal {
+			continue
+		}
 		_, rest, _ := strings.Cut(k.Name, "/")
 		places := k.Locations
 		if places == nil {

@@ -32,3 +32,13 @@ func Versions(resourceType string) []string {
 	root, _, _ := strings.Cut(rest, "/")
 	return versions()[namespace+"/"+root]
 }
+
+// Describes reports whether the types of a namespace are described, all of them: another one never was.
+func Describes(namespace string) bool {
+	for t := range versions() {
+		if in, _, _ := strings.Cut(t, "/"); strings.EqualFold(in, namespace) {
+			return true
+		}
+	}
+	return false
+}

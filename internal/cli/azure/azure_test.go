@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"strings"
 	"testing"
 
 	"casement.dev/casement/internal/plane"
@@ -50,5 +51,33 @@ func TestShortPath(t *testing.T) {
 	}
 	if got := shortPath("/subscriptions/S/resourceGroups/abcdefgh", 5); got != "…efgh" {
 		t.Errorf("shortPath cut to 5 = %q", got)
+	}
+}
+
+// TestTerraformEnv: what the provider azurerm reads is printed, and the proxy where there is one.
+func TestTerraformEnv(t *testing.T) {
+	z := plane.Azure{Endpoint: "https://127.0.0.1:8443", CAFile: "/home/u s/ca.crt", TenantID: "tenant", SubscriptionID: "subscription",
+		ClientID: "client"}
+	const direct = `export ARM_METADATA_HOSTNAME=127.0.0.1:8443
+export ARM_TENANT_ID=tenant
+export ARM_SUBSCRIPTION_ID=subscription
+export ARM_CLIENT_ID=client
+export ARM_CLIENT_SECRET='s3$cret'
+export ARM_RESOURCE_PROVIDER_REGISTRATIONS=none
+export SSL_CERT_FILE='/home/u s/ca.crt'
+`
+	for name, tc := range map[string]struct{ proxy, want string }{
+		"without a proxy": {"", direct},
+		"with a proxy": {"http://127.0.0.1:8080", direct + `export HTTPS_PROXY='http://casement:s3$cret@127.0.0.1:8080'
+export NO_PROXY=127.0.0.1
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			z.Proxy = tc.proxy
+			var out strings.Builder
+			if terraformEnv(&out, z, "s3$cret"); out.String() != tc.want {
+				t.Errorf("got:\n%s\nwant:\n%s", out.String(), tc.want)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,22 +16,29 @@ import (
 
 func newAzureEnv(a *app.App) *cobra.Command {
 	var client string
+	var terraform bool
 	c := &cobra.Command{
 		Use:   "env",
-		Short: "Print the exports that point SDKs, curl or az at the local Azure",
+		Short: "Print the exports that point SDKs, curl, az or Terraform at the local Azure",
 		Long: `Print shell lines for eval. For SDKs and curl they are exports alone. For az there
 are also the commands that register the local Azure as a cloud and log in, in a
 configuration directory of its own, so that your own az stays as it is. For the
-proxy of 'casement azure serve --proxy' nothing changes but who answers.
+proxy of 'casement azure serve --proxy' nothing changes but who answers. Terraform and
+OpenTofu get what their provider azurerm reads; the names of key vaults go through the
+proxy, where there is one.
 
 SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell.`,
 		Example: `  eval "$(casement azure env)"
   curl -H "Authorization: Bearer $AZURE_ACCESS_TOKEN" "$AZURE_RESOURCE_MANAGER_ENDPOINT/subscriptions?api-version=2022-12-01"
-  eval "$(casement azure env --for az)" && az group list -o table`,
+  eval "$(casement azure env --for az)" && az group list -o table
+  eval "$(casement azure env --terraform)" && tofu plan`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if client != "sdk" && client != "az" && client != "proxy" {
-				return app.Usagef("--for is sdk, az or proxy, not %q", client)
+			if terraform {
+				client = "terraform"
+			}
+			if !slices.Contains([]string{"sdk", "az", "proxy", "terraform"}, client) {
+				return app.Usagef("--for is sdk, az, proxy or terraform, not %q", client)
 			}
 			s, err := azureStatus(cmd.Context(), a)
 			if err != nil {
@@ -45,12 +53,17 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
 				return azEnv(a, s.Azure)
 			case "proxy":
 				return proxyEnv(a, s.Azure, secret)
+			case "terraform":
+				terraformEnv(a.Out, s.Azure, secret)
+				return nil
 			}
 			sdkEnv(a, s.Azure, secret)
 			return nil
 		},
 	}
-	c.Flags().StringVar(&client, "for", "sdk", "sdk (also curl), az, or proxy (clients with Azure's public endpoints)")
+	c.Flags().StringVar(&client, "for", "sdk", "sdk (also curl), az, terraform, or proxy (clients with Azure's public endpoints)")
+	c.Flags().BoolVar(&terraform, "terraform", false, "the same as --for terraform")
+	c.MarkFlagsMutuallyExclusive("for", "terraform")
 	return c
 }
 
@@ -79,6 +92,23 @@ func sdkEnv(a *app.App, z plane.Azure, secret string) {
 			`-d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | `+
 			`sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
 `)
+}
+
+// terraformEnv prints what the provider azurerm of Terraform and OpenTofu reads. Its resource providers
+// are there without being registered. Where there is a proxy it leads to the key vaults, whose names a
+// resolver need not know; the resource manager itself is asked directly.
+// Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs#argument-reference.
+func terraformEnv(w io.Writer, z plane.Azure, secret string) {
+	exports(w, [][2]string{
+		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")},
+		{"ARM_TENANT_ID", z.TenantID}, {"ARM_SUBSCRIPTION_ID", z.SubscriptionID},
+		{"ARM_CLIENT_ID", z.ClientID}, {"ARM_CLIENT_SECRET", secret},
+		{"ARM_RESOURCE_PROVIDER_REGISTRATIONS", "none"}, {"SSL_CERT_FILE", z.CAFile},
+	})
+	if z.Proxy != "" {
+		// A name in NO_PROXY is that of its subdomains too, and vaults have theirs below localhost.
+		exports(w, [][2]string{{"HTTPS_PROXY", proxyAddress(z, secret)}, {"NO_PROXY", "127.0.0.1"}})
+	}
 }
 
 // azEnv prints what a shell has to do before az speaks to the local Azure.

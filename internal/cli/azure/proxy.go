@@ -23,7 +23,7 @@ func proxyEnv(a *app.App, z plane.Azure, secret string) error {
 	if z.Proxy == "" {
 		return fmt.Errorf("the local Azure runs without a proxy; start it with: casement azure serve --proxy 127.0.0.1:0")
 	}
-	at := (&url.URL{Scheme: "http", User: url.UserPassword("casement", secret), Host: strings.TrimPrefix(z.Proxy, "http://")}).String()
+	at := proxyAddress(z, secret)
 	exports(a.Out, [][2]string{
 		{"HTTPS_PROXY", at}, {"HTTP_PROXY", at}, {"https_proxy", at}, {"http_proxy", at},
 		{"NO_PROXY", "localhost,127.0.0.1"}, {"no_proxy", "localhost,127.0.0.1"},
@@ -32,4 +32,9 @@ func proxyEnv(a *app.App, z plane.Azure, secret string) error {
 		{"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
 	})
 	return nil
+}
+
+// proxyAddress returns the proxy's URL with the name and password that it asks for.
+func proxyAddress(z plane.Azure, secret string) string {
+	return (&url.URL{Scheme: "http", User: url.UserPassword("casement", secret), Host: strings.TrimPrefix(z.Proxy, "http://")}).String()
 }

@@ -43,15 +43,21 @@ func (s *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- err
 // publicNames is the domain of public IP addresses with a DNS label.
 const publicNames = ".cloudapp.azure.com"
 
-// dialName connects a client of the proxy to the DNS name of a public IP, such as the endpoint of a cluster, which only
-// the local Azure resolves.
+// dialName connects a client of the proxy to a name that only the local Azure resolves: the DNS name of a public IP, such
+// as the endpoint of a cluster, or the name of a key vault, whose port is the local Azure's own.
 func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, error) {
-	host, _, err := net.SplitHostPort(target)
-	if err != nil || !strings.HasSuffix(strings.ToLower(host), publicNames) {
+	host, port, err := net.SplitHostPort(target)
+	switch own := strings.TrimPrefix(a.endpoint, "https://"); {
+	case err != nil:
 		return nil, false, nil
+	case strings.HasSuffix(strings.ToLower(host), publicNames):
+		conn, err := a.fabric.Dial(ctx, fabric.Origin{}, "tcp", target)
+		return conn, true, err
+	case strings.HasSuffix(strings.ToLower(host), "."+azuresim.VaultDomain) && strings.HasSuffix(own, ":"+port):
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", own)
+		return conn, true, err
 	}
-	conn, err := a.fabric.Dial(ctx, fabric.Origin{}, "tcp", target)
-	return conn, true, err
+	return nil, false, nil
 }
 
 // metadataHost is Azure's instance metadata service.
