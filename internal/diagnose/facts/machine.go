@@ -13,7 +13,7 @@ import (
 )
 
 // Machine gathers the facts of one machine: its cluster's network and control plane, on which it depends, the machine
-// itself, its node and the node's pods. The cluster's other machines are not included.
+// itself, and their nodes with the nodes' pods. The cluster's other machines are not included.
 func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
@@ -95,7 +95,8 @@ func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// nodes reads the nodes of the machines, the pods on the requested machine's node, and the warnings.
+// nodes reads the nodes of the machines with their pods, since what no pod of a node does is judged by these, and the
+// warnings.
 func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
@@ -147,12 +148,13 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 			f.Nodes[node] = n
 			return nil
 		})
-		if m.Name == name {
-			reads = append(reads, func() error {
-				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}},
-					func(pods *corev1.PodList) { f.Pods = pods.Items })
+		reads = append(reads, func() error {
+			return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}}, func(pods *corev1.PodList) {
+				mu.Lock()
+				defer mu.Unlock()
+				f.Pods = append(f.Pods, pods.Items...)
 			})
-		}
+		})
 	}
 	return together(reads...)
 }
