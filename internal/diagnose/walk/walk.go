@@ -85,7 +85,7 @@ func (w walker) dangles(from, step string) *finding {
 		}
 		a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 			Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
-			Next: "kubectl get " + plural + " -n " + r.Namespace}
+			Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
 		if strings.HasSuffix(r.Kind, "Template") {
 			a.Cause, a.Step = "TemplateMissing", "template"
 		}
