@@ -324,11 +324,28 @@ func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (clien
 	}
 	cfg.Timeout = patience
 	Tune(cfg)
-	w, err := client.New(cfg, Options(nil))
+	w, err := shared(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
 	}
 	return w, cfg, nil
+}
+
+// shared returns a client by a config, of which other clients then use the same connections: client-go keeps none for a config
+// with a proxy, as that of a private cluster, and each of several requests at once would begin with a TLS handshake.
+func shared(cfg *rest.Config) (client.Client, error) {
+	h, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	opts := Options(nil)
+	opts.HTTPClient = h
+	w, err := client.New(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Transport, cfg.TLSClientConfig, cfg.Proxy, cfg.Dial = h.Transport, rest.TLSClientConfig{}, nil, nil
+	return w, nil
 }
 
 // Tune configures a client for a command-line program: no client-side rate limit, as the API server has priority and

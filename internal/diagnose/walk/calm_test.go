@@ -30,6 +30,13 @@ func TestCalm(t *testing.T) {
 			leaving(f, clusterv1.MachineDeletingDrainingNodeReason,
 				"Pod default/p: cannot evict pod as it would violate the pod's disruption budget")
 		}, "EvictionBlocked", slowStatus},
+		"the VM is being deleted": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, "Waiting for AzureMachine to be deleted")
+		}, deletionUnderWay, slowDeletion},
+		"the node is being drained": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingDrainingNodeReason, "Drain not completed yet: Pod default/p: deletionTimestamp set, but still "+
+				"not removed from the Node")
+		}, "PodsStay", slowStatus},
 		"the hook of the control plane": {func(f *facts.Snapshot) {
 			leaving(f, clusterv1.MachineDeletingWaitingForPreTerminateHookReason, "Waiting for pre-terminate hooks to succeed")
 			f.Machines[0].Annotations = map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""}
