@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +60,7 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if err := workload(short, c, key, f); err != nil {
-				f.Unreachable = err.Error()
+				f.Unreachable, f.Slow = once(err), len(f.Nodes)+len(f.Pods) > 0
 			}
 			return ctx.Err()
 		})
@@ -135,6 +137,13 @@ func together(calls ...func() error) error {
 	}
 	work.Wait()
 	return errors.Join(errs...)
+}
+
+// once returns the text of joined errors, of those that are alike one.
+func once(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "\n")
 }
 
 // owned lists the management cluster's objects of the cluster.

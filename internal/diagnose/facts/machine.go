@@ -34,7 +34,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if err := nodes(short, c, key, name, f); err != nil {
-				f.Unreachable = err.Error()
+				f.Unreachable, f.Slow = once(err), len(f.Nodes)+len(f.Pods) > 0
 			}
 			return ctx.Err()
 		})

@@ -49,9 +49,11 @@ type Snapshot struct {
 	// Unreachable is the reason why the workload cluster could not be read, or ""; Nodes, Pods, Warnings and Workloads
 	// are read from it.
 	Unreachable string
-	Nodes       map[string]*corev1.Node
-	Pods        []corev1.Pod
-	Workloads   Workloads
+	// Slow is set if Unreachable is, although the cluster answered some of the questions.
+	Slow      bool
+	Nodes     map[string]*corev1.Node
+	Pods      []corev1.Pod
+	Workloads Workloads
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
 	// Calico are the parts that Calico's operator reports as degraded.

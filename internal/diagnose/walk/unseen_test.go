@@ -332,6 +332,9 @@ func TestQuiet(t *testing.T) {
 		"a claim that waits for its first consumer": unbound(func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.StorageClassName = new("late")
 		}),
+		"an API server that answers in part": func(f *facts.Snapshot) {
+			f.Unreachable, f.Slow = "context deadline exceeded", true
+		},
 		"a claim that was made just now": unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
 		"a device that nobody uses":      object("ResourceClaim", map[string]any{}),
 		"a volume that is bound":         object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),

@@ -250,6 +250,11 @@ func (w walker) reached() *finding {
 		return w.overdue(w.waits(s, "APIServerUnreachable", "the control plane to answer",
 			w.Cluster.CreationTimestamp.Time), w.Cluster.CreationTimestamp.Time, slowAzure)
 	}
+	if w.Slow { // it is reached
+		a := w.waits(s, "APIServerSlow", "the API server, which has answered some of the questions and not others in time", time.Time{})
+		a.Evidence = evidence(w.Unreachable)
+		return a
+	}
 	a := w.barred(s.because("APIServerUnreachable", w.Unreachable))
 	if a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
 		return a
