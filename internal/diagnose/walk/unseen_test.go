@@ -336,7 +336,7 @@ func TestQuiet(t *testing.T) {
 			f.Unreachable, f.Slow = "context deadline exceeded", true
 		},
 		"a claim that was made just now": unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
-		"a device that nobody uses":      object("ResourceClaim", map[string]any{}),
+		"a device that no pod uses":      object("ResourceClaim", map[string]any{}),
 		"a volume that is bound":         object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
 		"a CronJob that waits":           object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
