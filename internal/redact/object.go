@@ -177,8 +177,8 @@ func harmlessOr(text string) string {
 	return Mark
 }
 
-// line redacts a command line, whose first word is a program or not. It keeps the program, the names of flags, and values that are public by their form or by
-// their flag's name.
+// line redacts a command line, whose first word is a program or not. It keeps the program, the names of flags, and values
+// that are public by their form or by their flag's name.
 func line(words []any, begins bool) []any {
 	flag := ""
 	for i := range words {

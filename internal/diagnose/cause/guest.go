@@ -125,11 +125,13 @@ var guest = []Cause{
 	follows("APIRefused", `connection refused|actively refused`,
 		"the address of the API server refuses the connection: it is reached, and nothing serves there",
 		"look at the control plane machines and the load balancer's pool: casement why CLUSTER").from(nodeProgram),
-	follows("NoRouteToAPI", `couldn't validate the identity of the API Server|i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
+	follows("NoRouteToAPI", `couldn't validate the identity of the API Server|`+
+		`i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
 		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
 			"table and DNS").from(nodeProgram),
 	// Source: k8s.io/apimachinery pkg/util/validation/field, which formats kubeadm's own errors of its configuration.
-	row("KubeadmConfigInvalid", `^(error: )?[\w\[\]]+(\.[\w\[\]]+)+: (Invalid value|Required value|Unsupported value|Forbidden|Duplicate value)\b`,
+	row("KubeadmConfigInvalid", `^(error: )?[\w\[\]]+(\.[\w\[\]]+)+: `+
+		`(Invalid value|Required value|Unsupported value|Forbidden|Duplicate value)\b`,
 		"kubeadm refuses its configuration, so the machine joins nothing",
 		"correct the field that the line names: clusterConfiguration, initConfiguration or joinConfiguration of the bootstrap config"),
 	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
