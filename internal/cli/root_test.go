@@ -25,8 +25,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"none of a group": {[]string{"images", "shw"}, `did you mean show?`},
 		"behind a flag": {[]string{"--state", "/x", "images", "--state", "/y", "nosuch"},
 			`unknown command "nosuch" for "casement images"`},
-		"no argument":  {[]string{"why"}, "casement why OBJECT"},
-		"its own help": {[]string{"why"}, "see 'casement why --help'"},
+		"no argument":  {[]string{"tree"}, "casement tree NAME"},
+		"its own help": {[]string{"tree"}, "see 'casement tree --help'"},
 		"flag":         {[]string{"tree", "--nosuch", "x"}, "see 'casement tree --help'"},
 		"no service":   {[]string{"fetch"}, "casement fetch service/NAME"},
 	} {

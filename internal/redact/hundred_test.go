@@ -42,6 +42,7 @@ var inObjects = map[string]string{
 	"custom data":                 `{properties: {osProfile: {customData: "%s"}}}`,
 	"user data":                   `{properties: {userData: "%s"}}`,
 	// Environment.
+	"first argument":               `{spec: {containers: [{args: ["%s", --db, x]}]}}`,
 	"environment":                  `{spec: {containers: [{env: [{name: GREETING, value: "%s"}]}]}}`,
 	"environment of an init":       `{spec: {initContainers: [{env: [{name: X, value: "%s"}]}]}}`,
 	"environment of a template":    `{spec: {template: {spec: {containers: [{env: [{name: MODE, value: "%s"}]}]}}}}`,

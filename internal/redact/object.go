@@ -16,8 +16,9 @@ const (
 	plainPlace place = iota
 	// pairsPlace has names with values: a map, or a list of objects with name and value.
 	pairsPlace
-	// linePlace is a list with the words of one command line.
+	// linePlace is a list with the words of one command line, argsPlace one without the program.
 	linePlace
+	argsPlace
 	// hiddenPlace has commands and scripts of bootstrap data, of which nothing is shown but how many there are.
 	hiddenPlace
 )
@@ -28,7 +29,7 @@ var places = map[string]place{
 	"httpheaders": pairsPlace, "headers": pairsPlace, "additionaltags": pairsPlace, "tags": pairsPlace,
 	"extraargs": pairsPlace, "kubeletextraargs": pairsPlace, "volumeattributes": pairsPlace, "settings": pairsPlace,
 	"variables": pairsPlace, "sysctls": pairsPlace, "parameters": pairsPlace, "stringdata": pairsPlace, "options": pairsPlace,
-	"command": linePlace, "args": linePlace, "mounts": linePlace,
+	"command": linePlace, "args": argsPlace, "mounts": argsPlace,
 	"prekubeadmcommands": hiddenPlace, "postkubeadmcommands": hiddenPlace, "bootcommands": hiddenPlace, "runcmd": hiddenPlace,
 	"bootcmd": hiddenPlace, "additionalconfig": hiddenPlace, "commandtoexecute": hiddenPlace, "script": hiddenPlace,
 	"mountoptions": hiddenPlace, "protectedsettings": hiddenPlace, "protectedparameters": hiddenPlace,
@@ -82,10 +83,10 @@ func (p place) at(v any) any {
 		return wipe(v)
 	case pairsPlace:
 		return pairs(v)
-	case linePlace:
+	case linePlace, argsPlace:
 		list, ok := v.([]any)
 		if ok && allText(list) {
-			return line(list)
+			return line(list, p == linePlace)
 		}
 		for i := range list {
 			list[i] = p.at(list[i])
@@ -176,15 +177,15 @@ func harmlessOr(text string) string {
 	return Mark
 }
 
-// line redacts a command line. It keeps the program, the names of flags, and values that are public by their form or by
-// their flag's name.
-func line(words []any) []any {
+// line redacts a command line, whose first word is a program or not. It keeps the program, the names of flags, and values
+// that are public by their form or by their flag's name.
+func line(words []any, begins bool) []any {
 	flag := ""
 	for i := range words {
 		word := words[i].(string)
 		name, value, assigned := strings.Cut(word, "=")
 		switch {
-		case i == 0 && program.MatchString(word):
+		case i == 0 && begins && program.MatchString(word):
 			flag = ""
 		case assigned && flagName.MatchString(name):
 			flag = ""

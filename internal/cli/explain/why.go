@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +23,7 @@ func NewWhy(a *app.App) *cobra.Command {
 	var t app.Target
 	var output, cluster string
 	c := &cobra.Command{
-		Use:   "why OBJECT",
+		Use:   "why [OBJECT]",
 		Short: "Say what is wrong first with an object, and what to do",
 		Long: `Walk from the owner over templates, bootstrap data, infrastructure, VM, guest and node to
 the workload, and print the first thing that is wrong, the evidence, and the next command.
@@ -31,6 +32,7 @@ deployment (md), machine set (ms), machine pool (mp) or control plane (kcp); or,
 workload cluster, KIND/NAME or KIND/NAMESPACE/NAME of a pod, deployment, replicaset,
 statefulset, daemonset, job, service, pvc, ingress, hpa, cronjob or any other kind that the
 cluster has; of the management cluster any kind of Cluster API too. NAMESPACE/NAME is a pod.
+Without OBJECT it is the cluster of --cluster, or the namespace's only one.
 Windows nodes are looked into over SSH where nothing outside of them says what is wrong, at
 most 10 of a cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
 conditions have to do. What was not or could not be examined is listed.
@@ -40,13 +42,13 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why md/demo-md-win\n" +
 			"  casement why service/shop/iis --cluster demo\n" +
 			"  casement why pod/iis-6d4f --cluster demo -o json",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(t)
 			if err != nil {
 				return err
 			}
-			object, err := facts.Find(cmd.Context(), c, t.Namespace, cluster, args[0])
+			object, err := asked(cmd.Context(), c, t.Namespace, cluster, args)
 			if err != nil {
 				return err
 			}
@@ -71,6 +73,20 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
+// asked returns the object that the arguments name: without one the cluster of the flag, or the only one of the namespace.
+func asked(ctx context.Context, c client.Client, namespace, cluster string, args []string) (facts.Object, error) {
+	switch {
+	case len(args) > 0:
+		return facts.Find(ctx, c, namespace, cluster, args[0])
+	case cluster != "":
+		return Patient(ctx, c, namespace, []string{cluster})
+	}
+	return Patient(ctx, c, namespace, nil)
+}
+
+// glance bounds the look into nodes while the answer is that something is on its way.
+const glance = 1500 * time.Millisecond
+
 // Answer finds the first fault of an object, and probes nodes where the objects alone do not explain it.
 func Answer(ctx context.Context, a *app.App, t app.Target, c client.Client, object facts.Object) (walk.Answer, error) {
 	snapshot, answer, err := Judged(ctx, a, t, c, object)
@@ -78,6 +94,11 @@ func Answer(ctx context.Context, a *app.App, t app.Target, c client.Client, obje
 		return walk.Answer{}, err
 	}
 	if answer.Healthy || answer.Waiting || answer.Step == "node" {
+		if answer.Waiting && answer.Step != "node" { // machines boot, and may leave nothing of the processors for an answer
+			short, cancel := context.WithTimeout(ctx, glance)
+			defer cancel()
+			ctx = short
+		}
 		lookInside(ctx, a, t, snapshot, object)
 		return walk.Object(snapshot, object)
 	}

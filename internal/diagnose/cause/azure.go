@@ -336,6 +336,10 @@ var reach = []Cause{
 
 // deletion are the causes that keep an object from being deleted.
 var deletion = []Cause{
+	// Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
+	row("TwoBudgets", `more than one PodDisruptionBudget`,
+		"a pod is in two PodDisruptionBudgets, and such a pod cannot be evicted, so the node is not drained",
+		"delete one of the two, or narrow its selector: kubectl get poddisruptionbudgets -A"),
 	row("EvictionBlocked", `violate the pod's disruption budget`,
 		"a PodDisruptionBudget lets no pod go, so the node is not drained",
 		"add replicas elsewhere, relax the budget, or set deletion.nodeDrainTimeoutSeconds of the Machine"),

@@ -43,7 +43,7 @@ var (
 // ReadBoot reads a boot log.
 func ReadBoot(lines []string) Boot {
 	var b Boot
-	var ends []string
+	var ends, printed []string
 	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if bootEnded.MatchString(line) {
@@ -52,6 +52,9 @@ func ReadBoot(lines []string) Boot {
 		if m := failedLine.FindStringSubmatch(line); m != nil {
 			b.Failed = appendNew(b.Failed, decisive(m[1], lines[:i]))
 			continue
+		}
+		if shellError.MatchString(lines[i]) {
+			printed = appendNew(printed, printedBy(lines[:i]))
 		}
 		if text := agentFailed.FindString(line); text != "" {
 			b.Failed = appendNew(b.Failed, text)
@@ -68,6 +71,11 @@ func ReadBoot(lines []string) Boot {
 			b.NotSimulated = appendNew(b.NotSimulated, m[1])
 		}
 	}
+	if len(ends) == 0 { // a batch goes on after a command that fails, and ends with the code of the last
+		for _, text := range printed {
+			b.Failed = appendNew(b.Failed, text)
+		}
+	}
 	for _, end := range ends {
 		if !slices.ContainsFunc(b.Failed, failedLine.MatchString) {
 			b.Failed = append(b.Failed, end)
@@ -75,6 +83,42 @@ func ReadBoot(lines []string) Boot {
 	}
 	return b
 }
+
+// Lines of cmd's prompt with a command, and the line that PowerShell adds to an error that nothing caught.
+var (
+	prompt     = regexp.MustCompile(`^[A-Za-z]:\\[^>]*>\s*(\S.*)$`)
+	shellError = regexp.MustCompile(`^\s*\+ CategoryInfo\s+:`)
+)
+
+// printedBy returns the command at the last prompt, with the first line that it printed.
+func printedBy(before []string) string {
+	said := ""
+	for _, line := range slices.Backward(before) {
+		if m := prompt.FindStringSubmatch(line); m != nil {
+			return strings.TrimSpace(m[1]) + ": " + said
+		}
+		if line = strings.TrimSpace(line); line != "" && !beside.MatchString(line) {
+			said = line
+		}
+	}
+	return said
+}
+
+// Complaint returns the last line of a boot that has ended which says that something is wrong, or "".
+func Complaint(lines []string) string {
+	if !ReadBoot(lines).Ended {
+		return ""
+	}
+	for _, line := range slices.Backward(lines) {
+		if complaint.MatchString(line) && !strings.Contains(line, "simulated: no effect") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// complaint matches a line in the words of a program that fails.
+var complaint = regexp.MustCompile(`(?i)^(\S+: )?(error|fatal|panic)\b|\b(cannot|could ?n[o']t|refused|denied|timed out)\b`)
 
 // ended adds to the end of a script its last line of output.
 func ended(text string, before []string) string {

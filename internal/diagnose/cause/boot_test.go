@@ -36,6 +36,12 @@ func TestReadBoot(t *testing.T) {
 			failed: []string{"the script failed with code 1: domain join failed"}, notes: 1,
 			explain: "the script failed with code 1: domain join failed",
 		},
+		"a command of a batch that goes on": {
+			log: "C:\\Windows\\System32>powershell -Command \"throw 'no licence'\" \nno licence\nAt line:1 char:1\n    + CategoryInfo          : " +
+				"OperationStopped: (no licence:String) [], RuntimeException\n\nC:\\Windows\\System32>exit /b 0\n2026-01-01 10:00:00.000 2024 " +
+				"INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n",
+			failed: []string{"powershell -Command \"throw 'no licence'\": no licence"}, notes: 1,
+		},
 		"a script that succeeded": {
 			log: "2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n",
 		},

@@ -52,8 +52,10 @@ var guest = []Cause{
 	row("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint|duplicated taints with the same key`,
 		"a taint is given twice, so the node does not register",
 		"give each taint once, by key and effect: in nodeRegistration.taints, or in register-with-taints of kubeletExtraArgs"),
-	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized `+
-		`feature gate|invalid argument ".*" for "--`,
+	row("FlagInvalid", `invalid argument ".*" for "-`,
+		"a program of the node refuses the value of a flag that it is given, and ends",
+		"correct the value in extraArgs of the KubeadmControlPlane or KubeadmConfigTemplate, as the line says"),
+	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized feature gate`,
 		"a program of the node does not know a flag that it is given, and ends",
 		"correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
 	row("SettingOfLinux", `invalid configuration: \w+ is not supported on Windows`,
@@ -123,9 +125,15 @@ var guest = []Cause{
 	follows("APIRefused", `connection refused|actively refused`,
 		"the address of the API server refuses the connection: it is reached, and nothing serves there",
 		"look at the control plane machines and the load balancer's pool: casement why CLUSTER").from(nodeProgram),
-	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
+	follows("NoRouteToAPI", `couldn't validate the identity of the API Server|`+
+		`i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
 		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
 			"table and DNS").from(nodeProgram),
+	// Source: k8s.io/apimachinery pkg/util/validation/field, which formats kubeadm's own errors of its configuration.
+	row("KubeadmConfigInvalid", `^(error: )?[\w\[\]]+(\.[\w\[\]]+)+: `+
+		`(Invalid value|Required value|Unsupported value|Forbidden|Duplicate value)\b`,
+		"kubeadm refuses its configuration, so the machine joins nothing",
+		"correct the field that the line names: clusterConfiguration, initConfiguration or joinConfiguration of the bootstrap config"),
 	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
 	// k8s.io/component-base/cli/run.go.
 	follows("TLSBootstrapFails", `error execution phase kubelet-start`,

@@ -36,6 +36,12 @@ var (
 	gmsaLog = row("GMSARefused", `0x8007052e|user name or password is incorrect|account.*password.*expired|0x80070532|trust relationship`,
 		"Active Directory refuses the account that the program runs as", "Test-ADServiceAccount on the node; "+
 			"check the GMSACredentialSpec, the password's age and the node's way to a domain controller")
+	// Windows' ERROR_INVALID_PARAMETER for a document that it does not take. Source: kubernetes.io/docs/tasks/configure-pod-container/
+	// configure-gmsa and hcsshim's error texts.
+	specInvalid = row("CredentialSpecInvalid", `(credential ?spec|CreateComputeSystem).*(parameter is incorrect|0x80070057)|`+
+		`(parameter is incorrect|0x80070057).*credential ?spec`,
+		"the credential spec of the pod is not one that Windows takes",
+		"compare it with what New-CredentialSpec writes: CmsPlugins, DomainJoinConfig with all its fields, and the account with both scopes")
 	gmsa = row("GMSARefused", `gmsa|credential ?spec|0x8007052e|user name or password is `+
 		`incorrect|account.*password.*expired|0x80070532|trust relationship`,
 		"Active Directory refuses the pod's group managed service account", "Test-ADServiceAccount on the node; "+
@@ -155,7 +161,7 @@ var sandbox = []Cause{
 	row("LayerNotReady", `PrepareLayer.*(not ready|0x15\b)`, "Windows could not prepare the layers of the container: too many start at once",
 		"wait for the next try; start fewer containers at once, and exclude containerd's root from antivirus"),
 	reserved, usedUp, hnsGone,
-	hnsLeak, gmsa, otherBuild, wrongOS, diskFull,
+	hnsLeak, specInvalid, gmsa, otherBuild, wrongOS, diskFull,
 	row("RuntimeClassMissing", `RuntimeHandler "[^"]*" not (supported|found)|no runtime for`,
 		"the node's runtime does not know the pod's RuntimeClass",
 		"configure the handler in containerd, or take runtimeClassName out of the pod"),
@@ -224,7 +230,7 @@ var unmade = []Cause{
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
-	configMissing, reserved, usedUp, noProcess, gmsa, otherBuild, wrongOS, wrongArchitecture,
+	configMissing, reserved, usedUp, noProcess, specInvalid, gmsa, otherBuild, wrongOS, wrongArchitecture,
 	row("NetworkNotAttached", `operation for attach namespace failed`,
 		"the host cannot attach the container to its pod's network: the namespace or its endpoint is gone from HNS",
 		"delete the pod, so that its sandbox is made again; if it is so with each pod, restart the CNI's pod on the node"),

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +60,7 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if err := workload(short, c, key, f); err != nil {
-				f.Unreachable = err.Error()
+				f.Unreachable, f.Slow = once(err), len(f.Nodes)+len(f.Pods) > 0
 			}
 			return ctx.Err()
 		})
@@ -135,6 +137,13 @@ func together(calls ...func() error) error {
 	}
 	work.Wait()
 	return errors.Join(errs...)
+}
+
+// once returns the text of joined errors, of those that are alike one.
+func once(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "\n")
 }
 
 // owned lists the management cluster's objects of the cluster.
@@ -324,11 +333,28 @@ func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (clien
 	}
 	cfg.Timeout = patience
 	Tune(cfg)
-	w, err := client.New(cfg, Options(nil))
+	w, err := shared(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
 	}
 	return w, cfg, nil
+}
+
+// shared returns a client by a config, of which other clients then use the same connections: client-go keeps none for a config
+// with a proxy, as that of a private cluster, and each of several requests at once would begin with a TLS handshake.
+func shared(cfg *rest.Config) (client.Client, error) {
+	h, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	opts := Options(nil)
+	opts.HTTPClient = h
+	w, err := client.New(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Transport, cfg.TLSClientConfig, cfg.Proxy, cfg.Dial = h.Transport, rest.TLSClientConfig{}, nil, nil
+	return w, nil
 }
 
 // Tune configures a client for a command-line program: no client-side rate limit, as the API server has priority and

@@ -286,7 +286,7 @@ func TestSnapshot(t *testing.T) {
 	for _, node := range []string{"linux-0", "win-0", "win-1"} {
 		create(t, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	}
-	create(t, c, podOn(ns, "p-0", "win-0"), podOn(ns, "p-1", "win-1"))
+	create(t, c, podOn(ns, "p-0", "win-0"), podOn(ns, "p-1", "win-1"), podOn(ns, "kube-proxy", "linux-0"))
 	for name, kind := range map[string]string{"warned": corev1.EventTypeWarning, "normal": corev1.EventTypeNormal} {
 		create(t, c, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind,
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p-0"}})
@@ -313,7 +313,7 @@ func TestSnapshot(t *testing.T) {
 		"machines of a machine":   {names(one.Machines), []string{"cp-0", "md-1"}},
 		"VMs of a machine":        {keys(one.AzureMachines), []string{"cp-0-vm", "md-1-vm"}},
 		"nodes of a machine":      {keys(one.Nodes), []string{"linux-0", "win-1"}},
-		"pods of a machine":       {names(one.Pods), []string{"p-1"}},
+		"pods of its nodes":       {names(one.Pods), []string{"kube-proxy", "p-1"}},
 		"warnings of one machine": {names(within(one.Warnings, ns)), []string{"warned"}},
 	} {
 		if !slices.Equal(got.got, got.want) {

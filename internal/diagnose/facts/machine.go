@@ -13,7 +13,7 @@ import (
 )
 
 // Machine gathers the facts of one machine: its cluster's network and control plane, on which it depends, the machine
-// itself, its node and the node's pods. The cluster's other machines are not included.
+// itself, and their nodes with the nodes' pods. The cluster's other machines are not included.
 func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
@@ -34,7 +34,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if err := nodes(short, c, key, name, f); err != nil {
-				f.Unreachable = err.Error()
+				f.Unreachable, f.Slow = once(err), len(f.Nodes)+len(f.Pods) > 0
 			}
 			return ctx.Err()
 		})
@@ -95,13 +95,14 @@ func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// nodes reads the nodes of the machines, the pods on the requested machine's node, and the warnings.
+// nodes reads the nodes of the machines with their pods, since what no pod of a node does is judged by these, and the
+// warnings.
 func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
 		return err
 	}
-	f.Logs, f.PodsOf = logs(cfg), new(string)
+	f.Logs, f.PodsOf = logs(cfg), map[string]bool{}
 	var mu sync.Mutex
 	reads := []func() error{
 		func() error { return warnings(ctx, w, f) },
@@ -147,13 +148,14 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 			f.Nodes[node] = n
 			return nil
 		})
-		if m.Name == name {
-			*f.PodsOf = node
-			reads = append(reads, func() error {
-				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}},
-					func(pods *corev1.PodList) { f.Pods = pods.Items })
+		f.PodsOf[node] = true
+		reads = append(reads, func() error {
+			return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}}, func(pods *corev1.PodList) {
+				mu.Lock()
+				defer mu.Unlock()
+				f.Pods = append(f.Pods, pods.Items...)
 			})
-		}
+		})
 	}
 	return together(reads...)
 }

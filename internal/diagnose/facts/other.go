@@ -182,7 +182,7 @@ func findDeclared(ctx context.Context, c client.Client, namespace, cluster strin
 // findForeign finds an object of any other kind that the workload cluster's API server has.
 func findForeign(ctx context.Context, c client.Client, o Object, word, name string) (Object, error) {
 	other, is := otherOf(word)
-	_, cfg, err := Workload(ctx, c, o.Cluster)
+	w, cfg, err := Workload(ctx, c, o.Cluster)
 	if err != nil && !is {
 		return Object{}, fmt.Errorf("%s is none of %s; and its cluster cannot be asked: %w", word, known, err)
 	}
@@ -214,8 +214,9 @@ func findForeign(ctx context.Context, c client.Client, o Object, word, name stri
 		if err := json.Unmarshal(data, asked); err != nil {
 			return err
 		}
+		asked.SetKind(other.Kind)
 		s.Asked = asked
-		return nil
+		return unresolved(ctx, w, s, pointers(asked))
 	}}
 	return o, nil
 }

@@ -1,12 +1,15 @@
 package facts
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,9 +80,14 @@ func references(f *Snapshot) []named {
 // dangling reads the target of every reference of the cluster's objects, each target once, and records the references
 // whose target does not exist.
 func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
+	return unresolved(ctx, c, f, references(f))
+}
+
+// unresolved is dangling for a list of references.
+func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) error {
 	type thing struct{ group, kind, namespace, name string }
 	by := map[thing][]Reference{}
-	for _, r := range references(f) {
+	for _, r := range all {
 		t := thing{r.group, r.Kind, r.Namespace, r.Name}
 		by[t] = append(by[t], r.Reference)
 	}
@@ -106,7 +114,7 @@ func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
 	if err := together(reads...); err != nil {
 		return err
 	}
-	for _, r := range references(f) { // in the order of the walk
+	for _, r := range all { // in the order of the walk
 		if why, is := absent[thing{r.group, r.Kind, r.Namespace, r.Name}]; is {
 			r.Why = why
 			f.Dangling = append(f.Dangling, r.Reference)
@@ -134,4 +142,60 @@ func exists(ctx context.Context, c client.Client, kind schema.GroupKind, key cli
 		return true, "", nil
 	}
 	return false, "", err
+}
+
+// targets are references of kinds of a workload cluster of which no controller says that they lead nowhere, by the path of a
+// name, or of an object with namespace, name and kind.
+var targets = []struct{ of, path, group, kind string }{
+	{"Ingress", "spec.tls.secretName", "", "Secret"},
+	{"ServiceAccount", "imagePullSecrets", "", "Secret"},
+	{"RoleBinding", "roleRef", "rbac.authorization.k8s.io", ""},
+	{"ClusterRoleBinding", "roleRef", "rbac.authorization.k8s.io", ""},
+	{"ValidatingWebhookConfiguration", "webhooks.clientConfig.service", "", "Service"},
+	{"MutatingWebhookConfiguration", "webhooks.clientConfig.service", "", "Service"},
+	{"CustomResourceDefinition", "spec.conversion.webhook.clientConfig.service", "", "Service"},
+	{"ValidatingAdmissionPolicyBinding", "spec.policyName", "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"},
+	{"MutatingAdmissionPolicyBinding", "spec.policyName", "admissionregistration.k8s.io", "MutatingAdmissionPolicy"},
+}
+
+// pointers returns the references of an object that targets knows.
+func pointers(o *unstructured.Unstructured) (out []named) {
+	for _, t := range targets {
+		if t.of != o.GetKind() {
+			continue
+		}
+		for _, v := range values(o.Object, strings.Split(t.path, ".")) {
+			r := named{Reference{From: o.GetKind() + "/" + o.GetName(), Field: t.path, Kind: t.kind, Namespace: o.GetNamespace()}, t.group}
+			switch v := v.(type) {
+			case string:
+				r.Name = v
+			case map[string]any:
+				text := func(key string) string { t, _ := v[key].(string); return t }
+				r.Name, r.Kind = text("name"), cmp.Or(r.Kind, text("kind"))
+				r.Namespace = cmp.Or(text("namespace"), r.Namespace)
+			}
+			if r.Name != "" {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// values returns what is at a path of a document, in all items of the lists on the way.
+func values(v any, path []string) (out []any) {
+	switch in := v.(type) {
+	case []any:
+		for _, item := range in {
+			out = append(out, values(item, path)...)
+		}
+	case map[string]any:
+		if len(path) > 0 {
+			return values(in[path[0]], path[1:])
+		}
+		return []any{in}
+	case string:
+		return []any{in}
+	}
+	return out
 }

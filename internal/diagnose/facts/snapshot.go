@@ -49,10 +49,12 @@ type Snapshot struct {
 	// Unreachable is the reason why the workload cluster could not be read, or ""; Nodes, Pods, Warnings and Workloads
 	// are read from it.
 	Unreachable string
-	Nodes       map[string]*corev1.Node
-	Pods        []corev1.Pod
-	// PodsOf is the node whose pods alone were read, "" for none; nil means that Pods are all pods of the cluster.
-	PodsOf    *string
+	// Slow is set if Unreachable is, although the cluster answered some of the questions.
+	Slow  bool
+	Nodes map[string]*corev1.Node
+	Pods  []corev1.Pod
+	// PodsOf are the nodes whose pods were read; nil means that Pods are all pods of the cluster.
+	PodsOf    map[string]bool
 	Workloads Workloads
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event

@@ -30,6 +30,22 @@ func TestCalm(t *testing.T) {
 			leaving(f, clusterv1.MachineDeletingDrainingNodeReason,
 				"Pod default/p: cannot evict pod as it would violate the pod's disruption budget")
 		}, "EvictionBlocked", slowStatus},
+		"the VM is being deleted": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, "Waiting for AzureMachine to be deleted")
+		}, deletionUnderWay, slowDeletion},
+		"a hundred machines, one after another": {func(f *facts.Snapshot) {
+			f.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterAvailableCondition, Status: metav1.ConditionFalse,
+				Reason: "NotAvailable", Message: "* WorkersAvailable: 2 available replicas, at least 100 required",
+				LastTransitionTime: metav1.NewTime(f.Taken.Add(-slowStatus - time.Minute))}}
+			f.Deployments = []clusterv1.MachineDeployment{{ObjectMeta: metav1.ObjectMeta{Name: "md"}}}
+			f.Deployments[0].Spec.Replicas, f.Deployments[0].Status.AvailableReplicas = new(int32(100)), new(int32(2))
+			f.Machines[0].Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken.Add(-time.Minute))
+		}, "NotAvailable", slowAzure},
+		"the node is being drained": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingDrainingNodeReason, "Drain not completed yet: Pod default/p: deletionTimestamp set, but still "+
+				"not removed from the Node")
+		}, "PodsStay", slowStatus},
 		"the hook of the control plane": {func(f *facts.Snapshot) {
 			leaving(f, clusterv1.MachineDeletingWaitingForPreTerminateHookReason, "Waiting for pre-terminate hooks to succeed")
 			f.Machines[0].Annotations = map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""}

@@ -68,7 +68,7 @@ func (w walker) deleting() *finding {
 		}
 	}
 	if c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
-		if known := s.condition(c); known.Fix != "" {
+		if known := s.condition(c); !known.Unknown {
 			return known
 		}
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
@@ -120,7 +120,7 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A"
 		}
-		if known.Fix != "" && !w.passing(m, known) {
+		if !known.Unknown && !w.passing(m, known) {
 			return known
 		}
 		a.Evidence = known.Evidence
@@ -129,12 +129,20 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 }
 
 // passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
-// KubeadmControlPlane, which is removed when the machine's etcd member is gone, or a disruption budget that lets pods
-// go one by one as others become ready elsewhere.
+// KubeadmControlPlane, which is removed when the machine's etcd member is gone, a disruption budget that lets pods go one by one
+// as others become ready elsewhere, pods that end, or disks that Azure detaches.
 func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
-	_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
 	since := w.Taken.Sub(m.DeletionTimestamp.Time)
-	return a.Cause == "HookWaits" && own && w.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
+	switch a.Cause {
+	case "HookWaits":
+		_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
+		return own && w.ControlPlane != nil && since < slowAzure
+	case "EvictionBlocked", "PodsStay":
+		return since < slowStatus
+	case "VolumeAttached":
+		return since < slowAzure
+	}
+	return false
 }
 
 // line formats an answer as one line of evidence for another answer.

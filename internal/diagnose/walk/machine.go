@@ -243,6 +243,23 @@ func shown(notes []string) []string {
 	return out
 }
 
+// gaveUp finds a machine whose boot is over and left no node: kubeadm ends after the node is there. Source: the phases of
+// kubeadm join, k8s.io/kubernetes cmd/kubeadm/app/cmd/join.go.
+func (w walker) gaveUp(s said, m *clusterv1.Machine) *finding {
+	since := w.booted(m)
+	if w.Console == nil || since.IsZero() || w.Taken.Sub(since) < slowStatus {
+		return nil
+	}
+	line := cause.Complaint(strings.Split(w.Console(m), "\n"))
+	if line == "" {
+		return nil
+	}
+	a := s.unknown("", "BootEnded", line, since)
+	a.Says = "the boot agent is done and the machine is no node; the cause is not known here"
+	a.Fix = "read the boot log from its end: " + w.shows(m)
+	return a
+}
+
 // registered examines the steps from a running VM to its node.
 func (w walker) registered(m *clusterv1.Machine) *finding {
 	name := m.Status.NodeRef.Name
@@ -262,6 +279,9 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 			if ready := condition(am.GetConditions(), clusterv1.ReadyCondition); ready != nil {
 				since = ready.LastTransitionTime.Time
 			}
+		}
+		if a := w.gaveUp(s, m); a != nil {
+			return a
 		}
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
 			return w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)

@@ -64,11 +64,25 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
 }
 
-// note adds notes about the boot if the examined object is a machine.
+// mostNotes bounds the notes about the machines of a set, whose boots are alike.
+const mostNotes = 5
+
+// note adds notes about the boots of the machines that are examined: the one that was asked for, or those of its set.
 func (w walker) note(a *Answer, o facts.Object) {
+	if len(a.Notes) > 0 || a.Step == "guest" {
+		return
+	}
 	for i := range w.Machines {
-		if m := &w.Machines[i]; o.Kind == "Machine" && m.Name == o.Name && len(a.Notes) == 0 && a.Step != "guest" {
+		switch m := &w.Machines[i]; {
+		case o.Kind == "Machine" && m.Name == o.Name:
 			a.Notes = w.BootNotes(m)
+		case o.Kind == "MachineDeployment" && m.Labels[clusterv1.MachineDeploymentNameLabel] == o.Name,
+			o.Kind == "MachineSet" && m.Labels[clusterv1.MachineSetNameLabel] == o.Name:
+			for _, note := range w.BootNotes(m) {
+				if !slices.Contains(a.Notes, note) && len(a.Notes) < mostNotes {
+					a.Notes = append(a.Notes, note)
+				}
+			}
 		}
 	}
 }

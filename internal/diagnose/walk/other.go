@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ type reader func(f walker, o *unstructured.Unstructured, asked bool) *finding
 func readers() map[string]reader {
 	return map[string]reader{
 		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
-		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing,
+		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing, "ResourceClaim": device,
 	}
 }
 
@@ -131,6 +132,9 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if !asked {
 		return nil
 	}
+	if a := w.dangles(s.at, s.step); a != nil {
+		return a
+	}
 	if warned := w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()); len(warned) > 0 {
 		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(warned[0]))
 	}
@@ -204,36 +208,76 @@ func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
 			Fix:      "set spec.ingressClassName to one of kubectl get ingressclasses", Next: s.next}
 	}
 	for _, b := range backends(o.Object["spec"]) {
-		has := slices.ContainsFunc(f.Workloads.Services,
-			func(svc corev1.Service) bool { return svc.Name == b && svc.Namespace == o.GetNamespace() })
-		if !has {
+		at := slices.IndexFunc(f.Workloads.Services,
+			func(svc corev1.Service) bool { return svc.Name == b.service && svc.Namespace == o.GetNamespace() })
+		if at < 0 {
 			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendMissing", Says: "a service that the Ingress " +
 				"sends to does not exist",
-				Evidence: []string{"backend.service.name: " + b}, Fix: "create the service, or correct the backend's name",
+				Evidence: []string{"backend.service.name: " + b.service}, Fix: "create the service, or correct the backend's name",
 				Next: "kubectl get services -n " + o.GetNamespace()}
+		}
+		var ports []string
+		for _, p := range f.Workloads.Services[at].Spec.Ports {
+			ports = append(ports, fmt.Sprint(p.Port), p.Name)
+		}
+		if b.port != "" && !slices.Contains(ports, b.port) {
+			return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "BackendPortUnknown", Says: "the Ingress sends to a " +
+				"port that the service does not have",
+				Evidence: []string{"backend.service: " + b.service + ", port " + b.port + "; the service has " +
+					strings.Join(slices.DeleteFunc(ports, func(p string) bool { return p == "" }), ", ")},
+				Fix: "correct the backend's port: it is the service's, and not the container's", Next: s.next}
 		}
 	}
 	return nil
 }
 
-// backends returns the names of the services in an Ingress's spec.
-func backends(spec any) (names []string) {
+// backend is a service, and its port by number or name, that an Ingress sends to.
+type backend struct{ service, port string }
+
+// backends returns the services in an Ingress's spec.
+func backends(spec any) (all []backend) {
 	switch v := spec.(type) {
 	case map[string]any:
 		if service, is := v["service"].(map[string]any); is {
-			name, _ := service["name"].(string)
-			names = append(names, name)
+			b := backend{}
+			b.service, _ = service["name"].(string)
+			port, _ := service["port"].(map[string]any)
+			if b.port, is = port["name"].(string); !is && port["number"] != nil {
+				b.port = fmt.Sprint(port["number"])
+			}
+			all = append(all, b)
 		}
 		for _, inner := range v {
-			names = append(names, backends(inner)...)
+			all = append(all, backends(inner)...)
 		}
 	case []any:
 		for _, inner := range v {
-			names = append(names, backends(inner)...)
+			all = append(all, backends(inner)...)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.SortFunc(all, func(a, b backend) int { return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.port, b.port)) })
+	return slices.Compact(all)
+}
+
+// device examines a claim of a device that a user named: the pods that use it say why it is not allocated.
+func device(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	if _, allocated, _ := unstructured.NestedMap(o.Object, "status", "allocation"); allocated || !asked {
+		return nil
+	}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		uses := func(c corev1.PodResourceClaim) bool {
+			return c.ResourceClaimName != nil && *c.ResourceClaimName == o.GetName()
+		}
+		if p.Namespace == o.GetNamespace() && slices.ContainsFunc(p.Spec.ResourceClaims, uses) {
+			if a := f.pod(p); a != nil {
+				return a
+			}
+		}
+	}
+	a := f.waits(saysOf(o), "NotAllocated", "a pod that uses the claim to be scheduled", o.GetCreationTimestamp().Time)
+	a.Type, a.Evidence = "Field", []string{"status.allocation is empty"}
+	return a
 }
 
 // autoscaler examines the conditions of an HPA; one without replicas to scale is off, which is no fault.

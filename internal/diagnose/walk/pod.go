@@ -66,14 +66,23 @@ func (w walker) pod(p *corev1.Pod) *finding {
 			if c.Reason == corev1.PodReasonSchedulingGated {
 				return w.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
 			}
-			if since := c.LastTransitionTime.Time; w.growing() && w.Taken.Sub(since) < slowAzure {
+			a := s.because(c.Reason, c.Message)
+			if a.Cause == "ClaimUnbound" {
+				if claim := w.unprovisioned(p); claim != nil {
+					return claim
+				}
+			}
+			if since := c.LastTransitionTime.Time; cured(a, c.Message) && w.growing() && w.Taken.Sub(since) < slowAzure {
 				return w.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
-			return w.misfit(s.because(c.Reason, c.Message), p, c.Message)
+			return w.misfit(a, p, c.Message)
 		}
 	}
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	if a := w.unplaced(s, p); a != nil {
+		return a
+	}
+	if a := w.unhosted(s, p); a != nil {
 		return a
 	}
 	if a := w.unstarted(s, p, statuses); a != nil {
@@ -138,30 +147,13 @@ func (w walker) schedules(scheduler string, since time.Time) bool {
 	})
 }
 
-// unprovisioned finds a claim of a pod that waits for a driver which makes no volume.
+// unprovisioned finds a claim of a pod that has no volume.
 func (w walker) unprovisioned(p *corev1.Pod) *finding {
-	for _, v := range p.Spec.Volumes {
-		if v.PersistentVolumeClaim == nil {
-			continue
-		}
-		for i := range w.Workloads.Claims {
-			c := &w.Workloads.Claims[i]
-			driver := c.Annotations["volume.kubernetes.io/storage-provisioner"]
-			if c.Namespace != p.Namespace || c.Name != v.PersistentVolumeClaim.ClaimName || c.Status.Phase != corev1.ClaimPending || driver == "" {
-				continue
-			}
-			if a := w.claim(c); a != nil && !a.Waiting {
+	for i := range w.Workloads.Claims {
+		if c := &w.Workloads.Claims[i]; c.Namespace == p.Namespace && claims(p, c.Name) {
+			if a := w.claim(c); a != nil {
 				return a
 			}
-			s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, "kubectl describe pvc " + c.Name + " -n " + c.Namespace}
-			a := w.waits(s, "VolumeNotMade", "driver "+driver+" to make the claim's volume", p.CreationTimestamp.Time)
-			a.Evidence = []string{"phase Pending, volume.kubernetes.io/storage-provisioner: " + driver}
-			a = w.overdue(a, p.CreationTimestamp.Time, slowStatus)
-			if !a.Waiting {
-				a.Says = "the driver " + driver + " makes no volume for the claim"
-				a.Fix = "see whether the driver's controller runs, and what it says: kubectl get csidrivers; kubectl get pods -A"
-			}
-			return a
 		}
 	}
 	return nil
@@ -244,6 +236,18 @@ func (w walker) orphaned(s said, p *corev1.Pod) *finding {
 		}
 	}
 	return nil
+}
+
+// unhosted finds a pod that names a node which does not exist, so that no kubelet starts it.
+func (w walker) unhosted(s said, p *corev1.Pod) *finding {
+	if p.Spec.NodeName == "" || len(w.Nodes) == 0 || w.Nodes[p.Spec.NodeName] != nil || p.Status.StartTime != nil {
+		return nil
+	}
+	since := p.CreationTimestamp.Time
+	a := w.waits(s, "NodeUnknown", "node "+p.Spec.NodeName+", which does not exist", since)
+	a.Type, a.Evidence, a.Next = "Field", []string{"spec.nodeName: " + p.Spec.NodeName}, "kubectl get nodes"
+	a.Fix = "leave spec.nodeName to the scheduler, and choose nodes by labels: nodeSelector or affinity"
+	return w.overdue(a, since, justApplied)
 }
 
 // unstarted examines a pod of which no container has started: its sandbox, its volumes.

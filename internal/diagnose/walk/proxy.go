@@ -39,7 +39,7 @@ func (w walker) unproxied(n *corev1.Node) *finding {
 	os := n.Status.NodeInfo.OperatingSystem
 	born := n.CreationTimestamp.Time
 	young := !born.IsZero() && w.Taken.Sub(born) < slowStatus
-	unread := w.notRead("DaemonSets") || w.PodsOf != nil && *w.PodsOf != n.Name
+	unread := w.notRead("DaemonSets") || w.PodsOf != nil && !w.PodsOf[n.Name]
 	if young || unread || w.Unreachable != "" || !w.installsCNI(os) || w.withoutProxy() && os != "windows" {
 		return nil
 	}

@@ -45,7 +45,7 @@ func TestKubeProxy(t *testing.T) {
 		}, true, ""},
 		"no CNI yet":                  {func(f *facts.Snapshot) { f.Workloads.DaemonSets = nil }, false, ""},
 		"DaemonSets were not read":    {func(f *facts.Snapshot) { f.NotExamined = []string{"DaemonSets: forbidden"} }, false, ""},
-		"its pods were not read":      {func(f *facts.Snapshot) { f.PodsOf = new("another") }, false, ""},
+		"its pods were not read":      {func(f *facts.Snapshot) { f.PodsOf = map[string]bool{"another": true} }, false, ""},
 		"a node that has just joined": {func(f *facts.Snapshot) { f.Nodes["n"].CreationTimestamp = metav1.NewTime(f.Taken) }, false, ""},
 		"none for Linux":              {func(f *facts.Snapshot) { linux(f) }, true, ""},
 		"Cilium":                      {func(f *facts.Snapshot) { linux(f, daemonSet("cilium", "linux")) }, false, ""},

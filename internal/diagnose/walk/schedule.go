@@ -3,26 +3,41 @@ package walk
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// misfits are what the scheduler says of nodes, and what to do about it. Source: messages of the plugins in
-// k8s.io/kubernetes pkg/scheduler/framework/plugins.
+// misfits are what the scheduler says of nodes, and what to do about it, the last filter first: a node that a late filter
+// leaves out has passed those before, and so is nearest to fit. Source: messages and order of the plugins in
+// k8s.io/kubernetes pkg/scheduler/framework/plugins and pkg/scheduler/apis/config/v1/default_plugins.go.
 var misfits = []struct{ says, fix string }{
+	{"device class", "make the DeviceClass that the message names, or install the driver that brings it: kubectl get deviceclasses"},
+	{"anti-affinity", "add nodes, or relax the pod's anti-affinity"},
+	{"missing required label", "label the nodes with the topologyKey of topologySpreadConstraints, or correct it"},
+	{"topology spread", "add nodes in the missing domain, or relax topologySpreadConstraints"},
+	{"persistent volumes to bind", "make a volume that fits the pod's claims, or name a StorageClass that makes one"},
+	{"max volume count", "take a VM size with more data disks or add nodes: each claim of the pod is one disk of its node"},
 	{"Insufficient ", "lower the pod's requests, or add machines: kubectl scale machinedeployment NAME --replicas N (in " +
 		"the management cluster)"},
-	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
-	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
 	{"Too many pods", "add nodes, or raise maxPods of the kubelet"},
 	{"free ports", "take hostPort out, or run one such pod per node"},
-	{"anti-affinity", "add nodes, or relax the pod's anti-affinity"},
-	{"max volume count", "take a VM size with more data disks or add nodes: each claim of the pod is one disk of its node"},
-	{"persistent volumes to bind", "make a volume that fits the pod's claims, or name a StorageClass that makes one"},
-	{"topology spread", "add nodes in the missing domain, or relax topologySpreadConstraints"},
+	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
+	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
 	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last, as most pods leave some nodes out
+}
+
+// offered is the fix for a resource with a domain, such as microsoft.com/directx, which more machines do not bring.
+const offered = "run the device plugin that offers the resource, which the message names, on the nodes, or take the resource out of the pod"
+
+// extended matches the name of a resource with a domain.
+var extended = regexp.MustCompile(`Insufficient \S+/\S+`)
+
+// cured reports whether a node that comes may take a pod of which the scheduler says a message.
+func cured(a *finding, message string) bool {
+	return (a.Cause == "Unschedulable" || a.Cause == "VolumeElsewhere") && !strings.Contains(message, "device class")
 }
 
 // misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
@@ -34,7 +49,11 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	message, _, _ = strings.Cut(message, "preemption:")
 	var fixes []string
 	for _, m := range misfits {
-		if strings.Contains(message, m.says) {
+		switch {
+		case m.says == "Insufficient " && extended.MatchString(message):
+			fixes = append(fixes, offered)
+		case m.says == "topology spread" && strings.Contains(message, "missing required label"):
+		case strings.Contains(message, m.says):
 			fixes = append(fixes, m.fix)
 		}
 	}

@@ -171,7 +171,42 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 		}
 		return a
 	}
+	return w.unmade(s, c)
+}
+
+// unmade examines a claim that waits without a warning: for its driver, for the volume that it names, or for one that fits.
+// One that waits for its first consumer has no driver yet, and is no fault.
+func (w walker) unmade(s said, c *corev1.PersistentVolumeClaim) *finding {
+	since := c.CreationTimestamp.Time
+	for i := range w.Pods { // a driver is not asked before there is a consumer
+		if p := &w.Pods[i]; p.Namespace == c.Namespace && p.CreationTimestamp.After(since) && claims(p, c.Name) {
+			since = p.CreationTimestamp.Time
+		}
+	}
+	wait := func(name, what, seen, fix string) *finding {
+		a := w.waits(s, name, what, since)
+		a.Type, a.Evidence, a.Fix = "Field", []string{"status.phase: Pending; " + seen}, fix
+		return w.overdue(a, since, slowStatus)
+	}
+	switch driver := c.Annotations["volume.kubernetes.io/storage-provisioner"]; {
+	case driver != "":
+		return wait("VolumeNotMade", "driver "+driver+" to make the claim's volume", "volume.kubernetes.io/storage-provisioner: "+driver,
+			"see whether the driver's controller runs, and what it says: kubectl get csidrivers; kubectl get pods -A")
+	case c.Spec.VolumeName != "":
+		return wait("VolumeNotBound", "the volume that the claim names", "spec.volumeName: "+c.Spec.VolumeName,
+			"make the volume, or correct spec.volumeName; one that exists may be another claim's: kubectl get pv "+c.Spec.VolumeName)
+	case c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
+		return wait("NoStorageClass", "a volume that fits the claim, which has no StorageClass", "spec.storageClassName is empty",
+			"name a StorageClass in the claim (kubectl get storageclasses), or make a PersistentVolume that fits it")
+	}
 	return nil
+}
+
+// claims reports whether a pod uses a claim.
+func claims(p *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == name
+	})
 }
 
 // classMade reports whether the StorageClass of a claim was made after a time: a warning that it is missing is over.

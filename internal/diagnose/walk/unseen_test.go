@@ -41,6 +41,17 @@ func readyBut(c metav1.Condition) func(*facts.Snapshot) {
 	}
 }
 
+// unbound adds a claim that waits since an hour.
+func unbound(change func(*corev1.PersistentVolumeClaim)) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default",
+			CreationTimestamp: metav1.NewTime(f.Taken.Add(-time.Hour))},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}
+		change(&c)
+		f.Workloads.Claims = []corev1.PersistentVolumeClaim{c}
+	}
+}
+
 // TestUnseen: failures that no table knew are named, or shown as they are with the cause unknown; never as nothing wrong.
 func TestUnseen(t *testing.T) {
 	past := func(f *facts.Snapshot) metav1.Time { return metav1.NewTime(f.Taken.Add(-time.Hour)) }
@@ -223,6 +234,51 @@ func TestUnseen(t *testing.T) {
 			f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
 				Message: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."}}
 		}, "Unschedulable", "Pod/p", "disk=fast"},
+		"a claim whose driver makes nothing": {unbound(func(c *corev1.PersistentVolumeClaim) {
+			c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "example.com/odd"}
+		}), "VolumeNotMade", "PersistentVolumeClaim/data", "example.com/odd"},
+		"a claim of a volume that is not there": {unbound(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "gone" }),
+			"VolumeNotBound", "PersistentVolumeClaim/data", "spec.volumeName: gone"},
+		"a claim without a class, and its pod": {func(f *facts.Snapshot) {
+			unbound(func(*corev1.PersistentVolumeClaim) {})(f)
+			p := &f.Pods[0]
+			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = past(f), "", corev1.PodPending
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+				Message: "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"}}
+		}, "NoStorageClass", "PersistentVolumeClaim/data", "spec.storageClassName"},
+		"a node that does not exist": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = past(f), "ghost", corev1.PodPending
+		}, "NodeUnknown", "Pod/p", "spec.nodeName: ghost"},
+		"a device class, and a machine on its way": {func(f *facts.Snapshot) {
+			coming := *f.Machines[0].DeepCopy()
+			coming.Name, coming.Status.NodeRef.Name, coming.CreationTimestamp = "coming", "", metav1.NewTime(f.Taken)
+			f.Machines = append(f.Machines, coming)
+			f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
+			f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Reason: "Unschedulable", Message: "0/1 nodes are available: request g: device class gpu.example.com does not exist.",
+				LastTransitionTime: metav1.NewTime(f.Taken)}}
+		}, "Unschedulable", "Pod/p", "gpu.example.com"},
+		"an Ingress to a port that its service has not": {func(f *facts.Snapshot) {
+			object("Ingress", map[string]any{"spec": map[string]any{"ingressClassName": "nginx", "defaultBackend": map[string]any{
+				"service": map[string]any{"name": "shop", "port": map[string]any{"number": int64(8443)}}}}})(f)
+			f.Asked.SetNamespace("default")
+			class := unstructured.Unstructured{Object: map[string]any{}}
+			class.SetName("nginx")
+			f.Others = map[string][]unstructured.Unstructured{"IngressClass": {class}}
+			f.Workloads.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default"},
+				Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}}
+		}, "BackendPortUnknown", "Ingress/x", "port 8443; the service has 80"},
+		"a name that leads nowhere": {func(f *facts.Snapshot) {
+			object("RoleBinding", map[string]any{})(f)
+			f.Dangling = []facts.Reference{{From: "RoleBinding/x", Field: "roleRef", Kind: "ClusterRole", Name: "gone"}}
+		}, "ClusterRoleMissing", "RoleBinding/x", "roleRef: ClusterRole /gone"},
+		"a boot that is over and left no node": {func(f *facts.Snapshot) {
+			console("Error: the moon is wrong\ncloud-init finished")(f)
+			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken.Add(-slowStatus - time.Second))
+		}, "", "Machine/m", "the moon is wrong"},
 		"a stuck machine and a pod that fits nowhere": {func(f *facts.Snapshot) {
 			stuck := *f.Machines[0].DeepCopy()
 			stuck.Name, stuck.Status.NodeRef.Name, stuck.CreationTimestamp = "stuck", "", past(f)
@@ -273,8 +329,16 @@ func TestQuiet(t *testing.T) {
 		"an object that does not scale": object("Widget", says("ScalingUp", "False", "NotScalingUp", "")),
 		"an object that is not deleted": object("Widget", says("Deleting", "False", "NotDeleting", "")),
 		"an object that is not paused":  object("Widget", says("Paused", "False", "NotPaused", "")),
-		"a volume that is bound":        object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
-		"a CronJob that waits":          object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
+		"a claim that waits for its first consumer": unbound(func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.StorageClassName = new("late")
+		}),
+		"an API server that answers in part": func(f *facts.Snapshot) {
+			f.Unreachable, f.Slow = "context deadline exceeded", true
+		},
+		"a claim that was made just now": unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
+		"a device that no pod uses":      object("ResourceClaim", map[string]any{}),
+		"a volume that is bound":         object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
+		"a CronJob that waits":           object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
 			object("Widget", map[string]any{})(f)
 			f.Asked.SetDeletionTimestamp(&recent)
@@ -356,5 +420,24 @@ func TestNoReplicas(t *testing.T) {
 	}
 	if a := Cluster(f); !a.Healthy {
 		t.Errorf("the cluster: %+v", a)
+	}
+}
+
+// TestNearestNodeFirst: the fix begins with what keeps the pod from the node that passed the most filters, and does not ask for
+// machines where only a device plugin helps.
+func TestNearestNodeFirst(t *testing.T) {
+	for message, want := range map[string]string{
+		"0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't match pod anti-affinity rules, " +
+			"1 node(s) had untolerated taint(s).": "add nodes, or relax the pod's anti-affinity",
+		"0/2 nodes are available: 1 Insufficient microsoft.com/directx, 1 node(s) had untolerated taint(s).": "run the device plugin",
+		"0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s).":                "lower the pod's requests",
+		"0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints (missing required label).": "label the " +
+			"nodes with the topologyKey",
+	} {
+		f := healthy()
+		a := walker{f}.misfit(&finding{Cause: "Unschedulable"}, &f.Pods[0], message)
+		if !strings.HasPrefix(a.Fix, want) || strings.Contains(a.Fix, "domain") {
+			t.Errorf("%s\ngot %q, want %q first", message, a.Fix, want)
+		}
 	}
 }

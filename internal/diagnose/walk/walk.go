@@ -85,7 +85,7 @@ func (w walker) dangles(from, step string) *finding {
 		}
 		a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 			Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
-			Next: "kubectl get " + plural + " -n " + r.Namespace}
+			Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
 		if strings.HasSuffix(r.Kind, "Template") {
 			a.Cause, a.Step = "TemplateMissing", "template"
 		}
@@ -250,6 +250,11 @@ func (w walker) reached() *finding {
 		return w.overdue(w.waits(s, "APIServerUnreachable", "the control plane to answer",
 			w.Cluster.CreationTimestamp.Time), w.Cluster.CreationTimestamp.Time, slowAzure)
 	}
+	if w.Slow { // it is reached
+		a := w.waits(s, "APIServerSlow", "the API server, which has answered some of the questions and not others in time", time.Time{})
+		a.Evidence = evidence(w.Unreachable)
+		return a
+	}
 	a := w.barred(s.because("APIServerUnreachable", w.Unreachable))
 	if a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
 		return a
@@ -311,10 +316,20 @@ func (w walker) available() *finding {
 		return nil
 	}
 	s := said{"owner", cause.Admission, "Cluster/" + w.Cluster.Name, "casement tree " + w.Cluster.Name + " -n " + w.Cluster.Namespace}
-	if w.initializing() || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+	if w.initializing() || w.scaling() || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 		return w.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
 	}
 	return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 		Says:     "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),
 		Evidence: evidence(reported(c)), Fix: "see what the message names", Next: s.next}
+}
+
+// scaling reports whether machines that a MachineDeployment still lacks are being made: the newest machine is young. A set makes
+// its machines one after another, which takes long for a hundred, so the age of the condition says nothing.
+func (w walker) scaling() bool {
+	return slices.ContainsFunc(w.Deployments, func(d clusterv1.MachineDeployment) bool {
+		return fewer(d.Spec.Replicas, d.Status.AvailableReplicas) && slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {
+			return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name && w.Taken.Sub(m.CreationTimestamp.Time) < slowAzure
+		})
+	})
 }
