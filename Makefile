@@ -7,9 +7,12 @@ OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplan
 RACED := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
-# Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3.
+# Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,
+# else at the first release of the minor before.
 ifdef K8S
 export KUBERNETES_VERSION := $(K8S)
+export KUBERNETES_VERSION_UPGRADE_TO := $(K8S)
+export KUBERNETES_VERSION_UPGRADE_FROM := $(or $(FROM),$(shell echo $(K8S) | awk -F. '{ print $$1 "." $$2 - 1 ".0" }'))
 endif
 
 .DEFAULT_GOAL := help
@@ -171,8 +174,8 @@ e2e-guests-wine: ## Wine's tests of cmd, whose lines were checked on Windows, in
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk
 
-e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.37.2 ONLY=part of a name
-	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
+e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER ONLY=part of a name
+	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)"
 
 e2e-reports: build ## What lint and preflight say of public reports, against the .want beside each, and on a plane preflight and why, by .steps; DIR=FOLDER
 	go test -timeout 30m -count=1 -v ./test/e2e/reports -full $(if $(DIR),-dir "$(abspath $(DIR))")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
 )
@@ -92,7 +91,7 @@ func withEarlier(t *testing.T) (operator, repository.Repository) {
 	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
-		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", kuberelease.Default,
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", plane.Kubernetes(),
 			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
 		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	}

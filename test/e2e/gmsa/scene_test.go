@@ -58,9 +58,9 @@ func (s *scene) why(cause string, object ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("why %v is %s", object, cause), func() (bool, string) {
 		out := s.Everything(append(append([]string{"why"}, object...), "-o", "json")...)
-		var answer struct{ Cause string }
+		var answer struct{ Means struct{ Cause string } }
 		_ = json.Unmarshal([]byte(out[:strings.LastIndexByte(out, '}')+1]), &answer) // what is no answer has no cause
-		return answer.Cause == cause, out
+		return answer.Means.Cause == cause, out
 	})
 }
 
