@@ -104,6 +104,14 @@ func (s *scene) again(kubeconfig string) {
 	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
 }
 
+// ready waits until the pod is ready; what why says of one that is not is in the failure.
+func (s *scene) ready(kubeconfig string) {
+	s.t.Helper()
+	if _, err := s.Try(nil, "kubectl", "--kubeconfig", kubeconfig, "wait", "pod/iis", "--for=condition=Ready", "--timeout=3m"); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.Everything("why", "pod/iis", "--cluster", cluster))
+	}
+}
+
 // noPassword looks for the password in all that a machine, the plane and the clusters write
 // down or show: consoles, logs, events, specs, custom data and command lines.
 func (s *scene) noPassword() {
