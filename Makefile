@@ -150,8 +150,8 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 90m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and an upgrade while LOAD=50 machines are made, with tables
-	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50)
+e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and UPGRADES=1 forth and back while LOAD=50 machines are made, with tables
+	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50) -upgrades $(or $(UPGRADES),1)
 
 e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
 	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")

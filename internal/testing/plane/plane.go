@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// commandTimeout bounds one command, a wait for a cluster included.
-const commandTimeout = 6 * time.Minute
+// commandTimeout bounds one command, a wait for a cluster on a busy machine included.
+const commandTimeout = 20 * time.Minute
 
 // Plane runs casement with one state directory.
 type Plane struct {

@@ -68,7 +68,7 @@ func TestLeader(t *testing.T) {
 		t.Logf("kill %2d: %s, while %s; %d virtual machines", i+1, pod, row.does, len(vms(o.plane)))
 	}
 	for _, name := range killed {
-		o.plane.Run(nil, "wait", name, "--for", "deleted", "--timeout", "6m")
+		o.plane.Run(nil, "wait", name, "--for", "deleted", "--timeout", "15m")
 	}
 	var left struct{ Value []struct{ ID string } }
 	o.plane.ARM("/resources", "2021-04-01", &left)
