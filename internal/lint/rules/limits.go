@@ -76,7 +76,13 @@ func contradictions(c configuration, refused func(v lint.Value, format string, a
 	low, high := c.field("imageGCLowThresholdPercent"), c.field("imageGCHighThresholdPercent")
 	least, hasLow := low.Int()
 	most, hasHigh := high.Int()
-	if hasLow && hasHigh && least >= most {
+	if !hasLow {
+		low, least = high, 80 // by default; the other is 85: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go
+	}
+	if !hasHigh {
+		most = 85
+	}
+	if (hasLow || hasHigh) && !unfilled(low.Str()+high.Str()) && least >= most {
 		refused(low, "imageGCLowThresholdPercent (%d) has to be less than imageGCHighThresholdPercent (%d)", least, most)
 	}
 	if v := c.field("shutdownGracePeriodCriticalPods"); length("shutdownGracePeriodCriticalPods") > length("shutdownGracePeriod") {
