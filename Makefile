@@ -7,9 +7,12 @@ OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplan
 RACED := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
-# Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3.
+# Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,
+# else at the first release of the minor before.
 ifdef K8S
 export KUBERNETES_VERSION := $(K8S)
+export KUBERNETES_VERSION_UPGRADE_TO := $(K8S)
+export KUBERNETES_VERSION_UPGRADE_FROM := $(or $(FROM),$(shell echo $(K8S) | awk -F. '{ print $$1 "." $$2 - 1 ".0" }'))
 endif
 
 .DEFAULT_GOAL := help
@@ -147,8 +150,8 @@ e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our ch
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 90m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and an upgrade while LOAD=50 machines are made, with tables
-	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50)
+e2e-leader: build programs ## Two replicas of casement-manager, the leader killed KILLS=50 times from SEED, and UPGRADES=1 forth and back while LOAD=50 machines are made, with tables
+	go test -timeout 0 -count=1 -v ./test/e2e/clusterctl -full -run 'TestLeader|TestUpgradeUnderLoad' -kills $(or $(KILLS),50) -seed $(or $(SEED),20348) -load $(or $(LOAD),50) -upgrades $(or $(UPGRADES),1)
 
 e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
 	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")
@@ -171,8 +174,8 @@ e2e-guests-wine: ## Wine's tests of cmd, whose lines were checked on Windows, in
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk
 
-e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.37.2 ONLY=part of a name
-	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
+e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER ONLY=part of a name
+	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)"
 
 e2e-reports: build ## What lint and preflight say of public reports, against the .want beside each, and on a plane preflight and why, by .steps; DIR=FOLDER
 	go test -timeout 30m -count=1 -v ./test/e2e/reports -full $(if $(DIR),-dir "$(abspath $(DIR))")
@@ -217,8 +220,8 @@ bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what, LOAD=30 beside that many busy processes; writes bin/scale.svg
 	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) $(if $(LOAD),-load $(LOAD)) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
-bench-manager: build ## What MACHINES=2000 cost one casement-manager: creation, REST=1m, an OUTAGE=1m, recovery; THROTTLE=1 limits requests as Azure does
-	go run ./test/bench -manager $(or $(MACHINES),2000) -throttle $(or $(THROTTLE),0) -rest $(or $(REST),1m) -outage $(or $(OUTAGE),1m)
+bench-manager: build ## What MACHINES=2000 of CLUSTERS=1 cost one casement-manager: creation, REST=1m, an OUTAGE=1m, recovery; THROTTLE=1 limits requests as Azure does
+	go run ./test/bench -manager $(or $(MACHINES),2000) -clusters $(or $(CLUSTERS),1) -throttle $(or $(THROTTLE),0) -rest $(or $(REST),1m) -outage $(or $(OUTAGE),1m)
 
 bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes
 	go run ./test/bench -fleet $(or $(CLUSTERS),50) $(if $(LOAD),-load $(LOAD))

@@ -288,6 +288,12 @@ func write(last map[string]map[string]int, systems map[string]map[string]map[str
 			fmt.Fprintf(&out, "%q: {\n%s},\n", component, rows)
 		}
 	}
+	out.WriteString("}\n\n// kept are the kubelet's flags of the newest minor, but for those of libraries.\nvar kept = map[string]bool{\n")
+	for _, name := range slices.Sorted(maps.Keys(last["kubelet"])) {
+		if last["kubelet"][name] == newest {
+			fmt.Fprintf(&out, "%q: true,\n", strings.ReplaceAll(name, "_", "-"))
+		}
+	}
 	out.WriteString("}\n")
 	formatted, err := format.Source(out.Bytes())
 	if err != nil {

@@ -49,6 +49,21 @@ func TestLacks(t *testing.T) {
 	}
 }
 
+// TestNever: flags that are misspelt, and those that some minor or one system has.
+func TestNever(t *testing.T) {
+	for _, flag := range []string{"node-label", "max-pod", "feature-gate", "nodelabels", "evictionHard"} {
+		if !Never(flag) {
+			t.Errorf("a kubelet has --%s", flag)
+		}
+	}
+	for _, flag := range []string{"node-labels", "max-pods", "feature-gates", "v", "network-plugin", "alsologtostderr", "windows-service",
+		"allow-privileged", "housekeeping-interval", "image-credential-provider-config", "logging-format", "cloud-provider"} {
+		if Never(flag) {
+			t.Errorf("no kubelet had --%s", flag)
+		}
+	}
+}
+
 // TestCadvisor: the 18 flags that a note of 1.37 lists. Source: CHANGELOG-1.37, kubernetes 139870.
 func TestCadvisor(t *testing.T) {
 	n := 0

@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 		{"10.0.20348.2762", HitsHost, "", true}, {"10.0.20348.2227", HitsHost, "", true},
 		{"10.0.17763.1457", HitsHost, "issues/61", true}, {"10.0.17763.1397", HitsHost, "40998", true},
 		{"10.0.17763.7919", HitsHost, "", true}, {"10.0.26100.4652", HitsHost, "50915", true},
-		{"10.0.26100.6899", HitsHost, "219", true}, {"10.0.26100.7019", HitsHost, "", true},
+		{"10.0.26100.6899", HitsHost, "server-2025", true}, {"10.0.26100.7019", HitsHost, "", true},
 		{"10.0.20348.1249", HitsController, "5021656", true}, {"10.0.20348.1366", HitsController, "", true},
 		{"10.0.17763.3532", HitsHost, "AKS/issues/3278", true}, {"10.0.17763.3534", HitsImage, "", true},
 		{"10.0.20348.1129", HitsImage, "AKS/issues/3278", true}, {"10.0.20348.1131", HitsImage, "", true},
@@ -107,7 +107,6 @@ func TestReports(t *testing.T) {
 		{"10.0.17763.3532", HitsImage, "3278"},           // Azure/AKS#3278
 		{"10.0.20348.1129", HitsHost, "3278"},            // Azure/AKS#3278
 		{"10.0.17763.4851", HitsImage, "420"},            // microsoft/Windows-Containers#420
-		{"10.0.20348.1970", HitsHost, "426"},             // microsoft/Windows-Containers#426
 		{"10.0.20348.3932", HitsHost, "606"},             // microsoft/Windows-Containers#606
 		{"10.0.17763.6532", HitsHost, "2342"},            // microsoft/hcsshim#2342
 		{"10.0.20348.2340", HitsImage, "502"},            // microsoft/Windows-Containers#502
@@ -128,8 +127,7 @@ func TestReports(t *testing.T) {
 		{"10.0.14393.5582", HitsHost, "556"},             // microsoft/Windows-Containers#556
 		{"10.0.26100.3194", HitsHost, "591"},             // microsoft/Windows-Containers#591
 		{"10.0.26100.2894", HitsHost, "11582"},           // actions/runner-images#11582
-		{"10.0.17763.7136", HitsImage, "583"},            // microsoft/Windows-Containers#583
-		{"10.0.26100.6899", HitsImage, "219"},            // microsoft/iis-docker#219
+		{"10.0.26100.6899", HitsHost, "server-2025"},     // dotnet/WatsonWebserver#183
 		{"10.0.26100.4349", HitsHost, "50915"},           // rancher/rancher#50915
 		{"10.0.26100.32690", HitsHost, "616"},            // microsoft/Windows-Containers#616
 		{"10.0.26100.33158", HitsImage, "7283"},          // dotnet/dotnet-docker#7283

@@ -61,6 +61,7 @@ func main() {
 	load := flag.Int("load", 0, "processes beside the measured ones that use as much of a processor as they get")
 	var alone managerBench
 	flag.IntVar(&alone.machines, "manager", 0, "measure casement-manager alone with so many machines, and nothing else")
+	flag.IntVar(&alone.clusters, "clusters", 1, "with -manager, clusters that the machines are in")
 	flag.Float64Var(&alone.throttle, "throttle", 0, "with -manager, how strictly Azure limits requests: 1 as it does, 0 not at all")
 	flag.DurationVar(&alone.outage, "outage", 0, "with -manager, how long all calls fail")
 	flag.Parse()

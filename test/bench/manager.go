@@ -42,6 +42,8 @@ import (
 // machines cost it.
 type managerBench struct {
 	machines int
+	// clusters are how many clusters they are in, each a resource group.
+	clusters int
 	// throttle is how strictly the local Azure limits requests: 1 as Azure, 0 not at all.
 	throttle float64
 	// rest is how long to watch the idle manager, outage how long every call fails. 0 leaves it out.
@@ -99,10 +101,11 @@ func (b managerBench) measure(show func(row), bin string) error {
 	m := measured{show: show, server: server, pid: p.State().PID, machines: b.machines,
 		metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1])}
 	start := time.Now()
-	if err := fill(ctx, c, server.Client().Secret, b.machines); err != nil {
+	if err := fill(ctx, c, server.Client().Secret, b.machines, max(1, b.clusters)); err != nil {
 		return err
 	}
-	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", b.machines), unit: "s", measured: time.Since(start).Seconds()})
+	show(row{what: fmt.Sprintf("casement-manager: %d machines of %d clusters provisioned", b.machines,
+		max(1, b.clusters)), unit: "s", measured: time.Since(start).Seconds()})
 	if err := m.phase("creation"); err != nil {
 		return err
 	}
@@ -292,12 +295,37 @@ func kinds(ctx context.Context, cfg *rest.Config, dir string, port int) (client.
 	return c, c.Create(ctx, validating)
 }
 
-// fill creates a cluster and its machines, as Cluster API would, and returns when
+// fill creates clusters and their machines, as Cluster API would, and returns when
 // all are provisioned.
-func fill(ctx context.Context, c client.Client, secret string, machines int) error {
-	const name = "bench"
-	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "bench"}}
+func fill(ctx context.Context, c client.Client, secret string, machines, clusters int) error {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
+	for _, o := range []client.Object{
+		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte(secret)}},
+		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.ServicePrincipal, ClientID: azuresim.DefaultClient, TenantID: azuresim.DefaultTenant,
+			ClientSecret:      corev1.SecretReference{Name: "sp", Namespace: "default"},
+			AllowedNamespaces: &infrav1.AllowedNamespaces{},
+		}},
+		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{
+			"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n"),
+		}},
+	} {
+		if err := create(ctx, c, o); err != nil {
+			return err
+		}
+	}
+	for i := range clusters {
+		if err := fillOne(ctx, c, fmt.Sprintf("bench%d", i), machines*i/clusters, machines*(i+1)/clusters); err != nil {
+			return err
+		}
+	}
+	return provisioned(ctx, c, machines)
+}
+
+// fillOne creates a cluster and its machines, numbered from one on and before another.
+func fillOne(ctx context.Context, c client.Client, name string, from, to int) error {
+	meta := func(object string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "default", Name: object, Labels: map[string]string{clusterv1.ClusterNameLabel: name}}
 	}
 	owned := func(name, kind string, owner client.Object) metav1.ObjectMeta {
 		m := meta(name)
@@ -310,21 +338,8 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 		return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: meta(name), Spec: clusterv1.ClusterSpec{InfrastructureRef: ref("AzureCluster", name)}}
-	for _, o := range []client.Object{
-		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte(secret)}},
-		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
-			Type: infrav1.ServicePrincipal, ClientID: azuresim.DefaultClient, TenantID: azuresim.DefaultTenant,
-			ClientSecret:      corev1.SecretReference{Name: "sp", Namespace: "default"},
-			AllowedNamespaces: &infrav1.AllowedNamespaces{},
-		}},
-		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{
-			"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n"),
-		}},
-		cluster,
-	} {
-		if err := create(ctx, c, o); err != nil {
-			return err
-		}
+	if err := create(ctx, c, cluster); err != nil {
+		return err
 	}
 	azure := &infrav1.AzureCluster{ObjectMeta: owned(name, "Cluster", cluster)}
 	azure.Spec.Location, azure.Spec.SubscriptionID, azure.Spec.ControlPlaneEnabled = "westeurope", azuresim.DefaultSubscription, true
@@ -343,24 +358,24 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	if err := c.Status().Update(ctx, cluster); err != nil {
 		return err
 	}
-	for i := range machines {
-		name := fmt.Sprintf("win-%04d", i)
-		m := &clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{
-			ClusterName: "bench", Version: kuberelease.Default,
+	for i := from; i < to; i++ {
+		object := fmt.Sprintf("win-%05d", i)
+		m := &clusterv1.Machine{ObjectMeta: meta(object), Spec: clusterv1.MachineSpec{
+			ClusterName: name, Version: kuberelease.Default,
 			Bootstrap:         clusterv1.Bootstrap{DataSecretName: new("data")},
-			InfrastructureRef: ref("AzureMachine", name),
+			InfrastructureRef: ref("AzureMachine", object),
 		}}
 		if err := c.Create(ctx, m); err != nil {
 			return err
 		}
-		am := &infrav1.AzureMachine{ObjectMeta: owned(name, "Machine", m)}
+		am := &infrav1.AzureMachine{ObjectMeta: owned(object, "Machine", m)}
 		am.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "template"}
 		am.Spec.VMSize, am.Spec.OSDisk = "Standard_D2s_v3", infrav1.OSDisk{OSType: infrav1.WindowsOS, DiskSizeGB: new(int32(128))}
 		if err := c.Create(ctx, am); err != nil {
 			return err
 		}
 	}
-	return provisioned(ctx, c, machines)
+	return nil
 }
 
 // provisioned waits until all machines are.

@@ -156,6 +156,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !record.Ours(azureCluster, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
 	if err != nil {
 		s := &scope{Scope: pass.Scope{AzureCluster: azureCluster}}

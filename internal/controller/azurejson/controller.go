@@ -118,6 +118,9 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request
 	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !record.Ours(template, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil {
 		return ctrl.Result{}, err // the owner is an event when it comes
@@ -129,6 +132,9 @@ func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request)
 	machine := &infrav1.AzureMachine{}
 	if err := r.Client.Get(ctx, request.NamespacedName, machine); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !record.Ours(machine, r.WatchFilter) {
+		return ctrl.Result{}, nil
 	}
 	if _, cloned := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]; cloned ||
 		machine.Labels[clusterv1.ClusterNameLabel] == "" {
@@ -145,6 +151,9 @@ func (r *Reconciler) reconcilePool(ctx context.Context, request ctrl.Request) (c
 	pool := &infrav1.AzureMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !record.Ours(pool, r.WatchFilter) {
+		return ctrl.Result{}, nil
 	}
 	if pool.Labels[clusterv1.ClusterNameLabel] == "" {
 		return ctrl.Result{}, nil // Cluster API's label is an event when it comes

@@ -172,6 +172,9 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	if !record.Ours(s.azureMachine, r.WatchFilter) {
+		return nil, nil
+	}
 	if owned, err := r.owners(ctx, s); err != nil {
 		return s, err
 	} else if !owned {

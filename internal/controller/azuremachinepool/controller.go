@@ -235,7 +235,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	if apierrors.IsNotFound(err) {
 		return nil, r.releaseOrphans(ctx, request)
 	}
-	if err != nil {
+	if err != nil || !record.Ours(s.pool, r.WatchFilter) {
 		return nil, err
 	}
 	if s.machinePool, err = ownerOf(ctx, r.Client, s.pool); err != nil {

@@ -78,6 +78,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !record.Ours(template, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil || annotations.IsPaused(cluster, template) || !template.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err // the owner is an event when it comes

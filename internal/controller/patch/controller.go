@@ -102,6 +102,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !record.Ours(cluster, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
 	if !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, cluster) {
 		return ctrl.Result{}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -17,6 +18,12 @@ import (
 // cluster.x-k8s.io/watch-filter with the given value; "" means all objects.
 func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
 	return builder.WithPredicates(asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), watchFilter))
+}
+
+// Ours reports whether an object has the watch-filter of this manager. Events of other objects that wake an object pass Own, so
+// that a pass has to ask as well.
+func Ours(o client.Object, watchFilter string) bool {
+	return watchFilter == "" || o.GetLabels()[clusterv1.WatchLabel] == watchFilter
 }
 
 // Asked selects updates of the spec, the labels, the annotations, the owners and the

@@ -239,6 +239,15 @@ var registrationFields = []string{
 	"name", "criSocket", "taints", "kubeletExtraArgs", "ignorePreflightErrors", "imagePullPolicy", "imagePullSerial",
 }
 
+// joinFields are those of a JoinConfiguration of v1beta4, timeoutFields those of its timeouts.
+// Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
+var (
+	joinFields = []string{"apiVersion", "kind", "dryRun", "nodeRegistration", "caCertPath", "discovery", "controlPlane", "skipPhases",
+		"patches", "timeouts"}
+	timeoutFields = []string{"controlPlaneComponentHealthCheck", "kubeletHealthCheck", "kubernetesAPICall", "etcdAPICall", "tlsBootstrap",
+		"discovery", "upgradeManifests"}
+)
+
 // registration reports what kubeadm does not take of a machine's own part of a configuration of v1beta4.
 func registration(p *lint.Pass, c configuration, severity lint.Severity) {
 	node := c.conf.At("nodeRegistration")
@@ -249,11 +258,21 @@ func registration(p *lint.Pass, c configuration, severity lint.Severity) {
 	if socket := node.At("criSocket"); c.own && strings.HasPrefix(socket.Str(), "unix:") {
 		p.ReportAs(severity, c.object, c.at(socket), "criSocket: Windows has no sockets of files", say("npipe:////./pipe/containerd-containerd"))
 	}
-	for _, f := range node.Fields() {
-		if !slices.Contains(registrationFields, f.Key) {
-			p.ReportAs(lint.Warning, c.object, c.at(f.Value), "kubeadm ignores nodeRegistration."+f.Key+", which v1beta4 does not have",
-				say("one of "+strings.Join(registrationFields, ", ")))
+	if v := c.conf.At("controlPlane"); c.own && v.Exists() {
+		p.ReportAs(severity, c.object, c.at(v), "a control plane does not run on Windows", say("take it out"))
+	}
+	unknown := func(in lint.Value, prefix string, known []string) {
+		for _, f := range in.Fields() {
+			if !slices.Contains(known, f.Key) && !unfilled(f.Key) {
+				p.ReportAs(lint.Warning, c.object, c.at(f.Value), "kubeadm ignores "+prefix+f.Key+", which v1beta4 does not have",
+					say("one of "+strings.Join(known, ", ")))
+			}
 		}
+	}
+	unknown(node, "nodeRegistration.", registrationFields)
+	unknown(c.conf.At("timeouts"), "timeouts.", timeoutFields)
+	if c.conf.At("kind").Str() == "JoinConfiguration" {
+		unknown(c.conf, "", joinFields)
 	}
 }
 

@@ -27,7 +27,7 @@ func All() []lint.Rule {
 		win608, win609, win610, win611, win612, win613, win701, win702, win703, win704, win705, win706,
 		win707, win708, win709, win710, win711, win801, win802, win803, win804, win805, win806, win807, win808,
 		win809, win810, win811, win812, win813, win814, win815, win816, win817, win818, win819, win820,
-		win821, win822, win823, win824, win825, win826, win827, win828, win829, win830,
+		win821, win822, win823, win824, win825, win826, win827, win828, win829, win830, win831,
 	}...)
 	slices.SortFunc(all, func(a, b lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 	return all

@@ -346,10 +346,10 @@ var win812 = lint.Rule{
 	Doc: "kubelet, kube-apiserver, kube-controller-manager and kube-scheduler do not start with a flag they do not know: " +
 		"the node never joins, or there is no control plane. The flags of dockershim and CNI went with 1.24, klog's with " +
 		"1.26, container-runtime with 1.27, the API server's cloud-config with 1.33, kubelet's with 1.34, " +
-		"pod-infra-container-image with 1.35, 18 of cAdvisor with 1.37; cloud-provider takes external or nothing. Linux machines " +
-		"and control planes are checked too. No kubelet on Windows has a flag of cAdvisor, housekeeping-interval neither, and " +
-		"none on Linux has windows-priorityclass. Where the version is a variable that is not filled in, this is a warning. Source: the " +
-		"registrations of flags in the sources of Kubernetes 1.22 to 1.37, kubernetes/kubeadm issue 2742.",
+		"pod-infra-container-image with 1.35, 18 of cAdvisor with 1.37; cloud-provider takes external or nothing. A flag that no " +
+		"kubelet ever had is misspelt. Linux machines and control planes are checked too. No kubelet on Windows has a flag of " +
+		"cAdvisor, housekeeping-interval neither, and none on Linux has windows-priorityclass. Where the version is a variable " +
+		"that is not filled in, this is a warning. Source: the registrations of flags in the sources of Kubernetes 1.22 to 1.37, kubernetes/kubeadm issue 2742.",
 	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
 	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
 	Check: checkWIN812,
@@ -388,6 +388,9 @@ func checkFlag(p *lint.Pass, m machines, program string, f arg) {
 	case known && t.AtLeast(gone):
 		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("%s has no --%s since 1.%d and does not "+
 			"start with it", program, f.name, gone), f.drop("take it out"))
+	case program == "kubelet" && !t.AtLeast(kubeflags.Newest+1) && !unfilled(f.name) && kubeflags.Never(f.name):
+		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("no kubelet from 1.22 to 1.%d has --%s, and none starts with it", kubeflags.Newest,
+			f.name), f.drop("take it out, or spell it right"))
 	case f.name == "cloud-provider" && f.value != "external" && f.value != "" && t.AtLeast(31):
 		p.ReportAs(severity, m.config, f.at, fmt.Sprintf("%s knows no cloud provider %q any more", program, f.value), say("external"))
 	}

@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// commandTimeout bounds one command, a wait for a cluster included.
-const commandTimeout = 6 * time.Minute
+// commandTimeout bounds one command, a wait for a cluster on a busy machine included.
+const commandTimeout = 20 * time.Minute
 
 // Plane runs casement with one state directory.
 type Plane struct {
@@ -81,6 +81,11 @@ func Output(t *testing.T, dir, program string, args ...string) []byte {
 
 // Kubernetes is the version that tests make clusters of: what make takes as K8S=, else the default.
 func Kubernetes() string { return cmp.Or(os.Getenv("KUBERNETES_VERSION"), kuberelease.Default) }
+
+// Before is the version that tests upgrade to Kubernetes from, of the minor before: what make takes as FROM=, or has of K8S=.
+func Before() string {
+	return cmp.Or(os.Getenv("KUBERNETES_VERSION_UPGRADE_FROM"), kuberelease.Previous)
+}
 
 // New finds the binaries, and ends the plane with the test. env is added to each
 // command's environment.

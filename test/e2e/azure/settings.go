@@ -48,8 +48,8 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 		endpoint:     cmp.Or(getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"), "https://management.azure.com"),
 		authority:    cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
 		ca:           getenv("AZURE_CA_FILE"),
-		older:        cmp.Or(getenv("KUBERNETES_VERSION"), kuberelease.Previous),
-		newer:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADED"), kuberelease.Default),
+		older:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADE_FROM"), kuberelease.Previous),
+		newer:        cmp.Or(getenv("KUBERNETES_VERSION"), kuberelease.Default),
 		name:         fmt.Sprintf("casement-e2e-%08x", rand.Uint32()),
 	}
 	s.audience = cmp.Or(getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), s.endpoint)

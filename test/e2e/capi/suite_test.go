@@ -3,7 +3,6 @@
 package capi
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -26,11 +25,10 @@ import (
 )
 
 var (
-	only       = flag.String("only", "", "those whose names contain this")
-	kubernetes = flag.String("kubernetes-version", "", "Kubernetes version of the clusters; default casement's newest")
-	used       = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
-	logs       = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
-	unwrapped  = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
+	only      = flag.String("only", "", "those whose names contain this")
+	used      = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
+	logs      = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
+	unwrapped = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
 )
 
 // TestSpecs runs the specs of the table one after the other.
@@ -108,14 +106,11 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// config returns the configuration of the specs, with the Kubernetes version of the flag.
+// config returns the configuration of the specs. The framework has variables of the environment, as make sets them for K8S=,
+// before those of the file.
 func config(t *testing.T) *clusterctl.E2EConfig {
 	t.Helper()
-	c := clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})
-	for _, name := range []string{"KUBERNETES_VERSION", "KUBERNETES_VERSION_UPGRADE_TO"} {
-		c.Variables[name] = cmp.Or(*kubernetes, c.Variables[name])
-	}
-	return c
+	return clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})
 }
 
 // plane is a local plane of this test.

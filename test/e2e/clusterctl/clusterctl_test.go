@@ -43,7 +43,7 @@ type operator struct {
 }
 
 // clusterctlTimeout bounds one command.
-const clusterctlTimeout = 4 * time.Minute
+const clusterctlTimeout = 10 * time.Minute
 
 func (o operator) clusterctl(args ...string) string {
 	o.t.Helper()

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -69,7 +68,7 @@ func TestLeader(t *testing.T) {
 		t.Logf("kill %2d: %s, while %s; %d virtual machines", i+1, pod, row.does, len(vms(o.plane)))
 	}
 	for _, name := range killed {
-		o.plane.Run(nil, "wait", name, "--for", "deleted", "--timeout", "6m")
+		o.plane.Run(nil, "wait", name, "--for", "deleted", "--timeout", "15m")
 	}
 	var left struct{ Value []struct{ ID string } }
 	o.plane.ARM("/resources", "2021-04-01", &left)
@@ -126,7 +125,7 @@ func (o operator) acts() []action {
 		{0, "creating", func() {
 			for i, flavor := range []string{"windows", "machinepool-windows"} {
 				manifest := o.clusterctl("generate", "cluster", killed[i], "--flavor", flavor, "--kubernetes-version",
-					kuberelease.Previous, "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+					plane.Before(), "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 				o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 			}
 		}},
@@ -134,8 +133,8 @@ func (o operator) acts() []action {
 		{20, "upgrading", func() {
 			for i, group := range groups {
 				kubectl("patch", "kubeadmcontrolplane", killed[i]+"-control-plane", "--type=merge", "-p",
-					`{"spec":{"version":"`+kuberelease.Default+`"}}`)
-				kubectl("patch", group, "--type=merge", "-p", `{"spec":{"template":{"spec":{"version":"`+kuberelease.Default+`"}}}}`)
+					`{"spec":{"version":"`+plane.Kubernetes()+`"}}`)
+				kubectl("patch", group, "--type=merge", "-p", `{"spec":{"template":{"spec":{"version":"`+plane.Kubernetes()+`"}}}}`)
 			}
 		}},
 		{40, "scaling down", scale(1)},

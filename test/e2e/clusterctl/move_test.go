@@ -101,7 +101,7 @@ func bastions(p *plane.Plane) []string {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 240 {
+	for range 1200 { // ten minutes: a busy machine is slow, not stuck
 		if is() {
 			return
 		}

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 	"casement.dev/casement/internal/testing/repository"
 )
@@ -20,6 +20,8 @@ import (
 var (
 	from = flag.String("from", "", "revision whose manager TestUpgrade replaces; the last tag, or else 20 commits ago")
 	load = flag.Int("load", 50, "machines that are being created while TestUpgradeUnderLoad replaces the manager")
+
+	upgrades = flag.Int("upgrades", 1, "how often TestUpgradeUnderLoad replaces the manager, forth and back")
 )
 
 // TestUpgrade runs the manager of an earlier revision, lets it make clusters of machines
@@ -29,14 +31,10 @@ func TestUpgrade(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
 	}
-	o, releases := withEarlier(t)
+	o, publish := withEarlier(t)
 
 	before, machines, asked := o.objects(), vms(o.plane), writes(o.plane)
-	releases.Release(t, second)
-	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
-	if running := o.image(); !strings.HasSuffix(running, ":"+second) {
-		t.Fatalf("after the upgrade the manager is %s", running)
-	}
+	o.upgrade(publish(1))
 	// The new manager has seen an object when it has answered for a change of it: it
 	// reconciles each of them at its start, and these are the last.
 	o.plane.Run(nil, "kubectl", "scale", "machinedeployment", "single-md-win", "--replicas=2")
@@ -79,69 +77,106 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// withEarlier runs the manager of an earlier revision with two clusters, "single" of machines and "pooled" of a pool.
-func withEarlier(t *testing.T) (operator, repository.Repository) {
+// withEarlier runs the manager of an earlier revision with two clusters, "single" of machines and "pooled" of a pool. publish
+// makes a release of a number: the present manager where the number is odd, the earlier one where it is even.
+func withEarlier(t *testing.T) (o operator, publish func(number int) (version string)) {
 	t.Helper()
 	tree, programs := earlier(t), t.TempDir()
-	plane.Output(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
+	manager := filepath.Join(programs, "casement-manager_"+first)
+	plane.Output(t, tree, "go", "build", "-o", manager, "./cmd/casement-manager")
 	releases := published(t)
-	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image",
-		repository.Image+first, "--version", first)
-	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
+	publish = func(number int) string {
+		version := fmt.Sprintf("v0.1.%d", number)
+		if number%2 == 1 {
+			releases.Release(t, version)
+			return version
+		}
+		plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(version), "--image", repository.Image+version,
+			"--version", version)
+		if err := os.Symlink(manager, filepath.Join(programs, "casement-manager_"+version)); err != nil && number > 0 {
+			t.Fatal(err)
+		}
+		return version
+	}
+	publish(0)
+	o = operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
 	o.plane.Run(nil, "up", "--bare")
 	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
-		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", kuberelease.Default,
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", plane.Kubernetes(),
 			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
 		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	}
 	for _, name := range []string{"single", "pooled"} {
-		o.plane.Run(nil, "wait", name, "--timeout", "5m")
+		o.plane.Run(nil, "wait", name, "--timeout", "10m")
 	}
-	return o, releases
+	return o, publish
 }
 
-// TestUpgradeUnderLoad replaces the manager of an earlier revision while it creates machines and replaces the instances of a
-// pool. Each machine is made once, and the pool ends whole.
+// upgrade replaces the manager by that of a release.
+func (o operator) upgrade(version string) {
+	o.t.Helper()
+	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
+	if running := o.image(); !strings.HasSuffix(running, ":"+version) {
+		o.t.Fatalf("after the upgrade the manager is %s", running)
+	}
+}
+
+// TestUpgradeUnderLoad replaces the manager of an earlier revision by the present one, that by the earlier one and so on, while
+// it creates or deletes machines and replaces the instances of a pool. Each machine is made once, and the pool ends whole.
 func TestUpgradeUnderLoad(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
 	}
-	o, releases := withEarlier(t)
+	o, publish := withEarlier(t)
 	kubectl := func(args ...string) string { return o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
-	made, old := map[string]string{}, instances(o.plane)
+	made := map[string]string{}
 	o.note(made, true)
 	kubectl("scale", "machinepool", "pooled-mp-win", "--replicas=3")
-	kubectl("wait", "machinepool", "pooled-mp-win", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=4m")
-	kubectl("scale", "machinedeployment", "single-md-win", fmt.Sprint("--replicas=", *load))
-	kubectl("patch", "azuremachinepool", "pooled-mp-win", "--type", "merge", "-p", `{"spec":{"template":{"vmSize":"Standard_D8s_v3"}}}`)
-	eventually(t, "machines are being created", func() bool { return o.note(made, true) == 0 && len(vms(o.plane)) > *load/5 })
-	begun := len(vms(o.plane))
-	releases.Release(t, second)
-	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
-	at := len(vms(o.plane))
-	if running := o.image(); !strings.HasSuffix(running, ":"+second) {
-		t.Fatalf("after the upgrade the manager is %s", running)
-	}
-	twice := o.note(made, true)
-	kubectl("wait", "machinedeployment", "single-md-win", fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", *load), "--timeout=10m")
-	eventually(t, "the pool has new instances alone", func() bool {
-		for id, number := range instances(o.plane) {
-			if strings.Contains(id, "/virtualmachinescalesets/win") && old[id] == number {
-				return false
-			}
+	kubectl("wait", "machinepool", "pooled-mp-win", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=10m")
+	table := fmt.Sprintf("%-8s %-8s %8s %7s %5s %5s %6s %8s\n", "MANAGER", "WHILE", "TOOK", "BEFORE", "THEN", "AFTER", "TWICE", "ORPHANS")
+	for i := range *upgrades {
+		version, since, before := publish(i+1), time.Now(), len(vms(o.plane))
+		does, replicas, size := "creating", *load, "Standard_D8s_v3"
+		if i%2 == 1 {
+			does, replicas, size = "deleting", 1+*load/5, "Standard_D4s_v3"
 		}
-		return kubectl("get", "machinepool", "pooled-mp-win", "-o", "jsonpath={.status.readyReplicas}") == "3"
-	})
-	twice += o.note(made, true)
-	n := len(vms(o.plane))
-	if twice+o.orphans() > 0 || n != len(o.machines()) {
-		t.Errorf("%d virtual machines of %d machines; %d were made twice", n, len(o.machines()), twice)
+		old := instances(o.plane)
+		kubectl("scale", "machinedeployment", "single-md-win", fmt.Sprint("--replicas=", replicas))
+		kubectl("patch", "azuremachinepool", "pooled-mp-win", "--type", "merge", "-p", `{"spec":{"template":{"vmSize":"`+size+`"}}}`)
+		twice := 0
+		eventually(t, "the machines change", func() bool {
+			twice += o.note(made, true)
+			return max(len(vms(o.plane)), before)-min(len(vms(o.plane)), before) > *load/10
+		})
+		begun := len(vms(o.plane))
+		o.upgrade(version)
+		twice += o.note(made, true)
+		kubectl("wait", "machinedeployment", "single-md-win", fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", replicas),
+			"--timeout=15m")
+		eventually(t, "the pool has new instances alone", func() bool {
+			for id, number := range instances(o.plane) {
+				if strings.Contains(id, "/virtualmachinescalesets/win") && old[id] == number {
+					return false
+				}
+			}
+			return kubectl("get", "machinepool", "pooled-mp-win", "-o", "jsonpath={.status.readyReplicas}") == "3"
+		})
+		eventually(t, "there are as many virtual machines as machines", func() bool { return len(vms(o.plane)) == len(o.machines()) })
+		twice += o.note(made, true)
+		orphans := o.orphans()
+		if twice+orphans > 0 {
+			t.Errorf("upgrade %d: %d virtual machines were made twice, %d have no object", i+1, twice, orphans)
+		}
+		row := fmt.Sprintf("%-8s %-8s %6.0f s %7d %5d %5d %6d %8d", version, does, time.Since(since).Seconds(), before, begun,
+			len(vms(o.plane)), twice, orphans)
+		t.Log(row)
+		table += row + "\n"
 	}
-	t.Logf("%d of %d virtual machines were there when the upgrade began, %d when it had ended; %d were made in all", begun, n, at, len(made))
+	t.Logf("%d virtual machines were made in all; odd releases are the present manager\n%s", len(made), table)
 	for _, name := range []string{"single", "pooled"} {
-		kubectl("delete", "cluster", name, "--timeout=8m")
+		kubectl("delete", "cluster", name, "--timeout=15m")
 	}
 	var left struct{ Value []struct{ ID string } }
 	o.plane.ARM("/resources", "2021-04-01", &left)

@@ -98,7 +98,7 @@ func TestGMSA(t *testing.T) {
 	t.Log("an IIS pod with the identity")
 	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName, "--service-account", "default/default"))
 	s.again(kubeconfig)
-	s.workload("wait", "pod/iis", "--for=condition=Ready", "--timeout=2m")
+	s.ready(kubeconfig)
 	if spec := s.workload("get", "pod", "iis", "-o", "jsonpath={.spec.securityContext.windowsOptions."+
 		"gmsaCredentialSpec}"); !strings.Contains(spec, `"MachineAccountName":"WebApp1"`) {
 		t.Errorf("admission wrote no contents: %q", spec)
@@ -126,7 +126,7 @@ func TestGMSA(t *testing.T) {
 	s.why("GMSAPluginMissing", "pod/iis", "--cluster", cluster)
 	p.Run(nil, "ssh", s.machines()[0], "--", `reg add "HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`+gmsa.KeyVaultPlugin+`" /f`)
 	s.again(kubeconfig)
-	s.workload("wait", "pod/iis", "--for=condition=Ready", "--timeout=2m")
+	s.ready(kubeconfig)
 	s.noPassword()
 	p.Run(nil, "azure", "domain", "gmsa", domainName, "WebApp1")
 	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName, "--service-account", "default/default"))

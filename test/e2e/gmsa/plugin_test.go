@@ -20,7 +20,7 @@ spec:
   location: westeurope
   source: {release: "2022"}
   target: {resourceGroup: shared, gallery: nodes, definition: win-2022, version: 1.0.0}
-  kubernetesVersion: v1.36.3
+  kubernetesVersion: %s
   containerdVersion: 2.1.4
   images: ["mcr.microsoft.com/oss/kubernetes/pause:3.10"]
   scripts:
@@ -65,7 +65,7 @@ func TestPlugin(t *testing.T) {
 		"--identity", principal, "--service-account", "default/default"))
 	s.workload("rollout", "status", "-n", "gmsa-webhook", "deployment/gmsa-webhook", "--timeout=2m")
 	s.again(kubeconfig)
-	s.workload("wait", "pod/iis", "--for=condition=Ready", "--timeout=2m")
+	s.ready(kubeconfig)
 
 	p.Put(secret, "2023-07-01", map[string]any{"properties": map[string]any{"value": "neither user nor password"}})
 	s.again(kubeconfig)
@@ -77,7 +77,7 @@ func buildImage(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	dir := t.TempDir()
 	file, pins := filepath.Join(dir, "build.yaml"), filepath.Join(dir, "pins")
-	if err := os.WriteFile(file, fmt.Appendf(nil, imageWithPlugin, gmsa.KeyVaultPlugin), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, imageWithPlugin, plane.Kubernetes(), gmsa.KeyVaultPlugin), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(pins, []byte(p.Run(nil, "images", "pins", file, "--azure", "local")), 0o600); err != nil {

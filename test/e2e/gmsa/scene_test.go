@@ -58,9 +58,9 @@ func (s *scene) why(cause string, object ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("why %v is %s", object, cause), func() (bool, string) {
 		out := s.Everything(append(append([]string{"why"}, object...), "-o", "json")...)
-		var answer struct{ Cause string }
+		var answer struct{ Means struct{ Cause string } }
 		_ = json.Unmarshal([]byte(out[:strings.LastIndexByte(out, '}')+1]), &answer) // what is no answer has no cause
-		return answer.Cause == cause, out
+		return answer.Means.Cause == cause, out
 	})
 }
 
@@ -102,6 +102,14 @@ spec:
 func (s *scene) again(kubeconfig string) {
 	s.workload("delete", "pod", "iis", "--ignore-not-found", "--now")
 	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
+}
+
+// ready waits until the pod is ready; what why says of one that is not is in the failure.
+func (s *scene) ready(kubeconfig string) {
+	s.t.Helper()
+	if _, err := s.Try(nil, "kubectl", "--kubeconfig", kubeconfig, "wait", "pod/iis", "--for=condition=Ready", "--timeout=3m"); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.Everything("why", "pod/iis", "--cluster", cluster))
+	}
 }
 
 // noPassword looks for the password in all that a machine, the plane and the clusters write

@@ -51,15 +51,16 @@ func (l *life) watch(action string) *calm {
 // more.
 func (c *calm) ask(text string) {
 	var answer struct {
-		Object, At, Cause string
-		Healthy, Waiting  bool
+		Object, At       string
+		Healthy, Waiting bool
+		Means            struct{ Cause string }
 	}
 	_, object, found := strings.Cut(text, "{")
 	if !found || json.NewDecoder(strings.NewReader("{"+object)).Decode(&answer) != nil || answer.Object == "" {
 		return
 	}
 	c.runs++
-	if !answer.Healthy && !answer.Waiting && !(answer.Cause == "Unschedulable" && strings.HasPrefix(answer.At, c.gone)) {
+	if !answer.Healthy && !answer.Waiting && !(answer.Means.Cause == "Unschedulable" && strings.HasPrefix(answer.At, c.gone)) {
 		c.alarms = append(c.alarms, text)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -24,9 +23,9 @@ var (
 var workload string
 
 // Versions that the Kubernetes upgrade goes between.
-const (
-	older = kuberelease.Previous
-	newer = kuberelease.Default
+var (
+	older = plane.Before()
+	newer = plane.Kubernetes()
 )
 
 // builds are the Windows releases in the order of their upgrades.

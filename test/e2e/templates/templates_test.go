@@ -22,9 +22,8 @@ import (
 )
 
 var (
-	dir     = flag.String("dir", "", "directory of cluster templates to take through their life")
-	only    = flag.String("only", "", "those whose names contain this")
-	version = flag.String("kubernetes-version", plane.Kubernetes(), "Kubernetes version of the clusters")
+	dir  = flag.String("dir", "", "directory of cluster templates to take through their life")
+	only = flag.String("only", "", "those whose names contain this")
 )
 
 // variables are values for what templates ask for besides what the plane knows; one for which
@@ -149,7 +148,7 @@ type life struct {
 }
 
 func (l *life) live() (err error) {
-	if l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", *version); err != nil {
+	if l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", plane.Kubernetes()); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
 	if err := l.addClasses(); err != nil {
@@ -280,7 +279,7 @@ func (l *life) addClasses() error {
 		if strings.Contains(file, "rke2") != strings.Contains(l.file, "rke2") {
 			continue // the same class with another bootstrap provider
 		}
-		class, err := l.p.Try(nil, "generate", "cluster", l.cluster, "--from", file, "--kubernetes-version", *version)
+		class, err := l.p.Try(nil, "generate", "cluster", l.cluster, "--from", file, "--kubernetes-version", plane.Kubernetes())
 		if err != nil {
 			return err
 		}
