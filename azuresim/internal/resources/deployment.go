@@ -305,6 +305,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 		}
 		d.Hidden["template"], d.Hidden["parameters"] = string(template.Encode(r.template)), string(template.Encode(r.parameters))
 		d.Hidden["seed"], d.Hidden["time"] = seed, t.Now.Format(time.RFC3339Nano)
+		d.Hidden["identity"] = c.Identity
 		t.Put(d)
 		location := value.OrDefault(r.location, "global")
 		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment,
