@@ -90,7 +90,7 @@ func openTunnel(c *engine.Request, host string) {
 	// Source: https://learn.microsoft.com/azure/bastion/bastion-faq#peering.
 	c.Principal, c.Identity = claims.Subject, claims.Identity
 	if vm, err := engine.ParseID(f.Get("resourceId")); err == nil {
-		if e := c.MayRead(vm); e != nil {
+		if e := engine.MayRead(c, vm); e != nil {
 			refuse(e.Status, "%s", e.Message)
 			return
 		}
