@@ -34,6 +34,7 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 	var tmpl *template.Template
 	var failed *engine.Error
 	from := sender{ctx: ctx, s: s, deployment: path.Base(op.Target)}
+	end := takeTurn(s)
 	s.Read(func(t *engine.Tx) {
 		d := t.Find(op.Target)
 		if d == nil {
@@ -52,6 +53,7 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 			}
 		}
 	})
+	end()
 	if failed != nil {
 		return nil, failed
 	}

@@ -255,6 +255,7 @@ func validateDeployment(c *engine.Request, id engine.ID) *engine.Error {
 		return e
 	}
 	var out value.Object
+	defer takeTurn(c.Server)()
 	c.Server.Read(func(t *engine.Tx) {
 		if e = writable(t, id); e != nil {
 			return
@@ -281,6 +282,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 	var op *engine.Operation
 	var view value.Object
 	status := http.StatusOK
+	defer takeTurn(c.Server)()
 	err := c.Server.Update(func(t *engine.Tx) error {
 		if e := writable(t, c.ID); e != nil {
 			return e

@@ -4,7 +4,11 @@
 // alone imports it.
 package resources
 
-import "casement.dev/casement/azuresim/internal/engine"
+import (
+	"sync"
+
+	"casement.dev/casement/azuresim/internal/engine"
+)
 
 const (
 	resourcesSpace = "Microsoft.Resources"
@@ -17,9 +21,21 @@ func New() engine.Provider {
 	return engine.Provider{
 		Namespace: resourcesSpace,
 		Types:     []engine.Type{deploymentType(), groupType()},
+		State:     &turns{},
 		Answer:    answerResources,
 		Tenant:    answerTenant,
 	}
+}
+
+// turns lets one template be expanded at a time, before the store is locked: an expansion may take some hundred MiB and
+// a second, and whoever waits keeps nobody else from the store.
+type turns struct{ sync.Mutex }
+
+// takeTurn waits until no other template is expanded.
+func takeTurn(s *engine.Server) (end func()) {
+	t := engine.StateOf[*turns](s, resourcesSpace)
+	t.Lock()
+	return t.Unlock
 }
 
 // answerResources answers what ARM itself has: paths without a provider, tags on
