@@ -231,7 +231,7 @@ func column(_ context.Context, p *Process, o options) int {
 }
 
 // split writes parts of a file to files of their own.
-func split(_ context.Context, p *Process, o options) int {
+func split(ctx context.Context, p *Process, o options) int {
 	name, prefix := orStdin(o.operands)[0], "x"
 	if len(o.operands) > 1 {
 		prefix = o.operands[1]
@@ -264,6 +264,9 @@ func split(_ context.Context, p *Process, o options) int {
 		return p.Fail(1, "split: invalid suffix length: '%s'", o.value("a"))
 	}
 	for i, part := range parts {
+		if ctx.Err() != nil {
+			return 1 // it was ended
+		}
 		suffix := fmt.Sprintf("%0*d", length, i)
 		if !o.has("d") {
 			letters := make([]byte, length)
@@ -283,7 +286,7 @@ func split(_ context.Context, p *Process, o options) int {
 }
 
 // csplit splits a file before lines that match.
-func csplit(_ context.Context, p *Process, o options) int {
+func csplit(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.Fail(1, "csplit: missing operand")
 	}
@@ -328,6 +331,9 @@ func csplit(_ context.Context, p *Process, o options) int {
 	cutAt(len(lines))
 	number := 0
 	for _, part := range parts {
+		if ctx.Err() != nil {
+			return 1 // it was ended
+		}
 		if part == "" && o.has("z") {
 			continue
 		}
