@@ -36,7 +36,7 @@ type Root struct {
 	opened  []*os.Root // of the mounts
 	written atomic.Int64
 	over    atomic.Bool // nobody uses the files any more
-	large   sync.Mutex // is held while a large file is read whole
+	large   sync.Mutex  // is held while a large file is read whole
 }
 
 // drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
