@@ -35,7 +35,7 @@ type Root struct {
 	mounts  []mount
 	opened  []*os.Root // of the mounts
 	written atomic.Int64
-	over    atomic.Bool // nobody uses the files any more
+	over    atomic.Bool // the guest has ended: its files are refused
 	large   sync.Mutex  // is held while a large file is read whole
 }
 

@@ -75,8 +75,8 @@ func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 	}
 	found := map[string]engine.ID{}
 	own := c.ID.Key()
-	var look func(v any)
-	look = func(v any) {
+	var collect func(v any)
+	collect = func(v any) {
 		switch v := v.(type) {
 		case string:
 			id, err := engine.ParseID(v)
@@ -85,16 +85,16 @@ func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 			}
 		case []any:
 			for _, one := range v {
-				look(one)
+				collect(one)
 			}
 		case map[string]any:
 			for name, one := range v {
-				look(name) // identities are keys
-				look(one)
+				collect(name) // identities are keys
+				collect(one)
 			}
 		}
 	}
-	look(body)
+	collect(body)
 	keys := slices.Sorted(maps.Keys(found))
 	out := make([]engine.ID, len(keys))
 	for i, key := range keys {

@@ -27,8 +27,8 @@ func New() engine.Provider {
 	}
 }
 
-// turns lets one template be expanded at a time, before the store is locked: an expansion may take some hundred MiB and
-// a second, and whoever waits keeps nobody else from the store.
+// turns lets one template be expanded at a time. A request waits for its turn before it locks the store, so that requests
+// without templates are answered meanwhile.
 type turns struct{ sync.Mutex }
 
 // takeTurn waits until no other template is expanded.
