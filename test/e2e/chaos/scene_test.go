@@ -30,7 +30,7 @@ type scene struct {
 	row     *row
 	rows    []row
 	rules   [][]string // the fault rules in force, as arguments of azure faults add
-	matched map[string]int
+	struck  map[string]int
 }
 
 // themes are the kinds of faults of a round.
@@ -105,7 +105,7 @@ func (s *scene) applyRules() {
 			s.t.Logf("add a fault: %v", err) // the supervisor was killed meanwhile
 		}
 	}
-	s.matched = map[string]int{}
+	s.struck = map[string]int{}
 }
 
 // countFaults adds the faults that have matched since the last look.
@@ -115,15 +115,15 @@ func (s *scene) countFaults() {
 		return
 	}
 	var rules []struct {
-		ID      string
-		Matched int
+		ID     string
+		Struck int
 	}
 	if err := json.Unmarshal([]byte(out), &rules); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, r := range rules {
-		s.row.faults += r.Matched - s.matched[r.ID]
-		s.matched[r.ID] = r.Matched
+		s.row.faults += r.Struck - s.struck[r.ID]
+		s.struck[r.ID] = r.Struck
 	}
 }
 
