@@ -22,15 +22,15 @@ import (
 
 // scene is a plane, the injected faults, and the counts.
 type scene struct {
-	t       *testing.T
-	random  *rand.Rand
-	p       *plane.Plane
-	disk    string // "" where none can be mounted
-	c       *cluster
-	row     *row
-	rows    []row
-	rules   [][]string // the fault rules in force, as arguments of azure faults add
-	struck  map[string]int
+	t      *testing.T
+	random *rand.Rand
+	p      *plane.Plane
+	disk   string // "" where none can be mounted
+	c      *cluster
+	row    *row
+	rows   []row
+	rules  [][]string // the fault rules in force, as arguments of azure faults add
+	struck map[string]int
 }
 
 // themes are the kinds of faults of a round.
