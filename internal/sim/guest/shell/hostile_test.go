@@ -68,7 +68,7 @@ var hostile = []struct{ name, os, script string }{
 	{"find", machine.Linux, "while :; do find / -name '*a*' > /dev/null; done"},
 	{"mapfile", machine.Linux, "mapfile a < <(yes); yes | mapfile; builtin readarray a < <(yes)"},
 	{"read", machine.Linux, "yes | tr -d '\\n' | { read -N 2000000000 x; read y; }; read z < <(yes | tr -d '\\n')"},
-	{"split by bytes", machine.Linux, "yes | head -c 3000000 > /f; split -a 8 -b 1 /f /x"},
+	{"split by bytes", machine.Linux, "yes | head -c 60000000 > /f; split -a 8 -b 1 /f /x"},
 	{"split by lines", machine.Linux, "yes | head -c 3000000 > /f; split -a 8 -l 1 /f /x"},
 	{"csplit by lines", machine.Linux, "yes | head -c 3000000 > /f; csplit -s /f /y/ '{*}'"},
 	{"trees that double", machine.Linux, "mkdir -p /t/0; for i in {1..30}; do cp -r /t /u; mv /u /t/$i; done"},
