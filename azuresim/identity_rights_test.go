@@ -153,7 +153,8 @@ func holdsToItsRoles(t *testing.T, a *azure, logIn func(identity string) string)
 		return group + "/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
 	}
 	nic := func(subnet string) string {
-		return `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": "` + subnet + `"}}}]}}`
+		return `{"location": "westeurope", "properties": {"ipConfigurations": [
+			{"name": "c", "properties": {"subnet": {"id": "` + subnet + `"}}}]}}`
 	}
 	ownSubnet, otherSubnet := network(own), network(other)
 	a.carried("PUT", strings.TrimPrefix(other, sub+"/")+"/providers/Microsoft.Compute/disks/d",
@@ -167,11 +168,12 @@ func holdsToItsRoles(t *testing.T, a *azure, logIn func(identity string) string)
 			"networkProfile": {"networkInterfaceConfigurations": [{"name": "n", "properties": {"primary": true, "ipConfigurations": [
 				{"name": "c", "properties": {"subnet": {"id": "` + ownSubnet + `"}}}]}}]}}}}`
 	}
+	const nics = own + "/providers/Microsoft.Network/networkInterfaces/"
 	const sets = own + "/providers/Microsoft.Compute/virtualMachineScaleSets/"
 	check("a contributor", append([]row{
 		{"write", "PUT", own + address, "2024-05-01", static, 201},
-		{"an interface in the own network", "PUT", own + "/providers/Microsoft.Network/networkInterfaces/n", "2024-05-01", nic(ownSubnet), 201},
-		{"an interface in another network", "PUT", own + "/providers/Microsoft.Network/networkInterfaces/o", "2024-05-01", nic(otherSubnet), 403},
+		{"an interface in the own network", "PUT", nics + "n", "2024-05-01", nic(ownSubnet), 201},
+		{"an interface in another network", "PUT", nics + "o", "2024-05-01", nic(otherSubnet), 403},
 		{"a copy of another disk", "PUT", own + "/providers/Microsoft.Compute/snapshots/s", "2024-03-02", `{"location": "westeurope", "properties":
 			{"creationData": {"createOption": "Copy", "sourceResourceId": "` + other + `/providers/Microsoft.Compute/disks/d"}}}`, 403},
 		{"machines with the own identity", "PUT", sets + "a", "2024-07-01", set(identity), 201},
@@ -193,7 +195,8 @@ func holdsToItsRoles(t *testing.T, a *azure, logIn func(identity string) string)
 	const grant, made = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 	text := template + `{"type": "Microsoft.Authorization/roleAssignments", "apiVersion": "2022-04-01", "name": "` + grant +
 		`", "properties": ` + strings.TrimSuffix(strings.TrimPrefix(strings.Replace(role("8e3af657-a8ff-443c-a75c-2fe8c4bcb635"),
-		`"properties": `, "", 1), "{"), "}") + `}, {"type": "Microsoft.Network/publicIPAddresses", "apiVersion": "2024-05-01", "name": "` + made + `", ` +
+		`"properties": `, "", 1), "{"), "}") + `}, {"type": "Microsoft.Network/publicIPAddresses", "apiVersion": "2024-05-01", "name": "` +
+		made + `", ` +
 		strings.TrimPrefix(static, "{") + end
 	if got := ask("PUT", own+"/providers/Microsoft.Resources/deployments/e", "2021-04-01", text); got != http.StatusCreated {
 		t.Fatalf("a deployment: %d", got)
