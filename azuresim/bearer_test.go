@@ -96,7 +96,7 @@ func TestForeignTokens(t *testing.T) {
 			if status := a.vaultStatus(tc.token); status != http.StatusUnauthorized && tc.name != "a vault's audience" {
 				t.Errorf("the vault answers %d", status)
 			}
-			if status := a.bastionStatus(tc.token); (status == http.StatusUnauthorized) != (tc.code != "") &&
+			if status := a.bastionStatus(tc.token, ""); (status == http.StatusUnauthorized) != (tc.code != "") &&
 				!strings.Contains(tc.name, "address asked") {
 				t.Errorf("the Bastion host answers %d", status)
 			}
@@ -142,10 +142,10 @@ func (a *azure) vaultStatus(token string) int {
 
 // bastionStatus requests a tunnel from a Bastion host that does not exist and returns the
 // status.
-func (a *azure) bastionStatus(token string) int {
+func (a *azure) bastionStatus(token, machine string) int {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost,
-		"https://bst-x.bastion.azure.com/api/tokens", strings.NewReader("workloadHostPort=22&aztoken="+token))
+		"https://bst-x.bastion.azure.com/api/tokens", strings.NewReader("workloadHostPort=22&aztoken="+token+"&resourceId="+machine))
 	if err != nil {
 		a.t.Fatal(err)
 	}

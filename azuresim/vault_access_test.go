@@ -72,15 +72,8 @@ func TestVaultAccess(t *testing.T) {
 		}
 	}
 	_, own := token(url.Values{}, id)
-	for _, tc := range []struct {
-		method, path, body string
-		status             int
-	}{
-		{"GET", "/secrets/own", "", 200}, {"GET", "/secrets/other", "", 403},
-		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403}, {"GET", "/secrets", "", 403},
-	} {
-		req, err := http.NewRequestWithContext(t.Context(), tc.method,
-			"https://kv1."+VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))
+	ask := func(vault, method, path, body string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+vault+"."+VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +83,43 @@ func TestVaultAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != tc.status {
-			t.Errorf("%s %s: %d, want %d", tc.method, tc.path, resp.StatusCode, tc.status)
+		return resp.StatusCode
+	}
+	for _, tc := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"GET", "/secrets/own", "", 200}, {"GET", "/secrets/other", "", 403},
+		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403}, {"GET", "/secrets", "", 403},
+	} {
+		if got := ask("kv1", tc.method, tc.path, tc.body); got != tc.status {
+			t.Errorf("%s %s: %d, want %d", tc.method, tc.path, got, tc.status)
 		}
 	}
+
+	// Without RBAC the vault's access policies count.
+	const plain = group + "Microsoft.KeyVault/vaults/kv2"
+	for _, tc := range []struct {
+		name, policies string
+		read, write    int
+	}{
+		{"no policy", `[]`, 403, 403},
+		{"a policy of another", accessPolicy("00000000-0000-0000-0000-0000000000ff", "all"), 403, 403},
+		{"may read", accessPolicy(body.Properties.PrincipalID, "Get"), 200, 403},
+		{"may do all", accessPolicy(body.Properties.PrincipalID, "all"), 200, 200},
+	} {
+		a.carried("PUT", plain, vaultBody(`, "accessPolicies": `+tc.policies))
+		a.carried("PUT", plain+"/secrets/s", `{"properties": {"value": "v"}}`)
+		if got := ask("kv2", "GET", "/secrets/s", ""); got != tc.read {
+			t.Errorf("%s: read: %d, want %d", tc.name, got, tc.read)
+		}
+		if got := ask("kv2", "PUT", "/secrets/s", `{"value": "x"}`); got != tc.write {
+			t.Errorf("%s: write: %d, want %d", tc.name, got, tc.write)
+		}
+	}
+}
+
+// accessPolicy are access policies of a vault that give a principal one permission for secrets.
+func accessPolicy(principal, permission string) string {
+	return `[{"tenantId": "` + engine.DefaultTenant + `", "objectId": "` + principal + `", "permissions": {"secrets": ["` + permission + `"]}}]`
 }

@@ -11,6 +11,8 @@ const (
 	// element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
 	// need a tenth of it.
 	maxWork = 3_000_000
+	// resourceWork is what a resource costs, which takes some kilobytes while its template is in use.
+	resourceWork = 100
 	// maxText is the longest text of a value, in bytes. A template may have 4 MiB.
 	maxText = 8 << 20
 	// maxCopies is the largest number of rounds of a loop.

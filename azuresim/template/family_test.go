@@ -3,6 +3,7 @@ package template
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,25 @@ func TestHostileTemplates(t *testing.T) {
 				t.Fatal("it does not end")
 			}
 		})
+	}
+}
+
+// TestLoopsOfDeployments holds that loops of nested deployments, each cheap, do not take the computer's memory together.
+func TestLoopsOfDeployments(t *testing.T) {
+	loops := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
+	for level := range 3 {
+		loops = NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{
+			NewObject("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01", "name", fmt.Sprintf("[concat('n%d-', copyIndex())]", level),
+				"copy", NewObject("name", "c", "count", int64(90)), "properties", NewObject("mode", "Incremental", "template", loops))})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := New(loops, nil, recordedIn("")); err == nil || !strings.Contains(err.Error(), "asks for more") {
+		t.Errorf("90 x 90 x 90 deployments: %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 400 {
+		t.Errorf("%d MiB were allocated", made)
 	}
 }
 

@@ -42,6 +42,7 @@ func (r *Resource) IsDeployment() bool {
 }
 
 func (t *Template) expandOne(s *scope, raw *Object, key string, parent *Resource, index string) *Resource {
+	t.scope.spend(resourceWork)
 	in := *s
 	r := &Resource{template: t, raw: raw, scope: &in, parent: parent, Existing: at[bool](raw, "existing")}
 	if r.condition = s.condition(raw); kindOf(r.condition)&kindBool == 0 {

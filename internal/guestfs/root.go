@@ -2,6 +2,7 @@ package guestfs
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,7 +35,8 @@ type Root struct {
 	mounts  []mount
 	opened  []*os.Root // of the mounts
 	written atomic.Int64
-	large   sync.Mutex // is held while a large file is read whole
+	over    atomic.Bool // the guest has ended: its files are refused
+	large   sync.Mutex  // is held while a large file is read whole
 }
 
 // drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
@@ -186,6 +188,9 @@ func (r *Root) change(op, p string) (*os.Root, string, error) {
 
 // find is locate that says whether the place is mounted to be read only.
 func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed bool, err error) {
+	if r.over.Load() {
+		return nil, "", false, &fs.PathError{Op: "find", Path: p, Err: context.Canceled}
+	}
 	letter, root, rel, err := r.onDrive(p)
 	if err != nil {
 		return nil, "", false, err
@@ -198,6 +203,30 @@ func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed boo
 		in = foldCase(m.root, in)
 	}
 	return m.root, in, m.readOnly, nil
+}
+
+// lateFiles is how long programs may use files after they were to end.
+const lateFiles = time.Second
+
+// Until refuses the files, a second after ctx has ended and until it is lifted, to whoever asks for them. It ends programs
+// that go through files without looking whether they are to end: those that look have ended by then.
+func (r *Root) Until(ctx context.Context) (lift func()) {
+	var mu sync.Mutex
+	lifted := false
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(lateFiles, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			r.over.Store(!lifted)
+		})
+	})
+	return func() {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		lifted = true
+		r.over.Store(false)
+	}
 }
 
 // clean makes p relative to its root, refusing what climbs above it and, on

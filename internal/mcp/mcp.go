@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"casement.dev/casement/internal/diagnose/timeline"
@@ -55,6 +56,7 @@ const instructions = `casement answers questions about Kubernetes clusters on Az
 func New(c Config) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "casement", Title: "casement", Version: c.Version},
 		&sdk.ServerOptions{Instructions: instructions})
+	s.AddReceivingMiddleware(sendable)
 	add(s, "why", "The first thing that is wrong with a cluster, machine, set of machines, node or workload: what was seen, the cause "+
 		"if the evidence says it, the fix, and what could not be examined", c.Source.Why)
 	add(s, "tree", "The objects of a cluster with their owners, whether each is ready, and where the trouble begins", c.Source.Tree)
@@ -87,6 +89,18 @@ type open struct{ io.Writer }
 
 // Close implements io.Closer.
 func (open) Close() error { return nil }
+
+// sendable takes from an error the data that is no JSON: it could not be sent, and that would end the server. The module
+// quotes the URI of a resource that is not found as Go does (v1.8.0, mcp/resource.go).
+func sendable(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		out, err := next(ctx, method, req)
+		if wire, is := errors.AsType[*jsonrpc.Error](err); is && len(wire.Data) > 0 && !json.Valid(wire.Data) {
+			return out, &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
+		}
+		return out, err
+	}
+}
 
 // add offers a tool, if there is a function for it.
 func add[In, Out any](s *sdk.Server, name, description string, ask func(context.Context, In) (Out, error)) {

@@ -1,7 +1,12 @@
 package authorization
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -14,28 +19,104 @@ func refused(c *engine.Request) *engine.Error {
 	return locked(c)
 }
 
-// forbidden refuses what the roles of a machine's identity do not allow: what runs in a machine is none of the clients that
-// the local Azure knows, which may do everything.
+// forbidden refuses what the roles of a managed identity do not allow, however it logged in: it is none of the clients
+// that the local Azure knows, which may do everything.
 func forbidden(c *engine.Request) *engine.Error {
-	if !c.Machine {
+	if c.Identity == "" {
 		return nil
 	}
 	operation, at := operationOf(c.HTTP.Method, c.ID), c.ID
-	if strings.EqualFold(c.ID.FullType(), "Microsoft.Resources/deployments") {
-		at = engine.ID{Subscription: c.ID.Subscription} // a deployment writes wherever its template says
+	if strings.EqualFold(c.ID.FullType(), "Microsoft.Resources/deployments/whatIf") {
+		at = engine.ID{Subscription: c.ID.Subscription} // it reads wherever its template says
 	}
-	may := false
-	c.Server.Read(func(t *engine.Tx) {
-		for _, role := range t.Roles(c.Principal, at) {
-			may = may || permits(t, role, operation)
+	if !may(c, operation, at) {
+		return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
+			"to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
+			c.Principal, c.Principal, operation, c.ID)
+	}
+	linked, e := linkedTo(c)
+	if e != nil {
+		return e
+	}
+	for _, id := range linked {
+		if other := joining(id); !may(c, other, id) {
+			return engine.Refuse(http.StatusForbidden, "LinkedAuthorizationFailed", "The client '%s' with object id '%s' has permission "+
+				"to perform action '%s' on scope '%s'; however, it does not have permission to perform action(s) '%s' on the linked "+
+				"scope(s) '%s' (respectively) or the linked scope(s) are invalid.", c.Principal, c.Principal, operation, c.ID, other, id)
 		}
-	})
-	if may {
-		return nil
 	}
-	return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
-		"to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
-		c.Principal, c.Principal, operation, c.ID)
+	return nil
+}
+
+// may reports whether the roles of the caller have an operation at a scope.
+func may(c *engine.Request, operation string, at engine.ID) (yes bool) {
+	c.Server.Read(func(t *engine.Tx) {
+		yes = slices.ContainsFunc(t.Roles(c.Principal, at), func(role string) bool { return permits(t, role, operation) })
+	})
+	return yes
+}
+
+// linkedTo returns the other resources that the body of a write names. What a template names is none of them: a
+// deployment writes with the roles of its sender. Neither is what a role assignment names, which only an owner writes.
+func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
+	method, space := c.HTTP.Method, strings.ToLower(c.ID.Namespace)
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodDelete ||
+		space == "microsoft.resources" || space == "microsoft.authorization" {
+		return nil, nil
+	}
+	data, e := engine.BodyText(c)
+	if e != nil {
+		return nil, e
+	}
+	c.HTTP.Body = io.NopCloser(bytes.NewReader(data))
+	var body any
+	if json.Unmarshal(data, &body) != nil {
+		return nil, nil // who serves the request says so
+	}
+	found := map[string]engine.ID{}
+	own := c.ID.Key()
+	var collect func(v any)
+	collect = func(v any) {
+		switch v := v.(type) {
+		case string:
+			id, err := engine.ParseID(v)
+			if key := id.Key(); err == nil && id.Subscription != "" && id.Namespace != "" && key != own && !strings.HasPrefix(key, own+"/") {
+				found[key] = id
+			}
+		case []any:
+			for _, one := range v {
+				collect(one)
+			}
+		case map[string]any:
+			for name, one := range v {
+				collect(name) // identities are keys
+				collect(one)
+			}
+		}
+	}
+	collect(body)
+	keys := slices.Sorted(maps.Keys(found))
+	out := make([]engine.ID, len(keys))
+	for i, key := range keys {
+		out[i] = found[key]
+	}
+	return out, nil
+}
+
+// joining names the operation on a resource that another one refers to. Source:
+// https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations, the rows of join, assign and
+// beginGetAccess.
+func joining(id engine.ID) string {
+	kind := id.FullType()
+	switch space := strings.ToLower(id.Namespace); {
+	case strings.EqualFold(kind, "Microsoft.ManagedIdentity/userAssignedIdentities"):
+		return kind + "/assign/action"
+	case space == "microsoft.network":
+		return kind + "/join/action"
+	case strings.EqualFold(kind, "Microsoft.Compute/disks"), strings.EqualFold(kind, "Microsoft.Compute/snapshots"):
+		return kind + "/beginGetAccess/action"
+	}
+	return kind + "/read"
 }
 
 // operationOf names what a request does as roles do.

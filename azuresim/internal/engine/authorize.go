@@ -38,7 +38,7 @@ func (c *Request) authorize() *Error {
 	case err != nil:
 		return refused("InvalidAuthenticationToken", "The access token is invalid.")
 	}
-	c.Principal, c.Machine = claims.Subject, claims.Machine != ""
+	c.Principal, c.Identity = claims.Subject, claims.Identity
 	return nil
 }
 

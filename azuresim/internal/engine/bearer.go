@@ -79,33 +79,29 @@ func (s *signer) Published() value.Object {
 // accessClaims are the claims of an access token that the server checks.
 type accessClaims struct {
 	Tid string `json:"tid"`
-	// Machine is the resource ID of the identity, where a machine got the token from its metadata service.
-	Machine string `json:"xms_mirid"`
+	// Identity is the resource ID of the managed identity that the token is of, as Entra has it.
+	Identity string `json:"xms_mirid"`
 	jwt.RegisteredClaims
 }
 
 // Issuer returns the value of the claim "iss" in a tenant's access tokens.
 func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant + "/" }
 
-// Token issues an access token. principal is its object ID.
+// Token issues an access token that may do everything. principal is its object ID.
 func (s *Server) Token(client, principal, audience string) string {
-	return issue(s, client, principal, audience, "")
+	return s.TokenOf(Principal{Client: client, Object: principal}, audience)
 }
 
-// MachineToken issues a token to a machine, which may do what the roles of its identity allow.
-func (s *Server) MachineToken(p Principal, audience string) string {
-	return issue(s, p.Client, p.Object, audience, p.ID)
-}
-
-// issue signs an access token; machine is the ID of the resource that it is for, "" for others.
-func issue(s *Server, client, principal, audience, machine string) string {
+// TokenOf issues an access token of a principal. That of one with a resource, a managed identity, may do what its roles
+// allow, however the identity logged in.
+func (s *Server) TokenOf(p Principal, audience string) string {
 	now := s.Clock.Now()
 	claims := jwt.MapClaims{
-		"aud": audience, "iss": Issuer(s.Options.TenantID), "tid": s.Options.TenantID, "appid": client, "oid": principal, "sub": principal,
+		"aud": audience, "iss": Issuer(s.Options.TenantID), "tid": s.Options.TenantID, "appid": p.Client, "oid": p.Object, "sub": p.Object,
 		"idtyp": "app", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(TokenLife).Unix(), "uti": rand.Text(),
 	}
-	if machine != "" {
-		claims["xms_mirid"] = machine
+	if p.ID != "" {
+		claims["xms_mirid"] = p.ID
 	}
 	t := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	t.Header["kid"] = s.Signer.id

@@ -33,8 +33,8 @@ type Request struct {
 	status  int
 	// Principal is the object ID of the caller, from the token's claims.
 	Principal string
-	// Machine is set for a token that a machine got from its metadata service.
-	Machine bool
+	// Identity is the resource ID of the caller where it is a managed identity, which may do what its roles allow.
+	Identity string
 	// fault is the kind and ID of the fault rule that matched; abort closes the connection without
 	// an answer.
 	fault string
@@ -134,13 +134,8 @@ func (c *Request) route() *Error {
 		}
 		return c.serveResult(id.Name())
 	}
-	for _, p := range c.Server.Registry.providers {
-		if p.Refuse == nil {
-			continue
-		}
-		if e := p.Refuse(c); e != nil {
-			return e
-		}
+	if e := refused(c); e != nil {
+		return e
 	}
 	for _, p := range c.Server.Registry.providers {
 		if p.Answer == nil {
@@ -173,6 +168,27 @@ func (c *Request) route() *Error {
 		return c.serveList()
 	}
 	return ErrUnsupported(c.HTTP.Method + " of " + id.FullType())
+}
+
+// refused returns the error that a provider has for a request.
+func refused(c *Request) *Error {
+	for _, p := range c.Server.Registry.providers {
+		if p.Refuse == nil {
+			continue
+		}
+		if e := p.Refuse(c); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// MayRead returns the error that the caller would get for reading a resource, nil for one that it may read.
+func MayRead(c *Request, id ID) *Error {
+	read := *c
+	read.ID, read.HTTP = id, c.HTTP.Clone(c.HTTP.Context())
+	read.HTTP.Method = http.MethodGet
+	return refused(&read)
 }
 
 // tenantLevel answers paths above subscriptions, such as /subscriptions and /tenants.

@@ -5,7 +5,7 @@ import "time"
 // Principal is an identity that a resource represents. The token service and the access checks
 // look it up.
 type Principal struct {
-	// ID is the ID of the resource that represents the identity.
+	// ID is the ID of the resource that represents the identity, "" for an application.
 	ID string
 	// Client is the application (client) ID; Object is the object ID in the directory.
 	Client, Object string

@@ -101,12 +101,11 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 	}
 	now := c.Server.Clock.Now()
 	life, resource := int64(engine.TokenLife.Seconds()), c.Query.Get("resource")
-	token := c.Server.Token(id.Client, id.Object, resource)
-	if machine {
-		token = c.Server.MachineToken(id, resource)
+	if !machine {
+		id.ID = "" // the owner's secret gives every permission
 	}
 	c.Reply(http.StatusOK, value.Object{
-		"access_token": token, "client_id": id.Client,
+		"access_token": c.Server.TokenOf(id, resource), "client_id": id.Client,
 		"resource": resource, "token_type": "Bearer",
 		"expires_in": strconv.FormatInt(life, 10), "ext_expires_in": strconv.FormatInt(life, 10),
 		"expires_on": strconv.FormatInt(now.Unix()+life, 10), "not_before": strconv.FormatInt(now.Unix(), 10),

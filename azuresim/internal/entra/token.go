@@ -31,9 +31,9 @@ func deny(status int, kind string, code int, format string, args ...any) *denial
 
 var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// serveToken answers the token endpoint. The applications that can log in are the owner's,
-// those of the configuration, and identities with federated credentials; permissions are
-// not emulated here.
+// serveToken answers the token endpoint. The applications that can log in are the owner's and
+// those of the configuration, which may do everything, and identities with federated
+// credentials, which may do what their roles allow.
 func serveToken(c *engine.Request) {
 	if c.HTTP.Method != http.MethodPost {
 		denied(c, deny(http.StatusMethodNotAllowed, "invalid_request", 900561,
@@ -79,7 +79,7 @@ func serveToken(c *engine.Request) {
 	}
 	c.Reply(http.StatusOK, value.Object{
 		"token_type": "Bearer", "expires_in": int(engine.TokenLife.Seconds()), "ext_expires_in": int(engine.TokenLife.Seconds()),
-		"access_token": c.Server.Token(client, principal, audience),
+		"access_token": c.Server.TokenOf(principal, audience),
 	})
 }
 
@@ -93,34 +93,34 @@ func denied(c *engine.Request, d *denial) {
 }
 
 // login checks a client's credential and returns its principal.
-func login(c *engine.Request, client, secret, assertionType, assertion string) (principal string, _ *denial) {
-	principal = client
+func login(c *engine.Request, client, secret, assertionType, assertion string) (principal engine.Principal, _ *denial) {
+	principal = engine.Principal{Client: client, Object: client}
 	known := clientNamed(c.Server, client)
 	if id, ok := principalNamed(c.Server, "client_id", client); ok {
 		known = &Client{ID: client, Federated: id.Federated}
-		principal = id.Object
+		principal = id
 	}
 	if known == nil {
-		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016,
+		return principal, deny(http.StatusBadRequest, "unauthorized_client", 700016,
 			"Application with identifier '%s' was not found in the directory '%s'.", client,
 			c.Server.Options.TenantID)
 	}
 	if tenant := tenant(c); guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.Server.Options.TenantID) {
-		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make "+
+		return principal, deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make "+
 			"sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
 	}
 	switch {
 	case assertion != "":
 		if assertionType != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
-			return "", deny(http.StatusBadRequest, "invalid_request", 50027,
+			return principal, deny(http.StatusBadRequest, "invalid_request", 50027,
 				"The client assertion type '%s' is not supported.", assertionType)
 		}
 		return principal, checkAssertion(c, known, assertion)
 	case secret == "":
-		return "", deny(http.StatusUnauthorized, "invalid_client", 7000216,
+		return principal, deny(http.StatusUnauthorized, "invalid_client", 7000216,
 			"'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.")
 	case !sameSecret(known.Secret, secret):
-		return "", deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. "+
+		return principal, deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. "+
 			"Ensure the secret being sent in the request is the client secret value, not the client secret ID, "+
 			"for a secret added to app '%s'.", client)
 	}

@@ -3,6 +3,7 @@ package keyvault
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -16,16 +17,15 @@ const (
 	vaultAdministratorRole = "00482a5a-887f-4fb3-b363-3b7fe8e74483"
 )
 
-// mayUseSecret checks the role assignments of a managed identity for a secret, in a vault
-// that uses RBAC. Access of applications and users, and to vaults with access policies, is
-// not emulated: it is always allowed.
+// mayUseSecret checks what a managed identity may do with a secret: by its roles in a vault that
+// uses RBAC, else by the vault's access policies. Applications, which the owner knows, may do all.
 func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
-	managed, ok := c.Server.Principal(func(p engine.Principal) bool { return p.Object == c.Principal })
-	if !ok {
+	if c.Identity == "" {
 		return nil
 	}
+	managed, _ := c.Server.Principal(func(p engine.Principal) bool { return p.Object == c.Principal })
 	if rbac, _ := value.Sub(vault.Body, "properties")["enableRbacAuthorization"].(bool); !rbac {
-		return nil
+		return byPolicy(c, vault, managed)
 	}
 	action, able := "setSecret", []string{secretsOfficerRole, vaultAdministratorRole}
 	switch c.HTTP.Method {
@@ -48,4 +48,30 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 		"%s",
 		managed.Client, c.Principal, c.Server.Options.TenantID, action, value.Lower(c.ID.String()), vault.Parsed.Name())
 	return e
+}
+
+// byPolicy checks the access policies of a vault.
+// Source: https://learn.microsoft.com/azure/key-vault/general/assign-access-policy.
+func byPolicy(c *engine.Request, vault *engine.Doc, managed engine.Principal) *engine.Error {
+	permission := "set"
+	switch {
+	case c.HTTP.Method == http.MethodGet && len(c.ID.Names) < 2:
+		permission = "list"
+	case c.HTTP.Method == http.MethodGet:
+		permission = "get"
+	case c.HTTP.Method == http.MethodDelete:
+		permission = "delete"
+	}
+	for _, policy := range value.Items(value.Sub(vault.Body, "properties"), "accessPolicies") {
+		if strings.EqualFold(value.Str(policy, "objectId"), c.Principal) &&
+			slices.ContainsFunc(value.Texts(value.Sub(policy, "permissions"), "secrets"), func(p string) bool {
+				return strings.EqualFold(p, permission) || strings.EqualFold(p, "all")
+			}) {
+			return nil
+		}
+	}
+	return engine.Refuse(http.StatusForbidden, "Forbidden", "The user, group or application 'appid=%s;oid=%s;"+
+		"iss=https://sts.windows.net/%s/' does not have secrets %s permission on key vault '%s;location=%s'. For help resolving "+
+		"this issue, please see https://go.microsoft.com/fwlink/?linkid=2125287",
+		managed.Client, c.Principal, c.Server.Options.TenantID, permission, vault.Parsed.Name(), vault.Location())
 }

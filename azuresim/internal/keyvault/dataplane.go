@@ -107,7 +107,7 @@ func authorizeVault(c *engine.Request, login string) *engine.Error {
 	case err != nil:
 		return refused("Error validating token: it has expired, or another key signed it.")
 	}
-	c.Principal = claims.Subject
+	c.Principal, c.Identity = claims.Subject, claims.Identity
 	return nil
 }
 

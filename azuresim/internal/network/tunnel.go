@@ -81,9 +81,19 @@ func openTunnel(c *engine.Request, host string) {
 		return
 	}
 	f := c.HTTP.PostForm
-	if _, err := c.Server.Bearer(f.Get("aztoken"), c.ManagerAudiences()); err != nil {
+	claims, err := c.Server.Bearer(f.Get("aztoken"), c.ManagerAudiences())
+	if err != nil {
 		refuse(http.StatusUnauthorized, "aztoken is not valid")
 		return
+	}
+	// Who connects has to be a reader of the machine.
+	// Source: https://learn.microsoft.com/azure/bastion/bastion-faq#peering.
+	c.Principal, c.Identity = claims.Subject, claims.Identity
+	if vm, err := engine.ParseID(f.Get("resourceId")); err == nil {
+		if e := engine.MayRead(c, vm); e != nil {
+			refuse(e.Status, "%s", e.Message)
+			return
+		}
 	}
 	t, status, err := tunnelTo(c.Server, host, f.Get("resourceId"), f.Get("workloadHostPort"))
 	switch {

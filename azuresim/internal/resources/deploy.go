@@ -33,6 +33,8 @@ type deployed struct {
 func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	var tmpl *template.Template
 	var failed *engine.Error
+	from := sender{ctx: ctx, s: s, deployment: path.Base(op.Target)}
+	end := takeTurn(s)
 	s.Read(func(t *engine.Tx) {
 		d := t.Find(op.Target)
 		if d == nil {
@@ -43,15 +45,23 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 		if tmpl, err = expandKept(t, d); err != nil {
 			failed = engine.BadRequest("InvalidTemplate", "%s", err)
 		}
+		if id, _ := d.Hidden["identity"].(string); id != "" {
+			var there bool
+			from.as, there = engine.FindPrincipal(t, func(p engine.Principal) bool { return strings.EqualFold(p.ID, id) })
+			if !there {
+				failed = engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The identity '%s' that deploys is gone.", id)
+			}
+		}
 	})
+	end()
 	if failed != nil {
 		return nil, failed
 	}
 	out := &deployed{}
-	if failed = deployAll(s, ctx, op, tmpl, out); failed != nil {
+	if failed = deployAll(from, op, tmpl, out); failed != nil {
 		return out, failed
 	}
-	outputs, err := tmpl.Outputs(live{ctx, s})
+	outputs, err := tmpl.Outputs(from)
 	if err != nil {
 		return out, engine.BadRequest("DeploymentOutputEvaluationFailed", "Unable to evaluate template outputs: '%s'.", err)
 	}
@@ -59,7 +69,7 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 	return out, nil
 }
 
-func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl *template.Template, out *deployed) *engine.Error {
+func deployAll(from sender, op *engine.Operation, tmpl *template.Template, out *deployed) *engine.Error {
 	var mu, evaluating sync.Mutex
 	var details []*engine.Error
 	done := map[string]chan struct{}{}
@@ -84,15 +94,15 @@ func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl
 			if skip {
 				return
 			}
-			begun := s.Clock.Now().UTC()
-			e := deploy(s, ctx, op, r, &evaluating)
-			made := madeBy(s, r)
+			begun := from.s.Clock.Now().UTC()
+			e := deploy(from, r, &evaluating)
+			made := madeBy(from.s, r)
 			mu.Lock()
 			defer mu.Unlock()
 			if e == nil || r.IsDeployment() {
 				out.made = append(out.made, made...)
 			}
-			out.operations = append(out.operations, deploymentOperation(s, op, r, begun, e))
+			out.operations = append(out.operations, deploymentOperation(from.s, op, r, begun, e))
 			if e != nil {
 				bad[r.ID] = true
 				details = append(details, e)
@@ -133,36 +143,36 @@ const deployAttempts = 30
 
 // deploy writes one resource and waits for its end.
 // A template is evaluated by one at a time.
-func deploy(s *engine.Server, ctx context.Context, op *engine.Operation, r *template.Resource, evaluating *sync.Mutex) *engine.Error {
+func deploy(from sender, r *template.Resource, evaluating *sync.Mutex) *engine.Error {
 	evaluating.Lock()
-	body, err := r.Body(live{ctx, s})
+	body, err := r.Body(from)
 	evaluating.Unlock()
 	if err != nil {
 		return engine.BadRequest("InvalidTemplate", "Unable to process template language expressions for resource '%s': '%s'.", r.ID, err)
 	}
 	data := template.Encode(body)
 	for attempt := 1; ; attempt++ {
-		operation, e := deployOnce(s, ctx, op, r, data)
+		operation, e := from.deploy(r, data)
 		if e == nil {
-			return s.Ended(ctx, operation)
+			return from.s.Ended(from.ctx, operation)
 		}
 		if retry := e.Status == http.StatusTooManyRequests || e.Code == "AnotherOperationInProgress" ||
 			e.Code == "Conflict"; !retry || attempt == deployAttempts {
 			return e
 		}
-		if s.Until(ctx, s.Clock.Now().Add(max(20*time.Millisecond, s.Latency(time.Second)))) != nil {
+		if from.s.Until(from.ctx, from.s.Clock.Now().Add(max(20*time.Millisecond, from.s.Latency(time.Second)))) != nil {
 			return engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 		}
 	}
 }
 
-// deployOnce sends the PUT and returns the operation that it began, "" for none.
-func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r *template.Resource, data []byte) (string, *engine.Error) {
+// deploy sends the PUT of a resource and returns the operation that it began, "" for none.
+func (f sender) deploy(r *template.Resource, data []byte) (string, *engine.Error) {
 	target, err := engine.ParseID(r.ID)
 	if err != nil {
 		return "", engine.BadRequest("InvalidTemplate", "%s", err)
 	}
-	resp, err := send(ctx, s, http.MethodPut, target, r.APIVersion, data, path.Base(op.Target))
+	resp, err := f.send(http.MethodPut, target, r.APIVersion, data)
 	if err != nil {
 		return "", engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "%s", err)
 	}
@@ -184,16 +194,27 @@ func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r *
 	return "", nil
 }
 
-// send sends a request as a deployment does.
-func send(ctx context.Context, s *engine.Server, method string, to engine.ID, version string, data []byte, deployment string) (
-	*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "https://localhost"+to.Escaped()+"?api-version="+version, bytes.NewReader(data))
+// sender sends the requests of a deployment, and answers the functions of templates that ask deployed resources.
+type sender struct {
+	ctx        context.Context
+	s          *engine.Server
+	deployment string
+	// as is the managed identity that deploys, the zero value for an application: a template may do what its sender may.
+	as engine.Principal
+}
+
+func (f sender) send(method string, to engine.ID, version string, data []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(f.ctx, method, "https://localhost"+to.Escaped()+"?api-version="+version, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+s.Token("deployment", "deployment", "https://management.azure.com"))
-	req.Header.Set("User-Agent", "deployment/"+deployment)
-	return engine.RoundTrip(s, req)
+	as := f.as
+	if as.ID == "" {
+		as = engine.Principal{Client: "deployment", Object: "deployment"}
+	}
+	req.Header.Set("Authorization", "Bearer "+f.s.TokenOf(as, "https://management.azure.com"))
+	req.Header.Set("User-Agent", "deployment/"+f.deployment)
+	return engine.RoundTrip(f.s, req)
 }
 
 // madeBy returns the IDs of the resources that a resource of a template has made.
@@ -212,19 +233,13 @@ func madeBy(s *engine.Server, r *template.Resource) []string {
 	return out
 }
 
-// live answers the functions of templates that ask deployed resources.
-type live struct {
-	ctx context.Context
-	s   *engine.Server
-}
-
 // ask sends a request about a resource and returns the answer.
-func (l live) ask(method, id, action, version string, data []byte) (any, error) {
+func (f sender) ask(method, id, action, version string, data []byte) (any, error) {
 	target, err := engine.ParseID(id + action)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := send(l.ctx, l.s, method, target, value.OrDefault(version, "2021-04-01"), data, "deployment")
+	resp, err := f.send(method, target, value.OrDefault(version, "2021-04-01"), data)
 	if err != nil {
 		return nil, err
 	}
@@ -242,8 +257,8 @@ func (l live) ask(method, id, action, version string, data []byte) (any, error) 
 }
 
 // Reference implements template.Live.
-func (l live) Reference(id, version string, full bool) (any, error) {
-	v, err := l.ask(http.MethodGet, id, "", version, nil)
+func (f sender) Reference(id, version string, full bool) (any, error) {
+	v, err := f.ask(http.MethodGet, id, "", version, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the resource '%s' cannot be read: %w", id, err)
 	}
@@ -258,12 +273,12 @@ func (l live) Reference(id, version string, full bool) (any, error) {
 }
 
 // List implements template.Live.
-func (l live) List(function, id, version string, body any) (any, error) {
+func (f sender) List(function, id, version string, body any) (any, error) {
 	var data []byte
 	if body != nil {
 		data = template.Encode(body)
 	}
-	v, err := l.ask(http.MethodPost, id, "/"+function, version, data)
+	v, err := f.ask(http.MethodPost, id, "/"+function, version, data)
 	if err != nil {
 		return nil, fmt.Errorf("the function '%s' of the resource '%s': %w", function, id, err)
 	}

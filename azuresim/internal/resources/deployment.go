@@ -255,6 +255,7 @@ func validateDeployment(c *engine.Request, id engine.ID) *engine.Error {
 		return e
 	}
 	var out value.Object
+	defer takeTurn(c.Server)()
 	c.Server.Read(func(t *engine.Tx) {
 		if e = writable(t, id); e != nil {
 			return
@@ -281,6 +282,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 	var op *engine.Operation
 	var view value.Object
 	status := http.StatusOK
+	defer takeTurn(c.Server)()
 	err := c.Server.Update(func(t *engine.Tx) error {
 		if e := writable(t, c.ID); e != nil {
 			return e
@@ -305,6 +307,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 		}
 		d.Hidden["template"], d.Hidden["parameters"] = string(template.Encode(r.template)), string(template.Encode(r.parameters))
 		d.Hidden["seed"], d.Hidden["time"] = seed, t.Now.Format(time.RFC3339Nano)
+		d.Hidden["identity"] = c.Identity
 		t.Put(d)
 		location := value.OrDefault(r.location, "global")
 		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment,

@@ -4,7 +4,11 @@
 // alone imports it.
 package resources
 
-import "casement.dev/casement/azuresim/internal/engine"
+import (
+	"sync"
+
+	"casement.dev/casement/azuresim/internal/engine"
+)
 
 const (
 	resourcesSpace = "Microsoft.Resources"
@@ -17,9 +21,21 @@ func New() engine.Provider {
 	return engine.Provider{
 		Namespace: resourcesSpace,
 		Types:     []engine.Type{deploymentType(), groupType()},
+		State:     &turns{},
 		Answer:    answerResources,
 		Tenant:    answerTenant,
 	}
+}
+
+// turns lets one template be expanded at a time. A request waits for its turn before it locks the store, so that requests
+// without templates are answered meanwhile.
+type turns struct{ sync.Mutex }
+
+// takeTurn waits until no other template is expanded.
+func takeTurn(s *engine.Server) (end func()) {
+	t := engine.StateOf[*turns](s, resourcesSpace)
+	t.Lock()
+	return t.Unlock
 }
 
 // answerResources answers what ARM itself has: paths without a provider, tags on

@@ -25,6 +25,7 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 	}
 	whole := !strings.EqualFold(r.body.Object("properties").Object("whatIfSettings").Text("resultFormat"), "ResourceIdOnly")
 	changes := []any{}
+	defer takeTurn(c.Server)()
 	c.Server.Read(func(t *engine.Tx) {
 		var tmpl *template.Template
 		if tmpl, e = r.read(t, id, ""); e != nil {

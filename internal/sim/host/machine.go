@@ -100,11 +100,13 @@ func (h *Host) run(ctx context.Context, g *machine) error {
 		return err
 	}
 	defer body.Close()
+	lift := body.Machine().Root.Until(ctx)
+	defer lift()
 	n.body, n.podIPs = body, newNodePodIPs(h.pool(n.origin.Cluster), g.vm, body.Machine().Root)
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		n.close(end)
+		n.close(end, lift)
 	}()
 	h.mu.Lock()
 	g.guest, g.node, g.loopback = body, n, loopback

@@ -164,9 +164,10 @@ func (n *node) hasKubelet() bool {
 }
 
 // close ends the kubelet, the containers and the static pods.
-func (n *node) close(ctx context.Context) {
+func (n *node) close(ctx context.Context, ended func()) {
 	n.stopKubelet()
 	n.runtime.Close()
+	ended()
 	n.stopProcesses(ctx)
 	n.work.Wait()
 }

@@ -40,7 +40,7 @@ func testNode(t *testing.T) *node {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		n.close(ctx)
+		n.close(ctx, func() {})
 	})
 	return n
 }
@@ -141,7 +141,7 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	n.close(ctx)
+	n.close(ctx, func() {})
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, 0); err == nil {
 			t.Errorf("process %d outlives its machine", pid)

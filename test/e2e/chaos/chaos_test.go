@@ -82,6 +82,9 @@ func (s *scene) round(a action) {
 	}
 	themes[r.theme](s)
 	s.calm()
+	if r.theme == "Azure fails" && r.faults == 0 {
+		s.problem("no call failed of those that were to")
+	}
 	rest := time.Now()
 	missing := s.c.settle(a)
 	r.took = time.Since(rest)

@@ -22,15 +22,15 @@ import (
 
 // scene is a plane, the injected faults, and the counts.
 type scene struct {
-	t       *testing.T
-	random  *rand.Rand
-	p       *plane.Plane
-	disk    string // "" where none can be mounted
-	c       *cluster
-	row     *row
-	rows    []row
-	rules   [][]string // the fault rules in force, as arguments of azure faults add
-	matched map[string]int
+	t      *testing.T
+	random *rand.Rand
+	p      *plane.Plane
+	disk   string // "" where none can be mounted
+	c      *cluster
+	row    *row
+	rows   []row
+	rules  [][]string // the fault rules in force, as arguments of azure faults add
+	struck map[string]int
 }
 
 // themes are the kinds of faults of a round.
@@ -105,7 +105,7 @@ func (s *scene) applyRules() {
 			s.t.Logf("add a fault: %v", err) // the supervisor was killed meanwhile
 		}
 	}
-	s.matched = map[string]int{}
+	s.struck = map[string]int{}
 }
 
 // countFaults adds the faults that have matched since the last look.
@@ -115,15 +115,15 @@ func (s *scene) countFaults() {
 		return
 	}
 	var rules []struct {
-		ID      string
-		Matched int
+		ID     string
+		Struck int
 	}
 	if err := json.Unmarshal([]byte(out), &rules); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, r := range rules {
-		s.row.faults += r.Matched - s.matched[r.ID]
-		s.matched[r.ID] = r.Matched
+		s.row.faults += r.Struck - s.struck[r.ID]
+		s.struck[r.ID] = r.Struck
 	}
 }
 

@@ -152,6 +152,8 @@ func scripts() map[string]string {
 			"truncate -s 10T /j; cat /j | sort\n",
 		"a file that reads itself": "echo a > /f; while :; do cat /f /f > /g; mv /g /f; done\n",
 		"files without number":     "i=0; while :; do : > /tmp/$i; i=$((i+1)); done\n",
+		"a file for each byte":     "yes | head -c 60000000 > /f; split -a 8 -b 1 /f /x\n",
+		"trees that double":        "mkdir -p /t/0; for i in $(seq 40); do cp -r /t /u; mv /u /t/$i; done\n",
 		"folders in folders":       "while :; do mkdir a && cd a; done\n",
 		"links in a circle": "mkdir -p /l; cd /l; ln -s . a; ln -s a b; ln -s ../l c; while :; do find -L / -name x; cp -rL /l " +
 			"/m; ls -R /l/a/b/c/a/b/c; done\n",

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -231,7 +232,7 @@ func column(_ context.Context, p *Process, o options) int {
 }
 
 // split writes parts of a file to files of their own.
-func split(_ context.Context, p *Process, o options) int {
+func split(ctx context.Context, p *Process, o options) int {
 	name, prefix := orStdin(o.operands)[0], "x"
 	if len(o.operands) > 1 {
 		prefix = o.operands[1]
@@ -240,30 +241,39 @@ func split(_ context.Context, p *Process, o options) int {
 	if err != nil {
 		return p.Fail(1, "split: cannot open '%s' for reading: %s", name, reason(err))
 	}
-	var parts [][]byte
+	if len(data) == 0 {
+		return 0
+	}
+	var parts iter.Seq[[]byte] // made one by one: there may be as many as the file has bytes
 	if o.has("b") {
 		n, ok := sized(o.value("b"))
 		if !ok || n < 1 {
 			return p.Fail(1, "split: invalid number of bytes: '%s'", o.value("b"))
 		}
-		parts = slices.Collect(slices.Chunk(data, n))
+		parts = slices.Chunk(data, n)
 	} else {
 		n, err := strconv.Atoi(cmp.Or(o.value("l"), "1000"))
 		if err != nil || n < 1 {
 			return p.Fail(1, "split: invalid number of lines: '%s'", o.value("l"))
 		}
-		for lines := range slices.Chunk(p.linesAfter(string(data)), n) {
-			parts = append(parts, []byte(strings.Join(lines, "")))
-		}
-		if len(data) == 0 {
-			parts = nil
+		lines := p.linesAfter(string(data))
+		parts = func(yield func([]byte) bool) {
+			for some := range slices.Chunk(lines, n) {
+				if !yield([]byte(strings.Join(some, ""))) {
+					return
+				}
+			}
 		}
 	}
 	length, err := strconv.Atoi(cmp.Or(o.value("a"), "2"))
 	if err != nil || length < 1 || length > 200 {
 		return p.Fail(1, "split: invalid suffix length: '%s'", o.value("a"))
 	}
-	for i, part := range parts {
+	i := -1
+	for part := range parts {
+		if i++; ctx.Err() != nil {
+			return 1 // it was ended
+		}
 		suffix := fmt.Sprintf("%0*d", length, i)
 		if !o.has("d") {
 			letters := make([]byte, length)
@@ -283,7 +293,7 @@ func split(_ context.Context, p *Process, o options) int {
 }
 
 // csplit splits a file before lines that match.
-func csplit(_ context.Context, p *Process, o options) int {
+func csplit(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.Fail(1, "csplit: missing operand")
 	}
@@ -328,6 +338,9 @@ func csplit(_ context.Context, p *Process, o options) int {
 	cutAt(len(lines))
 	number := 0
 	for _, part := range parts {
+		if ctx.Err() != nil {
+			return 1 // it was ended
+		}
 		if part == "" && o.has("z") {
 			continue
 		}

@@ -1,0 +1,34 @@
+package guestfs
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestUntil holds that a guest's files end whoever uses them after the guest was to end, and are there again for what is
+// left to do.
+func TestUntil(t *testing.T) {
+	dir := t.TempDir()
+	r, err := At(dir).Root(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	lift := r.Until(ctx)
+	if err := r.WriteFile("/f", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for err == nil { // as a program that does not look whether it is to end
+		err = r.WriteFile("/f", nil, 0o600)
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	lift()
+	if _, err := r.ReadFile("/f"); err != nil {
+		t.Error(err)
+	}
+}
