@@ -27,19 +27,22 @@ type Problem struct {
 
 // Problems returns the errors of strict decoding about an object's fields; none for an unknown kind.
 func (d Decoder) Problems(o *Object) []Problem {
-	data, err := o.Root.JSON()
-	if err != nil {
-		return []Problem{{At: o.Root, Message: err.Error(), Twice: strings.Contains(err.Error(), "already defined")}}
-	}
-	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
-	if err != nil {
-		return nil // another one's kind
-	}
-	unknown, err := kjson.UnmarshalStrict(variable.ReplaceAll(data, []byte("null$1")), into)
+	data, twice, err := o.Root.json()
 	if err != nil {
 		return []Problem{{At: o.Root, Message: err.Error()}}
 	}
 	var out []Problem
+	if twice != nil {
+		out = append(out, Problem{At: o.Root, Message: twice.Error(), Twice: true})
+	}
+	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
+	if err != nil {
+		return out // another one's kind
+	}
+	unknown, err := kjson.UnmarshalStrict(variable.ReplaceAll(data, []byte("null$1")), into)
+	if err != nil {
+		return append(out, Problem{At: o.Root, Message: err.Error()})
+	}
 	for _, e := range unknown {
 		at := o.Root
 		if _, path, ok := strings.Cut(e.Error(), `"`); ok {

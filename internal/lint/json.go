@@ -8,24 +8,66 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON returns the value as JSON, without its positions.
+// JSON returns the value as JSON, without its positions. Of a key that occurs twice it takes the last, as clients do.
 func (v Value) JSON() ([]byte, error) {
+	data, _, err := v.json()
+	return data, err
+}
+
+// json is JSON. twice says which keys occur twice, or is nil.
+func (v Value) json() (data []byte, twice, err error) {
 	if v.node == 0 {
-		return []byte("null"), nil
+		return []byte("null"), nil, nil
 	}
 	const usual = 12 // bytes for a node
 	if data, ok := v.tree.appendJSON(make([]byte, 0, usual*(v.tree.next(v.node)-v.node)), v.node); ok {
-		return data, nil
+		return data, nil, nil
 	}
 	var content any
-	if err := v.tree.toYAML(v.node, map[ref]*yaml.Node{}).Decode(&content); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	node := v.tree.toYAML(v.node, map[ref]*yaml.Node{})
+	err = node.Decode(&content)
+	if err != nil && strings.Contains(err.Error(), "already defined") {
+		twice = message(err)
+		keepLast(node, map[*yaml.Node]bool{})
+		err = node.Decode(&content)
 	}
-	data, err := json.Marshal(content)
 	if err != nil {
-		return nil, errors.New("a key is no text")
+		return nil, twice, message(err)
 	}
-	return data, nil
+	if data, err = json.Marshal(content); err != nil {
+		return nil, twice, errors.New("a key is no text")
+	}
+	return data, twice, nil
+}
+
+func message(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "yaml: ")) }
+
+// keepLast removes from mappings the keys that occur again. seen are the nodes that it has looked at, which aliases share.
+func keepLast(n *yaml.Node, seen map[*yaml.Node]bool) {
+	if n == nil || seen[n] {
+		return
+	}
+	seen[n] = true
+	keepLast(n.Alias, seen)
+	for _, below := range n.Content {
+		keepLast(below, seen)
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	type name struct{ tag, value string }
+	last := map[name]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		last[name{n.Content[i].ShortTag(), n.Content[i].Value}] = i
+	}
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode || last[name{key.ShortTag(), key.Value}] == i {
+			kept = append(kept, key, n.Content[i+1])
+		}
+	}
+	n.Content = kept
 }
 
 // appendJSON encodes the common subset of YAML. ok is false for the rest: aliases and merges, keys that occur twice or

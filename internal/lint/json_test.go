@@ -47,3 +47,22 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// TestKeysTwice: of a key that occurs twice the last counts, in mappings that are shared too, and strict decoding names it.
+func TestKeysTwice(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"a: 1\nb: 2\na: 3", `{"a":3,"b":2}`},
+		{"l: [{a: 1, a: {b: 1, b: 2}}]", `{"l":[{"a":{"b":2}}]}`},
+		{"a: &x {b: 1, b: 2}\nc: *x", `{"a":{"b":2},"c":{"b":2}}`},
+		{"a: &x {b: 1}\nc: {<<: *x, d: 1, d: 2}", `{"a":{"b":1},"c":{"b":1,"d":2}}`},
+	} {
+		var node yaml.Node
+		if err := yaml.Unmarshal([]byte(test.text), &node); err != nil {
+			t.Fatal(err)
+		}
+		data, twice, err := Value{tree: fromYAML(&node), node: 1}.json()
+		if string(data) != test.want || twice == nil || err != nil {
+			t.Errorf("%q: %s, twice %v, error %v", test.text, data, twice, err)
+		}
+	}
+}
