@@ -105,7 +105,7 @@ func (c *Request) listParts() (e *Error) {
 	parent, ok := c.ID.Parent()
 	k := c.Server.Registry.TypeOf(parent.FullType())
 	if !ok || k == nil {
-		if e := c.neverKnown(); e != nil {
+		if e := neverKnown(c); e != nil {
 			return e
 		}
 		return ErrUnsupported("the resource type " + c.ID.FullType())

@@ -38,7 +38,7 @@ func (c *Request) serveResource() *Error {
 // unknown answers requests to a type that is not emulated: lists are empty and a GET is
 // 404, so that clients that look for leftovers can continue; a creation is refused.
 func (c *Request) unknown() (e *Error) {
-	if e := c.neverKnown(); e != nil {
+	if e := neverKnown(c); e != nil {
 		return e
 	}
 	method := c.HTTP.Method

@@ -27,20 +27,20 @@ func (c *Request) checkVersion() *Error {
 		if slices.Contains(k.ListedVersions(), value.Lower(v)) {
 			return nil
 		}
-	case c.unmodelled() != nil:
-		if slices.Contains(c.unmodelled(), value.Lower(v)) {
+	case unmodelled(c) != nil:
+		if slices.Contains(unmodelled(c), value.Lower(v)) {
 			return nil
 		}
 	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
 		return nil
 	}
-	if e := c.neverKnown(); e != nil {
+	if e := neverKnown(c); e != nil {
 		return e
 	}
 	known := c.Server.Registry.Versions(c.ID.Namespace)
 	if k != nil {
 		known = k.ListedVersions()
-	} else if own := c.unmodelled(); own != nil {
+	} else if own := unmodelled(c); own != nil {
 		known = own
 	}
 	if c.ID.Namespace == "" || known == nil || len(c.ID.Types) == 0 {
@@ -68,7 +68,7 @@ func (c *Request) checkVersion() *Error {
 
 // root returns the first of the types in the request's path, in lower case, and the provider that it would be of; no
 // provider for a namespace without one or whose types are not described.
-func (c *Request) root() (string, *Provider) {
+func root(c *Request) (string, *Provider) {
 	_, rest, _ := strings.Cut(value.Lower(c.ID.FullType()), "/")
 	root, _, _ := strings.Cut(rest, "/")
 	if root == "" || !schema.Describes(c.ID.Namespace) {
@@ -78,16 +78,16 @@ func (c *Request) root() (string, *Provider) {
 }
 
 // unmodelled returns the API versions of a type that Azure has and the emulator has not; nil for any other.
-func (c *Request) unmodelled() []string {
-	if root, p := c.root(); p != nil && !p.has(root) {
+func unmodelled(c *Request) []string {
+	if root, p := root(c); p != nil && !p.has(root) {
 		return schema.Versions(c.ID.FullType())
 	}
 	return nil
 }
 
 // neverKnown returns the error for a resource type that its namespace never had; nil where that is not known.
-func (c *Request) neverKnown() *Error {
-	root, p := c.root()
+func neverKnown(c *Request) *Error {
+	root, p := root(c)
 	if p == nil || p.has(root) || schema.Versions(c.ID.FullType()) != nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ func newAzureEnv(a *app.App) *cobra.Command {
 	var terraform bool
 	c := &cobra.Command{
 		Use:   "env",
-		Short: "Print the exports that point SDKs, curl, az or Terraform at the local Azure",
+		Short: "Print what points SDKs, curl, az or Terraform at the local Azure",
 		Long: `Print shell lines for eval. For SDKs and curl they are exports alone. For az there
 are also the commands that register the local Azure as a cloud and log in, in a
 configuration directory of its own, so that your own az stays as it is. For the
