@@ -14,7 +14,7 @@ var unmodelled = []string{
 	"(Get-Clipboard)", "(Get-Content C:\\k -Credential)", "[System.Xml.XmlWriter]::Create('x')", "'a'.EnumerateRunes()",
 	"(Get-Service kubelet).ServicesDependedOn",
 	"(New-Object -ComObject X)", "(Get-Item Cert:\\x)", "([System.Diagnostics.Process]::GetCurrentProcess())",
-	"(Get-Date).ToOADate()", "('a' -split { $_ })", "([xml]'<a/>')",
+	"(Get-Date).ToOADate()", "(ConvertTo-Json { 1 })", "([xml]'<a/>')",
 }
 
 // holes are statements with an expression at %; each ends well unless the
