@@ -258,8 +258,9 @@ func TestLife(t *testing.T) {
 		!strings.HasPrefix(windows.Spec.Template.Spec.Containers[0].Image, "capzcicommunity.azurecr.io/calico/") {
 		t.Errorf("calico for Windows is not as its values ask: %v", windows.Spec.Template.Spec.Containers)
 	}
-	if s.has(&appsv1.DaemonSet{}, "kube-system", "kube-proxy-windows") || !s.has(&corev1.Namespace{}, "", "calico-system") {
-		t.Error("calico's operator makes the namespace calico-system and no kube-proxy")
+	if s.has(&appsv1.DaemonSet{}, "kube-system", "kube-proxy-windows") || !s.has(&corev1.Namespace{}, "", "calico-system") ||
+		!s.has(&corev1.ServiceAccount{}, "calico-system", "calico-node") {
+		t.Error("calico's operator makes the namespace calico-system with its accounts, and no kube-proxy")
 	}
 	manager := &appsv1.Deployment{}
 	if !s.has(manager, "kube-system", "cloud-controller-manager") ||

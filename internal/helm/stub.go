@@ -142,9 +142,12 @@ func without(text string, names ...string) (string, error) {
 	return strings.Join(out, "\n---\n"), nil
 }
 
-// calicoSystem is the namespace that Calico's operator creates and in which templates put
-// their own configuration.
-const calicoSystem = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: calico-system\n---\n"
+// calicoSystem is the namespace that Calico's operator creates, with its service accounts: templates put their own
+// configuration and their own DaemonSets for Windows there.
+const calicoSystem = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: calico-system\n---\n" +
+	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-node\n  namespace: calico-system\n---\n" +
+	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-kube-controllers\n  namespace: calico-system\n---\n" +
+	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-typha\n  namespace: calico-system\n---\n"
 
 // calico returns the manifests that Calico's operator creates for its Installation: Calico
 // for the families of its pools, and for Windows if the dataplane HNS is set with all
