@@ -97,6 +97,7 @@ func TestTemplates(t *testing.T) {
 					setVariables(t, class, setting("AZURE_SUBSCRIPTION_ID"))
 				}
 			}
+			t.Setenv("AZURE_RESOURCE_GROUP", fmt.Sprintf("t%d", i)) // as CAPZ's templates default it
 			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // templates differ in its type
 			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
 			if err := l.live(); err != nil {
@@ -122,9 +123,11 @@ func setVariables(t *testing.T, file, subscription string) {
 			t.Setenv(name, value)
 		}
 	}
-	if strings.Contains(string(text), "providerID: ${USER_IDENTITY}") { // an ID, where CAPZ's templates ask for a name
-		t.Setenv("USER_IDENTITY", "/subscriptions/"+subscription+"/resourceGroups/capz-ci/providers/"+
-			"Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity")
+	for _, name := range []string{"USER_IDENTITY", "AZURE_USER_ASSIGNED_IDENTITY_PROVIDER_ID"} {
+		if strings.Contains(string(text), "providerID: ${"+name+"}") { // an ID, where CAPZ's templates ask for a name
+			t.Setenv(name, "/subscriptions/"+subscription+"/resourceGroups/capz-ci/providers/"+
+				"Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity")
+		}
 	}
 }
 
