@@ -98,9 +98,6 @@ func (p *parser) fail(format string, args ...any) {
 	fail(format, args...)
 }
 
-func letter(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-func digit(c byte) bool  { return c >= '0' && c <= '9' }
-
 // next reads a token.
 func (p *parser) next() {
 	m := tokens.FindStringSubmatch(p.rest)

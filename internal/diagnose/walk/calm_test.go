@@ -51,6 +51,9 @@ func TestCalm(t *testing.T) {
 			f.Machines[0].Annotations = map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""}
 			f.ControlPlane = &controlplanev1.KubeadmControlPlane{}
 		}, "HookWaits", slowAzure},
+		"a hook that has just been removed": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingWaitingForPreTerminateHookReason, "Waiting for pre-terminate hooks to succeed")
+		}, "HookWaits", slowAzure},
 		"the token is not signed yet": {func(f *facts.Snapshot) {
 			console("could not find a JWS signature in the cluster-info ConfigMap")(f)
 			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken.Add(-time.Second))

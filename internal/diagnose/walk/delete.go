@@ -136,11 +136,22 @@ func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
 	switch a.Cause {
 	case "HookWaits":
 		_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
-		return own && w.ControlPlane != nil && since < slowAzure
+		return (own && w.ControlPlane != nil || !hooked(m)) && since < slowAzure
 	case "EvictionBlocked", "PodsStay":
 		return since < slowStatus
 	case "VolumeAttached":
 		return since < slowAzure
+	}
+	return false
+}
+
+// hooked reports whether a machine has a hook: its condition names one for a moment after that was removed.
+func hooked(m *clusterv1.Machine) bool {
+	for name := range m.Annotations {
+		if strings.HasPrefix(name, clusterv1.PreDrainDeleteHookAnnotationPrefix) ||
+			strings.HasPrefix(name, clusterv1.PreTerminateDeleteHookAnnotationPrefix) {
+			return true
+		}
 	}
 	return false
 }
