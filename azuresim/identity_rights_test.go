@@ -175,7 +175,8 @@ func holdsToItsRoles(t *testing.T, a *azure, logIn func(identity string) string)
 		{"an interface in the own network", "PUT", nics + "n", "2024-05-01", nic(ownSubnet), 201},
 		{"an interface in another network", "PUT", nics + "o", "2024-05-01", nic(otherSubnet), 403},
 		{"a copy of another disk", "PUT", own + "/providers/Microsoft.Compute/snapshots/s", "2024-03-02", `{"location": "westeurope",
-			"properties": {"creationData": {"createOption": "Copy", "sourceResourceId": "` + other + `/providers/Microsoft.Compute/disks/d"}}}`, 403},
+			"properties": {"creationData": {"createOption": "Copy", "sourceResourceId": "` + other +
+			`/providers/Microsoft.Compute/disks/d"}}}`, 403},
 		{"machines with the own identity", "PUT", sets + "a", "2024-07-01", set(identity), 201},
 		{"machines with another identity", "PUT", sets + "b", "2024-07-01", set(boss), 403},
 		{"another identity for the own machines", "PATCH", sets + "a", "2024-07-01",

@@ -73,7 +73,8 @@ func TestVaultAccess(t *testing.T) {
 	}
 	_, own := token(url.Values{}, id)
 	ask := func(vault, method, path, body string) int {
-		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+vault+"."+VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+vault+"."+VaultDomain+path+"?api-version=7.4",
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,5 +122,6 @@ func TestVaultAccess(t *testing.T) {
 
 // accessPolicy are access policies of a vault that give a principal one permission for secrets.
 func accessPolicy(principal, permission string) string {
-	return `[{"tenantId": "` + engine.DefaultTenant + `", "objectId": "` + principal + `", "permissions": {"secrets": ["` + permission + `"]}}]`
+	return `[{"tenantId": "` + engine.DefaultTenant + `", "objectId": "` + principal +
+		`", "permissions": {"secrets": ["` + permission + `"]}}]`
 }

@@ -152,7 +152,8 @@ func TestLoopsOfDeployments(t *testing.T) {
 	loops := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
 	for level := range 3 {
 		loops = NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{
-			NewObject("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01", "name", fmt.Sprintf("[concat('n%d-', copyIndex())]", level),
+			NewObject("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01",
+				"name", fmt.Sprintf("[concat('n%d-', copyIndex())]", level),
 				"copy", NewObject("name", "c", "count", int64(90)), "properties", NewObject("mode", "Incremental", "template", loops))})
 	}
 	var before, after runtime.MemStats

@@ -21,7 +21,8 @@ func TestKubeletLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := func(path, value string) error {
-		text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\ncontainerRuntimeEndpoint: unix:///x\n"
+		text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\n" +
+			"containerRuntimeEndpoint: unix:///x\n"
 		if first, rest, nested := strings.Cut(path, "."); nested {
 			text += first + ": {" + rest + ": " + value + "}\n"
 		} else {

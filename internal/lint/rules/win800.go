@@ -349,7 +349,8 @@ var win812 = lint.Rule{
 		"pod-infra-container-image with 1.35, 18 of cAdvisor with 1.37; cloud-provider takes external or nothing. A flag that no " +
 		"kubelet ever had is misspelt. Linux machines and control planes are checked too. No kubelet on Windows has a flag of " +
 		"cAdvisor, housekeeping-interval neither, and none on Linux has windows-priorityclass. Where the version is a variable " +
-		"that is not filled in, this is a warning. Source: the registrations of flags in the sources of Kubernetes 1.22 to 1.37, kubernetes/kubeadm issue 2742.",
+		"that is not filled in, this is a warning. Source: the registrations of flags in the sources of Kubernetes 1.22 to 1.37, " +
+		"kubernetes/kubeadm issue 2742.",
 	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
 	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
 	Check: checkWIN812,

@@ -32,7 +32,8 @@ func TestUnknownImage(t *testing.T) {
 // TestLatest: an image that is asked for as latest holds what its exact version holds.
 func TestLatest(t *testing.T) {
 	for _, image := range []host.Image{
-		{Publisher: "cncf-upstream", Offer: "capi-windows", SKU: "windows-2019-containerd-gen1", Version: "latest", ExactVersion: "128.5.20240102"},
+		{Publisher: "cncf-upstream", Offer: "capi-windows", SKU: "windows-2019-containerd-gen1", Version: "latest",
+			ExactVersion: "128.5.20240102"},
 		{ID: "/CommunityGalleries/g/Images/capi-win-2022-containerd/Versions/latest", ExactVersion: "1.33.1"},
 	} {
 		c, _, plain, err := contents(host.VM{Name: "vm", Image: image})

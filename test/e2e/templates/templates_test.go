@@ -97,7 +97,7 @@ func TestTemplates(t *testing.T) {
 					setVariables(t, class, setting("AZURE_SUBSCRIPTION_ID"))
 				}
 			}
-			t.Setenv("AZURE_RESOURCE_GROUP", fmt.Sprintf("t%d", i)) // as CAPZ's templates default it
+			t.Setenv("AZURE_RESOURCE_GROUP", fmt.Sprintf("t%d", i))          // as CAPZ's templates default it
 			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // templates differ in its type
 			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
 			if err := l.live(); err != nil {
@@ -151,7 +151,8 @@ type life struct {
 }
 
 func (l *life) live() (err error) {
-	if l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", plane.Kubernetes()); err != nil {
+	l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", plane.Kubernetes())
+	if err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
 	if err := l.addClasses(); err != nil {
