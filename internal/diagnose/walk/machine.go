@@ -46,8 +46,7 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 			return a
 		}
 	}
-	return first(func() *finding { return w.version(m) },
-		func() *finding { return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions) })
+	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
 }
 
 // soonExpired is the time before a certificate's end from which it is a fault.

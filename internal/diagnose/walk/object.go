@@ -123,7 +123,7 @@ func (w walker) forCluster() Answer {
 	if a == nil || a.Waiting {
 		rest := func() *finding {
 			return first(each(w.Pools, w.pool), each(w.Machines, w.machine), each(w.Deployments, w.deployment), each(w.Sets, w.set),
-				each(w.HealthChecks, w.healthCheck), w.workloads, w.others)
+				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, each(w.Machines, w.version))
 		}
 		a = first(func() *finding { return a }, rest)
 		if a == nil { // what something waits for says more than that the cluster is not available
@@ -139,7 +139,7 @@ func (w walker) forCluster() Answer {
 // if the machine has none.
 func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := w.cluster()
-	own := w.machine(m)
+	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) })
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}
@@ -151,8 +151,8 @@ func (w walker) forMachine(m *clusterv1.Machine) *finding {
 
 // forPool examines the cluster, the machine pool, and its machines.
 func (w walker) forPool(p *clusterv1.MachinePool) *finding {
-	return first(w.cluster, func() *finding { return w.pool(p) },
-		each(w.machinesWhere(func(m *clusterv1.Machine) bool { return w.poolOf(m) == p }), w.machine))
+	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return w.poolOf(m) == p })
+	return first(w.cluster, func() *finding { return w.pool(p) }, each(own, w.machine), each(own, w.version))
 }
 
 // forDeployment examines the cluster, a MachineDeployment, its sets and its machines.
@@ -165,7 +165,7 @@ func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	}
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
 	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
-		func() *finding { return w.short(d) })
+		func() *finding { return w.short(d) }, each(own, w.version))
 }
 
 // forSet examines the cluster, a MachineSet and its machines.

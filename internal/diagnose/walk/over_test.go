@@ -75,6 +75,11 @@ func TestOver(t *testing.T) {
 		"the image has another kubelet": {func(f *facts.Snapshot) {
 			f.Machines[0].Spec.Version, f.Nodes["n"].Status.NodeInfo.KubeletVersion = "v1.37.2", "v1.34.1"
 		}, "KubeletVersion"},
+		"the image has another kubelet, and another machine failed": {func(f *facts.Snapshot) {
+			f.Machines[0].Spec.Version, f.Nodes["n"].Status.NodeInfo.KubeletVersion = "v1.37.2", "v1.34.1"
+			f.Machines = append(f.Machines, *f.Machines[0].DeepCopy())
+			f.Machines[1].Name, f.Machines[1].Status.NodeRef.Name = "m2", "gone"
+		}, "NodeDeleted"},
 		"the kubelet of a build": {func(f *facts.Snapshot) {
 			f.Machines[0].Spec.Version, f.Nodes["n"].Status.NodeInfo.KubeletVersion = "1.37.2", "v1.37.2+rke2r1"
 		}, ""},
