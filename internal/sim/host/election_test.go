@@ -2,6 +2,7 @@ package host
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,14 +10,24 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// commandLine returns the command line that a process was started with.
+// commandLine returns the command line that a process was started with, which is empty for a moment while it starts.
 func commandLine(t *testing.T, p kubelet.Process) string {
 	t.Helper()
-	data, err := os.ReadFile("/proc/" + pidOf(p) + "/cmdline")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		data, err := os.ReadFile("/proc/" + pidOf(p) + "/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) > 0 {
+			return strings.ReplaceAll(string(data), "\x00", " ")
+		}
+		select {
+		case <-p.Done():
+			t.Fatal("the process has ended")
+		default:
+			runtime.Gosched()
+		}
 	}
-	return strings.ReplaceAll(string(data), "\x00", " ")
 }
 
 // A single scheduler runs without a lease; a second one makes both candidates of an election.
