@@ -24,6 +24,8 @@ var inObjects = map[string]string{
 	"Ignition":                    `{spec: {ignition: {containerLinuxConfig: {additionalConfig: "x: %s"}}}}`,
 	"password hash":               `{spec: {users: [{name: capi, passwd: "%s"}]}}`,
 	"user from a Secret's name":   `{spec: {users: [{name: capi, gecos: "%s"}]}}`,
+	"a rule of sudo":              `{spec: {users: [{name: capi, sudo: "ALL=(ALL) NOPASSWD: /opt/%s"}]}}`,
+	"a user's home":               `{spec: {users: [{name: capi, homeDir: /home/%s}]}}`,
 	"discovery":                   `{spec: {joinConfiguration: {discovery: {tlsBootstrapToken: "%s"}}}}`,
 	"certificate key":             `{spec: {initConfiguration: {certificateKey: "%s"}}}`,
 	"flag of the API server":      `{spec: {clusterConfiguration: {apiServer: {extraArgs: [{name: oidc-client, value: "%s"}]}}}}`,

@@ -33,7 +33,7 @@ var places = map[string]place{
 	"prekubeadmcommands": hiddenPlace, "postkubeadmcommands": hiddenPlace, "bootcommands": hiddenPlace, "runcmd": hiddenPlace,
 	"bootcmd": hiddenPlace, "additionalconfig": hiddenPlace, "commandtoexecute": hiddenPlace, "script": hiddenPlace,
 	"mountoptions": hiddenPlace, "protectedsettings": hiddenPlace, "protectedparameters": hiddenPlace,
-	"gecos": hiddenPlace, "extraopts": hiddenPlace, "configurationpatches": hiddenPlace,
+	"gecos": hiddenPlace, "sudo": hiddenPlace, "homedir": hiddenPlace, "extraopts": hiddenPlace, "configurationpatches": hiddenPlace,
 }
 
 // shownNames are names of annotations, variables, flags and tags whose values are for anybody: who runs a cluster needs
