@@ -78,16 +78,21 @@ func (a *azure) carried(method, path, body string) value.Object {
 	if status >= 300 {
 		a.t.Fatalf("%s %s: status %d, %v", method, path, status, answer)
 	}
+	if e := a.ended(h); e != nil {
+		a.t.Fatalf("%s %s: %v", method, path, e)
+	}
+	return answer
+}
+
+// ended waits for the operation that an answer's headers name, and returns its error.
+func (a *azure) ended(h http.Header) *engine.Error {
 	for _, name := range []string{"Azure-AsyncOperation", "Location"} {
 		if at := h.Get(name); at != "" {
 			at, _, _ = strings.Cut(at, "?")
-			if e := a.Server.Ended(a.t.Context(), at[strings.LastIndex(at, "/")+1:]); e != nil {
-				a.t.Fatalf("%s %s: %v", method, path, e)
-			}
-			break
+			return a.Server.Ended(a.t.Context(), at[strings.LastIndex(at, "/")+1:])
 		}
 	}
-	return answer
+	return nil
 }
 
 const vnetBody = `{"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}}`
