@@ -75,13 +75,13 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 
 // asked returns the object that the arguments name: without one the cluster of the flag, or the only one of the namespace.
 func asked(ctx context.Context, c client.Client, namespace, cluster string, args []string) (facts.Object, error) {
-	switch {
-	case len(args) > 0:
+	if len(args) > 0 {
 		return facts.Find(ctx, c, namespace, cluster, args[0])
-	case cluster != "":
-		return Patient(ctx, c, namespace, []string{cluster})
 	}
-	return Patient(ctx, c, namespace, nil)
+	if cluster != "" {
+		args = []string{cluster}
+	}
+	return Patient(ctx, c, namespace, args)
 }
 
 // glance bounds the look into nodes while the answer is that something is on its way.

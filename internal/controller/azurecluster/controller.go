@@ -153,11 +153,8 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 // Reconcile makes one pass over an AzureCluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	azureCluster := &infrav1.AzureCluster{}
-	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(azureCluster, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, azureCluster, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
 	if err != nil {

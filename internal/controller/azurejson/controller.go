@@ -115,11 +115,8 @@ func lost() predicate.Predicate {
 
 func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.AzureMachineTemplate{}
-	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(template, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, template, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil {
@@ -130,11 +127,8 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request
 
 func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	machine := &infrav1.AzureMachine{}
-	if err := r.Client.Get(ctx, request.NamespacedName, machine); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(machine, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, machine, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	if _, cloned := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]; cloned ||
 		machine.Labels[clusterv1.ClusterNameLabel] == "" {
@@ -149,11 +143,8 @@ func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request)
 
 func (r *Reconciler) reconcilePool(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	pool := &infrav1.AzureMachinePool{}
-	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(pool, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, pool, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	if pool.Labels[clusterv1.ClusterNameLabel] == "" {
 		return ctrl.Result{}, nil // Cluster API's label is an event when it comes

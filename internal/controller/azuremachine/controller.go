@@ -169,11 +169,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // returns what was read before, if the machine was.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{azureMachine: &infrav1.AzureMachine{}}
-	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(s.azureMachine, r.WatchFilter) {
-		return nil, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, s.azureMachine, r.WatchFilter); !ours {
+		return nil, err
 	}
 	if owned, err := r.owners(ctx, s); err != nil {
 		return s, err

@@ -75,11 +75,8 @@ func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
 // done once.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.AzureMachineTemplate{}
-	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(template, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, template, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil || annotations.IsPaused(cluster, template) || !template.DeletionTimestamp.IsZero() {

@@ -99,11 +99,8 @@ const observeEvery = 30 * time.Second
 // Reconcile makes one pass over the pools of a cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	cluster := &clusterv1.Cluster{}
-	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !record.Ours(cluster, r.WatchFilter) {
-		return ctrl.Result{}, nil
+	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, cluster, r.WatchFilter); !ours {
+		return ctrl.Result{}, err
 	}
 	if !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, cluster) {
 		return ctrl.Result{}, nil

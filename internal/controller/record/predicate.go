@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -24,6 +25,14 @@ func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
 // that a pass has to ask as well.
 func Ours(o client.Object, watchFilter string) bool {
 	return watchFilter == "" || o.GetLabels()[clusterv1.WatchLabel] == watchFilter
+}
+
+// Read reads the object that a pass is about, and reports whether there is one and it is this manager's.
+func Read(ctx context.Context, c client.Reader, key client.ObjectKey, o client.Object, watchFilter string) (ours bool, err error) {
+	if err := c.Get(ctx, key, o); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return Ours(o, watchFilter), nil
 }
 
 // Asked selects updates of the spec, the labels, the annotations, the owners and the

@@ -29,7 +29,7 @@ func (w walker) noCNI(n *corev1.Node) *finding {
 		patience = slowStatus // the cluster asks for one, which may be on its way
 	}
 	young := !born.IsZero() && w.Taken.Sub(born) < patience
-	unread := slices.ContainsFunc(w.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, "DaemonSets") })
+	unread := w.notRead("DaemonSets")
 	if message != "" {
 		if a := w.failedChart(cniCharts); a != nil {
 			return a

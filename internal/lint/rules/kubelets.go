@@ -136,11 +136,16 @@ func kubeletConfig(line string) string {
 	return "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + line + "\n"
 }
 
-func checkWIN828(p *lint.Pass) {
+// kubeletConfigurations returns the configurations of kubelets, none where nothing is about Windows.
+func kubeletConfigurations(p *lint.Pass) []configuration {
 	if !windowsMachines(p.Set) && len(p.Target.Windows) == 0 && !p.Target.Mixed {
-		return
+		return nil
 	}
-	for _, c := range configurations(p, "kubelet.config.k8s.io", "kubeletconfiguration") {
+	return configurations(p, "kubelet.config.k8s.io", "kubeletconfiguration")
+}
+
+func checkWIN828(p *lint.Pass) {
+	for _, c := range kubeletConfigurations(p) {
 		for _, s := range kubechange.SettingsAt(c.target.Minor) {
 			v := c.field(s.Path)
 			if !v.Exists() || !s.Matches(scalar(v)) || s.Usual && !c.own || c.target.Gates[s.Unless] ||

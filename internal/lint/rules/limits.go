@@ -29,10 +29,7 @@ var win831 = lint.Rule{
 }
 
 func checkWIN831(p *lint.Pass) {
-	if !windowsMachines(p.Set) && len(p.Target.Windows) == 0 && !p.Target.Mixed {
-		return
-	}
-	for _, c := range configurations(p, "kubelet.config.k8s.io", "kubeletconfiguration") {
+	for _, c := range kubeletConfigurations(p) {
 		refused := func(v lint.Value, format string, args ...any) {
 			p.Report(c.object, c.at(v), "the kubelet does not start: "+fmt.Sprintf(format, args...), say("a value that it takes"))
 		}

@@ -36,11 +36,8 @@ func (s *Shell) lacks(name string) bool {
 	if s.guest.IsWindows() {
 		return false
 	}
-	absent := missing[s.guest.Image.Family()]
-	if s.guest.Image.Plain {
-		absent = slices.Concat(absent, notOnPlain)
-	}
-	if !slices.Contains(absent, path.Base(name)) {
+	image, base := s.guest.Image, path.Base(name)
+	if !slices.Contains(missing[image.Family()], base) && (!image.Plain || !slices.Contains(notOnPlain, base)) {
 		return false
 	}
 	if strings.Contains(name, "/") {
