@@ -1124,10 +1124,25 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tr
 			complaint = syntaxError(err)
 			continue
 		}
+		if at := nameless(s); at.IsValid() {
+			complaint = syntaxError(syntax.ParseError{Pos: at, Text: `")" unexpected`})
+			continue
+		}
 		stmts = append(stmts, s)
 	}
 	r.readable(in)
 	return stmts, complaint, in.tree
+}
+
+// nameless returns where a function without a name stands, which the parser takes in every language although only zsh has one.
+func nameless(s *syntax.Stmt) (at syntax.Pos) {
+	syntax.Walk(s, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name == nil && !at.IsValid() {
+			at = f.Pos()
+		}
+		return true
+	})
+	return at
 }
 
 // readable ends the shell if the parser was ended.
