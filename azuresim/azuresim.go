@@ -208,6 +208,9 @@ func (a *Azure) List(resourceType string) []json.RawMessage { return a.server.Li
 // Get returns one document in the form that clients see.
 func (a *Azure) Get(id string) (json.RawMessage, bool) { return a.server.Get(id) }
 
+// TakesKey reports whether the storage account with that resource ID takes a key, as its data plane would.
+func (a *Azure) TakesKey(account, key string) bool { return storage.TakesKey(a.server, account, key) }
+
 // Resources returns the IDs of all resources, sorted.
 func (a *Azure) Resources() []string { return a.server.Resources() }
 

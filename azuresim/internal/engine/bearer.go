@@ -3,8 +3,10 @@ package engine
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -66,6 +68,19 @@ func newSigner() ([]byte, error) {
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
+// Derive returns a secret of 64 bytes that follows from the parts and the server's signing key, and so need not be kept.
+func (s *Server) Derive(parts ...string) []byte {
+	key, err := s.Signer.Key.Bytes()
+	if err != nil {
+		panic(fmt.Errorf("encode the signing key: %w", err)) // it is on its curve, or it were not loaded
+	}
+	mac := hmac.New(sha512.New, key)
+	for _, part := range parts {
+		fmt.Fprintf(mac, "%q", part)
+	}
+	return mac.Sum(nil)
 }
 
 // Published returns the public key as a JSON Web Key (RFC 7517).

@@ -1,7 +1,7 @@
 package storage
 
 import (
-	"crypto/sha512"
+	"crypto/hmac"
 	"encoding/base64"
 	"net/http"
 	"regexp"
@@ -22,25 +22,41 @@ func accountType() engine.Type {
 		Actions: []engine.Action{{Name: "listkeys", Serve: listKeys}}}
 }
 
-// listKeys answers the keys of an account, which follow from its ID. Nothing here takes them.
+// listKeys answers the keys of an account.
 func listKeys(c *engine.Request, id engine.ID) *engine.Error {
 	var d *engine.Doc
 	c.Server.Read(func(t *engine.Tx) { d = t.Find(id.Key()) })
 	if d == nil {
 		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The Resource '%s' was not found.", id)
 	}
-	keys := []any{}
-	for _, name := range []string{"key1", "key2"} {
-		sum := sha512.Sum512([]byte(d.Key() + name))
-		keys = append(keys, value.Object{"keyName": name, "value": base64.StdEncoding.EncodeToString(sum[:]), "permissions": "FULL",
-			"creationTime": value.At(d.Body, "properties", "keyCreationTime", name)})
-	}
-	answer := value.Object{"keys": keys}
+	first, second := accountKey(c.Server, d, "key1"), accountKey(c.Server, d, "key2")
 	if c.Version < kindsSince {
-		answer = value.Object{"key1": value.Str(keys[0].(value.Object), "value"), "key2": value.Str(keys[1].(value.Object), "value")}
+		c.Reply(http.StatusOK, value.Object{"key1": first, "key2": second})
+		return nil
 	}
-	c.Reply(http.StatusOK, answer)
+	key := func(name, v string) value.Object {
+		return value.Object{"keyName": name, "value": v, "permissions": "FULL",
+			"creationTime": value.At(d.Body, "properties", "keyCreationTime", name)}
+	}
+	c.Reply(http.StatusOK, value.Object{"keys": []any{key("key1", first), key("key2", second)}})
 	return nil
+}
+
+// accountKey returns a key of an account, which follows from when it was made.
+func accountKey(s *engine.Server, d *engine.Doc, name string) string {
+	return base64.StdEncoding.EncodeToString(s.Derive(d.Key(), name, value.Str(d.Body, "properties", "keyCreationTime", name)))
+}
+
+// TakesKey reports whether a key is one of the storage account with that ID.
+func TakesKey(s *engine.Server, id, key string) (takes bool) {
+	s.Read(func(t *engine.Tx) {
+		if d := t.Find(id); d != nil && d.Type == typeAccount {
+			takes = slices.ContainsFunc([]string{"key1", "key2"}, func(name string) bool {
+				return hmac.Equal([]byte(accountKey(s, d, name)), []byte(key))
+			})
+		}
+	})
+	return takes
 }
 
 // accountName matches valid names of storage accounts. Source:

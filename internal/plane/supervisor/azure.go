@@ -126,14 +126,20 @@ func (s *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 		return nil, meets, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
-	meets = host.Azure{Network: a.fabric, Faults: faults, Cloud: cloud, Identity: a.server.ServeIdentity, Roots: ca}
+	meets = host.Azure{Network: a.fabric, Faults: faults, Cloud: cloud, Identity: a.server.ServeIdentity, Roots: ca,
+		Resource: a.server.Get, TakesKey: a.server.TakesKey}
 	return l, meets, nil
 }
 
 // follow keeps the network equal to the resources from now on.
 func (a *azure) follow() {
 	changed := a.fabric.Follow(a.server)
-	a.server.Subscribe(func(change azuresim.Change) { changed(change.Type, change.ID) })
+	a.server.Subscribe(func(change azuresim.Change) {
+		changed(change.Type, change.ID)
+		if change.Deleted {
+			a.machines.Discard(change.ID)
+		}
+	})
 }
 
 // close ends the guests, the server and the network, if they were started.

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -105,6 +106,10 @@ type Azure struct {
 	Identity func(w http.ResponseWriter, r *http.Request, assigned []string)
 	// Roots are the CAs that guests trust Azure by.
 	Roots *x509.CertPool
+	// Resource returns a resource by its ID, as clients see it.
+	Resource func(id string) (json.RawMessage, bool)
+	// TakesKey reports whether the storage account with that ID takes a key.
+	TakesKey func(account, key string) bool
 }
 
 // New returns a Host whose machines wait for Open.
@@ -251,7 +256,7 @@ func (h *Host) cluster(key, vnet string) *stub.Cluster {
 	defer h.mu.Unlock()
 	if h.clusters[key] == nil {
 		h.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: h.azure.Network,
-			Azure: h.azure.Cloud, Released: h.released, Log: slog.New(logr.ToSlogHandler(h.config.Log))})
+			Azure: h.azure.Cloud, Log: slog.New(logr.ToSlogHandler(h.config.Log))})
 	}
 	return h.clusters[key]
 }

@@ -41,7 +41,7 @@ type node struct {
 	cloud    stub.Azure
 	election *election       // of the cluster; nil lets each be a candidate
 	records  process.Records // of its processes
-	volume   func(handle string) (guestfs.Folder, error)
+	volume   func(vm host.VM, handle, key string) (guestfs.Folder, error)
 	images   pull.Policy
 	console  io.Writer
 	runtime  *kubelet.Runtime
@@ -194,7 +194,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,
 			Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
 		DataDisks: n.vm.DataDiskLimit, MTU: func() int { return m.Pulse.Get().MTU },
-		Volume:    n.volume,
+		Volume:    func(handle, key string) (guestfs.Folder, error) { return n.volume(n.vm, handle, key) },
 		Dial:      n.dial,
 		Processes: n,
 		Programs:  n.cluster.Find,

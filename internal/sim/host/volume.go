@@ -2,32 +2,65 @@ package host
 
 import (
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/guestfs"
 )
 
-// volumes is the folder with the content of disks and shares that claims are bound to. It does not follow a disk that
-// something else than a driver of CSI makes or deletes.
+// volumes is the folder with the content of disks and shares that claims are bound to.
 func (h *Host) volumes() guestfs.Folder { return guestfs.At(filepath.Join(h.config.Dir, "volumes")) }
 
-// volumeName is the name of a volume's folder there, by its CSI handle.
-func volumeName(handle string) string {
-	sum := sha256.Sum256([]byte(strings.ToLower(handle)))
+// volumeName is the name of a volume's folder there, by the resource ID of its disk or share.
+func volumeName(id string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(id)))
 	return fmt.Sprintf("%x", sum[:12])
 }
 
-// volume returns the content of a volume, which all pods that have it share and which outlives them.
-func (h *Host) volume(handle string) (guestfs.Folder, error) {
-	folder := guestfs.At(filepath.Join(h.config.Dir, "volumes", volumeName(handle)))
+// volume returns the content of a volume by its CSI handle, which all pods that have it share and which outlives them.
+// A cluster says of a volume what it likes, so Azure is asked: a disk is attached to the machine, and a share's account
+// takes the key.
+func (h *Host) volume(vm host.VM, handle, key string) (guestfs.Folder, error) {
+	var none guestfs.Folder
+	id := handle
+	if parts := strings.Split(handle, "#"); len(parts) > 2 { // a share's: group, account, share
+		account := fmt.Sprintf("%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s", subscription(vm.ID), parts[0], parts[1])
+		id = account + "/fileServices/default/shares/" + parts[2]
+		if !h.azure.TakesKey(account, key) {
+			return none, errors.New("mount failed: exit status 32: mount error(13): Permission denied: the account does not take the key")
+		}
+		if _, ok := h.azure.Resource(id); !ok {
+			return none, errors.New("mount failed: exit status 32: mount error(2): No such file or directory: the account has no such share")
+		}
+	} else if doc, ok := h.azure.Resource(id); !ok || !strings.EqualFold(holderOf(doc), vm.ID) {
+		return none, fmt.Errorf("failed to find disk on lun: %s is not attached to machine %s in Azure", handle, vm.Name)
+	}
+	folder := guestfs.At(filepath.Join(h.config.Dir, "volumes", volumeName(id)))
 	return folder, folder.Make()
 }
 
-// released discards the content of a volume that was deleted.
-func (h *Host) released(handle string) {
-	if err := h.volumes().RemoveAll(volumeName(handle)); err != nil {
-		h.config.Log.Info("The content of a deleted volume is left over", "error", err.Error())
+// subscription returns the ID of the subscription of a resource, with its head.
+func subscription(id string) string {
+	before, _, _ := strings.Cut(strings.ToLower(id), "/resourcegroups/")
+	return before
+}
+
+// holderOf returns the ID of the machine that a disk is attached to.
+func holderOf(disk json.RawMessage) string {
+	var d struct {
+		ManagedBy string `json:"managedBy"`
+	}
+	json.Unmarshal(disk, &d) // it is the local Azure's own
+	return d.ManagedBy
+}
+
+// Discard removes the content of a disk or a share that was deleted in Azure. Another resource has none here.
+func (h *Host) Discard(id string) {
+	if err := h.volumes().RemoveAll(volumeName(id)); err != nil {
+		h.config.Log.Info("The content of a deleted volume is left over", "id", id, "error", err.Error())
 	}
 }

@@ -86,8 +86,8 @@ type Config struct {
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
 	PodIPs PodIPs
-	// Volume returns the folder of a volume by its CSI handle; nil has none.
-	Volume func(handle string) (guestfs.Folder, error)
+	// Volume returns the folder of a volume by its CSI handle; key is the account's for a share, "" for a disk. nil has none.
+	Volume func(handle, key string) (guestfs.Folder, error)
 	// Runtime holds the containers; nil ends them with the kubelet.
 	Runtime *Runtime
 	// Folders reports changes in the folder of static pods; nil makes one for this

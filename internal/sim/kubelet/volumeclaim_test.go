@@ -27,6 +27,11 @@ func TestClaims(t *testing.T) {
 	}
 	disk := inTree(object{"azureDisk": object{"diskName": "d", "diskURI": "/disk"}})
 	share := inTree(object{"azureFile": object{"secretName": "azure-storage-account-acc-secret", "shareName": "s"}})
+	named := object{"kind": "PersistentVolume", "apiVersion": "v1", "spec": object{"csi": object{"driver": "file.csi.azure.com",
+		"volumeHandle": "rg#acc#s##default", "nodeStageSecretRef": object{"name": "mine", "namespace": "apps"}}}}
+	unnamed := object{"kind": "PersistentVolume", "apiVersion": "v1",
+		"spec": object{"csi": object{"driver": "file.csi.azure.com", "volumeHandle": "rg#other#s##default"}}}
+	secret := object{"kind": "Secret", "apiVersion": "v1", "data": object{"azurestorageaccountkey": []byte("key")}}
 	node := object{"kind": "CSINode", "apiVersion": "storage.k8s.io/v1", "spec": object{"drivers": []any{
 		object{"name": "disk.csi.azure.com", "nodeID": "n"}, object{"name": "file.csi.azure.com", "nodeID": "n"}}}}
 	attached := object{"kind": "VolumeAttachment", "apiVersion": "storage.k8s.io/v1", "status": object{"attached": true}}
@@ -45,6 +50,8 @@ func TestClaims(t *testing.T) {
 		"mounted":            {claim, volume("disk.csi.azure.com"), true, true, ""},
 		"an in-tree disk":    {claim, disk, true, true, ""},
 		"an in-tree share":   {claim, share, true, false, ""},
+		"a share":            {claim, named, true, false, ""},
+		"no Secret":          {claim, unnamed, true, false, "accountName(other) or accountKey is empty"},
 		"not attached":       {claim, volume("disk.csi.azure.com"), true, false, errAttaching.Error()},
 		"no plug-in":         {claim, volume("disk.csi.azure.com"), false, true, "not found in the list of registered CSI drivers"},
 		"another driver":     {claim, volume("ebs.csi.aws.com"), true, true, "only"},
@@ -53,7 +60,8 @@ func TestClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := volumePod(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
 				corev1.VolumeMount{MountPath: "/v"})
-			server := objects{claimPath: test.claim}
+			server := objects{claimPath: test.claim, "/api/v1/namespaces/apps/secrets/mine": secret,
+				"/api/v1/namespaces/default/secrets/azure-storage-account-acc-secret": secret}
 			if test.volume != nil {
 				server[volumePath] = test.volume
 			}
@@ -72,9 +80,9 @@ func TestClaims(t *testing.T) {
 				server[attachment+attachmentName("/disk", "disk.csi.azure.com", w.k.nodeName)] = attached
 			}
 			disk := guestfs.At(t.TempDir())
-			w.k.c.Volume = func(handle string) (guestfs.Folder, error) {
-				if handle != "/disk" && handle != "rg#acc#s##default" {
-					t.Errorf("the volume is %q", handle)
+			w.k.c.Volume = func(handle, key string) (guestfs.Folder, error) {
+				if (handle != "/disk" || key != "") && (handle != "rg#acc#s##default" || key != "key") {
+					t.Errorf("the volume is %q, its key %q", handle, key)
 				}
 				return disk, nil
 			}

@@ -73,7 +73,7 @@ func (c *Cluster) csi(ctx context.Context, env Env, d csiDriver) error {
 	if err != nil {
 		return err
 	}
-	p := &provisioner{csiDriver: d, env: env, client: client, released: c.c.Released,
+	p := &provisioner{csiDriver: d, env: env, client: client,
 		arm: &arm{azure: c.c.Azure, c: config, metadata: env.askMetadata}}
 	return p.run(ctx)
 }
@@ -163,11 +163,10 @@ func (d csiDriver) register(ctx context.Context, env Env) error {
 // provisioner makes, attaches and deletes the volumes of a driver.
 type provisioner struct {
 	csiDriver
-	env      Env
-	client   kubernetes.Interface
-	arm      *arm
-	released func(handle string)
-	failed   sync.Map // the last problem of an object, by its name
+	env    Env
+	client kubernetes.Interface
+	arm    *arm
+	failed sync.Map // the last problem of an object, by its name
 }
 
 func (p *provisioner) run(ctx context.Context) error {
@@ -410,16 +409,42 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	if err != nil {
 		return err
 	}
+	secret := corev1.SecretReference{Name: "azure-storage-account-" + account + "-secret", Namespace: pv.Spec.ClaimRef.Namespace}
+	if err := p.keepKey(ctx, secret, base, account); err != nil {
+		return err
+	}
 	if provisioner == p.inTree {
 		pv.Annotations[shareGroup] = p.arm.c.ResourceGroup
-		pv.Spec.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: "azure-storage-account-" + account + "-secret",
-			SecretNamespace: new(pv.Spec.ClaimRef.Namespace), ShareName: pv.Name}
+		pv.Spec.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: secret.Name, SecretNamespace: &secret.Namespace, ShareName: pv.Name}
 		return nil
 	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name,
-		VolumeHandle:     strings.Join([]string{p.arm.c.ResourceGroup, account, pv.Name, "", pv.Spec.ClaimRef.Namespace}, "#"),
-		VolumeAttributes: map[string]string{"storageAccount": account, "shareName": pv.Name, "skuName": sku}}
+		NodeStageSecretRef: &secret, // the driver's plug-in finds it without; here the kubelet reads it, which may only so
+		VolumeHandle:       strings.Join([]string{p.arm.c.ResourceGroup, account, pv.Name, "", pv.Spec.ClaimRef.Namespace}, "#"),
+		VolumeAttributes:   map[string]string{"storageAccount": account, "shareName": pv.Name, "skuName": sku}}
 	return nil
+}
+
+// ShareKey is the key of a Secret's data with a storage account's key. Source: azurefile-csi-driver, docs/driver-parameters.md.
+const ShareKey = "azurestorageaccountkey"
+
+// keepKey writes the Secret with the key of an account, as the driver does unless storeAccountKey is false. One that
+// exists stays, as the driver's does.
+func (p *provisioner) keepKey(ctx context.Context, ref corev1.SecretReference, id, account string) error {
+	var answer struct{ Keys []struct{ Value string } }
+	if err := p.arm.call(ctx, http.MethodPost, id+"/listKeys", nil, &answer); err != nil {
+		return fmt.Errorf("list the keys of %s: %w", id, err)
+	}
+	if len(answer.Keys) == 0 {
+		return fmt.Errorf("list the keys of %s: it has none", id)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Namespace: ref.Namespace}, Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{"azurestorageaccountname": []byte(account), ShareKey: []byte(answer.Keys[0].Value)}}
+	_, err := p.client.CoreV1().Secrets(ref.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // shareGroup is the annotation with the resource group of an in-tree share.
@@ -469,9 +494,6 @@ func (p *provisioner) reclaim(ctx context.Context, pv *corev1.PersistentVolume) 
 		}
 		if err := p.arm.delete(ctx, path); err != nil {
 			return err // such as a disk that is attached still
-		}
-		if p.released != nil {
-			p.released(handle)
 		}
 		volumes := p.client.CoreV1().PersistentVolumes()
 		if err := volumes.Delete(ctx, pv.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

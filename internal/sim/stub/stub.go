@@ -122,8 +122,6 @@ type Config struct {
 	// Azure has the endpoints of the local Azure, which programs call with the identity in
 	// azure.json.
 	Azure Azure
-	// Released is called with the handle of each volume that was deleted; it may be nil.
-	Released func(handle string)
 	// Log receives messages that belong to no container's log; nil discards them.
 	Log *slog.Logger
 }
