@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -226,5 +227,19 @@ func TestScreen(t *testing.T) {
 				t.Errorf("%d pixels have ink", inked)
 			}
 		})
+	}
+}
+
+// TestScreensAreSmall: clients choose the size, up to 33 MB of pixels each, and nobody bounds how many they are.
+func TestScreensAreSmall(t *testing.T) {
+	const clients = 200
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range clients {
+		Screen(widest, tallest, "Simulated Windows: win", strings.Repeat("word ", 60))
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / clients; each > 256<<10 {
+		t.Errorf("a picture takes %d bytes", each)
 	}
 }

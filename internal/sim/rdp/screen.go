@@ -1,9 +1,10 @@
 package rdp
 
 import (
+	"cmp"
 	"image"
 	"image/color"
-	"image/draw"
+	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/inconsolata"
@@ -22,49 +23,64 @@ const (
 	margin                    = 2 * letterHeight
 )
 
-// Screen draws a title in large letters and lines of text below it. What does not fit into
-// the width is wrapped at a space.
+// Screen draws a title in large letters and lines of text below it. What does not fit into the width is wrapped at a space. The
+// picture keeps its letters alone and no pixel of its ground: a client chooses its size, and there are many clients.
 func Screen(width, height int, title string, lines ...string) image.Image {
-	out := image.NewRGBA(image.Rect(0, 0, width, height))
-	draw.Draw(out, out.Bounds(), image.NewUniform(ground), image.Point{}, draw.Src)
+	out := &screen{bounds: image.Rect(0, 0, width, height)}
 	y := margin
 	for _, line := range wrap(title, (width-2*margin)/(2*letterWidth)) {
-		large := image.NewRGBA(image.Rect(0, 0, len(line)*letterWidth, letterHeight))
-		write(large, inconsolata.Bold8x16, 0, 0, line)
-		double(out, image.Pt(margin, y), large)
+		out.write(inconsolata.Bold8x16, line, y, 2)
 		y += 2*letterHeight + letterHeight/2
 	}
 	for _, line := range lines {
 		for _, part := range wrap(line, (width-2*margin)/letterWidth) {
 			y += letterHeight + letterHeight/4
-			write(out, inconsolata.Regular8x16, margin, y, part)
+			out.write(inconsolata.Regular8x16, part, y, 1)
 		}
 	}
 	return out
 }
 
-// write draws a line whose upper left corner is at x and y.
-func write(on draw.Image, face font.Face, x, y int, line string) {
-	d := font.Drawer{Dst: on, Src: image.NewUniform(ink), Face: face, Dot: fixed.P(x, y+face.Metrics().Ascent.Ceil())}
-	d.DrawString(line)
+// screen is a picture of lines of text.
+type screen struct {
+	bounds image.Rectangle
+	rows   []row // from top to bottom
 }
 
-// double draws each pixel of an image as four.
-func double(on *image.RGBA, at image.Point, from *image.RGBA) {
-	for y := range 2 * from.Rect.Dy() {
-		for x := range 2 * from.Rect.Dx() {
-			if c := from.RGBAAt(x/2, y/2); c.A > 0 {
-				under := on.RGBAAt(at.X+x, at.Y+y)
-				on.SetRGBA(at.X+x, at.Y+y, over(c, under))
-			}
-		}
+// row is a line of text: its letters, and how many pixels wide and high each of their own is drawn.
+type row struct {
+	top, scale int
+	letters    *image.Alpha
+}
+
+// write adds a line below the others, unless it begins below the picture.
+func (s *screen) write(face font.Face, line string, y, scale int) {
+	if line == "" || y >= s.bounds.Max.Y {
+		return
 	}
+	letters := image.NewAlpha(image.Rect(0, 0, len(line)*letterWidth, letterHeight))
+	d := font.Drawer{Dst: letters, Src: image.Opaque, Face: face, Dot: fixed.P(0, face.Metrics().Ascent.Ceil())}
+	d.DrawString(line)
+	s.rows = append(s.rows, row{y, scale, letters})
 }
 
-// over blends a colour with alpha onto an opaque one.
-func over(c, under color.RGBA) color.RGBA {
-	mix := func(a, b uint8) uint8 { return a + uint8(int(b)*(0xff-int(c.A))/0xff) }
-	return color.RGBA{mix(c.R, under.R), mix(c.G, under.G), mix(c.B, under.B), 0xff}
+func (s *screen) Bounds() image.Rectangle { return s.bounds }
+func (s *screen) ColorModel() color.Model { return color.RGBAModel }
+
+// At implements image.Image.
+func (s *screen) At(x, y int) color.Color {
+	i, _ := slices.BinarySearchFunc(s.rows, y, func(r row, y int) int { return cmp.Compare(r.top+r.scale*letterHeight-1, y) })
+	if i == len(s.rows) || y < s.rows[i].top || x < margin {
+		return ground
+	}
+	r := s.rows[i]
+	return over(r.letters.AlphaAt((x-margin)/r.scale, (y-r.top)/r.scale).A)
+}
+
+// over returns the colour of the ink on the ground.
+func over(alpha uint8) color.RGBA {
+	mix := func(a, b uint8) uint8 { return uint8((int(a)*int(alpha) + int(b)*(0xff-int(alpha))) / 0xff) }
+	return color.RGBA{mix(ink.R, ground.R), mix(ink.G, ground.G), mix(ink.B, ground.B), 0xff}
 }
 
 // wrap breaks a line into lines of at most width letters, at spaces if possible. An empty line
