@@ -88,17 +88,19 @@ func writeAll(root *os.Root, name string, data []byte, flag int, perm fs.FileMod
 
 // Folder is the folder of one guest: the trees of its drives, and beside them what its host keeps of it.
 type Folder struct {
-	name string
-	open func() (*os.Root, error)
-	make func() error
+	name  string
+	open  func() (*os.Root, error)
+	make  func() error
+	quota *quota
 }
 
 // At returns the folder dir of this computer. No guest can change a part of its path. It need not exist.
 func At(dir string) Folder {
-	return Folder{dir, func() (*os.Root, error) { return os.OpenRoot(dir) }, func() error { return os.MkdirAll(dir, 0o700) }}
+	open := func() (*os.Root, error) { return os.OpenRoot(dir) }
+	return Folder{dir, open, func() error { return os.MkdirAll(dir, 0o700) }, quotaOf(open)}
 }
 
-// Folder returns a folder in a guest's tree as that of another guest: a container's.
+// Folder returns a folder in a guest's tree as that of another guest: a container's. What is kept there counts for the guest.
 func (r *Root) Folder(dir string) Folder {
 	return Folder{dir, func() (*os.Root, error) {
 		root, rel, err := r.locate(dir)
@@ -107,7 +109,7 @@ func (r *Root) Folder(dir string) Folder {
 		}
 		below, err := enter(root, rel)
 		return below, rename(err, dir)
-	}, func() error { return r.MkdirAll(dir) }}
+	}, func() error { return r.MkdirAll(dir) }, r.quota}
 }
 
 // Name returns the folder's path: the guest's where a guest has it, else this computer's.

@@ -29,6 +29,9 @@ func (r *Root) Symlink(target, p string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.quotaOf(root).take(p, block); err != nil {
+		return err
+	}
 	linking.Lock()
 	defer linking.Unlock()
 	folder, err := physical(root, path.Dir(rel))
@@ -112,6 +115,9 @@ func places(root *os.Root, from, to string) (folderA, realA, folderB, realB stri
 func (r *Root) Link(from, to string) error {
 	a, relA, relB, err := r.pair("link", from, to)
 	if err != nil {
+		return err
+	}
+	if err := r.quotaOf(a).take(to, block); err != nil {
 		return err
 	}
 	return rename(link(a, relA, relB), to)

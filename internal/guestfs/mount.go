@@ -28,6 +28,7 @@ type mount struct {
 	root     *os.Root
 	sub      string
 	readOnly bool
+	quota    *quota
 }
 
 // Mount mounts folders until the tree is closed. The mount points are made in the tree where they are missing. It is
@@ -71,7 +72,7 @@ func (r *Root) mount(m Mount) error {
 	if rel, err = physical(on, rel); err != nil {
 		return err
 	}
-	r.mounts = append(r.mounts, mount{letter, rel, below, sub, m.ReadOnly})
+	r.mounts = append(r.mounts, mount{letter, rel, below, sub, m.ReadOnly, m.Folder.quota})
 	return nil
 }
 

@@ -34,7 +34,7 @@ type Root struct {
 	drives  map[byte]*drive
 	mounts  []mount
 	opened  []*os.Root // of the mounts
-	written atomic.Int64
+	quota   *quota
 	over    atomic.Bool // the guest has ended: its files are refused
 	large   sync.Mutex  // is held while a large file is read whole
 }
@@ -92,7 +92,7 @@ func (d *drive) close() error {
 
 // Root opens the file trees of the guest, and makes those that are missing.
 func (d Folder) Root(windows bool) (*Root, error) {
-	r := &Root{windows: windows, drives: map[byte]*drive{}}
+	r := &Root{windows: windows, drives: map[byte]*drive{}, quota: d.quota}
 	for letter, name := range drives(windows) {
 		if err := d.do(func(root *os.Root) error { return root.MkdirAll(name, 0o755) }); err != nil {
 			return nil, err
@@ -316,19 +316,43 @@ func (r *Root) Host(p string) (string, error) {
 }
 
 // OpenFile opens a file with os flags, and no device, FIFO or socket.
-func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
-	root, rel, fixed, err := r.find(p, true)
+func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*File, error) {
+	f, quota, err := r.open(p, flag, perm)
 	if err != nil {
 		return nil, err
 	}
+	return &File{f, quota}, nil
+}
+
+func (r *Root) open(p string, flag int, perm fs.FileMode) (*os.File, *quota, error) {
+	root, rel, fixed, err := r.find(p, true)
+	if err != nil {
+		return nil, nil, err
+	}
 	if fixed && flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
-		return nil, readOnly("open", p)
+		return nil, nil, readOnly("open", p)
+	}
+	quota := r.quotaOf(root)
+	if flag&os.O_CREATE != 0 {
+		if err := quota.take(p, block); err != nil {
+			return nil, nil, err
+		}
 	}
 	f, err := open(root, rel, flag, perm)
 	if errors.Is(err, fs.ErrPermission) && !r.windows {
 		f, err = openLocked(root, rel, flag, perm)
 	}
-	return f, rename(err, p)
+	return f, quota, rename(err, p)
+}
+
+// quotaOf returns the quota of a tree: of a drive or of a mount.
+func (r *Root) quotaOf(root *os.Root) *quota {
+	for _, m := range r.mounts {
+		if m.root == root {
+			return m.quota
+		}
+	}
+	return r.quota
 }
 
 // openLocked opens a file whose mode keeps the host's user out: in the guest root runs
@@ -350,7 +374,7 @@ func (r *Root) ReadFile(p string) ([]byte, error) { return r.ReadAtMost(p, MaxRe
 
 // ReadAtMost returns a file's content. One with more bytes than the bound is an error that names both.
 func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
-	f, err := r.OpenFile(p, os.O_RDONLY, 0)
+	f, _, err := r.open(p, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -367,9 +391,6 @@ func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
 // would have it many times before any of them says that it holds it.
 const largeRead = 1 << 20
 
-// maxWritten bounds what the guest's programs write at all, in bytes: the disk is full then.
-const maxWritten = 4 << 30
-
 // WriteFile replaces a file. The parent must exist.
 func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
 	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
@@ -381,9 +402,6 @@ func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
 }
 
 func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
-	if err := r.charge(p, data); err != nil {
-		return err
-	}
 	f, err := r.OpenFile(p, flag, perm)
 	if err != nil {
 		return err
@@ -392,21 +410,14 @@ func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-func (r *Root) charge(p string, data []byte) error {
-	if r.written.Add(int64(len(data))) > maxWritten {
-		return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
-	}
-	return nil
-}
-
 // Replace puts a file in another's place in one step, so that whoever looks sees the old or the new one whole. It
 // makes the directories above it.
 func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
-	if err := r.charge(p, data); err != nil {
-		return err
-	}
 	root, rel, err := r.change("open", p)
 	if err != nil {
+		return err
+	}
+	if err := r.quotaOf(root).take(p, block+len(data)); err != nil {
 		return err
 	}
 	if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
@@ -423,6 +434,9 @@ func (r *Root) MkdirAll(p string) error {
 	}
 	if _, err := root.Stat(rel); err != nil && fixed {
 		return readOnly("mkdir", p)
+	}
+	if err := r.quotaOf(root).take(p, block); err != nil {
+		return err
 	}
 	return rename(root.MkdirAll(rel, 0o755), p)
 }
@@ -458,7 +472,8 @@ func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
 		if err := root.MkdirAll(path.Dir(rel), 0o755); err != nil {
 			return nil, rename(err, p)
 		}
-		return r.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+		f, _, err := r.open(p, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+		return f, err
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pkg/sftp"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
@@ -56,7 +57,7 @@ func (t *tree) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 
 // handle is a file that counts for its guest until the client closes it.
 type handle struct {
-	*os.File
+	*guestfs.File
 	release func()
 }
 

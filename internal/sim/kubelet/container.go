@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/logfile"
 	"casement.dev/casement/internal/sim/stub"
 )
@@ -521,7 +522,7 @@ func (w *worker) logFolder() string {
 func (w *worker) logFile(c *container) string { return w.logFolder() + "/" + c.spec.Name + "/0.log" }
 
 // openLog opens the log of a container to read it.
-func (w *worker) openLog(c *container) (*os.File, error) {
+func (w *worker) openLog(c *container) (*guestfs.File, error) {
 	return w.k.c.Files.OpenFile(w.logFile(c), os.O_RDONLY, 0)
 }
 

@@ -131,7 +131,11 @@ func (p *Process) read(name string) ([]byte, error) {
 		}
 		return p.readUntil(p.Stdin, func([]byte) bool { return false })
 	}
-	switch file := p.Abs(name); file {
+	file := p.Abs(name)
+	if data := p.endless(file, deviceSize); data != nil {
+		return data, nil
+	}
+	switch file {
 	case "/dev/stdin":
 		return p.read("-")
 	case "/sys/class/net/eth0/address":
@@ -142,12 +146,6 @@ func (p *Process) read(name string) ([]byte, error) {
 		return []byte("60.00 60.00\n"), nil
 	case "/dev/null":
 		return nil, nil
-	case "/dev/zero":
-		return make([]byte, deviceSize), nil
-	case "/dev/urandom", "/dev/random":
-		noise := make([]byte, deviceSize)
-		_, _ = rand.Read(noise) // never fails (crypto/rand)
-		return noise, nil
 	default:
 		if p.Guest.Root.IsDir(file) {
 			return nil, &fs.PathError{Op: "read", Path: file, Err: errIsDirectory}
@@ -190,8 +188,22 @@ func (p *Process) readUntil(in io.Reader, enough func(part []byte) bool) (data [
 	}
 }
 
-// deviceSize is the number of bytes that a read of an endless device such as /dev/zero returns.
+// deviceSize is the number of bytes that a read of an endless device such as /dev/zero returns to a program that wants all.
 const deviceSize = 1 << 20
+
+// endless returns bytes of an endless device, nil where a file is none.
+func (p *Process) endless(file string, size int) []byte {
+	switch file {
+	case "/dev/zero", "/dev/urandom", "/dev/random":
+		p.meter.Hold(copies * min(size, 1<<40)) // which no guest has
+		data := make([]byte, size)
+		if file != "/dev/zero" {
+			_, _ = rand.Read(data) // never fails (crypto/rand)
+		}
+		return data
+	}
+	return nil
+}
 
 const errIsDirectory = saying("Is a directory")
 

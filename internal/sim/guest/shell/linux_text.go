@@ -412,6 +412,11 @@ func head(_ context.Context, p *Process, o options) int {
 // beginning reads so much of a file that it has a number of lines or bytes, of a stream no
 // more than that needs.
 func (p *Process) beginning(name string, count int, isBytes bool) ([]byte, error) {
+	if isBytes && count > 0 {
+		if data := p.endless(p.Abs(name), count); data != nil {
+			return data, nil
+		}
+	}
 	if name != "-" || p.Stdin == nil || count < 0 {
 		return p.read(name)
 	}

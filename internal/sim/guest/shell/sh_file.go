@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"casement.dev/casement/internal/guestfs"
 )
 
 // shFile is an open file: what descriptors of shells share, with its place in the file.
@@ -399,7 +401,7 @@ func (r *runner) openFile(name string, flag int) *shFile {
 
 // keptFile is a file that counts for its guest until it is closed.
 type keptFile struct {
-	*os.File
+	*guestfs.File
 	release func()
 }
 

@@ -1,0 +1,119 @@
+package guestfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxKept bounds what a guest keeps in its folder, in bytes of this computer's disk: its disk is full then.
+	maxKept = 4 << 30
+	// block is what each file, folder and link takes at least.
+	block = 4 << 10
+	// rest is how long a full folder is not measured again, in times of the last measurement.
+	rest = 10
+)
+
+// quota bounds what is kept in a folder. It counts what is written, and measures the folder where that reaches the bound, since
+// files are replaced and removed as well.
+type quota struct {
+	bound   int64
+	measure func() (int64, error)
+	kept    atomic.Int64 // by the last measurement, and what was written since
+
+	mu   sync.Mutex
+	next time.Time // not before is measured again
+}
+
+// quotaOf returns the quota of a folder that is opened by open.
+func quotaOf(open func() (*os.Root, error)) *quota {
+	return &quota{bound: maxKept, measure: func() (size int64, err error) {
+		root, err := open()
+		if err != nil {
+			return 0, err
+		}
+		defer root.Close()
+		return measured(root)
+	}}
+}
+
+// measured returns what a tree takes of the disk, in bytes. What vanishes meanwhile takes nothing.
+func measured(root *os.Root) (size int64, err error) {
+	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+		size += block
+		if err != nil {
+			if d != nil && d.IsDir() && !errors.Is(err, fs.ErrNotExist) { // its mode keeps the host's user out
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				size += stat.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return size, err
+}
+
+// take counts bytes that are about to be written to p.
+func (q *quota) take(p string, n int) error {
+	if q.kept.Add(int64(n)) <= q.bound || q.hasRoom() {
+		return nil
+	}
+	return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
+}
+
+// hasRoom measures the folder.
+func (q *quota) hasRoom() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	start := time.Now()
+	if q.kept.Load() <= q.bound { // somebody else has just measured it
+		return true
+	}
+	if start.Before(q.next) {
+		return false
+	}
+	size, err := q.measure()
+	if err != nil {
+		return false
+	}
+	q.kept.Store(size)
+	q.next = time.Now().Add(rest * time.Since(start))
+	return size <= q.bound
+}
+
+// File is an open file of a guest, whose writes count for its quota.
+type File struct {
+	f     *os.File
+	quota *quota
+}
+
+func (f *File) Read(b []byte) (int, error)               { return f.f.Read(b) }
+func (f *File) ReadAt(b []byte, at int64) (int, error)   { return f.f.ReadAt(b, at) }
+func (f *File) Seek(at int64, whence int) (int64, error) { return f.f.Seek(at, whence) }
+func (f *File) Stat() (fs.FileInfo, error)               { return f.f.Stat() }
+func (f *File) Close() error                             { return f.f.Close() }
+
+// Write implements io.Writer.
+func (f *File) Write(b []byte) (int, error) {
+	if err := f.quota.take(f.f.Name(), len(b)); err != nil {
+		return 0, err
+	}
+	return f.f.Write(b)
+}
+
+// WriteAt implements io.WriterAt.
+func (f *File) WriteAt(b []byte, at int64) (int, error) {
+	if err := f.quota.take(f.f.Name(), len(b)); err != nil {
+		return 0, err
+	}
+	return f.f.WriteAt(b, at)
+}
