@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestStorageKeys: whoever knows an account's ID alone has none of its keys, and an account that is made anew has others.
+// TestStorageKeys: whoever knows an account's ID alone has none of its keys, and an account that is made again has others.
 func TestStorageKeys(t *testing.T) {
 	const path = "resourcegroups/g/providers/Microsoft.Storage/storageAccounts/account1"
 	keys := func(a *azure) (keys []string) {
@@ -42,6 +42,6 @@ func TestStorageKeys(t *testing.T) {
 		}
 	}
 	if again[0] == first[0] {
-		t.Error("an account that is made anew has the same keys")
+		t.Error("an account that is made again has the same keys")
 	}
 }

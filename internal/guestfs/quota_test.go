@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestQuota: a guest's disk is full by what lies on it, whatever wrote it, and has room again when files are removed.
+// TestQuota: a guest's disk is full by what is on it, whatever wrote it, and has room again when files are removed.
 func TestQuota(t *testing.T) {
 	const bound = 1 << 20
 	some := make([]byte, 64<<10)

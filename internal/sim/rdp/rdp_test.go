@@ -230,7 +230,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestScreensAreSmall: clients choose the size, up to 33 MB of pixels each, and nobody bounds how many they are.
+// TestScreensAreSmall: clients choose the size, up to 33 MB of pixels each, and there may be thousands.
 func TestScreensAreSmall(t *testing.T) {
 	const clients = 200
 	var before, after runtime.MemStats

@@ -1134,7 +1134,7 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tr
 	return stmts, complaint, in.tree
 }
 
-// nameless returns where a function without a name stands, which the parser takes in every language although only zsh has one.
+// nameless returns the position of a function without a name, which the parser takes in every language although only zsh has one.
 func nameless(s *syntax.Stmt) (at syntax.Pos) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if f, ok := n.(*syntax.FuncDecl); ok && f.Name == nil && !at.IsValid() {
