@@ -4,7 +4,8 @@ KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 # What needs the Kubernetes programs: these tests start an API server.
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
 # test/e2e drives the programs in bin/, which are built without the detector; these two run what they test in their own process too.
-RACED := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
+# What takes longest comes first, so that it does not run alone in the end.
+RACED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,
