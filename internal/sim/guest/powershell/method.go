@@ -125,7 +125,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 				return e.kind + ": " + e.message, nil
 			}
 			if t, ok := of.(time.Time); ok {
-				return t.Format("1/2/2006 3:04:05 PM"), nil
+				return dated(t, "G"), nil
 			}
 			if isList(of) {
 				return kindOf(of), nil
@@ -156,12 +156,8 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		if !formats(of) {
 			return nil, noOverload("ToString", len(args))
 		}
-		v, err := r.formatOne(of, text(args[0]))
-		if f := failed(err); f != nil { // the method throws, and not the operator
-			return nil, broken("System.FormatException", "FormatException", "%s",
-				strings.TrimSuffix(strings.TrimPrefix(f.exception.message, "Error formatting a string: "), "."))
-		}
-		return v, err
+		s, err := r.formatted(of, text(args[0]), cultureOf(args, 1))
+		return s, threw(err)
 	case "equals":
 		if len(args) == 1 {
 			if o, ok := of.(*object); ok && o.kind == customKind {

@@ -549,7 +549,7 @@ var systemStatics = map[string]staticMethod{
 	"datetime::now":        func(r *run, _ []any) (any, error) { return r.now(), nil },
 	"datetime::utcnow":     func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
 	"datetime::today":      func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
-	"datetime::parseexact": func(_ *run, a []any) (any, error) { return parseExact(at(a, 0), first2(a[min(1, len(a)):])) },
+	"datetime::parseexact": parseExact,
 	"datetime::compare": func(_ *run, a []any) (any, error) {
 		x, err := toTime(first2(a))
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // reference is [ref]: a variable, or a value of its own.
@@ -289,7 +291,7 @@ func offsetObject(t time.Time) *object {
 		"UtcDateTime", t.In(utcZone),
 		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
 		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
-		t.Format("1/2/2006 3:04:05 PM +00:00"))
+		dated(t, ""))
 }
 
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
@@ -301,7 +303,8 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 	case "tounixtimemilliseconds":
 		return sizedOf("Int64", t.UnixMilli()), nil
 	case "tostring":
-		return dateFormat(t, at(args, 0))
+		s, err := cultureOf(args, 1).Date(t, "+00:00", at(args, 0))
+		return s, threw(err)
 	case "touniversaltime", "tolocaltime":
 		return o, nil
 	case "adddays", "addhours", "addminutes", "addseconds", "addmonths", "addyears":
@@ -316,66 +319,16 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 }
 
 // parseExact reads a date in one of the formats of .NET.
-func parseExact(s string, forms any) (any, error) {
-	for _, f := range list(forms) {
-		form, ok := goForm(text(f))
-		if !ok {
-			return nil, lacking("the date format %q of ParseExact", text(f))
+func parseExact(r *run, args []any) (any, error) {
+	err := error(dotnet.ErrDate)
+	for _, form := range list(first2(args[min(1, len(args)):])) {
+		t, failed := parsed(cultureOf(args, 2).ParseExact(at(args, 0), text(form), r.now()))
+		if failed == nil {
+			return t, nil
 		}
-		if t, err := time.Parse(form, s); err == nil {
-			return t.UTC(), nil
-		}
+		err = failed
 	}
-	return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid DateTime.")
-}
-
-// goForm translates a date format; ok is false for parts that have no counterpart.
-func goForm(spec string) (string, bool) {
-	if form, ok := standardDates[spec]; ok {
-		return form, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(spec); {
-		c := spec[i]
-		switch {
-		case c == '\'' || c == '"':
-			end := strings.IndexByte(spec[i+1:], c)
-			if end < 0 {
-				return "", false
-			}
-			b.WriteString(spec[i+1 : i+1+end])
-			i += end + 2
-			continue
-		case c == '\\' && i+1 < len(spec):
-			b.WriteByte(spec[i+1])
-			i += 2
-			continue
-		case c == 'f' || c == 'F':
-			n := 0
-			for i < len(spec) && spec[i] == c {
-				n, i = n+1, i+1
-			}
-			b.WriteString(strings.Repeat("0", n))
-			continue
-		}
-		found := false
-		for _, p := range dateParts {
-			if strings.HasPrefix(spec[i:], p.from) {
-				b.WriteString(p.to)
-				i += len(p.from)
-				found = true
-				break
-			}
-		}
-		if !found {
-			if isLetter(c) && c != 'T' && c != 'Z' && c != '_' {
-				return "", false
-			}
-			b.WriteByte(c)
-			i++
-		}
-	}
-	return b.String(), true
+	return nil, threw(err)
 }
 
 // makeMore makes objects of collections, arrays with a size, and a few other types.
