@@ -1,16 +1,16 @@
-// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, and its composite formats, for
-// programs that answer as one of .NET would: Azure's deployment engine, and Windows PowerShell in a simulated machine.
-// Where .NET Framework, which Windows PowerShell runs in, writes otherwise than today's .NET, a Culture says so.
+// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite formats, and
+// counts, changes and orders texts as it does. It is for programs that answer as one of .NET would: Azure's deployment
+// engine, and Windows PowerShell in a simulated machine. Where .NET Framework, which Windows PowerShell runs in, writes
+// otherwise than today's .NET, a Culture says so.
 //
 // It has the invariant culture and en-US alone, knows no type of its callers, and bounds no output: Composite reports how
-// much it is about to write. It is pure and imports the standard library alone. The local Azure and the simulated machines
-// may import it.
+// much it is about to write. It is pure and imports the standard library and golang.org/x/text alone. The local Azure and
+// the simulated machines may import it.
 package dotnet
 
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // Culture is how a runtime writes in a culture.
@@ -55,15 +55,6 @@ const (
 
 // Error implements error.
 func (e Error) Error() string { return string(e) }
-
-// Len returns how many units of UTF-16, in which .NET counts, a text has.
-func Len(s string) int {
-	n := utf8.RuneCountInString(s)
-	for _, r := range s {
-		n += cond(r > 0xffff, 1, 0)
-	}
-	return n
-}
 
 // GUID writes a GUID, given in the form D, in a form: N, D, B, P or X, "" is D.
 func GUID(guid, form string) (string, error) {

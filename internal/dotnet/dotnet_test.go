@@ -41,10 +41,11 @@ func numberOf(kind, text string) Number {
 	return Whole(n, bits[kind])
 }
 
-// newer reports what .NET 10 writes otherwise than the .NET of Azure's engine, whose recorded answers judge package template: R of what is no
-// float, and 10^15 and 10^16 without an exponent.
+// newer reports what .NET 10 writes otherwise than the .NET of Azure's engine, whose recorded answers judge package
+// template: R of what is no float, and 10^15 and 10^16 without an exponent.
 func newer(kind, text, spec string) bool {
-	return spec == "R" && kind != "Double" && kind != "Single" || strings.HasPrefix(text, "1000000000000000") && strings.ContainsAny(spec, "GgR")
+	return spec == "R" && kind != "Double" && kind != "Single" ||
+		strings.HasPrefix(text, "1000000000000000") && strings.ContainsAny(spec, "GgR")
 }
 
 // TestNumbers: standard and custom formats, each as .NET writes it; "!" is refused, "long" a length in letters.
@@ -240,6 +241,24 @@ func composite(form string) (string, error) {
 			}
 			return nil
 		})
+}
+
+// TestTexts: texts are counted in UTF-16, each letter changes by itself, and accents and capitals count last.
+func TestTexts(t *testing.T) {
+	if Len("a\U0001f600") != 3 || FromUnits(Units("a\U0001f600")[:1]) != "a" {
+		t.Error("a sign of two units is not counted as two")
+	}
+	if Upper("straße ı") != "STRAßE ı" || Lower("ÀÉ İ") != "àé İ" {
+		t.Errorf("%q, %q", Upper("straße ı"), Lower("ÀÉ İ"))
+	}
+	for _, row := range [][2]string{{"a", "B"}, {"a", "A"}, {"e", "é"}, {"é", "f"}, {"_", "1"}, {"1", "a"}, {"a", "aa"}, {" ", "-"}, {"", "a"}} {
+		if Compare(row[0], row[1], false) != -1 || Compare(row[1], row[0], false) != 1 || Compare(row[0], row[0], false) != 0 {
+			t.Errorf("%q does not come before %q", row[0], row[1])
+		}
+	}
+	if Compare("a", "A", true) != 0 {
+		t.Error("a and A differ in case alone")
+	}
 }
 
 // FuzzFormats: no format and no text ends the program.

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // invoke calls a method, of a value or of a type.
@@ -172,7 +174,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case "compareto":
 		if _, block := of.(function); len(args) == 1 && isScalar(of) && !block {
 			if s, ok := of.(string); ok {
-				return int64(collate(s, at(args, 0), true)), nil
+				return int64(dotnet.Compare(s, at(args, 0), false)), nil
 			}
 			n, err := r.order(of, args[0], true)
 			if _, isText := args[0].(string); isText {

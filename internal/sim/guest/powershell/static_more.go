@@ -51,44 +51,6 @@ func (r *run) refer(n node) (any, error) {
 	return &reference{cell: c}, nil
 }
 
-// collate compares texts as the culture en-US does: letters before their case, digits before
-// letters, and marks before digits.
-func collate(a, b string, exact bool) int {
-	x, y := []rune(a), []rune(b)
-	class := func(c rune) int {
-		switch {
-		case unicode.IsLetter(c):
-			return 3
-		case unicode.IsDigit(c):
-			return 2
-		case unicode.IsSpace(c):
-			return 0
-		}
-		return 1
-	}
-	for i := range min(len(x), len(y)) {
-		c, d := unicode.ToLower(x[i]), unicode.ToLower(y[i])
-		if c == d {
-			continue
-		}
-		if n := class(c) - class(d); n != 0 {
-			return map[bool]int{true: 1, false: -1}[n > 0]
-		}
-		return map[bool]int{true: 1, false: -1}[c > d]
-	}
-	if len(x) != len(y) {
-		return map[bool]int{true: 1, false: -1}[len(x) > len(y)]
-	}
-	if exact {
-		for i := range x {
-			if x[i] != y[i] { // a small letter comes first
-				return map[bool]int{true: -1, false: 1}[unicode.IsLower(x[i])]
-			}
-		}
-	}
-	return 0
-}
-
 func consoleWrite(end string) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		s := at(a, 0)
@@ -184,7 +146,7 @@ func (r *run) sortItems(l *array) error {
 			return 0
 		}
 		if s, ok := x.(string); ok {
-			return collate(s, text(y), true)
+			return dotnet.Compare(s, text(y), false)
 		}
 		n, err := r.order(x, y, true)
 		if err != nil {

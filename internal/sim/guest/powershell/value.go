@@ -175,7 +175,7 @@ func (h *hashtable) set(key, value any) {
 	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		at := len(h.keys)
-		for h.sorted && at > 0 && collate(text(h.keys[at-1]), text(key), false) > 0 {
+		for h.sorted && at > 0 && dotnet.Compare(text(h.keys[at-1]), text(key), true) > 0 {
 			at--
 		}
 		h.keys = slices.Insert(h.keys, at, key)
