@@ -81,9 +81,9 @@ var fences = []fence{
 	{
 		name: "azuresim imports nothing of casement",
 		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"},
-		allow: []string{"internal/pki", "internal/private", "internal/limit"},
+		allow: []string{"internal/pki", "internal/private", "internal/limit", "internal/dotnet"},
 		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates, " +
-			"private files and bounds of servers, serve both",
+			"private files, bounds of servers and the formats of .NET, serve both",
 	},
 	{
 		name: "the engine knows no resource provider",
@@ -142,7 +142,12 @@ var fences = []fence{
 	{
 		name: "templates are pure",
 		from: []string{"azuresim/template"}, deny: []string{"azuresim", "internal", "api", "net/http", "os/exec", "github.com", "k8s.io"},
-		why: "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
+		allow: []string{"internal/dotnet"}, why: "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
+	},
+	{
+		name: "the formats of .NET are pure",
+		from: []string{"internal/dotnet"}, deny: []string{"azuresim", "internal", "api", "github.com", "k8s.io"},
+		why: "the local Azure and the guests write alike by them, and each has values of its own",
 	},
 	{
 		name: "what waits for Azure is for a person at a command line",

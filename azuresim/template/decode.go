@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // maxNesting bounds how deep arrays and objects lie in each other.
@@ -204,7 +206,7 @@ func (d *decoder) text(quote byte) string {
 		case n == 0:
 			d.fail("a text has no end")
 		case r == rune(quote):
-			return fromUnits(out)
+			return dotnet.FromUnits(out)
 		case r == '\\':
 			out = append(out, d.escaped())
 		default:

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 var arrayFunctions = functions{
@@ -70,7 +72,7 @@ var arrayFunctions = functions{
 func lengthOf(v any) int {
 	switch v := v.(type) {
 	case string:
-		return utf16Len(v)
+		return dotnet.Len(v)
 	case []any:
 		return len(v)
 	case *Object:
@@ -86,7 +88,7 @@ func part(v any, from, to int64) any {
 	if list, is := v.([]any); is {
 		return append([]any{}, list[from:to]...)
 	}
-	return fromUnits(units(v.(string))[from:to])
+	return dotnet.FromUnits(dotnet.Units(v.(string))[from:to])
 }
 
 // single returns the one element of a part of an array, null for none; of a text the part itself.

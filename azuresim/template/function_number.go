@@ -1,13 +1,10 @@
 package template
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
-	"strings"
-	"unicode"
 
-	"golang.org/x/text/unicode/norm"
+	"casement.dev/casement/internal/dotnet"
 )
 
 var numberFunctions = functions{
@@ -56,53 +53,10 @@ func compare(a, b any) int {
 	x, isText := a.(string)
 	y, toText := b.(string)
 	if isText && toText {
-		return compareTexts(x, y)
+		return dotnet.Compare(x, y, false)
 	}
 	if kindOf(a)&numbers == 0 || kindOf(b)&numbers == 0 {
 		fail("expects two numbers or two texts, not values of the types '%s' and '%s'", kindOf(a), kindOf(b))
 	}
 	return compareNumbers(a, b)
-}
-
-// compareTexts orders texts by letters, then by accents, then small letters before capitals:
-// signs come before digits and digits before letters.
-func compareTexts(a, b string) int {
-	p, pm := lettersAndMarks(a)
-	q, qm := lettersAndMarks(b)
-	letters, capitals := 0, 0
-	for i := range min(len(p), len(q)) {
-		c, d := unicode.ToLower(p[i]), unicode.ToLower(q[i])
-		letters = cmp.Or(letters, cmp.Compare(class(c), class(d)), cmp.Compare(c, d))
-		capitals = cmp.Or(capitals, -cmp.Compare(p[i], q[i])) // capitals have the smaller codes
-	}
-	return cmp.Or(letters, cmp.Compare(len(p), len(q)), strings.Compare(pm, qm), capitals)
-}
-
-// lettersAndMarks takes the accents off a text.
-func lettersAndMarks(s string) (letters []rune, marks string) {
-	for _, c := range norm.NFD.String(s) {
-		if unicode.Is(unicode.Mn, c) {
-			marks += string(c)
-			continue
-		}
-		letters, marks = append(letters, c), marks+" "
-	}
-	return letters, marks
-}
-
-// signs are the signs of ASCII in the order in which Unicode's collation has them.
-// Source: https://www.unicode.org/Public/UCA/latest/allkeys.txt.
-const signs = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-
-// class returns a number that is smaller for what comes before.
-func class(r rune) int {
-	switch i := strings.IndexRune(signs, r); {
-	case unicode.IsLetter(r):
-		return 300
-	case unicode.IsDigit(r):
-		return 200
-	case i >= 0:
-		return i
-	}
-	return 100
 }

@@ -9,58 +9,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"casement.dev/casement/internal/dotnet"
 )
-
-// units returns a text as .NET has it: texts are counted and cut in units of UTF-16.
-func units(s string) []uint16 { return utf16.Encode([]rune(s)) }
-
-func fromUnits(u []uint16) string { return string(utf16.Decode(u)) }
-
-func utf16Len(s string) int {
-	n := utf8.RuneCountInString(s)
-	for _, r := range s {
-		n += cond(r > 0xffff, 1, 0)
-	}
-	return n
-}
-
-// invariant changes the case of each letter by itself, as .NET does without a culture.
-func invariant(s string, to func(rune) rune) string {
-	return strings.Map(func(r rune) rune {
-		if m := to(r); utf16.RuneLen(m) == utf16.RuneLen(r) && (r < 128) == (m < 128) {
-			return m
-		}
-		return r
-	}, s)
-}
-
-// fold returns a text in a form that is equal for texts that differ in case alone.
-func fold(s string) string { return invariant(s, unicode.ToUpper) }
 
 var textFunctions = functions{
 	"concat":      concat,
-	"toLower":     fn1(func(s string) any { return invariant(s, unicode.ToLower) }),
-	"toUpper":     fn1(func(s string) any { return fold(s) }),
+	"toLower":     fn1(func(s string) any { return dotnet.Lower(s) }),
+	"toUpper":     fn1(func(s string) any { return dotnet.Upper(s) }),
 	"trim":        fn1(func(s string) any { return strings.TrimSpace(s) }),
 	"replace":     replace,
 	"substring":   substring,
 	"indexOf":     func(_ *scope, a []any) any { return indexOf(a, strings.Index, slices.IndexFunc[[]any]) },
 	"lastIndexOf": func(_ *scope, a []any) any { return indexOf(a, strings.LastIndex, lastIndexFunc) },
-	"startsWith":  fn2(func(s, with string) any { return strings.HasPrefix(fold(s), fold(with)) }),
-	"endsWith":    fn2(func(s, with string) any { return strings.HasSuffix(fold(s), fold(with)) }),
+	"startsWith":  fn2(func(s, with string) any { return strings.HasPrefix(dotnet.Upper(s), dotnet.Upper(with)) }),
+	"endsWith":    fn2(func(s, with string) any { return strings.HasSuffix(dotnet.Upper(s), dotnet.Upper(with)) }),
 	"padLeft": func(_ *scope, a []any) any {
 		text, _ := plainText(a[0])
 		width, with := a[1].(int64), arg(a, 2, " ")
 		if width < 1 || width > 16 {
 			fail("expects a total width between 1 and 16, while '%d' was provided", width)
 		}
-		if utf16Len(with) != 1 {
+		if dotnet.Len(with) != 1 {
 			fail("expects a padding character that is a single one, while '%s' was provided", with)
 		}
-		return strings.Repeat(with, max(0, int(width)-utf16Len(text))) + text
+		return strings.Repeat(with, max(0, int(width)-dotnet.Len(text))) + text
 	},
 	"split":        fn2(split),
 	"join":         join,
@@ -118,13 +91,13 @@ func replace(s *scope, a []any) any {
 }
 
 func substring(_ *scope, a []any) any {
-	u, start := units(a[0].(string)), a[1].(int64)
+	u, start := dotnet.Units(a[0].(string)), a[1].(int64)
 	n := arg(a, 2, int64(len(u))-start)
 	if start < 0 || start > int64(len(u)) || n < 0 || n > int64(len(u))-start {
 		fail("expects an index and length of a location within the string. The index parameter: '%d', the length parameter: '%d', the "+
 			"length of the string parameter: '%d'", start, n, len(u))
 	}
-	return fromUnits(u[start : start+n])
+	return dotnet.FromUnits(u[start : start+n])
 }
 
 // lastIndexFunc is slices.IndexFunc from the end.
@@ -144,9 +117,9 @@ func indexOf(a []any, inText func(s, of string) int, inList func(list []any, is 
 	if !is {
 		fail("expects its parameter 2 to be of type 'String'. The provided value is of type '%s'", kindOf(a[1]))
 	}
-	in := fold(a[0].(string))
-	at := inText(in, fold(of))
-	return int64(utf16Len(in[:max(at, 0)]) + min(at, 0))
+	in := dotnet.Upper(a[0].(string))
+	at := inText(in, dotnet.Upper(of))
+	return int64(dotnet.Len(in[:max(at, 0)]) + min(at, 0))
 }
 
 func split(text string, by any) any {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // A node is a part of an expression: a literal (string or int64), a call, or an access.
@@ -67,7 +69,7 @@ type parser struct {
 }
 
 func parse(text string) node {
-	if len(text) > maxExpression && utf16Len(text) > maxExpression-2 {
+	if len(text) > maxExpression && dotnet.Len(text) > maxExpression-2 {
 		fail("the template expression is longer than the limit of %d characters", maxExpression)
 	}
 	p := &parser{in: text, rest: text}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -336,19 +335,6 @@ func appendJSON(b []byte, v any, quote byte) []byte {
 		return appendText(b, "["+v.text+"]", quote)
 	}
 	return append(b, "null"...)
-}
-
-// shortest returns a number as .NET does: with the fewest digits that no other number has.
-func shortest(f float64) string {
-	switch a := math.Abs(f); {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 0):
-		return cond(f > 0, "Infinity", "-Infinity")
-	case a == 0 || a >= 1e-4 && a < 1e15:
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(f, 'E', -1, 64)
 }
 
 // floatText returns a number as .NET's JSON has it: with a point, so that it stays a float.

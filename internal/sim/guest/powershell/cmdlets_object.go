@@ -219,7 +219,7 @@ func csvCell(v any) string {
 	case *array, []byte:
 		return kindOf(v)
 	case time.Time:
-		return v.Format("1/2/2006 3:04:05 PM")
+		return dated(v, "G")
 	}
 	return text(v)
 }
@@ -445,11 +445,11 @@ func getDate(c *call) error {
 		} else if strings.EqualFold(format, "FileDate") {
 			format = "yyyyMMdd"
 		}
-		v, err := dateFormat(t, format)
+		s, err := english.Date(t, zoneOf(t), format)
 		if err != nil {
-			return err
+			return threw(err)
 		}
-		return c.emit(v)
+		return c.emit(s)
 	case c.has("uformat"):
 		return c.unixFormat(t, c.textOf("uformat"))
 	}

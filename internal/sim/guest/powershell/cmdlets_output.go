@@ -647,7 +647,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			if strings.Contains(form, "{") {
 				value, err = r.composite(form, []any{value})
 			} else {
-				value, err = r.formatOne(value, form)
+				value, err = r.formatted(value, form, english)
 			}
 			if err != nil {
 				return name, nil, err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 var pipeCmdlets = []cmdlet{
@@ -466,12 +468,12 @@ func (c *call) rank(x, y any, failure *error) int {
 	_, textY := y.(string)
 	if textX || textY || numX != numY {
 		if _, isTime := x.(time_); !isTime {
-			return collate(text(x), text(y), c.is("casesensitive"))
+			return dotnet.Compare(text(x), text(y), !c.is("casesensitive"))
 		}
 	}
 	n, err := c.order(x, y, false)
 	if failed(err) != nil { // what has no order is ordered by its text
-		return collate(text(x), text(y), c.is("casesensitive"))
+		return dotnet.Compare(text(x), text(y), !c.is("casesensitive"))
 	} else if err != nil {
 		*failure = err
 	}

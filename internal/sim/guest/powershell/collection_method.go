@@ -49,15 +49,15 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	case "addticks":
 		return t.Add(time.Duration(n) * 100), nil
 	case "toshorttimestring":
-		return t.Format("3:04 PM"), nil
+		return dated(t, "t"), nil
 	case "tolongdatestring":
-		return t.Format("Monday, January 2, 2006"), nil
+		return dated(t, "D"), nil
 	case "tolongtimestring":
-		return t.Format("3:04:05 PM"), nil
+		return dated(t, "T"), nil
 	case "isdaylightsavingtime":
 		return false, nil
 	case "toshortdatestring":
-		return t.Format("1/2/2006"), nil
+		return dated(t, "d"), nil
 	case "tofiletime", "tofiletimeutc":
 		return ticks(t) - 504911232000000000, nil
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // typeNames are the types that the simulation knows, by their short names.
@@ -578,21 +580,6 @@ func toChar(v any) (any, error) {
 	return nil, cannot(v, "char")
 }
 
-// timeForms are those in which a date is read.
-var timeForms = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
-	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
-	"2006-01-02T15:04", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006/01/02", "2006/1/2", "2006/01/02 15:04:05",
-	"2006-1-2", "1.2",
-	"2006-01-02 3:04 PM", "2006-01-02 3:04:05 PM", "Jan 2, 2006", "Jan 2 2006", "January 2 2006", "2 Jan 2006", "2 January 2006 15:04",
-	"2 Jan 2006 15:04", "2 Jan 2006 15:04:05", "Monday, January 2, 2006", "Mon, 2 Jan 2006", "Monday, January 2, 2006 3:04 PM",
-	"1/2/2006 3:04 PM",
-	"January 2, 2006 3:04 PM", "January 2, 2006 15:04:05", "Jan 2, 2006 15:04", "January 2006", "2006-01", "1/2", "2-Jan-2006", "02-Jan-06",
-	"2006-01-02 15:04:05Z", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05 -07:00", "Mon Jan 2 15:04:05 2006",
-	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04",
-	"3:04 PM", "3:04PM", "3pm", "3am",
-}
-
 func toTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case time.Time:
@@ -610,21 +597,8 @@ func toTime(v any) (time.Time, error) {
 	case float64:
 		return toTime(number(v))
 	case string:
-		for _, form := range timeForms {
-			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
-				if t.Year() == 0 { // a time of today, or a day of this year
-					now := time.Now().UTC()
-					if strings.Contains(form, ":") || strings.Contains(form, "3pm") || strings.Contains(form, "3am") {
-						t = t.AddDate(now.Year(), int(now.Month())-1, now.Day()-1)
-					} else {
-						t = t.AddDate(now.Year(), 0, 0)
-					}
-				}
-				if strings.Contains(form, "Z07") || strings.HasSuffix(form, "MST") || strings.HasSuffix(form, "-07:00") {
-					return t.In(localZone), nil // a time with a zone becomes one of the clock
-				}
-				return t.UTC(), nil
-			}
+		if t, err := parsed(invariant.ParseDate(v, time.Now().UTC())); err == nil {
+			return t, nil
 		}
 	}
 	if _, isText := v.(string); !isText {
@@ -646,60 +620,12 @@ func toSpan(v any) (time.Duration, error) {
 	case char:
 		return toSpan(int64(v))
 	case string:
-		if d, ok := parseSpan(v); ok {
+		if d, ok := dotnet.ParseSpan(v); ok {
 			return d, nil
 		}
 		return 0, unread(cultureThrew, v, "timespan", "String '"+v+"' was not recognized as a valid TimeSpan.")
 	}
 	return 0, cannot(v, "timespan")
-}
-
-// parseSpan reads [-][d.]hh:mm[:ss[.fffffff]] or days.
-func parseSpan(s string) (time.Duration, bool) {
-	s = strings.TrimSpace(s)
-	sign := time.Duration(1)
-	if rest, ok := strings.CutPrefix(s, "-"); ok {
-		s, sign = rest, -1
-	}
-	if n, err := strconv.ParseUint(s, 10, 24); err == nil {
-		return sign * time.Duration(n) * 24 * time.Hour, true
-	}
-	days, rest := uint64(0), s
-	if head, tail, ok := strings.Cut(s, "."); ok && strings.Contains(tail, ":") {
-		n, err := strconv.ParseUint(head, 10, 24)
-		if err != nil {
-			return 0, false
-		}
-		days, rest = n, tail
-	}
-	parts := strings.Split(rest, ":")
-	if len(parts) < 2 || len(parts) > 4 {
-		return 0, false
-	}
-	if len(parts) == 4 {
-		n, err := strconv.ParseUint(parts[0], 10, 24)
-		if err != nil {
-			return 0, false
-		}
-		days, parts = n, parts[1:]
-	}
-	total := time.Duration(days) * 24 * time.Hour
-	for i, part := range parts {
-		whole, fraction, _ := strings.Cut(part, ".")
-		n, err := strconv.ParseUint(whole, 10, 8)
-		if err != nil || n > []uint64{23, 59, 59}[i] || fraction != "" && (i != 2 || len(fraction) > 7) {
-			return 0, false
-		}
-		total += time.Duration(n) * []time.Duration{time.Hour, time.Minute, time.Second}[i]
-		if fraction != "" {
-			n, err := strconv.ParseUint((fraction + "000000000")[:9], 10, 32)
-			if err != nil {
-				return 0, false
-			}
-			total += time.Duration(n)
-		}
-	}
-	return sign * total, true
 }
 
 // toGUID reads 32 hexadecimal digits, with or without dashes and braces.

@@ -409,7 +409,7 @@ func timeProperty(t time.Time, name, low string) (any, error) {
 	case "kind":
 		return enumerationOf("datetimekind", map[*time.Location]int64{utcZone: 1, localZone: 2}[t.Location()]), nil
 	case "datetime":
-		return t.Format("Monday, January 2, 2006 3:04:05 PM"), nil
+		return dated(t, "F"), nil
 	}
 	return nil, lacking("the property %s of dates", name)
 }

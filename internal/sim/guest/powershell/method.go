@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // invoke calls a method, of a value or of a type.
@@ -125,7 +127,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 				return e.kind + ": " + e.message, nil
 			}
 			if t, ok := of.(time.Time); ok {
-				return t.Format("1/2/2006 3:04:05 PM"), nil
+				return dated(t, "G"), nil
 			}
 			if isList(of) {
 				return kindOf(of), nil
@@ -156,12 +158,8 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		if !formats(of) {
 			return nil, noOverload("ToString", len(args))
 		}
-		v, err := r.formatOne(of, text(args[0]))
-		if f := failed(err); f != nil { // the method throws, and not the operator
-			return nil, broken("System.FormatException", "FormatException", "%s",
-				strings.TrimSuffix(strings.TrimPrefix(f.exception.message, "Error formatting a string: "), "."))
-		}
-		return v, err
+		s, err := r.formatted(of, text(args[0]), cultureOf(args, 1))
+		return s, threw(err)
 	case "equals":
 		if len(args) == 1 {
 			if o, ok := of.(*object); ok && o.kind == customKind {
@@ -176,7 +174,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case "compareto":
 		if _, block := of.(function); len(args) == 1 && isScalar(of) && !block {
 			if s, ok := of.(string); ok {
-				return int64(collate(s, at(args, 0), true)), nil
+				return int64(dotnet.Compare(s, at(args, 0), false)), nil
 			}
 			n, err := r.order(of, args[0], true)
 			if _, isText := args[0].(string); isText {

@@ -24,7 +24,7 @@ func (s sized) String() string {
 // short is a Single, a number of 24 bits. Arithmetic makes it a float64.
 type short float32
 
-func (s short) String() string { return numberOf(float64(s), 7) }
+func (s short) String() string { return number(s) }
 
 // decimal is n / 10^scale.
 type decimal struct {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 type time_ = time.Time
@@ -283,7 +285,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		return 0, notOrdered(l, right)
 	}
 	a, b := text(left), text(right)
-	return collate(a, b, exact), r.take(len(a))
+	return dotnet.Compare(a, b, !exact), r.take(len(a))
 }
 
 // notOrdered is the failure of values without an order, which are alike all the same.

@@ -326,7 +326,7 @@ func (r *run) shown(v any) (string, error) {
 	case nil:
 		return "", nil
 	case time.Time:
-		return "\r\n" + v.Format("Monday, January 2, 2006 3:04:05 PM") + "\r\n\r\n", nil
+		return "\r\n" + dated(v, "F") + "\r\n\r\n", nil
 	case *failure:
 		return v.printed(), nil
 	case exception:
@@ -382,7 +382,7 @@ func cellText(v any) string {
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case time.Time:
-		return v.Format("1/2/2006 3:04:05 PM")
+		return dated(v, "G")
 	case formattedCell:
 		return v.text
 	}

@@ -2,13 +2,10 @@ package powershell
 
 import (
 	"cmp"
-	"errors"
-	"unicode"
-
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"github.com/dlclark/regexp2"
 	"maps"
 	"math"
 	"math/big"
@@ -17,6 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"casement.dev/casement/internal/dotnet"
+	"github.com/dlclark/regexp2"
 )
 
 // staticMethod is a method or property of a type. A property is called without arguments.
@@ -271,7 +272,7 @@ var textStatics = map[string]staticMethod{
 	},
 	"string::equals": func(_ *run, a []any) (any, error) { return sameText(at(a, 0), at(a, 1), !ignoresCase(a)), nil },
 	"string::compare": func(_ *run, a []any) (any, error) {
-		return int64(collate(at(a, 0), at(a, 1), !ignoresCase(a))), nil
+		return int64(dotnet.Compare(at(a, 0), at(a, 1), ignoresCase(a))), nil
 	},
 	"string::compareordinal": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
 	"string::new":            func(r *run, a []any) (any, error) { return r.make("string", a) },
@@ -549,7 +550,7 @@ var systemStatics = map[string]staticMethod{
 	"datetime::now":        func(r *run, _ []any) (any, error) { return r.now(), nil },
 	"datetime::utcnow":     func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
 	"datetime::today":      func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
-	"datetime::parseexact": func(_ *run, a []any) (any, error) { return parseExact(at(a, 0), first2(a[min(1, len(a)):])) },
+	"datetime::parseexact": parseExact,
 	"datetime::compare": func(_ *run, a []any) (any, error) {
 		x, err := toTime(first2(a))
 		if err != nil {

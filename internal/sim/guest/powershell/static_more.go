@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // reference is [ref]: a variable, or a value of its own.
@@ -47,44 +49,6 @@ func (r *run) refer(n node) (any, error) {
 		return nil, broken("RuntimeException", "NonExistingVariableReference", "[ref] cannot be applied to a variable that does not exist.")
 	}
 	return &reference{cell: c}, nil
-}
-
-// collate compares texts as the culture en-US does: letters before their case, digits before
-// letters, and marks before digits.
-func collate(a, b string, exact bool) int {
-	x, y := []rune(a), []rune(b)
-	class := func(c rune) int {
-		switch {
-		case unicode.IsLetter(c):
-			return 3
-		case unicode.IsDigit(c):
-			return 2
-		case unicode.IsSpace(c):
-			return 0
-		}
-		return 1
-	}
-	for i := range min(len(x), len(y)) {
-		c, d := unicode.ToLower(x[i]), unicode.ToLower(y[i])
-		if c == d {
-			continue
-		}
-		if n := class(c) - class(d); n != 0 {
-			return map[bool]int{true: 1, false: -1}[n > 0]
-		}
-		return map[bool]int{true: 1, false: -1}[c > d]
-	}
-	if len(x) != len(y) {
-		return map[bool]int{true: 1, false: -1}[len(x) > len(y)]
-	}
-	if exact {
-		for i := range x {
-			if x[i] != y[i] { // a small letter comes first
-				return map[bool]int{true: -1, false: 1}[unicode.IsLower(x[i])]
-			}
-		}
-	}
-	return 0
 }
 
 func consoleWrite(end string) staticMethod {
@@ -182,7 +146,7 @@ func (r *run) sortItems(l *array) error {
 			return 0
 		}
 		if s, ok := x.(string); ok {
-			return collate(s, text(y), true)
+			return dotnet.Compare(s, text(y), false)
 		}
 		n, err := r.order(x, y, true)
 		if err != nil {
@@ -289,7 +253,7 @@ func offsetObject(t time.Time) *object {
 		"UtcDateTime", t.In(utcZone),
 		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
 		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
-		t.Format("1/2/2006 3:04:05 PM +00:00"))
+		dated(t, ""))
 }
 
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
@@ -301,7 +265,8 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 	case "tounixtimemilliseconds":
 		return sizedOf("Int64", t.UnixMilli()), nil
 	case "tostring":
-		return dateFormat(t, at(args, 0))
+		s, err := cultureOf(args, 1).Date(t, "+00:00", at(args, 0))
+		return s, threw(err)
 	case "touniversaltime", "tolocaltime":
 		return o, nil
 	case "adddays", "addhours", "addminutes", "addseconds", "addmonths", "addyears":
@@ -316,66 +281,16 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 }
 
 // parseExact reads a date in one of the formats of .NET.
-func parseExact(s string, forms any) (any, error) {
-	for _, f := range list(forms) {
-		form, ok := goForm(text(f))
-		if !ok {
-			return nil, lacking("the date format %q of ParseExact", text(f))
+func parseExact(r *run, args []any) (any, error) {
+	err := error(dotnet.ErrDate)
+	for _, form := range list(first2(args[min(1, len(args)):])) {
+		t, failed := parsed(cultureOf(args, 2).ParseExact(at(args, 0), text(form), r.now()))
+		if failed == nil {
+			return t, nil
 		}
-		if t, err := time.Parse(form, s); err == nil {
-			return t.UTC(), nil
-		}
+		err = failed
 	}
-	return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid DateTime.")
-}
-
-// goForm translates a date format; ok is false for parts that have no counterpart.
-func goForm(spec string) (string, bool) {
-	if form, ok := standardDates[spec]; ok {
-		return form, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(spec); {
-		c := spec[i]
-		switch {
-		case c == '\'' || c == '"':
-			end := strings.IndexByte(spec[i+1:], c)
-			if end < 0 {
-				return "", false
-			}
-			b.WriteString(spec[i+1 : i+1+end])
-			i += end + 2
-			continue
-		case c == '\\' && i+1 < len(spec):
-			b.WriteByte(spec[i+1])
-			i += 2
-			continue
-		case c == 'f' || c == 'F':
-			n := 0
-			for i < len(spec) && spec[i] == c {
-				n, i = n+1, i+1
-			}
-			b.WriteString(strings.Repeat("0", n))
-			continue
-		}
-		found := false
-		for _, p := range dateParts {
-			if strings.HasPrefix(spec[i:], p.from) {
-				b.WriteString(p.to)
-				i += len(p.from)
-				found = true
-				break
-			}
-		}
-		if !found {
-			if isLetter(c) && c != 'T' && c != 'Z' && c != '_' {
-				return "", false
-			}
-			b.WriteByte(c)
-			i++
-		}
-	}
-	return b.String(), true
+	return nil, threw(err)
 }
 
 // makeMore makes objects of collections, arrays with a size, and a few other types.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // A value is nil, a string, an int64, a float64, a bool, a char, a time.Time, a
@@ -173,7 +175,7 @@ func (h *hashtable) set(key, value any) {
 	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
 		at := len(h.keys)
-		for h.sorted && at > 0 && collate(text(h.keys[at-1]), text(key), false) > 0 {
+		for h.sorted && at > 0 && dotnet.Compare(text(h.keys[at-1]), text(key), true) > 0 {
 			at--
 		}
 		h.keys = slices.Insert(h.keys, at, key)
@@ -295,9 +297,11 @@ func textOf(v any, level int) string {
 	case secret:
 		return "System.Security.SecureString"
 	case time.Time:
-		return v.Format("01/02/2006 15:04:05")
+		s, _ := invariant.Date(v, "", "G")
+		return s
 	case time.Duration:
-		return span(v)
+		s, _ := dotnet.Span(v, "")
+		return s
 	case typeValue:
 		if level > 0 { // its own ToString
 			return typeName(v.name)
@@ -369,55 +373,6 @@ func objectText(o *object, level int) string {
 var textField = map[string]string{
 	kindService: "Name", kindFile: "FullName", kindDirectory: "FullName", kindMatch: "Line", kindUser: "Name",
 	kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
-}
-
-// number returns a float as .NET prints it, with 15 digits.
-func number(f float64) string { return numberOf(f, 15) }
-
-func numberOf(f float64, digits int) string {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	}
-	s := strconv.FormatFloat(f, 'E', digits-1, 64)
-	mantissa, exponent, _ := strings.Cut(s, "E")
-	n, _ := strconv.Atoi(exponent)
-	if n >= digits || n < -4 {
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		return fmt.Sprintf("%sE%+03d", mantissa, n)
-	}
-	s = strconv.FormatFloat(f, 'f', max(digits-1-n, 0), 64)
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	if s == "-0" {
-		return "0"
-	}
-	return s
-}
-
-// span returns a TimeSpan's own form.
-func span(d time.Duration) string {
-	sign := ""
-	if d < 0 {
-		sign, d = "-", -d
-	}
-	days := d / (24 * time.Hour)
-	d -= days * 24 * time.Hour
-	out := fmt.Sprintf("%02d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
-	if ticks := d % time.Second / 100; ticks != 0 {
-		out += fmt.Sprintf(".%07d", int64(ticks))
-	}
-	if days > 0 {
-		out = fmt.Sprintf("%d.%s", int64(days), out)
-	}
-	return sign + out
 }
 
 // kindOf returns the full name of a value's type.
