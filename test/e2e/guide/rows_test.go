@@ -224,11 +224,12 @@ func introduction() []row {
 		{promise: "encrypt the volume", is: "`Get-BitLockerVolume` shows one that is not; encryption at host is the VM's", do: func(w *world) {
 			w.has(w.powershell("(Get-BitLockerVolume C:).ProtectionStatus"), "Off")
 		}},
-		{promise: "containers run as users of Windows", is: "runAsUserName; runAsUser is found", do: func(w *world) {
+		{promise: "containers run as users of Windows", is: "runAsUserName, if the image has it; runAsUser is found", do: func(w *world) {
 			w.has(w.exec("whoami"), `user manager\containeradministrator`)
 			host := strings.TrimSpace(w.kubectl("get", "pods", "-n", "kube-system", "-l", "k8s-app=calico-node-windows", "-o", "name"))
 			w.has(w.kubectl("exec", "-n", "kube-system", host, "-c", "node", "--", "whoami"), `nt authority\system`)
-		}, shown: "[WIN106](../rules/WIN106.md), `internal/sim/guest TestContainerUser`"},
+		}, shown: "[WIN106](../rules/WIN106.md), [WIN518](../rules/WIN518.md), `internal/sim/guest TestContainerUser`, " +
+			"`internal/sim/kubelet TestUserThatDoesNotExist`"},
 		{promise: "privileges and security contexts of Linux do not exist", is: "found, and refused by the kubelet",
 			shown: "[WIN117](../rules/WIN117.md), [WIN113](../rules/WIN113.md), `internal/sim/kubelet TestAdmission`"},
 		{promise: "volumes of Secrets, ConfigMaps and claims", is: "in containers, by the kubelet's layout",
