@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -110,10 +109,7 @@ const (
 
 func (k *Kubelet) newContainer(spec corev1.Container, of kind, waits string) *container {
 	c := &container{spec: spec, init: of == initial, sidecar: of == initial && sidecar(&spec), ephemeral: of == ephemeral,
-		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: k.mountStatuses(&spec), image: spec.Image}
-	if named, err := reference.ParseNormalizedNamed(spec.Image); err == nil {
-		c.image = reference.TagNameOnly(named).String()
-	}
+		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: k.mountStatuses(&spec), image: fullName(spec.Image)}
 	return c
 }
 

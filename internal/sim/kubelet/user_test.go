@@ -25,8 +25,8 @@ func TestUserThatDoesNotExist(t *testing.T) {
 		waits       string // empty runs
 		message     string
 	}{
-		"of the image":           {nano, "ContainerUser", false, corev1.RestartPolicyAlways, "", ""},
-		"of nobody":              {nano, "FooLish", false, corev1.RestartPolicyAlways, "RunContainerError",
+		"of the image": {nano, "ContainerUser", false, corev1.RestartPolicyAlways, "", ""},
+		"of nobody": {nano, "FooLish", false, corev1.RestartPolicyAlways, "RunContainerError",
 			"user name or password is incorrect"},
 		"of nobody, once":        {nano, "FooLish", false, corev1.RestartPolicyNever, "StartError", "user name or password is incorrect"},
 		"of an image of a user":  {own, "app", false, corev1.RestartPolicyAlways, "", ""},

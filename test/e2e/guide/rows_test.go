@@ -147,9 +147,9 @@ func introduction() []row {
 	return []row{
 		{promise: "a container runs on hosts of its build", is: "found before, and fails as on Windows",
 			shown: "[WIN702](../rules/WIN702.md), [WIN703](../rules/WIN703.md)"},
-		{promise: "Linux and Windows nodes in one cluster", is: "each pod on its own system", do: func(w *world) {
+		{promise: "Linux and Windows nodes in one cluster", is: "each pod on its own, whose images alone are pulled", do: func(w *world) {
 			w.has(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.operatingSystem}"), "linux", "windows")
-		}, shown: "[WIN001](../rules/WIN001.md)"},
+		}, shown: "[WIN001](../rules/WIN001.md), [WIN704](../rules/WIN704.md), `internal/sim/kubelet TestPlatform`"},
 		{promise: "exit codes are handed on as on Linux", is: "by exec too", do: func(w *world) {
 			w.has(w.p.Everything("kubectl", "--kubeconfig", w.kubeconfig, "exec", w.pod, "--", "cmd", "/c", "exit", "3"), "exit code 3")
 		}},
