@@ -2,9 +2,10 @@ package lint
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/windows"
 )
 
 // Object is one parsed Kubernetes object.
@@ -206,7 +207,7 @@ func (p *Pod) level() Level {
 	case os != "":
 		return Linux
 	}
-	if slices.ContainsFunc(p.Containers(), func(c Container) bool { return WindowsImage(c.At("image").Str()) }) {
+	if slices.ContainsFunc(p.Containers(), func(c Container) bool { return windows.IsWindowsImage(c.At("image").Str()) }) {
 		return Image
 	}
 	return Unknown
@@ -240,17 +241,4 @@ func only(operator string, values []string) Level {
 		return Placed
 	}
 	return Linux
-}
-
-// hub matches Microsoft's former Windows images on Docker Hub.
-var hub = regexp.MustCompile(`^(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|` +
-	`dotnet-framework|mssql-server-windows)`)
-
-// windowsTag matches tags of Windows images.
-var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|ltsc20\d\d|windows-?\d{4}|-windows-amd64)`)
-
-// WindowsImage reports whether an image's reference shows that it is for Windows.
-func WindowsImage(image string) bool {
-	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") ||
-		windowsTag.MatchString(image) || hub.MatchString(image)
 }

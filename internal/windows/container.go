@@ -68,8 +68,8 @@ func ImageRelease(reference string) (Release, bool) {
 	if build := buildForm.FindString(tag); build != "" {
 		return ReleaseByBuild(build)
 	}
-	tokens := strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' })
-	windows := isWindowsRepository(repository) || slices.ContainsFunc(tokens, isWindowsToken)
+	tokens := tagTokens(tag)
+	windows := isWindowsRepository(repository) || slices.ContainsFunc(tokens, windowsToken.MatchString)
 	for _, token := range slices.Backward(tokens) {
 		ltsc := strings.HasPrefix(token, "ltsc")
 		if !windows && !ltsc {
@@ -80,30 +80,6 @@ func ImageRelease(reference string) (Release, bool) {
 		}
 	}
 	return Release{}, false
-}
-
-// IsWindowsImage reports whether a container image's reference shows that it is made for
-// Windows, of whatever release.
-func IsWindowsImage(reference string) bool {
-	repository, tag := splitImage(reference)
-	if _, ok := ImageRelease(reference); ok {
-		return true
-	}
-	return isWindowsRepository(repository) ||
-		slices.ContainsFunc(strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' }), isWindowsToken)
-}
-
-func isWindowsToken(token string) bool {
-	return token == "windows" || token == "nanoserver" || token == "windowsservercore" || token == "servercore"
-}
-
-// isWindowsRepository reports whether a repository is one of Microsoft's base images or is named
-// like one.
-func isWindowsRepository(repository string) bool {
-	return strings.HasPrefix(repository, "mcr.microsoft.com/windows") ||
-		slices.ContainsFunc(strings.FieldsFunc(repository, func(r rune) bool { return r == '/' || r == '-' }), func(s string) bool {
-			return s == "nanoserver" || s == "windowsservercore" || s == "servercore"
-		})
 }
 
 // splitImage cuts a reference into repository and tag, in lower case, and drops a

@@ -70,7 +70,7 @@ var guest = []Cause{
 			"images show names the default one, casement images build makes one of your own"),
 	// Errors of kubeadm.
 	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|`+
-		`/containerd\.sock: (connect|no such))`,
+		`/containerd\.sock: (connect|no such)|containerd-containerd: The system cannot find)`,
 		"the container runtime does not run, or its CRI plugin is off", "start containerd; look into its config.toml (disabled_plugins)"),
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,

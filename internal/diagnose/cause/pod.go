@@ -2,6 +2,11 @@ package cause
 
 // Causes about containers' images that occur in more than one step.
 var (
+	userUnknown = row("UserUnknown", `runAsUserName|unable to find user|no matching entries in passwd|failed to logon user|`+
+		`hcs::System::CreateProcess.*(0x80070525|0x534|account name|user name or password is incorrect)`,
+		"the container's user does not exist in its image or, for a HostProcess container, on the node",
+		"set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser, of a HostProcess container "+
+			"to a service account such as NT AUTHORITY\\SYSTEM or a local group of the node")
 	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|image operating system `+
 		`"windows" cannot be used|cannot be used on this platform`,
 		"the image or pod is for another operating system or processor than the node's",
@@ -161,7 +166,7 @@ var sandbox = []Cause{
 	row("LayerNotReady", `PrepareLayer.*(not ready|0x15\b)`, "Windows could not prepare the layers of the container: too many start at once",
 		"wait for the next try; start fewer containers at once, and exclude containerd's root from antivirus"),
 	reserved, usedUp, hnsGone,
-	hnsLeak, specInvalid, gmsa, otherBuild, wrongOS, diskFull,
+	hnsLeak, specInvalid, userUnknown, gmsa, otherBuild, wrongOS, diskFull,
 	row("RuntimeClassMissing", `RuntimeHandler "[^"]*" not (supported|found)|no runtime for`,
 		"the node's runtime does not know the pod's RuntimeClass",
 		"configure the handler in containerd, or take runtimeClassName out of the pod"),
@@ -230,7 +235,7 @@ var unmade = []Cause{
 
 // container are the causes in messages of the kubelet and the runtime about a container, and in its exit.
 var container = []Cause{
-	configMissing, reserved, usedUp, noProcess, specInvalid, gmsa, otherBuild, wrongOS, wrongArchitecture,
+	configMissing, reserved, usedUp, noProcess, specInvalid, userUnknown, gmsa, otherBuild, wrongOS, wrongArchitecture,
 	row("NetworkNotAttached", `operation for attach namespace failed`,
 		"the host cannot attach the container to its pod's network: the namespace or its endpoint is gone from HNS",
 		"delete the pod, so that its sandbox is made again; if it is so with each pod, restart the CNI's pod on the node"),
@@ -242,10 +247,6 @@ var container = []Cause{
 	row("RunAsRoot", `runAsNonRoot and image|container has runAsNonRoot|non-numeric user`,
 		"the container must not run as root, and its image does",
 		"set securityContext.runAsUser, or build the image with a numeric USER"),
-	row("UserUnknown",
-		`runAsUserName|unable to find user|no matching entries in passwd|hcs::System::CreateProcess.*(0x80070525|0x534|account)`,
-		"the container's user does not exist in its image",
-		"set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser"),
 	row("LayerOrMountMissing", `CreateComputeSystem.*The system cannot find the (file|path) specified`,
 		"a layer of the image or a path that is mounted is not on the node", "pull the image again (crictl rmi on the node); check "+
 			"hostPath volumes"),

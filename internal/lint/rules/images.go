@@ -4,21 +4,11 @@ import (
 	"regexp"
 
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
 // base are Microsoft's base images, which have no tag latest.
 var base = regexp.MustCompile(`^mcr\.microsoft\.com/windows(/(nanoserver|servercore|server))?(:latest)?$`)
-
-// linuxNames are Docker Hub's official and other common images that have Linux platforms
-// alone, without one of Windows. Source: their manifests, hub.docker.com.
-const linuxNames = `alpine|ubuntu|debian|centos|fedora|rockylinux|almalinux|amazonlinux|busybox|nginx|redis|postgres|mysql|mariadb|` +
-	`memcached|haproxy|httpd|php|wordpress|rabbitmq|elasticsearch|kibana|logstash|cassandra|neo4j|node|ruby|` +
-	`bitnami/[a-z0-9-]+|grafana/(grafana|loki)|prom/(prometheus|alertmanager|node-exporter)|curlimages/curl|nginxinc/nginx-unprivileged`
-
-// linuxImage are images that have no Windows platform.
-var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames +
-	`)([:@]|$)|gcr\.io/distroless/|registry\.k8s\.io/(ingress-nginx|metrics-server)/|` +
-	`.*:([^/]*[-._])?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
 
 // ended matches releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)
@@ -29,7 +19,7 @@ func notForWindows(s *lint.Set, image string) bool {
 	if known, ok := s.Platforms(image); ok {
 		return len(known.Windows) == 0
 	}
-	return linuxImage.MatchString(image) && !lint.WindowsImage(image)
+	return windows.IsLinuxImage(image)
 }
 
 // withImage returns a Windows pod with an image.

@@ -23,7 +23,7 @@ func All() []lint.Rule {
 		win318, win319, win320, win321, win322, win323, win324, win325, win326, win327, win401, win402, win403, win404,
 		win405, win406, win407, win408, win409, win410, win411, win412, win413, win414, win415, win416,
 		win501, win502, win503, win504, win505, win506, win507, win508, win509, win510, win511, win512,
-		win513, win514, win515, win516, win517, win601, win602, win603, win604, win605, win606, win607,
+		win513, win514, win515, win516, win517, win518, win601, win602, win603, win604, win605, win606, win607,
 		win608, win609, win610, win611, win612, win613, win701, win702, win703, win704, win705, win706,
 		win707, win708, win709, win710, win711, win801, win802, win803, win804, win805, win806, win807, win808,
 		win809, win810, win811, win812, win813, win814, win815, win816, win817, win818, win819, win820,

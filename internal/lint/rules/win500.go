@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
 // win501: A user name that Windows does not know.
@@ -448,4 +449,39 @@ func checkWIN517(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 	p.Report(pod.Object, v, "the container runs as administrator unless its image says "+
 		"otherwise", say("runAsUserName: ContainerUser"))
+}
+
+// win518: An account that the image does not have.
+var win518 = lint.Rule{
+	ID:       "WIN518",
+	Severity: lint.Error,
+	Title:    "An account that the image does not have",
+	Since:    17,
+	Oracle:   lint.Unit,
+	Doc: "The runtime does not start a container as a user that its image does not have: the user name or password is incorrect " +
+		"(StartError). Microsoft's images have ContainerUser, ContainerAdministrator and the service accounts of `NT AUTHORITY`; " +
+		"another is made in an image of your own. A pod's own `runAsUserName` is its sandbox's too, whose pause image has no more " +
+		"than these: name a user of your image on the container. Source: kubernetes.io/docs/tasks/configure-pod-container/" +
+		"configure-runasusername; kubernetes issue 104635.",
+	Bad:  options(windowsPod, "runAsUserName: app"),
+	Good: options(windowsPod, "runAsUserName: ContainerUser"),
+	Pod:  checkWIN518,
+}
+
+func checkWIN518(p *lint.Pass, pod *lint.Pod) {
+	if pod.HostProcess() {
+		return
+	}
+	whole := pod.Spec.At("securityContext", "windowsOptions", "runAsUserName")
+	if whole.Exists() && userProblem(whole.Str()) == "" && !windows.SandboxHasAccount(whole.Str()) {
+		p.Report(pod.Object, whole, fmt.Sprintf("the pod's sandbox runs as %s too, which the pause image does not have", whole.Str()),
+			say("ContainerUser here, and the user of your image on its container"))
+	}
+	for _, c := range pod.Containers() {
+		v, image := c.At("securityContext", "windowsOptions", "runAsUserName"), c.At("image").Str()
+		if v.Exists() && userProblem(v.Str()) == "" && !windows.HasAccount(image, v.Str()) {
+			p.Report(pod.Object, v, fmt.Sprintf("%s has no account %s: the container does not start", image, v.Str()),
+				say("ContainerUser or ContainerAdministrator"))
+		}
+	}
 }

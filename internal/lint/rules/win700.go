@@ -178,7 +178,7 @@ var win705 = lint.Rule{
 }
 
 func checkWIN705(p *lint.Pass, pod *lint.Pod, v lint.Value) {
-	if ended.MatchString(v.Str()) && lint.WindowsImage(strings.ToLower(v.Str())) {
+	if ended.MatchString(v.Str()) && windows.IsWindowsImage(v.Str()) {
 		p.Report(pod.Object, v, "the Windows release of this image gets no more updates",
 			say("an image of Windows Server "+windows.ServerChoice("")))
 	}

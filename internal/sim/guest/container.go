@@ -17,6 +17,7 @@ import (
 	"casement.dev/casement/internal/limit"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
+	"casement.dev/casement/internal/windows"
 )
 
 // ContainerSpec describes a simulated container for commands that are executed in it.
@@ -120,7 +121,7 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 
 func (c *Container) user() string {
 	if c.m.IsWindows() && c.spec.User == "" {
-		return `User Manager\ContainerAdministrator`
+		return `User Manager\` + windows.ImageUser(c.spec.Image)
 	}
 	return c.spec.User
 }

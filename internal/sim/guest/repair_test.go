@@ -93,6 +93,9 @@ func (podsOfNode) Endpoints() []machine.HNSEndpoint {
 	return []machine.HNSEndpoint{{Name: "default/web", IP: netip.MustParseAddr("192.168.1.4")}}
 }
 
+// Ranges implements machine.Pods.
+func (podsOfNode) Ranges() []netip.Prefix { return nil }
+
 // Balancers implements machine.Pods.
 func (podsOfNode) Balancers() []machine.HNSBalancer { return nil }
 

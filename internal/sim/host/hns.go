@@ -37,6 +37,20 @@ func (p nodePods) Endpoints() []gm.HNSEndpoint {
 	return out
 }
 
+// Ranges implements machine.Pods: the Node's podCIDR, or else the node's blocks of the cluster's pool.
+func (p nodePods) Ranges() []netip.Prefix {
+	p.n.mu.Lock()
+	k := p.n.kubelet
+	p.n.mu.Unlock()
+	if k == nil {
+		return nil
+	}
+	if own := k.PodRange(); own.IsValid() {
+		return []netip.Prefix{own.Masked()}
+	}
+	return p.n.podIPs.pool.of(k.NodeName())
+}
+
 // Processes implements machine.Pods. The end of a shim that hangs lets its pod end.
 func (p nodePods) Processes() (out []gm.PodProcess) {
 	p.n.mu.Lock()

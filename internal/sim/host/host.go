@@ -233,7 +233,7 @@ func (h *Host) pool(key string) *podPool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.pools[key] == nil {
-		h.pools[key] = &podPool{used: map[netip.Addr]bool{}}
+		h.pools[key] = &podPool{used: map[netip.Addr]bool{}, blocks: map[netip.Prefix]string{}}
 	}
 	return h.pools[key]
 }

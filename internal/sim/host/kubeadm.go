@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubeadm"
 )
@@ -30,7 +33,7 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	var err error
 	switch p.Args[1] {
 	case "init":
-		err = n.boot(ctx, "init", config, p.Stdout)
+		err = n.kubeadmInit(ctx, config, p.Stdout)
 	case "version":
 		fmt.Fprintln(p.Stdout, n.kubeadmVersion(p.Args))
 	case "join":
@@ -243,42 +246,75 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	socket := "unix:///var/run/containerd/containerd.sock"
-	if n.vm.OS == "Windows" {
-		socket = "npipe:////./pipe/containerd-containerd"
-	}
 	join, _, err := kubeadm.ParseJoin(data, n.vm.ComputerName)
 	if err != nil {
 		return err
 	}
-	err = kubeadm.Join(ctx, kubeadm.Options{
-		Config: data, Files: m.Root, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
-		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out, Lacks: n.lacks(),
-		StartKubelet: func(context.Context) error {
-			n.stopKubelet()
-			n.startKubelet()
-			return nil
-		},
-	})
+	err = kubeadm.Join(ctx, n.kubeadmOptions(data, out))
 	if err != nil || join.ControlPlane == nil {
 		return err
 	}
 	return n.boot(ctx, "join", config, out)
 }
 
-// lacks returns the parts that a node needs and the machine's image lacks: a custom image may hold
-// anything.
+func (n *node) kubeadmInit(ctx context.Context, config string, out io.Writer) error {
+	data, err := n.body.Machine().Root.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	return kubeadm.Init(ctx, n.kubeadmOptions(data, out), func() error { return n.boot(ctx, "init", config, out) })
+}
+
+// kubeadmOptions is what kubeadm finds on the machine.
+func (n *node) kubeadmOptions(config []byte, out io.Writer) kubeadm.Options {
+	m := n.body.Machine()
+	return kubeadm.Options{
+		Config: config, Files: m.Root, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{n.criSocket()},
+		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out, Lacks: n.lacks(),
+		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, PortTaken: n.portTaken,
+		StartKubelet: func(context.Context) error {
+			n.stopKubelet()
+			n.startKubelet()
+			return nil
+		},
+	}
+}
+
+// criSocket is where the machine's container runtime answers.
+func (n *node) criSocket() string {
+	if n.vm.OS == guest.Windows {
+		return "npipe:////./pipe/containerd-containerd"
+	}
+	return "unix:///var/run/containerd/containerd.sock"
+}
+
+// portTaken reports whether something on the machine listens on a port.
+func (n *node) portTaken(port int) bool {
+	at := netip.AddrPortFrom(n.loopback, uint16(port)).String()
+	return slices.ContainsFunc(n.net.Listeners(), func(l fabric.Listener) bool { return l.Address == at })
+}
+
+// lacks returns the parts that a node needs and the machine lacks: its runtime may be stopped, and a custom image may hold anything.
 func (n *node) lacks() []kubeadm.Lack {
 	m := n.body.Machine()
-	if n.vm.OS != guest.Windows && !m.Image.Plain {
-		return nil
-	}
 	var out []kubeadm.Lack
-	if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running { // kubeadm asks for it first
-		out = append(out, kubeadm.Lack{Check: "CRI",
-			Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
+	row, ok := m.Services.Get(containerService(m.Image))
+	if !row.Running && (ok || n.vm.OS == guest.Windows || m.Image.Plain) { // kubeadm asks for it first
+		out = append(out, kubeadm.Lack{Check: "CRI", Reason: n.runtimeDown()})
 	}
 	return append(out, n.lacksKubelet()...)
+}
+
+// runtimeDown is what kubeadm says of a runtime that does not answer. Source: kubernetes cmd/kubeadm/app/util/runtime/runtime.go;
+// k8s.io/cri-client.
+func (n *node) runtimeDown() string {
+	dial := "dial unix /var/run/containerd/containerd.sock: connect: no such file or directory"
+	if n.vm.OS == guest.Windows {
+		dial = "open //./pipe/containerd-containerd: The system cannot find the file specified."
+	}
+	return fmt.Sprintf("container runtime is not running: validate service connection: validate CRI v1 runtime API for endpoint %q: "+
+		"rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %s\" (the service %s does not "+
+		"run)", n.criSocket(), dial, containerService(n.body.Machine().Image))
 }
 
 // lacksKubelet returns why kubelet cannot start on a machine.

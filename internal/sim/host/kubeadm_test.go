@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/sim/guest"
 )
 
 // A kubeadm that met a full disk of the real machine starts again, without the half of a
@@ -22,5 +24,22 @@ func TestKubeadmOnAFullDisk(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "no space left on device") || !strings.Contains(out.String(), "starts again") {
 		t.Errorf("it does not say why it starts again:\n%s", &out)
+	}
+}
+
+// TestKubeadmWithoutARuntime: kubeadm finds a container runtime that does not run, in the runtime's words.
+func TestKubeadmWithoutARuntime(t *testing.T) {
+	n := testNode(t)
+	n.vm.OS = guest.Linux
+	services := n.body.Machine().Services
+	services.StartAutomatic()
+	if lacks := n.lacks(); len(lacks) > 0 {
+		t.Fatalf("a new machine lacks %v", lacks)
+	}
+	if err := services.Stop("containerd"); err != nil {
+		t.Fatal(err)
+	}
+	if lacks := n.lacks(); len(lacks) != 1 || lacks[0].Check != "CRI" || !strings.HasPrefix(lacks[0].Reason, "container runtime is not running: ") {
+		t.Errorf("without containerd it lacks %v", lacks)
 	}
 }

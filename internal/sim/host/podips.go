@@ -3,8 +3,10 @@ package host
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"casement.dev/casement/azuresim/host"
@@ -13,25 +15,66 @@ import (
 
 // podPool gives pod addresses in clusters whose controller manager allocates no
 // ranges to nodes, as with Calico's own address management. It is Calico's
-// default pool.
+// default pool, of which nodes get blocks. Source: https://docs.tigera.io/calico/latest/networking/ipam/get-started-ip-addresses.
 type podPool struct {
-	mu   sync.Mutex
-	used map[netip.Addr]bool
+	mu     sync.Mutex
+	used   map[netip.Addr]bool
+	blocks map[netip.Prefix]string // by the node that has each
 }
 
 var podRange = netip.MustParsePrefix("192.168.0.0/16")
 
-// Allocate implements kubelet.PodIPs.
-func (p *podPool) Allocate(_ context.Context, _, _, _ string) (netip.Addr, error) {
+// blockBits is the length of a block's prefix. Of a block the first three addresses and the last are Windows' own.
+const blockBits, firstOfBlock, lastOfBlock = 26, 3, 62
+
+// Allocate implements kubelet.PodIPs: from the node's blocks, then from a new one.
+func (p *podPool) Allocate(_ context.Context, node, _, _ string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for ip := podRange.Addr().Next(); podRange.Contains(ip.Next()); ip = ip.Next() {
-		if !p.used[ip] {
-			p.used[ip] = true
-			return ip, nil
+	for _, owner := range []string{node, ""} {
+		for block := netip.PrefixFrom(podRange.Addr(), blockBits); podRange.Contains(block.Addr()); block = nextBlock(block) {
+			if p.blocks[block] != owner {
+				continue
+			}
+			if ip, ok := p.freeIn(block); ok {
+				p.used[ip], p.blocks[block] = true, node
+				return ip, nil
+			}
 		}
 	}
 	return netip.Addr{}, fmt.Errorf("no free pod address in %s", podRange)
+}
+
+// freeIn returns the first address of a block that no pod has.
+func (p *podPool) freeIn(block netip.Prefix) (netip.Addr, bool) {
+	b := block.Addr().As4()
+	for i := range byte(lastOfBlock - firstOfBlock + 1) {
+		if ip := netip.AddrFrom4([4]byte{b[0], b[1], b[2], b[3] + firstOfBlock + i}); !p.used[ip] {
+			return ip, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+func nextBlock(block netip.Prefix) netip.Prefix {
+	b := block.Addr().As4()
+	n := binary.BigEndian.Uint32(b[:]) + 1<<(32-blockBits)
+	binary.BigEndian.PutUint32(b[:], n)
+	return netip.PrefixFrom(netip.AddrFrom4(b), blockBits)
+}
+
+// of returns the blocks of a node.
+func (p *podPool) of(node string) []netip.Prefix {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []netip.Prefix
+	for block, owner := range p.blocks {
+		if owner == node {
+			out = append(out, block)
+		}
+	}
+	slices.SortFunc(out, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+	return out
 }
 
 // Release implements kubelet.PodIPs.

@@ -38,7 +38,9 @@ type JoinConfig struct {
 	ControlPlane *ControlPlane
 	// CACertPath is where the cluster's CA goes in the guest.
 	CACertPath string
-	Timeouts   Timeouts
+	// Patches is the directory of its patches, a guest path; empty for none.
+	Patches  string
+	Timeouts Timeouts
 }
 
 // Arg is one command line argument.
@@ -155,6 +157,7 @@ func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
 		notes = append(notes, "skipPhases is read and not acted on: every phase runs")
 	}
 	if w.Patches != nil {
+		c.Patches = w.Patches.Directory
 		notes = append(notes, fmt.Sprintf("patches in %q are read and not applied", w.Patches.Directory))
 	}
 	if c.Timeouts.Discovery, err = duration("timeouts.discovery", w.Timeouts.Discovery, w.Discovery.Timeout); err != nil {

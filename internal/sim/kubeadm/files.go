@@ -113,6 +113,9 @@ func (j *join) writeKubeletFiles(c *cluster, s *settings) error {
 			return err
 		}
 	}
+	if err := j.checkPatches("kubelet-start", j.cfg.Patches); err != nil {
+		return err
+	}
 	if err := j.writeKubeletConfig(s); err != nil {
 		return err
 	}

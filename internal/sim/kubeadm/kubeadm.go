@@ -35,6 +35,7 @@ const (
 	kubeletFlags    = "/var/lib/kubelet/kubeadm-flags.env"
 	instanceConfig  = "/var/lib/kubelet/instance-config.yaml"
 	joinMarker      = "/var/lib/kubelet/kubeadm-join.unfinished"
+	initMarker      = "/var/lib/kubelet/kubeadm-init.unfinished"
 	manifestsFolder = "/etc/kubernetes/manifests"
 )
 
@@ -56,6 +57,10 @@ type Options struct {
 	// CRISockets are the endpoints at which the machine's container runtime
 	// answers, the default one first, with or without a scheme.
 	CRISockets []string
+	// Cores and MemoryMiB are those of the machine; 0 is not known.
+	Cores, MemoryMiB int
+	// PortTaken reports whether something listens on a port of the machine; nil knows of nothing.
+	PortTaken func(port int) bool
 	// Version is the version of kubeadm on the image ("v1.34.2").
 	Version string
 	// Dial reaches the cluster; nil refuses every connection.
@@ -120,7 +125,7 @@ func (j *join) run(ctx context.Context) error {
 	}
 	j.cfg = cfg
 	j.resume = j.Resume || j.exists(joinMarker)
-	if err := j.preflight(); err != nil {
+	if err := j.preflight(j.joinChecks(), cfg.IgnorePreflight); err != nil {
 		return err
 	}
 	if err := j.write(joinMarker, nil, 0o600); err != nil {

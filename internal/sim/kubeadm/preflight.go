@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,30 +14,73 @@ type check struct {
 	err  error
 }
 
-// preflight runs the checks of a join that mean something on a simulated
-// machine: files that must not exist and the container runtime's endpoint.
-func (j *join) preflight() error {
-	checks := []check{{"CRI", j.checkCRI()}}
+// What a control plane machine needs. Source: kubernetes cmd/kubeadm/app/constants/constants.go.
+const minCores, minMemoryMB = 2, 1700
+
+// nodeChecks are those of every machine that mean something on a simulated one. What an interrupted run has left is none of
+// their business. Source: kubernetes cmd/kubeadm/app/preflight/checks.go, addCommonChecks.
+func (j *join) nodeChecks(socket string) []check {
+	checks := []check{{"CRI", j.checkCRI(socket)}}
 	for _, l := range j.Lacks {
 		checks = append(checks, check{l.Check, errors.New(l.Reason)})
 	}
+	if !j.resume {
+		checks = append(checks, j.checkPorts(10250)...)
+	}
+	return checks
+}
+
+// controlPlaneChecks are those of a machine that becomes a part of the control plane. Source: kubernetes
+// cmd/kubeadm/app/preflight/checks.go, InitNodeChecks.
+func (j *join) controlPlaneChecks(apiServer int) []check {
+	var checks []check
+	if j.Cores > 0 && j.Cores < minCores {
+		checks = append(checks, check{"NumCPU", fmt.Errorf("the number of available CPUs %d is less than the required %d", j.Cores, minCores)})
+	}
+	if mb := int64(j.MemoryMiB) << 20 / 1_000_000; mb > 0 && mb < minMemoryMB {
+		checks = append(checks, check{"Mem", fmt.Errorf("the system RAM (%d MB) is less than the minimum %d MB", mb, minMemoryMB)})
+	}
+	if j.resume {
+		return checks
+	}
+	checks = append(checks, j.checkPorts(apiServer, 10259, 10257, 2379, 2380)...)
+	for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
+		checks = append(checks, j.checkFree(manifestsFolder+"/"+component+".yaml"))
+	}
+	return checks
+}
+
+// joinChecks are those of a join. Source: kubernetes cmd/kubeadm/app/preflight/checks.go, JoinNodeChecks.
+func (j *join) joinChecks() []check {
+	checks := j.nodeChecks(j.cfg.CRISocket)
 	if !j.resume {
 		files := []string{kubeletConf, bootstrapConf}
 		if j.cfg.ControlPlane == nil {
 			files = append(files, j.cfg.CACertPath)
 		}
 		for _, f := range files {
-			checks = append(checks, check{"FileAvailable-" + strings.NewReplacer("/", "-", `\`, "-").Replace(f), j.checkFree(f)})
+			checks = append(checks, j.checkFree(f))
 		}
 		if j.OS != "windows" {
-			checks = append(checks, check{"DirAvailable-" + strings.ReplaceAll(manifestsFolder, "/", "-"), j.checkEmpty(manifestsFolder)})
+			checks = append(checks, j.checkEmpty(manifestsFolder))
 		}
 	}
+	if cp := j.cfg.ControlPlane; cp != nil {
+		checks = append(checks, j.controlPlaneChecks(cmp.Or(int(cp.BindPort), apiServerPort))...)
+	}
+	return checks
+}
+
+// apiServerPort is where an API server listens unless its configuration says otherwise.
+const apiServerPort = 6443
+
+// preflight fails with the checks that fail and are not to be ignored, which are said.
+func (j *join) preflight(checks []check, ignore []string) error {
 	var fatal []string
 	for _, c := range checks {
 		switch {
 		case c.err == nil:
-		case ignored(c.name, j.IgnorePreflight, j.cfg.IgnorePreflight):
+		case ignored(c.name, j.IgnorePreflight, ignore):
 			j.say("\t[WARNING %s]: %v", c.name, c.err)
 		default:
 			fatal = append(fatal, fmt.Sprintf("\t[ERROR %s]: %v", c.name, c.err))
@@ -59,23 +103,39 @@ func ignored(name string, lists ...[]string) bool {
 	return false
 }
 
-func (j *join) checkFree(guest string) error {
-	if j.exists(guest) {
-		return fmt.Errorf("%s already exists", guest)
-	}
-	return nil
+// label returns the name of a check about a path.
+func label(kind, path string) string {
+	return kind + "-" + strings.NewReplacer("/", "-", `\`, "-").Replace(path)
 }
 
-func (j *join) checkEmpty(guest string) error {
-	if entries, err := j.Files.ReadDir(guest); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty", guest)
+func (j *join) checkFree(guest string) check {
+	c := check{name: label("FileAvailable", guest)}
+	if j.exists(guest) {
+		c.err = fmt.Errorf("%s already exists", guest)
 	}
-	return nil
+	return c
+}
+
+func (j *join) checkEmpty(guest string) check {
+	c := check{name: label("DirAvailable", guest)}
+	if entries, err := j.Files.ReadDir(guest); err == nil && len(entries) > 0 {
+		c.err = fmt.Errorf("%s is not empty", guest)
+	}
+	return c
+}
+
+func (j *join) checkPorts(ports ...int) []check {
+	var checks []check
+	for _, port := range ports {
+		if j.PortTaken != nil && j.PortTaken(port) {
+			checks = append(checks, check{fmt.Sprintf("Port-%d", port), fmt.Errorf("Port %d is in use", port)}) //nolint:staticcheck // kubeadm's words
+		}
+	}
+	return checks
 }
 
 // checkCRI compares the configured endpoint with those the machine has.
-func (j *join) checkCRI() error {
-	socket := j.cfg.CRISocket
+func (j *join) checkCRI(socket string) error {
 	if socket == "" || len(j.CRISockets) == 0 {
 		return nil
 	}

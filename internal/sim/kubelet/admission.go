@@ -254,17 +254,6 @@ func refuseSysctls(pod *corev1.Pod, os, version string) verdict {
 	return verdict{}
 }
 
-// RunAsUserName returns the user that a pod names for a container on Windows, or "".
-func RunAsUserName(pod *corev1.Pod, c *corev1.Container) string {
-	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
-		return *s.WindowsOptions.RunAsUserName
-	}
-	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
-		return *s.WindowsOptions.RunAsUserName
-	}
-	return ""
-}
-
 // breaksNonRoot returns why a container may not start as who it would run as. What user an image has is not known here.
 // Source: kubernetes pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
 func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {

@@ -62,6 +62,9 @@ func (k *Kubelet) refuseSandbox(pod *corev1.Pod) error {
 	if k.c.OS == "linux" && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && !k.c.newRuntime() {
 		return errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
+	if err := k.refuseSandboxUser(pod); err != nil {
+		return err
+	}
 	if k.onHostNetwork(pod) || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN || pod.Spec.Subdomain == "" {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -111,10 +110,7 @@ const (
 
 func (k *Kubelet) newContainer(spec corev1.Container, of kind, waits string) *container {
 	c := &container{spec: spec, init: of == initial, sidecar: of == initial && sidecar(&spec), ephemeral: of == ephemeral,
-		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: k.mountStatuses(&spec), image: spec.Image}
-	if named, err := reference.ParseNormalizedNamed(spec.Image); err == nil {
-		c.image = reference.TagNameOnly(named).String()
-	}
+		waiting: corev1.ContainerStateWaiting{Reason: waits}, mounts: k.mountStatuses(&spec), image: fullName(spec.Image)}
 	return c
 }
 
@@ -162,10 +158,10 @@ func (c *container) collect(now time.Time) {
 	if code != 0 {
 		reason = "Error"
 	}
-	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
+	ended := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
 		FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
 	if code != 0 && c.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError && c.run.tail != nil {
-		c.ended.Message = c.run.tail()
+		ended.Message = c.run.tail()
 	}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
 		c.next = 0 // the kubelet forgets after a good run
@@ -175,6 +171,12 @@ func (c *container) collect(now time.Time) {
 	}
 	c.run = nil
 	c.current.Store(nil)
+	c.end(ended, now)
+}
+
+// end notes how a run has ended, or that it did not begin, and when the next one may.
+func (c *container) end(how *corev1.ContainerStateTerminated, now time.Time) {
+	c.ended = how
 	c.pause, c.next = c.next, backoff(c.next)
 	c.notBefore = now.Add(c.pause)
 }
@@ -262,7 +264,7 @@ func (c *container) view() corev1.ContainerStatus {
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
 		s.ContainerID = c.run.id
 		s.Ready = !c.ephemeral && *s.Started && c.probes.readiness.passed() && (!c.init || c.sidecar)
-	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff" && !(c.init && c.ended.ExitCode == 0):
+	case c.ended != nil && c.waiting.Reason != "" && !(c.init && c.ended.ExitCode == 0):
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended
 	case c.ended != nil:
@@ -313,6 +315,10 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.backOff(now)
 		return
 	}
+	if err := w.refuseUser(pod, &c.spec); err != nil {
+		w.failStart(ctx, pod, c, err)
+		return
+	}
 	c.vars.Store(&vars)
 	run, err := w.identified(ctx, pod, c)
 	if err != nil && ctx.Err() != nil {
@@ -335,6 +341,22 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	w.follow(ctx, run)
 	w.postStart(ctx, pod, c)
 }
+
+// failStart ends a run of a container that the runtime has made and cannot start. Source: containerd
+// internal/cri/server/container_start.go; kubernetes pkg/kubelet/kuberuntime/kuberuntime_container.go.
+func (w *worker) failStart(ctx context.Context, pod *corev1.Pod, c *container, err error) {
+	now := metav1.NewTime(w.k.c.Clock.Now())
+	c.waiting = corev1.ContainerStateWaiting{}
+	if restarts(&c.spec, &pod.Spec, startError) {
+		c.waiting = corev1.ContainerStateWaiting{Reason: "RunContainerError", Message: err.Error()}
+	}
+	w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
+	c.end(&corev1.ContainerStateTerminated{ExitCode: startError, Reason: "StartError", Message: err.Error(), FinishedAt: now,
+		ContainerID: w.runID(c)}, now.Time)
+}
+
+// startError is the exit code that containerd gives a container that it could not start.
+const startError = 128
 
 // manyNodes is the size of a cluster beyond which a node writes one event for the containers that it starts, and none of
 // their images: with many nodes events are most of the writes, and nothing is pulled here.
@@ -417,6 +439,11 @@ func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
 	return ""
 }
 
+// runID names the newest run of a container as the runtime does.
+func (w *worker) runID(c *container) string {
+	return fmt.Sprintf("%s://%s-%s-%d", w.k.runtimeName(), w.uid, c.spec.Name, c.restarts)
+}
+
 // completion is how long a container runs whose command the simulation cannot interpret and that is
 // expected to end.
 const completion = 100 * time.Millisecond
@@ -424,7 +451,7 @@ const completion = 100 * time.Millisecond
 // execute runs a static pod's container as a process, a known image as its
 // stub, and everything else as a container that only answers on its ports.
 func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
-	id := w.k.runtimeName() + "://" + string(w.uid) + "-" + c.spec.Name + fmt.Sprintf("-%d", c.restarts)
+	id := w.runID(c)
 	if w.static {
 		return w.executeProcess(ctx, pod, c, id)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 
 	"casement.dev/casement/internal/windows"
@@ -13,6 +14,14 @@ import (
 // errImagePull is the kubelet's reason for an image that cannot be pulled, until it backs
 // off from the next attempt.
 const errImagePull = "ErrImagePull"
+
+// fullName returns an image's reference as the runtime writes it; one that is no reference is as it was.
+func fullName(image string) string {
+	if named, err := reference.ParseNormalizedNamed(image); err == nil {
+		return reference.TagNameOnly(named).String()
+	}
+	return image
+}
 
 // errNeverPull and invalidImage are the reasons of images that are not looked for.
 const errNeverPull, invalidImage = "ErrImageNeverPull", "InvalidImageName"
@@ -88,8 +97,9 @@ func (w *worker) refuseImage(p imageUse) (reason, message string) {
 	}
 	release, windowsImage := windows.ImageRelease(image)
 	switch os := w.k.c.OS; {
-	case os == "linux" && (windowsImage || windows.IsWindowsImage(image)):
-		return errImagePull, "no match for platform in manifest: not found"
+	case os == "linux" && windows.IsWindowsImage(image), os == "windows" && windows.IsLinuxImage(image):
+		return errImagePull, fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: no match for platform in "+
+			"manifest: not found", fullName(image))
 	case os == "windows" && windowsImage && !windows.CanRun(w.k.c.Release.Build, release.Build):
 		return "CreateContainerError", "failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem: " +
 			"The container operating system does not match the host operating system.: unknown"

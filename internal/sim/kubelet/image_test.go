@@ -20,7 +20,9 @@ func TestImageThatCannotBePulled(t *testing.T) {
 			`Back-off pulling image "nginx:no-such-tag": ErrImagePull: rpc error: code = NotFound`, "Failed: Error: ImagePullBackOff"},
 		"wrong name":  {"NGINX", "", "InvalidImageName", "must be lowercase", "Failed: Error: InvalidImageName"},
 		"other build": {"mcr.microsoft.com/windows/nanoserver:ltsc2019", "", "CreateContainerError", "does not match the host", ""},
-		"private":     {"contoso.azurecr.io/app:x", "", "", "", ""},
+		"for Linux": {"nginx", "", "ImagePullBackOff", `failed to pull and unpack image "docker.io/library/nginx:latest": ` +
+			"no match for platform in manifest: not found", "Failed: Error: ErrImagePull"},
+		"private": {"contoso.azurecr.io/app:x", "", "", "", ""},
 		"not admitted": {"contoso.azurecr.io/app:x", pull.Listed, "ImagePullBackOff", "not found (simulated",
 			"BackOff: Back-off pulling image \"contoso.azurecr.io/app:x\""},
 	} {
@@ -96,5 +98,30 @@ func TestImageVolume(t *testing.T) {
 				b.runtime.Close()
 			})
 		})
+	}
+}
+
+// TestPlatform: an image is pulled on the operating system that it is made for.
+func TestPlatform(t *testing.T) {
+	for image, at := range map[string]string{
+		"nginx:1.29":                                    "linux",
+		"registry.k8s.io/kube-proxy:v1.36.3":            "linux",
+		"registry.k8s.io/pause:3.10-linux-amd64":        "linux",
+		"mcr.microsoft.com/windows/nanoserver:ltsc2022": "windows",
+		"mcr.microsoft.com/dotnet/framework/aspnet:4.8": "windows",
+		"sigwindowstools/kube-proxy:v1.34.2-calico":     "windows",
+		"registry.k8s.io/pause:3.10":                    "linux windows",
+		"golang:1.26":                                   "linux windows",
+		"contoso.azurecr.io/nginx:1":                    "linux windows",
+	} {
+		for _, os := range []string{"linux", "windows"} {
+			k := newBench(t).kubelet(t)
+			k.c.OS = os
+			w := newWorker(k, probedPod(func(*corev1.Container) {}))
+			reason, message := w.refuseImage(imageUse{image: image})
+			if (reason == "") != strings.Contains(at, os) {
+				t.Errorf("%s on %s: %s %s", image, os, reason, message)
+			}
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // nodeFacts are everything a Node object is made from.
@@ -155,10 +156,14 @@ func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 // newRuntime reports whether the runtime has what containerd has from 2.0 on, on Linux: supplemental groups as asked for,
 // user namespaces and recursive read-only mounts. Source: https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
 func (c *Config) newRuntime() bool {
-	name, version, _ := cutRuntime(c.RuntimeVersion)
-	major, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(major)
-	return c.OS == "linux" && name == "containerd" && err == nil && n >= 2
+	return c.OS == "linux" && c.containerdSince("2.0")
+}
+
+// containerdSince reports whether the runtime is containerd of a version or a later one.
+func (c *Config) containerdSince(least string) bool {
+	name, text, _ := cutRuntime(c.RuntimeVersion)
+	v, err := version.ParseGeneric(text)
+	return name == "containerd" && err == nil && v.AtLeast(version.MustParseGeneric(least))
 }
 
 func nodeInfo(f nodeFacts) corev1.NodeSystemInfo {

@@ -230,6 +230,16 @@ func (k *Kubelet) PodAddresses() map[netip.Addr]types.NamespacedName {
 	return out
 }
 
+// PodRange returns the podCIDR of the Node as the kubelet knows it; it is not valid where the Node has none.
+func (k *Kubelet) PodRange() netip.Prefix {
+	if node := k.node.get(); node != nil {
+		if cidr, err := netip.ParsePrefix(node.Spec.PodCIDR); err == nil {
+			return cidr
+		}
+	}
+	return netip.Prefix{}
+}
+
 // HostProgram is the program of a HostProcess container that runs, by the name of its image.
 type HostProgram struct {
 	// Pod is its UID.

@@ -246,6 +246,10 @@ func workload() []failure {
 			`exec: "bash": executable file not found in $PATH: unknown`)),
 		pod("user unknown", "UserUnknown", "ContainerUsr", waits("CreateContainerError",
 			`hcs::System::CreateProcess web: failed to create process: the runAsUserName "ContainerUsr" is unknown (0x80070525)`)),
+		pod("user unknown to containerd", "UserUnknown", "incorrect", waits("RunContainerError", `failed to start containerd task `+
+			`"web": hcs::System::CreateProcess web: The user name or password is incorrect.: unknown`)),
+		pod("user unknown on the node", "UserUnknown", "logon", waits("RunContainerError", `failed to start containerd task "web": `+
+			`failed to logon user: The user name or password is incorrect.: unknown`)),
 		pod("container of another Windows", "HostBuildMismatch", "0xc0370101", waits("CreateContainerError",
 			`hcs::CreateComputeSystem web: The container operating system does not match the host operating system. (0xc0370101)`)),
 		pod("memory", "OutOfMemory", "exit code 137", crashes(137, "OOMKilled", "", "")),

@@ -147,9 +147,9 @@ func introduction() []row {
 	return []row{
 		{promise: "a container runs on hosts of its build", is: "found before, and fails as on Windows",
 			shown: "[WIN702](../rules/WIN702.md), [WIN703](../rules/WIN703.md)"},
-		{promise: "Linux and Windows nodes in one cluster", is: "each pod on its own system", do: func(w *world) {
+		{promise: "Linux and Windows nodes in one cluster", is: "each pod on its own, whose images alone are pulled", do: func(w *world) {
 			w.has(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.operatingSystem}"), "linux", "windows")
-		}, shown: "[WIN001](../rules/WIN001.md)"},
+		}, shown: "[WIN001](../rules/WIN001.md), [WIN704](../rules/WIN704.md), `internal/sim/kubelet TestPlatform`"},
 		{promise: "exit codes are handed on as on Linux", is: "by exec too", do: func(w *world) {
 			w.has(w.p.Everything("kubectl", "--kubeconfig", w.kubeconfig, "exec", w.pod, "--", "cmd", "/c", "exit", "3"), "exit code 3")
 		}},
@@ -224,11 +224,12 @@ func introduction() []row {
 		{promise: "encrypt the volume", is: "`Get-BitLockerVolume` shows one that is not; encryption at host is the VM's", do: func(w *world) {
 			w.has(w.powershell("(Get-BitLockerVolume C:).ProtectionStatus"), "Off")
 		}},
-		{promise: "containers run as users of Windows", is: "runAsUserName; runAsUser is found", do: func(w *world) {
+		{promise: "containers run as users of Windows", is: "runAsUserName, if the image has it; runAsUser is found", do: func(w *world) {
 			w.has(w.exec("whoami"), `user manager\containeradministrator`)
 			host := strings.TrimSpace(w.kubectl("get", "pods", "-n", "kube-system", "-l", "k8s-app=calico-node-windows", "-o", "name"))
 			w.has(w.kubectl("exec", "-n", "kube-system", host, "-c", "node", "--", "whoami"), `nt authority\system`)
-		}, shown: "[WIN106](../rules/WIN106.md), `internal/sim/guest TestContainerUser`"},
+		}, shown: "[WIN106](../rules/WIN106.md), [WIN518](../rules/WIN518.md), `internal/sim/guest TestContainerUser`, " +
+			"`internal/sim/kubelet TestUserThatDoesNotExist`"},
 		{promise: "privileges and security contexts of Linux do not exist", is: "found, and refused by the kubelet",
 			shown: "[WIN117](../rules/WIN117.md), [WIN113](../rules/WIN113.md), `internal/sim/kubelet TestAdmission`"},
 		{promise: "volumes of Secrets, ConfigMaps and claims", is: "in containers, by the kubelet's layout",

@@ -1,16 +1,21 @@
 package machine
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/json"
 	"fmt"
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"casement.dev/casement/internal/windows"
 )
 
-// hnsFile keeps the HNS networks that scripts created, one a line: its name and its type.
+// hnsFile keeps the HNS networks that scripts created, one a line: its name, its type, and the prefix, gateway and VSID of its
+// subnet, if it has one.
 const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
 
 // Types of HNS networks.
@@ -24,6 +29,25 @@ type HNSNetwork struct {
 	Name, Type string
 	// CNI is set for the network that pods are on.
 	CNI bool
+	// Subnets are its ranges of addresses.
+	Subnets []HNSSubnet
+	// Endpoint is what the CNI gives each endpoint on it.
+	Endpoint HNSPolicy
+}
+
+// HNSSubnet is a range of addresses of a network.
+type HNSSubnet struct {
+	Prefix  netip.Prefix
+	Gateway netip.Addr
+	// VSID is the number of its overlay; 0 for a network without one.
+	VSID int
+}
+
+// HNSPolicy is what a CNI configuration says of endpoints.
+type HNSPolicy struct {
+	DNS, Search []string
+	// Policies are JSON objects, as the configuration has them.
+	Policies [][]byte
 }
 
 // HNSEndpoint is an interface of a pod; Remote is one of another node, which kube-proxy makes for the backends of Services.
@@ -47,6 +71,8 @@ type Pods interface {
 	Endpoints() []HNSEndpoint
 	Balancers() []HNSBalancer
 	Processes() []PodProcess
+	// Ranges are the ranges of the pods' addresses, none where the CNI takes them of the virtual network.
+	Ranges() []netip.Prefix
 }
 
 // PodProcess is a process of the node that a pod has: the shim of its sandbox, or the program of a HostProcess container.
@@ -75,8 +101,29 @@ func HNSID(kind, name string) string {
 // cniConfig is what is read of a CNI configuration, or of a list of them.
 type cniConfig struct {
 	Name, Type, Mode string
-	Delegate         struct{ Type string }
+	VNI              int `json:"vxlan_vni"`
+	Delegate         *cniConfig
 	Plugins          []cniConfig
+	DNS              struct{ Nameservers, Search []string }
+	// Both hold pairs of a kind and a policy: Kubernetes' plug-ins have the first, Azure's the other.
+	Policies, AdditionalArgs []struct {
+		Name  string
+		Value json.RawMessage
+	}
+}
+
+// endpoint returns what the configuration says of endpoints; a delegate says it for its plug-in.
+func (c cniConfig) endpoint() HNSPolicy {
+	if c.Delegate != nil {
+		return c.Delegate.endpoint()
+	}
+	p := HNSPolicy{DNS: c.DNS.Nameservers, Search: c.DNS.Search}
+	for _, v := range slices.Concat(c.Policies, c.AdditionalArgs) {
+		if v.Name == "EndpointPolicy" && len(v.Value) > 0 {
+			p.Policies = append(p.Policies, v.Value)
+		}
+	}
+	return p
 }
 
 // networks returns the networks that the plug-in of a CNI configuration creates. Calico and Flannel keep an external one for the
@@ -87,19 +134,64 @@ func (c cniConfig) networks() []HNSNetwork {
 		c.Plugins[0].Name = c.Name
 		return c.Plugins[0].networks()
 	}
+	pods := func(name, kind string) HNSNetwork {
+		return HNSNetwork{Name: name, Type: kind, CNI: true, Endpoint: c.endpoint()}
+	}
 	switch {
 	case c.Type == "calico" && c.Mode == "windows-bgp":
-		return []HNSNetwork{{Name: "External", Type: L2Bridge}, {"Calico", L2Bridge, true}}
+		return []HNSNetwork{external(L2Bridge), pods("Calico", L2Bridge)}
 	case c.Type == "calico":
-		return []HNSNetwork{{Name: "External", Type: Overlay}, {"Calico", Overlay, true}}
+		return []HNSNetwork{external(Overlay), pods("Calico", Overlay)}
 	case c.Type == "azure-vnet":
-		return []HNSNetwork{{"azure", L2Bridge, true}}
-	case c.Type == "flannel" && c.Delegate.Type == "win-bridge":
-		return []HNSNetwork{{"cbr0", L2Bridge, true}}
+		return []HNSNetwork{pods("azure", L2Bridge)}
+	case c.Type == "flannel" && c.Delegate != nil && c.Delegate.Type == "win-bridge":
+		return []HNSNetwork{pods("cbr0", L2Bridge)}
 	case c.Type == "flannel":
-		return []HNSNetwork{{Name: "External", Type: Overlay}, {"flannel.4096", Overlay, true}}
+		return []HNSNetwork{external(Overlay), pods("flannel.4096", Overlay)}
 	}
 	return nil
+}
+
+// external returns the network that the machine's own traffic takes, with the subnet that nobody uses.
+func external(kind string) HNSNetwork {
+	s := HNSSubnet{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 255, 0}), 30)}
+	s.Gateway = s.Prefix.Addr().Next()
+	if kind == Overlay {
+		s.VSID = 9999
+	}
+	return HNSNetwork{Name: "External", Type: kind, Subnets: []HNSSubnet{s}}
+}
+
+// podSubnets returns the subnets of the network that pods are on: the node's ranges, and with an overlay its number. Where the CNI
+// takes addresses of the virtual network it is the one that the machine is in.
+func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
+	vsid := 0
+	if n.Type == Overlay {
+		vsid = cmp.Or(vni, windows.WindowsVNI)
+	}
+	var ranges []netip.Prefix
+	if n.Name == "azure" {
+		ranges = []netip.Prefix{m.Subnet()}
+	} else if m.Pods != nil {
+		ranges = m.Pods.Ranges()
+	}
+	for _, r := range ranges {
+		if r.IsValid() {
+			out = append(out, HNSSubnet{Prefix: r, Gateway: r.Addr().Next(), VSID: vsid})
+		}
+	}
+	return out
+}
+
+// subnetBits is the length of the prefix that the simulated network gives machines.
+const subnetBits = 16
+
+// Subnet returns the virtual network's range that the machine is in; it is not valid where the machine has no address of IPv4.
+func (m *Machine) Subnet() netip.Prefix {
+	if ip := m.IP(); ip.Is4() {
+		return netip.PrefixFrom(ip, subnetBits).Masked()
+	}
+	return netip.Prefix{}
 }
 
 // HNSNetworks returns the networks of the Host Network Service by name: those that scripts created, and those of the CNI.
@@ -107,15 +199,20 @@ func (m *Machine) HNSNetworks() []HNSNetwork {
 	var out []HNSNetwork
 	add := func(n HNSNetwork) {
 		if i := slices.IndexFunc(out, func(o HNSNetwork) bool { return o.Name == n.Name }); i >= 0 {
-			out[i].CNI = out[i].CNI || n.CNI
+			if n.CNI {
+				out[i].CNI, out[i].Endpoint = true, n.Endpoint
+			}
+			if len(out[i].Subnets) == 0 {
+				out[i].Subnets = n.Subnets
+			}
 			return
 		}
 		out = append(out, n)
 	}
 	if data, err := m.Root.ReadFile(hnsFile); err == nil {
 		for line := range strings.Lines(string(data)) {
-			if f := strings.Fields(line); len(f) > 1 {
-				add(HNSNetwork{Name: f[0], Type: f[1]})
+			if n, ok := parseNetwork(strings.Fields(line)); ok {
+				add(n)
 			}
 		}
 	}
@@ -131,6 +228,9 @@ func (m *Machine) HNSNetworks() []HNSNetwork {
 				continue
 			}
 			for _, n := range c.networks() {
+				if n.CNI {
+					n.Subnets = m.podSubnets(n, c.vni())
+				}
 				add(n)
 			}
 		}
@@ -165,13 +265,42 @@ func (m *Machine) HNSBalancers() []HNSBalancer {
 	return m.Pods.Balancers()
 }
 
-// AddHNSNetwork creates a network, unless it exists.
-func (m *Machine) AddHNSNetwork(name, kind string) error {
-	if slices.ContainsFunc(m.HNSNetworks(), func(n HNSNetwork) bool { return n.Name == name }) {
+// vni returns the number of the overlay that a configuration names; 0 for none.
+func (c cniConfig) vni() int {
+	if len(c.Plugins) > 0 {
+		return c.Plugins[0].VNI
+	}
+	return c.VNI
+}
+
+// parseNetwork reads a line of hnsFile.
+func parseNetwork(f []string) (n HNSNetwork, ok bool) {
+	if len(f) < 2 {
+		return n, false
+	}
+	n = HNSNetwork{Name: f[0], Type: f[1]}
+	if len(f) == 5 {
+		prefix, err1 := netip.ParsePrefix(f[2])
+		gateway, err2 := netip.ParseAddr(f[3])
+		vsid, err3 := strconv.Atoi(f[4])
+		if cmp.Or(err1, err2, err3) == nil {
+			n.Subnets = []HNSSubnet{{prefix, gateway, vsid}}
+		}
+	}
+	return n, true
+}
+
+// AddHNSNetwork creates a network of at most one subnet, unless one of its name exists.
+func (m *Machine) AddHNSNetwork(n HNSNetwork) error {
+	if slices.ContainsFunc(m.HNSNetworks(), func(o HNSNetwork) bool { return o.Name == n.Name }) {
 		return nil
+	}
+	line := n.Name + " " + n.Type
+	for _, s := range n.Subnets {
+		line += fmt.Sprintf(" %s %s %d", s.Prefix, s.Gateway, s.VSID)
 	}
 	if err := m.Root.MkdirAll(`C:\ProgramData\Microsoft\Windows\HNS`); err != nil {
 		return err
 	}
-	return m.Root.AppendFile(hnsFile, []byte(name+" "+kind+"\r\n"), 0o644)
+	return m.Root.AppendFile(hnsFile, []byte(line+"\r\n"), 0o644)
 }

@@ -3,10 +3,12 @@ package powershell
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/windows"
 )
 
 var networkCmdlets = []cmdlet{
@@ -31,7 +33,7 @@ var networkCmdlets = []cmdlet{
 	{name: "Get-NetFirewallRule", parameters: "Name:0 DisplayName Enabled Direction", run: getRule},
 	{name: "Get-HnsNetwork", parameters: "Name:0", run: getHNS},
 	{name: "New-HnsNetwork",
-		parameters: "Type Name AddressPrefix~ Gateway~ AdapterName~ SubnetPolicies~ JsonString^ DNSServer^ Verbose?~",
+		parameters: "Type Name AddressPrefix Gateway AdapterName~ SubnetPolicies JsonString^ DNSServer^ Verbose?~",
 		run:        newHNS},
 	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
@@ -369,12 +371,44 @@ func getHNS(c *call) error {
 				continue
 			}
 		}
+		endpoints := int64(0)
+		if n.CNI {
+			endpoints = int64(len(c.m.HNSEndpoints()))
+		}
 		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "ID", machine.HNSID("network", n.Name),
-			"Name", n.Name, "Type", n.Type, "ManagementIP", address, "State", int64(1))); err != nil {
+			"Name", n.Name, "Type", n.Type, "ManagementIP", address, "Subnets", subnetsOf(n), "NetworkAdapterName", "Ethernet",
+			"DNSServerList", strings.Join(n.Endpoint.DNS, ","), "DNSSuffix", strings.Join(n.Endpoint.Search, ","),
+			"CurrentEndpointCount", endpoints, "TotalEndpoints", endpoints, "Policies", newArray(), "State", int64(1))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// subnetsOf gives the subnets of a network: an overlay's number is a policy of them.
+func subnetsOf(n machine.HNSNetwork) *array {
+	out := newArray()
+	for _, s := range n.Subnets {
+		policies := newArray()
+		if s.VSID != 0 {
+			policies.items = append(policies.items, system("HnsPolicy", []string{"Type", "VSID"}, "Type", "VSID", "VSID", int64(s.VSID)))
+		}
+		out.items = append(out.items, system("HnsSubnet", []string{"AddressPrefix", "GatewayAddress", "Policies"},
+			"ID", machine.HNSID("subnet", n.Name+s.Prefix.String()), "AddressPrefix", s.Prefix.String(), "GatewayAddress", s.Gateway.String(),
+			"Policies", policies, "State", int64(0)))
+	}
+	return out
+}
+
+// policiesOf gives the policies that a CNI configuration has for endpoints.
+func (r *run) policiesOf(p machine.HNSPolicy) *array {
+	out := newArray()
+	for _, data := range p.Policies {
+		if v, err := r.fromJSON(data); err == nil { // one that is broken was no policy
+			out.items = append(out.items, v)
+		}
+	}
+	return out
 }
 
 func newHNS(c *call) error {
@@ -388,24 +422,74 @@ func newHNS(c *call) error {
 	if kind == "" {
 		kind = machine.Overlay
 	}
-	if err := c.m.AddHNSNetwork(name, kind); err != nil {
+	n := machine.HNSNetwork{Name: name, Type: kind}
+	if c.has("addressprefix") {
+		s, ok := c.newSubnet()
+		if !ok { // HNS does not say which
+			return c.fault(broken("System.Runtime.InteropServices.COMException", "HnsCall", "HNS failed with error : The parameter is incorrect. "))
+		}
+		n.Subnets = []machine.HNSSubnet{s}
+	}
+	if err := c.m.AddHNSNetwork(n); err != nil {
 		return diskError(err, "HNS")
 	}
-	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "Name", name, "Type", kind, "State", int64(1)))
+	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "ID", machine.HNSID("network", name), "Name", name, "Type", kind,
+		"Subnets", subnetsOf(n), "State", int64(1)))
+}
+
+// newSubnet returns the subnet that New-HnsNetwork is given, if HNS takes it.
+func (c *call) newSubnet() (s machine.HNSSubnet, ok bool) {
+	prefix, err := netip.ParsePrefix(c.textOf("addressprefix"))
+	if err != nil {
+		return s, false
+	}
+	s.Prefix, s.Gateway = prefix, prefix.Masked().Addr().Next()
+	if c.has("gateway") {
+		if s.Gateway, err = netip.ParseAddr(c.textOf("gateway")); err != nil {
+			return s, false
+		}
+	}
+	for _, v := range list(c.given["subnetpolicies"]) {
+		h, is := v.(*hashtable)
+		if !is {
+			continue
+		}
+		if n, has := h.get("VSID"); has {
+			if s.VSID, err = strconv.Atoi(text(n)); err != nil {
+				return s, false
+			}
+		}
+	}
+	return s, true
 }
 
 // getEndpoint gives the HNS endpoints of pods, of Services' backends on other nodes, and those that crashed pods have left.
 func getEndpoint(c *call) error {
 	shown := []string{"ID", "Name", "VirtualNetworkName", "MacAddress", "IPAddress", "IsRemoteEndpoint", "State"}
 	network, _ := c.m.PodNetwork()
+	overhead := int64(0)
+	if network.Type == machine.Overlay {
+		overhead = windows.AzureMTU - windows.OverlayMTU
+	}
 	for _, e := range c.m.HNSEndpoints() {
 		name := e.Name + "_" + network.Name
 		if e.Remote {
 			name = "Ethernet"
 		}
-		if err := c.emit(system("HnsEndpoint", shown, "ID", machine.HNSID("endpoint", e.IP.String()), "Name", name,
+		o := system("HnsEndpoint", shown, "ID", machine.HNSID("endpoint", e.IP.String()), "Name", name,
 			"VirtualNetworkName", network.Name, "VirtualNetwork", machine.HNSID("network", network.Name),
-			"MacAddress", podMAC(e.IP), "IPAddress", e.IP.String(), "IsRemoteEndpoint", e.Remote, "State", int64(3))); err != nil {
+			"MacAddress", podMAC(e.IP), "IPAddress", e.IP.String(), "IsRemoteEndpoint", e.Remote, "EncapOverhead", overhead,
+			"State", int64(3))
+		bits, gateway, policy := int64(0), "", machine.HNSPolicy{}
+		if i := slices.IndexFunc(network.Subnets, func(s machine.HNSSubnet) bool { return s.Prefix.Contains(e.IP) }); i >= 0 && !e.Remote {
+			bits, gateway, policy = int64(network.Subnets[i].Prefix.Bits()), network.Subnets[i].Gateway.String(), network.Endpoint
+		}
+		o.set("PrefixLength", bits)
+		o.set("GatewayAddress", gateway)
+		o.set("DNSServerList", strings.Join(policy.DNS, ","))
+		o.set("DNSSuffix", strings.Join(policy.Search, ","))
+		o.set("Policies", c.policiesOf(policy))
+		if err := c.emit(o); err != nil {
 			return err
 		}
 	}

@@ -24,20 +24,35 @@ func (twoPods) Balancers() []machine.HNSBalancer {
 
 func (twoPods) Processes() []machine.PodProcess { return nil }
 
+func (twoPods) Ranges() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("192.168.1.0/26")}
+}
+
 // TestHNS: the networks are those of the CNI, and endpoints and policies those of its pods and Services.
 func TestHNS(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, config string
 		networks     string
 		endpoints    string
+		subnets      string
+		endpoint     string // of the pod: its prefix, gateway, name servers, search list and policies
 	}{
-		"none":      {"", "", "\r\n", "0\r\n"},
-		"Calico":    {"10-calico.conflist", `{"plugins":[{"type":"calico","mode":"vxlan"}]}`, "Calico:Overlay,External:Overlay\r\n", "2\r\n"},
-		"Azure CNI": {"10-azure.conflist", `{"name":"azure","plugins":[{"type":"azure-vnet","mode":"bridge"}]}`, "azure:L2Bridge\r\n", "2\r\n"},
-		"Flannel": {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-overlay"}}`,
-			"External:Overlay,flannel.4096:Overlay\r\n", "2\r\n"},
-		"win-bridge":  {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-bridge"}}`, "cbr0:L2Bridge\r\n", "2\r\n"},
-		"no CNI file": {"readme.txt", `{"type":"flannel"}`, "\r\n", "0\r\n"},
+		"none": {"", "", "\r\n", "0\r\n", "\r\n", ""},
+		"Calico": {"10-calico.conflist", `{"plugins":[{"type":"calico","mode":"vxlan","vxlan_vni":4096,` +
+			`"dns":{"Nameservers":["10.96.0.10"],"Search":["svc.cluster.local"]},"policies":[{"Name":"EndpointPolicy",` +
+			`"Value":{"Type":"OutBoundNAT","ExceptionList":["10.96.0.0/12"]}}]}]}`, "Calico:Overlay,External:Overlay\r\n", "2\r\n",
+			"192.168.1.0/26 192.168.1.1 4096,192.168.255.0/30 192.168.255.1 9999\r\n",
+			"26 192.168.1.1 10.96.0.10 svc.cluster.local OutBoundNAT 10.96.0.0/12 50\r\n"},
+		"Azure CNI": {"10-azure.conflist", `{"name":"azure","plugins":[{"type":"azure-vnet","mode":"bridge","AdditionalArgs":[` +
+			`{"Name":"EndpointPolicy","Value":{"Type":"OutBoundNAT","ExceptionList":["10.1.0.0/16"]}}]}]}`, "azure:L2Bridge\r\n", "2\r\n",
+			"10.1.0.0/16 10.1.0.1 \r\n", ""},
+		"Flannel": {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-overlay","policies":[` +
+			`{"Name":"EndpointPolicy","Value":{"Type":"OutBoundNAT","ExceptionList":["10.96.0.0/12"]}}]}}`,
+			"External:Overlay,flannel.4096:Overlay\r\n", "2\r\n",
+			"192.168.255.0/30 192.168.255.1 9999,192.168.1.0/26 192.168.1.1 4096\r\n", "26 192.168.1.1   OutBoundNAT 10.96.0.0/12 50\r\n"},
+		"win-bridge": {"10-flannel.conf", `{"type":"flannel","delegate":{"type":"win-bridge"}}`, "cbr0:L2Bridge\r\n", "2\r\n",
+			"192.168.1.0/26 192.168.1.1 \r\n", "26 192.168.1.1     0\r\n"},
+		"no CNI file": {"readme.txt", `{"type":"flannel"}`, "\r\n", "0\r\n", "\r\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, machine.Windows, machine.NSSM)
@@ -60,7 +75,12 @@ func TestHNS(t *testing.T) {
 				}
 			}
 			run(`(Get-HnsNetwork | % { $_.Name + ':' + $_.Type }) -join ','`, c.networks)
+			run(`(Get-HnsNetwork | % Subnets | % { "$($_.AddressPrefix) $($_.GatewayAddress) $($_.Policies.VSID)" }) -join ','`, c.subnets)
 			run(`@(Get-HnsEndpoint).Count`, c.endpoints)
+			if c.endpoint != "" {
+				run(`$e = @(Get-HnsEndpoint)[0]; "$($e.PrefixLength) $($e.GatewayAddress) $($e.DNSServerList) $($e.DNSSuffix) `+
+					`$($e.Policies.Type) $($e.Policies.ExceptionList) $($e.EncapOverhead)"`, c.endpoint)
+			}
 			if c.endpoints == "2\r\n" {
 				run(`(Get-HnsEndpoint | ? IsRemoteEndpoint -ne $true).IPAddress`, "192.168.1.4\r\n")
 				run(`$p = Get-HnsPolicyList; "$($p.Policies.VIPs) $($p.Policies.ExternalPort) $($p.References.Count)"`, "10.96.0.7 80 2\r\n")

@@ -136,6 +136,9 @@ var guestScripts = []script{
 		"(Get-HnsNetwork).Name", "External\n", 0},
 	{"HNS network is there", "if (!(Get-HnsNetwork | ? Name -EQ \"External\")) { New-HnsNetwork -Type Overlay " +
 		"-Name External | Out-Null }; (Get-HnsNetwork | Measure-Object).Count", "1\n", 0},
+	{"HNS network of a subnet", "New-HnsNetwork -Type Overlay -Name outer -AddressPrefix 192.168.250.0/30 -Gateway 192.168.250.1 " +
+		"-SubnetPolicies @(@{Type='VSID'; VSID=9998}) | Out-Null; $s = (Get-HnsNetwork outer).Subnets; " +
+		"\"$($s.AddressPrefix) $($s.GatewayAddress) $($s.Policies.VSID)\"", "192.168.250.0/30 192.168.250.1 9998\n", 0},
 	{"firewall rule", "New-NetFirewallRule -Name kubelet -DisplayName 'kubelet' -Enabled True -Direction " +
 		"Inbound -Protocol TCP -Action Allow -LocalPort 10250 | Out-Null; (Get-NetFirewallRule -Name kubelet)." +
 		"DisplayName", "New-NetFirewallRule: simulated: no effect (the rule is kept and no packet is filtered)\nkubelet\n", 0},

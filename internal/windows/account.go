@@ -1,0 +1,104 @@
+package windows
+
+import (
+	"slices"
+	"strings"
+)
+
+// pauseImage is what every sandbox runs.
+const pauseImage = "registry.k8s.io/pause"
+
+// publishedImages begin the repositories whose accounts are known: Microsoft's base images and what is made of them without
+// accounts of its own.
+var publishedImages = []string{"mcr.microsoft.com/windows", "mcr.microsoft.com/dotnet/", "mcr.microsoft.com/powershell",
+	pauseImage, "registry.k8s.io/e2e-test-images/"}
+
+// HasAccount reports whether programs in an image's container can run as an account, in the form of runAsUserName. An image that
+// is not known may have accounts of its own: it has every one. Source:
+// https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security,
+// https://kubernetes.io/docs/tasks/configure-pod-container/configure-runasusername.
+func HasAccount(image, account string) bool {
+	name := strings.ToLower(image)
+	if !slices.ContainsFunc(publishedImages, func(known string) bool { return strings.HasPrefix(name, known) }) {
+		return true
+	}
+	domain, user, _ := splitAccount(account)
+	switch domain {
+	case "nt authority":
+		return isServiceAccount(user) || user == "iusr"
+	case "", "user manager":
+		return user == "containeruser" || user == "containeradministrator" ||
+			domain == "" && (!isNano(image) && isBuiltinUser(user) || isServiceAccount(user))
+	}
+	return false
+}
+
+// SandboxHasAccount reports whether a pod's sandbox can run as an account: since containerd 1.6 it does as the runAsUserName
+// of the whole pod. Source: https://github.com/kubernetes/kubernetes/issues/104635.
+func SandboxHasAccount(account string) bool { return HasAccount(pauseImage, account) }
+
+// ImageUser returns who programs of an image run as where nothing else is said. Source: the images' configurations.
+func ImageUser(image string) string {
+	if isNano(image) {
+		return "ContainerUser"
+	}
+	return "ContainerAdministrator"
+}
+
+// HostHasAccount reports whether a HostProcess container can run as an account on a node on which nobody has made groups: it is a
+// service account or a local group, and no other user, since there is no password to log in with. Source: hcsshim
+// internal/jobcontainers/logon.go; the groups of
+// https://learn.microsoft.com/windows/security/identity-protection/access-control/local-accounts.
+func HostHasAccount(account string) bool {
+	domain, user, _ := splitAccount(account)
+	switch domain {
+	case "nt authority":
+		return isServiceAccount(user)
+	case "", "builtin":
+		return slices.Contains(localGroups(), user)
+	}
+	return false
+}
+
+// localGroups returns the local groups of a new Windows Server, in lower case.
+func localGroups() []string {
+	return []string{"access control assistance operators", "administrators", "backup operators", "certificate service dcom access",
+		"cryptographic operators", "device owners", "distributed com users", "event log readers", "guests", "hyper-v administrators",
+		"iis_iusrs", "network configuration operators", "openssh users", "performance log users", "performance monitor users",
+		"power users", "print operators", "rds endpoint servers", "rds management servers", "rds remote access servers",
+		"remote desktop users", "remote management users", "replicator", "storage replica administrators",
+		"system managed accounts group", "users"}
+}
+
+// splitAccount cuts an account into domain and user, in lower case.
+func splitAccount(account string) (domain, user string, both bool) {
+	domain, user, both = strings.Cut(strings.ToLower(account), `\`)
+	if !both {
+		return "", domain, false
+	}
+	return domain, user, true
+}
+
+// isServiceAccount reports whether a user of NT AUTHORITY is one that services run as.
+func isServiceAccount(user string) bool {
+	switch strings.ReplaceAll(user, " ", "") {
+	case "system", "localsystem", "localservice", "networkservice":
+		return true
+	}
+	return false
+}
+
+// isBuiltinUser reports whether a user is one that Windows Server has from the beginning.
+func isBuiltinUser(user string) bool {
+	switch user {
+	case "administrator", "guest", "defaultaccount", "wdagutilityaccount":
+		return true
+	}
+	return false
+}
+
+// isNano reports whether an image is made of Nano Server, as its reference shows or is known of the pause image.
+func isNano(image string) bool {
+	repository, tag := splitImage(image)
+	return strings.HasPrefix(repository, pauseImage) || strings.Contains(repository+":"+tag, "nanoserver")
+}
