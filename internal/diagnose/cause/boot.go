@@ -167,6 +167,12 @@ func (b *Boot) Explain(c Cause, line string) string {
 	return line
 }
 
+// noEffect is what Notes says of parts that the local plane accepted without an effect.
+const noEffect = "had no effect (simulated)"
+
+// Harmless reports whether a note of Notes tells of no failure.
+func Harmless(note string) bool { return strings.Contains(note, noEffect+": ") }
+
 // mostNamed bounds how many items of one kind Notes lists.
 const mostNamed = 4
 
@@ -192,7 +198,7 @@ func (b Boot) Notes() []string {
 			out = append(out, fmt.Sprintf("%d %s: %s", n, many, named))
 		}
 	}
-	list(b.NoEffect, "thing had no effect (simulated)", "things had no effect (simulated)")
+	list(b.NoEffect, "thing "+noEffect, "things "+noEffect)
 	list(b.NotSimulated, "thing is not simulated and failed", "things are not simulated and failed")
 	return out
 }

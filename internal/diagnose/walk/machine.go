@@ -46,7 +46,30 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 			return a
 		}
 	}
+	if a := w.stumbled(m, w.RecordedNotes(m)); a != nil {
+		return a
+	}
 	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
+}
+
+// stumbled finds, by the notes about its boot, a machine of which a command of the bootstrap data failed without keeping it from
+// becoming a node: the batch of cloudbase-init and the runcmd of cloud-init go on after a command that fails.
+func (w walker) stumbled(m *clusterv1.Machine, notes []string) *finding {
+	var failed, rest []string
+	for _, note := range notes {
+		if cause.Harmless(note) {
+			rest = append(rest, note)
+		} else {
+			failed = append(failed, note)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &finding{Step: "guest", At: guestOf(m), Type: sources[cause.Guest], Cause: cause.CommandFailed, Notes: rest,
+		Says:     "a command of the bootstrap data failed, and the boot went on: what the command does is missing on the machine",
+		Evidence: failed, Fix: "correct the command in the bootstrap template that the machine comes from, and replace the machine",
+		Next: "casement logs " + m.Name + " -n " + m.Namespace}
 }
 
 // soonExpired is the time before a certificate's end from which it is a fault.
