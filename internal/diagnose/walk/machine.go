@@ -153,7 +153,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}
@@ -203,6 +203,11 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		return isControlPlane(m) && strings.Contains(line, "Unable to register node")
 	})
 	c, line, ok := cause.Last(cause.Guest, lines)
+	if isControlPlane(m) && (!ok || c.Follows) {
+		if a := w.dies([]clusterv1.Machine{*m}, nil); a != nil {
+			return a
+		}
+	}
 	if !ok {
 		return nil
 	}
@@ -306,7 +311,11 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 			return a
 		}
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
-			return w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+			waiting := w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+			if w.Console != nil {
+				waiting.with(cause.Repeated(strings.Split(w.Console(m), "\n")))
+			}
+			return waiting
 		}
 		a := &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
 			Says:     "the VM runs, but its kubelet has not registered a node",

@@ -41,7 +41,7 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		return w.forCluster(), nil
 	}
 	if s.Asked != nil {
-		return w.done(w.other(s.Asked, true), o.Kind+"/"+o.Name), nil
+		return w.done(first(w.step(o), func() *finding { return w.other(s.Asked, true) }), o.Kind+"/"+o.Name), nil
 	}
 	own := w.managed(o)
 	if own != nil {
@@ -111,6 +111,20 @@ func (w walker) managed(o facts.Object) func() *finding {
 		}
 	}
 	return nil
+}
+
+// step returns the step of the walk that examines an object which has no walk of its own.
+func (w walker) step(o facts.Object) func() *finding {
+	return func() *finding {
+		switch {
+		case o.Kind == "AzureCluster" && w.AzureCluster != nil && w.AzureCluster.Name == o.Name:
+			return w.infra()
+		case o.Kind == "KubeadmConfig":
+			return each(w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Spec.Bootstrap.ConfigRef.Name == o.Name }),
+				func(m *clusterv1.Machine) *finding { return w.bootstrap(m.Namespace, &m.Spec.Bootstrap) })()
+		}
+		return nil
+	}
 }
 
 // of returns the walk for the item of a list that meant accepts, or nil.

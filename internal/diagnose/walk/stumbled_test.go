@@ -12,7 +12,7 @@ import (
 )
 
 // TestStumbled: a command that failed in the boot of a machine which became a node is a fault of it, whether the boot log or
-// only the condition tells of it; a part without effect is none.
+// only the condition has it; a part without effect is none.
 func TestStumbled(t *testing.T) {
 	const failed = "a command of the bootstrap data failed: agent.ps1: agent registration failed: 403"
 	recorded := func(message string) func(*facts.Snapshot) {
