@@ -24,7 +24,7 @@ const glued = `(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',]+)`
 const rest = `[^\n|;&]*?`
 
 // secretFlags end the name of a flag whose value is a secret.
-const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|custom-data|user-data|` +
+const secretFlags = `token|passwo?r?d|pass|secret|key|key-data|connection-string|passphrase|creds|custom-data|user-data|` +
 	`protected-settings|protected-parameters`
 
 // parameters are those of PowerShell, Java and Go, with one hyphen.
@@ -68,7 +68,11 @@ var commands = []rule{
 	command(`(\bcurl(?:\.exe)?\s(?:[^|;&]{0,400}?[\s])??(?:-u|--user)[\s=]*["']?[^:\s]*?["']?:)`+value, "curl"),
 	command(`(\bctr(?:\.exe)?\s`+rest+`\b(?:pull|push)\s`+rest+`(?:-u|--user)[\s=]+["']?[^\s:"']+:)`+value, "ctr"),
 	command(`(\bcrictl(?:\.exe)?\s`+rest+`--auth[\s=]+)`+value, "crictl"),
-	command(`(\becho\s+["']?[\w.-]+:)[^|\n]+?(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`, "chpasswd"),
+	// The pairs of chpasswd: before a pipe, after <<<, and on the lines of cloud-init's list.
+	command(`(\b(?:echo|printf)\s[^|\n]*?[\w.-]+:)[^|\s"'][^|\n]*?(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`, "chpasswd"),
+	command(`(\bchpasswd\b[^|\n]*<<<?\s*["']?[\w.-]+:)[^\s"']+`, "chpasswd"),
+	command(`((?:^|\n)[ \t]+(?:- )?[\w.-]+:)[^\s:"'/]+`, "chpasswd:"),
+	command(`(\becho\s+(?:-[en]+\s+)?)`+value+`(\s*\|\s*(?:sudo\s+)?passwd\b)`, "passwd"),
 	// Windows' own: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
 	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net").and("use"),
@@ -81,6 +85,21 @@ var commands = []rule{
 		"auth", "user", "login", "basic"),
 	command(`((?:^|[\s"'])--?(?:pw|pwd|psw|passwd|pin|otp|cred|creds|salt|license|licence|activation-code|product-key)(?:\s+|[=:]))`+value,
 		"-p", "-otp", "-cred", "-salt", "-licen", "-activation"),
+	command(`(\bsetpassword\s+)`+value, "setpassword"),
+	command(`(\bnssm(?:\.exe)?\s+set\s+\S+\s+objectname\s+\S+\s+)`+value, "nssm"),
+	command(`(\b(?:ksetup|djoin)(?:\.exe)?\s[^\n|&]*?/(?:setcomputerpassword|passwd)\s+)`+value, "ksetup", "djoin"),
+	command(`(\b(?:certutil|signtool)(?:\.exe)?\s(?:`+rest+`\s)?[-/]p\s+)`+value, "certutil", "signtool"),
+	// Archives, keys, devices and agents.
+	command(`(\b(?:zip|ipmitool|ssh-keygen)(?:\.exe)?\s(?:`+rest+`\s)?-P\s+)`+value, "zip", "ipmitool", "ssh-keygen"),
+	command(`(\bssh-keygen(?:\.exe)?\s(?:`+rest+`\s)?-N\s+)`+value, "ssh-keygen"),
+	command(`(\b(?:7z|7za|unrar|rar)(?:\.exe)?\s`+rest+`\s-p)`+glued, "7z", "rar"),
+	command(`(\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+)`+value, "htpasswd"),
+	command(`(\bwpa_passphrase\s+\S+\s+)`+value, "wpa_passphrase"),
+	command(`(\bsnmp\w+\s`+rest+`\s-[AX]\s+)`+value, "snmp"),
+	command(`(\brclone(?:\.exe)?\s`+rest+`\spass\s+)`+value, "rclone"),
+	command(`(\bsqlplus(?:\.exe)?\s+(?:-\w+\s+)*[\w.]+/)[^\s@"']+`, "sqlplus"),
+	command(`(\b(?:omsagent|onboard_agent|onboard_linux)(?:\.sh|\.exe)?\s`+rest+`\s-s\s+)`+value, "omsagent", "onboard"),
+	command(`(--from-literal[\s=]["']?[\w.-]+=)[^\s"']+`, "--from-literal"),
 	command(`(\bslmgr(?:\.vbs)?["']?\s+[/-](?:ipk|atp)\s+)`+value, "slmgr"),
 	{find: regexp.MustCompile(`((?:^|\s)-k[\s=]+)([^\s"'-][^\s"']{5,})`), with: "${1}" + Mark, may: holds("-k"), when: func(g []string) bool {
 		return mixed(g) && !strings.Contains(g[2], "://") && !strings.HasPrefix(g[2], "/")

@@ -68,6 +68,8 @@ var secretNames = []string{
 	"private-key", "encryption-key", "signing-key", "master-key", "function-key", "subscription-key",
 	"host-key-secret", "credentials", "credential", "secret-key", "custom-data", "user-data", "sas-token",
 	"token-secret", "connection-string", "protected-settings", "protected-parameters", "api-key",
+	"shared-secret", "webhook-secret", "hmac-secret", "app-secret", "secret-id", "workspace-key", "wskey", "validation-key",
+	"decryption-key", "psk", "pre-shared-key",
 }
 
 // secretWords matches the secretNames.
@@ -190,6 +192,12 @@ func digits(groups []string) bool {
 	return strings.ContainsAny(value, "0123456789") || value == strings.ToUpper(value)
 }
 
+// byChance reports whether the second group is no word of a sentence and no name of an object: letters of both cases and digits.
+func byChance(groups []string) bool {
+	value := groups[2]
+	return strings.ContainsAny(value, "0123456789") && strings.ToLower(value) != value && strings.ToUpper(value) != value
+}
+
 // schemes are the schemes of HTTP's Authorization header except Bearer, which has its own
 // rule. A value without a scheme is a secret if it is not a word.
 const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|` +
@@ -225,7 +233,7 @@ var texts = []rule{
 		may: holdsLower(`token"`, `token'`, `secret"`, `secret'`)},
 	{find: regexp.MustCompile(`(?im)^([ \t]*(?:- +)?token:[ \t]+)[^\s"']+([ \t]*\r?)$`),
 		with: "${1}" + Mark + "${2}", may: holdsLower("token:")},
-	{find: regexp.MustCompile(`(?i)(;\s*pwd\s*=\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pwd")},
+	{find: regexp.MustCompile(`(?i)(;\s*(?:pwd|secret)\s*=\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pwd", "secret")},
 	{find: regexp.MustCompile(`(?i)(<(?:[\w:.-]*(?:password|secret|token|apikey|api-key|accesskey|passphrase|` +
 		`connectionstring))>\s*(?:<value>\s*)?)` +
 		`[^<\s][^<]*`), with: "${1}" + Mark, may: holdsLower("password>", "secret>", "token>", "key>", "passphrase>", "string>")},
@@ -252,7 +260,7 @@ var texts = []rule{
 	// prefix, the member auth of a registry's credentials, and .netrc.
 	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:pass|pwd)["']?\s*(?:=>|:=|=)\s*)` + fieldValue),
 		with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
-	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]+[a-z0-9](?:pass|pwd)["']?\s*:\s*)` + fieldValue),
+	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9][_.-]?(?:pass|pwd)["']?\s*:\s*)` + fieldValue),
 		with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
 	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|` +
 		`'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
@@ -265,6 +273,9 @@ var texts = []rule{
 		`[ -](?:code|key|pin|id)s?|password|passphrase|passcode)\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`),
 		with: "${1}" + Mark, when: digits,
 		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id", "password", "passphrase", "passcode")},
+	{find: regexp.MustCompile(`(?i)(\b(?:client secret|api key|secret|token|key|seed|(?:seed|recovery) phrase|password for ["']?[\w.\\-]+["']?)` +
+		`(?:\s+(?:is|was))?\s*:?\s+["']?)([\w+/=~!]{10,})(["'\s,;]|$)`), with: "${1}" + Mark + "${3}", when: byChance,
+		may: holdsLower("secret", "token", "key", "seed", "phrase", "password")},
 	{find: regexp.MustCompile(`\b(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b`), with: Mark, may: holds("-")},
 	{find: regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+`), with: "${1}" + Mark, may: holdsLower("cookie")},
 	// The value of a parameter in an address, unless everybody knows it.
@@ -274,5 +285,5 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`), with: "${1}" + Mark, may: holdsLower("login")},
 	// The part of an address before the @: user and password, or a token alone.
 	{find: regexp.MustCompile(`(://[^/\s:@"']*:)[^/\s@"']+@`), with: "${1}" + Mark + "@", may: holds("://")},
-	{find: regexp.MustCompile(`(?i)(https?://)[^/\s:@"']{20,}@`), with: "${1}" + Mark + "@", may: holds("://")},
+	{find: regexp.MustCompile(`(?i)(https?://)([^/\s:@"']{10,})@`), with: "${1}" + Mark + "@", may: holds("://"), when: mixed},
 }

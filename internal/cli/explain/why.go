@@ -166,12 +166,18 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 		}
 	}
 	switch {
+	case a.Healthy && len(a.Also) > 0:
+		fmt.Fprintf(w, "%s: nothing has failed, and this is known of it\n", a.Object)
 	case a.Healthy && len(a.NotExamined) == 0:
 		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
 	case a.Healthy:
 		fmt.Fprintf(w, "%s: nothing is wrong with what was examined\n", a.Object)
 	case a.Waiting:
-		fmt.Fprintf(w, "%s: nothing is wrong so far\n  waits\t%s (%s)\n", a.Object, a.At, a.Step)
+		so := "nothing is wrong so far"
+		if len(a.Also) > 0 {
+			so = "something is on its way, and not all is well"
+		}
+		fmt.Fprintf(w, "%s: %s\n  waits\t%s (%s)\n", a.Object, so, a.At, a.Step)
 		row("for", a.Name()+": "+a.Means.Says)
 	default:
 		fmt.Fprintf(w, "%s\n  first wrong\t%s (%s)\n", a.Object, a.At, a.Step)

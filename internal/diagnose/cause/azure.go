@@ -13,10 +13,14 @@ var azure = slices.Concat(specificAzure, ours, entra, vagueAzure, provisioning)
 var specificAzure = []Cause{
 	row("BasicSKURetired", "", "Azure makes no basic public IPs and load balancers any more",
 		"use the SKU Standard").codes("IPv4BasicSkuPublicIpCountLimitReached"),
+	row("AddressQuotaExceeded", `more than \d+ public IP addresses`,
+		"the subscription's limit of public IP addresses in the region is reached",
+		"request more (az network list-usages --location REGION), or delete addresses that nothing uses: az network public-ip list").
+		codes("PublicIPCountLimitReached StaticPublicIPCountLimitReached"),
 	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
-		codes("QuotaExceeded PublicIPCountLimitReached ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
+		codes("QuotaExceeded ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
 	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
 		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").
@@ -111,6 +115,8 @@ var specificAzure = []Cause{
 		"correct failureDomain or zones: az vm list-skus --location REGION --zone -o table").
 		codes("InvalidAvailabilityZone AvailabilityZoneNotSupported LocationNotSupportAvailabilityZones"),
 	diskLimit,
+	row("DiskTooSmall", `disk size \d+ GB is smaller than`, "the OS disk is smaller than that of the image",
+		"raise osDisk.diskSizeGB of the machine template to what the message names, or leave it out"),
 	row("DiskNotSupported", `EphemeralOSDisk|OS disk of Ephemeral VM|ephemeral.*(not supported|not allowed|is greater)|`+
 		`Ultra.*not (supported|enabled)|storage ?account ?type .* not supported`,
 		"the VM size does not take a disk of this kind or size", "as the message says: a smaller osDisk.diskSizeGB, another "+

@@ -15,6 +15,9 @@ type Boot struct {
 	// Failed are the commands that failed, with their output, in order. The local plane's log names each command;
 	// Azure's shows only the last command of a script that failed.
 	Failed []string
+	// Complaints are lines in which a program said that it failed while the bootstrap data's commands ran, each once: what
+	// cloud-init runs goes on after a command that fails, and does not say so.
+	Complaints []string
 	// NoEffect are the parts that the local plane accepted without an effect, NotSimulated those that it refused, each
 	// once.
 	NoEffect, NotSimulated []string
@@ -40,12 +43,24 @@ var (
 		`^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
 )
 
+// scriptStarts matches the line before the output of cloud-init's script, which kubeadm's own first line ends. programFailed matches
+// what a shell, coreutils, systemd, apt, curl and git say of a command that failed.
+var (
+	scriptStarts  = regexp.MustCompile(`^cloud-init\[\w+\]: running /var/lib/cloud/`)
+	programFailed = regexp.MustCompile(`: (No such file or directory|Permission denied|command not found|not found|Is a directory|` +
+		`cannot .*)$|^(Failed to (start|restart|enable|stop|reload|mount|unmask)|E: |curl: \(\d+\)|wget: |fatal: |mount: .*(failed|wrong|bad))`)
+)
+
 // ReadBoot reads a boot log.
 func ReadBoot(lines []string) Boot {
 	var b Boot
 	var ends, printed []string
+	runs := false
 	for i, line := range lines {
 		line = strings.TrimSpace(line)
+		if runs = (runs || scriptStarts.MatchString(line)) && !strings.HasPrefix(line, "["); runs && programFailed.MatchString(line) {
+			b.Complaints = appendNew(b.Complaints, line)
+		}
 		if bootEnded.MatchString(line) {
 			b.Ended = true
 		}
@@ -117,6 +132,30 @@ func Complaint(lines []string) string {
 	return ""
 }
 
+// Repeated returns the last line of a log if it reports an error and not for the first time, or "".
+func Repeated(lines []string) string {
+	last, times := "", 0
+	for _, line := range slices.Backward(lines) {
+		text := errorSaid.FindString(line)
+		switch {
+		case strings.TrimSpace(line) == "":
+		case text == "":
+			return ""
+		case last == "":
+			last, times = line, 1
+		case text == errorSaid.FindString(last):
+			times++
+		}
+		if times == 3 {
+			return strings.TrimSpace(last)
+		}
+	}
+	return ""
+}
+
+// errorSaid matches what a structured log says of an error.
+var errorSaid = regexp.MustCompile(`level=ERROR msg="[^"]*"`)
+
 // complaint matches a line in the words of a program that fails.
 var complaint = regexp.MustCompile(`(?i)^(\S+: )?(error|fatal|panic)\b|\b(cannot|could ?n[o']t|refused|denied|timed out)\b`)
 
@@ -167,6 +206,12 @@ func (b *Boot) Explain(c Cause, line string) string {
 	return line
 }
 
+// noEffect is what Notes says of parts that the local plane accepted without an effect.
+const noEffect = "had no effect (simulated)"
+
+// Harmless reports whether a note of Notes reports no failure.
+func Harmless(note string) bool { return strings.Contains(note, noEffect+": ") }
+
 // mostNamed bounds how many items of one kind Notes lists.
 const mostNamed = 4
 
@@ -192,7 +237,10 @@ func (b Boot) Notes() []string {
 			out = append(out, fmt.Sprintf("%d %s: %s", n, many, named))
 		}
 	}
-	list(b.NoEffect, "thing had no effect (simulated)", "things had no effect (simulated)")
+	for _, c := range b.Complaints[max(0, len(b.Complaints)-mostNamed):] {
+		out = append(out, "a program that the bootstrap data runs failed: "+c)
+	}
+	list(b.NoEffect, "thing "+noEffect, "things "+noEffect)
 	list(b.NotSimulated, "thing is not simulated and failed", "things are not simulated and failed")
 	return out
 }

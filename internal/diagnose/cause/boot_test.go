@@ -71,3 +71,41 @@ func TestReadBoot(t *testing.T) {
 		t.Errorf("no effect: %q", b.NoEffect)
 	}
 }
+
+// TestComplaints: a program that failed in cloud-init's script is noted, although the script goes on and kubeadm succeeds; what
+// kubeadm and the agent say themselves is not.
+func TestComplaints(t *testing.T) {
+	log := strings.Split(`cloud-init[INFO]: user capi: cannot be found, and is made
+cloud-init[INFO]: running /var/lib/cloud/instance/scripts/casement-apply.sh
+Failed to restart corp-proxy.service: Unit corp-proxy.service not found.
+cat: /etc/corp/proxy.env: No such file or directory
+Selecting previously unselected package nfs-common.
+[preflight] Running pre-flight checks
+open /etc/x: No such file or directory
+This node has joined the cluster:`, "\n")
+	notes := ReadBoot(log).Notes()
+	if len(notes) != 2 || !strings.Contains(notes[0], "corp-proxy") || !strings.Contains(notes[1], "proxy.env") || Harmless(notes[0]) {
+		t.Errorf("got %q", notes)
+	}
+	if notes := ReadBoot(slices.DeleteFunc(log, func(line string) bool { return strings.Contains(line, "corp") })).Notes(); len(notes) > 0 {
+		t.Errorf("of nothing: %q", notes)
+	}
+}
+
+// TestRepeated: an error that a log ends with again and again is what its machine waits for.
+func TestRepeated(t *testing.T) {
+	const failed = `level=ERROR msg="Unable to register node" err="x"`
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"again":           {[]string{"a", failed, failed, failed, ""}, failed},
+		"once":            {[]string{"a", failed}, ""},
+		"over":            {[]string{failed, failed, failed, "level=INFO msg=x"}, ""},
+		"different, once": {[]string{failed, `level=ERROR msg="another"`, failed}, ""},
+	} {
+		if got := Repeated(test.lines); got != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

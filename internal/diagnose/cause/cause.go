@@ -99,13 +99,20 @@ func Classify(step Step, reason, text string) (Cause, string, bool) {
 // succeeded is what kubeadm says last, of init and of join.
 var succeeded = regexp.MustCompile(`Your Kubernetes control-plane has initialized successfully|This node has joined the cluster`)
 
+// programEnd begins the line in which a simulated machine's console says that a program of its control plane ended, with the last
+// words of that program. It ends once or twice in each start.
+const programEnd = "casement: the static pod "
+
 // Last returns the known cause that is nearest to the end of lines, and its line. A cause with Follows is returned only
 // if there is no other; of several such causes it is the first one in the step's list. What went before the success of kubeadm
-// and is a consequence, as a kubelet that asks an API server which does not serve yet, is over.
+// and is a consequence, as a kubelet that asks an API server which does not serve yet, is over; the end of a program is no cause by itself.
 func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
 	at, rank, over := "", len(known[step]), false
 	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, programEnd) {
+			continue
+		}
 		over = over || succeeded.MatchString(line)
 		c, l, ok := Classify(step, "", line)
 		if over && c.Follows && c.Name != CommandFailed && c.Name != AgentFailed {

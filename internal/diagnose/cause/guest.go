@@ -72,11 +72,14 @@ var guest = []Cause{
 	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|`+
 		`/containerd\.sock: (connect|no such)|containerd-containerd: The system cannot find)`,
 		"the container runtime does not run, or its CRI plugin is off", "start containerd; look into its config.toml (disabled_plugins)"),
+	row("RuntimeNotStarted", `container runtime is not running: the service \S+ does not run|container runtime is not running.*`+
+		`(connection refused|code = Unimplemented)`, "the container runtime of the machine does not run, or does not serve kubeadm",
+		"see what stops it: the files and commands of the bootstrap data, and its own log"),
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",
 		"set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
-	row("LabelForbidden", `is not allowed to modify labels|unknown 'kubernetes.io' or 'k8s.io' labels`,
+	row("LabelForbidden", `is not allowed to (?:modify labels|set the following labels)|unknown 'kubernetes.io' or 'k8s.io' labels`,
 		"a kubelet may not give itself the label that node-labels asks for",
 		"take the label out of node-labels; set it on the Machine, which Cluster API copies"),
 	// The sources of the kubelet's and kubeadm's own fatal lines: k8s.io/kubernetes cmd/kubelet/app/server.go,

@@ -9,7 +9,10 @@ var admission = []Cause{
 	row("EtcdSlow", `etcdserver: (request timed out|leader changed|no leader|too many requests)`,
 		"etcd does not answer the API server in time, or has no leader",
 		"look at the control plane: casement why CLUSTER; etcd needs fast disks and most of its members"),
-	row("WebhookUnavailable", `failed calling webhook|failed to call webhook|conversion webhook for .* failed`,
+	row("ConversionWebhookUnavailable", `conversion webhook for .* failed`,
+		"a conversion webhook does not answer, so objects of the kind can be neither read nor written",
+		"start the webhook's Deployment, or correct spec.conversion of the CustomResourceDefinition"),
+	row("WebhookUnavailable", `failed calling webhook|failed to call webhook`,
 		"an admission webhook that has to be asked does not answer",
 		"start the webhook's Deployment, or delete its configuration: kubectl get "+
 			"validatingwebhookconfigurations,mutatingwebhookconfigurations"),

@@ -18,19 +18,29 @@ const maxNote = 400
 // BootNotes returns the failures in a machine's bootstrap, and its parts without effect, that did not keep the machine
 // from becoming a node. It reads the boot log, or without one the condition BootstrapSucceeded. Secrets are removed.
 func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
-	var notes []string
-	console := ""
 	if s.Console != nil {
-		console = s.Console(m)
-	}
-	if console != "" {
-		notes = cause.ReadBoot(strings.Split(console, "\n")).Notes()
-	} else if am := s.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
-		if c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition); c != nil &&
-			c.Status == metav1.ConditionTrue && c.Message != "" {
-			notes = strings.Split(c.Message, "; ")
+		if console := s.Console(m); console != "" {
+			return shown(cause.ReadBoot(strings.Split(console, "\n")).Notes())
 		}
 	}
+	return s.RecordedNotes(m)
+}
+
+// RecordedNotes returns what of BootNotes the condition BootstrapSucceeded says. It reads no boot log, so it costs nothing for
+// each of many machines.
+func (s *Snapshot) RecordedNotes(m *clusterv1.Machine) []string {
+	am := s.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if am == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Message == "" {
+		return nil
+	}
+	return shown(strings.Split(c.Message, "; "))
+}
+
+func shown(notes []string) []string {
 	for i := range notes {
 		notes[i] = redact.Line(notes[i], maxNote)
 	}

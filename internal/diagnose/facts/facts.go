@@ -288,7 +288,7 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 	if err != nil {
 		return err
 	}
-	f.Logs, f.More = logs(cfg), more(c, cfg, f)
+	f.Logs, f.More = logs(cfg), more(c, w, cfg, f)
 	return together(
 		func() error {
 			return listed(ctx, w, nil, func(nodes *corev1.NodeList) {
@@ -437,7 +437,7 @@ func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
 	}
 	if s.More != nil {
 		if err := s.More(ctx); err != nil {
-			return nil, err
+			s.Unexamined("objects of other kinds", err)
 		}
 	}
 	return s, o.generic.read(ctx, s)

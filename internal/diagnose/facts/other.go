@@ -43,6 +43,9 @@ func Others() []Other {
 		{"PersistentVolume", "pv", "", "persistentvolumes", false},
 		{"CertificateSigningRequest", "csr", "certificates.k8s.io/v1", "certificatesigningrequests", false},
 		{"StorageClass", "sc", "storage.k8s.io/v1", "storageclasses", false},
+		{"CustomResourceDefinition", "crd", "apiextensions.k8s.io/v1", "customresourcedefinitions", false},
+		{"ValidatingWebhookConfiguration", "", "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", false},
+		{"MutatingWebhookConfiguration", "", "admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", false},
 	}
 }
 
@@ -76,9 +79,12 @@ func resourceSets(ctx context.Context, c client.Client, cluster *clusterv1.Clust
 	}), err
 }
 
-// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery, and those
-// of the management cluster that put something into it.
-func more(c client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) error {
+// maxPointers bounds how many references of a cluster's other objects are followed.
+const maxPointers = 50
+
+// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery, whether what they
+// refer to exists, and the kinds of the management cluster that put something into it.
+func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) error {
 	return func(ctx context.Context) error {
 		core, err := Core(cfg)
 		if err != nil {
@@ -100,9 +106,11 @@ func more(c client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) 
 				return nil
 			}
 		}
-		var sets []unstructured.Unstructured
+		var sets, bindings []unstructured.Unstructured
 		reads["ClusterResourceSets"] = func() (err error) {
-			sets, err = resourceSets(ctx, c, f.Cluster)
+			if sets, err = resourceSets(ctx, c, f.Cluster); err == nil {
+				bindings, err = foreign(ctx, c, "addons.cluster.x-k8s.io/v1beta2", "ClusterResourceSetBinding", client.InNamespace(f.Cluster.Namespace))
+			}
 			return err
 		}
 		if err := f.allowed(reads); err != nil {
@@ -116,7 +124,16 @@ func more(c client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) 
 			f.Others[o.Kind] = found[i]
 		}
 		f.Others["ClusterResourceSet"] = sets
-		return nil
+		f.Others["ClusterResourceSetBinding"] = slices.DeleteFunc(bindings, func(o unstructured.Unstructured) bool {
+			return o.GetName() != f.Cluster.Name
+		})
+		var all []named
+		for _, o := range Others() {
+			for i := range f.Others[o.Kind] {
+				all = append(all, pointers(&f.Others[o.Kind][i])...)
+			}
+		}
+		return unresolved(ctx, w, f, all[:min(len(all), maxPointers)])
 	}
 }
 
@@ -130,8 +147,12 @@ func otherOf(word string) (Other, bool) {
 	return Other{}, false
 }
 
+// shorts are Cluster API's short names of kinds that are not in kind.All.
+var shorts = map[string]string{"mhc": "machinehealthcheck", "cc": "clusterclass", "crs": "clusterresourceset"}
+
 // declared returns the kind of Cluster API, its providers and addons, or of casement, that a word names.
 func declared(c client.Client, word string) (kind.Kind, bool) {
+	word = cmp.Or(shorts[word], word)
 	for _, k := range kind.All {
 		if word != "" && (word == strings.ToLower(k.Name) || word == k.Resource || word == k.Short) {
 			return k, true
@@ -207,10 +228,17 @@ func findForeign(ctx context.Context, c client.Client, o Object, word, name stri
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("there is no %s %s in cluster %s; name it as %s/NAMESPACE/NAME", other.Kind, name, o.Cluster.Name, word)
 		}
+		asked := &unstructured.Unstructured{}
+		if refused := refusal(data); err != nil && refused != "" {
+			asked.SetName(name)
+			asked.SetNamespace(o.Namespace)
+			asked.SetKind(other.Kind)
+			s.Asked, s.Refused = asked, refused
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		asked := &unstructured.Unstructured{}
 		if err := json.Unmarshal(data, asked); err != nil {
 			return err
 		}
@@ -219,6 +247,15 @@ func findForeign(ctx context.Context, c client.Client, o Object, word, name stri
 		return unresolved(ctx, w, s, pointers(asked))
 	}}
 	return o, nil
+}
+
+// refusal returns the message of an API server's answer that is a failure, or "".
+func refusal(answer []byte) string {
+	var status metav1.Status
+	if json.Unmarshal(answer, &status) != nil || status.Status != metav1.StatusFailure {
+		return ""
+	}
+	return status.Message
 }
 
 // served asks an API server which kind a word names.

@@ -62,6 +62,8 @@ type Snapshot struct {
 	Calico []Degraded
 	// Inside are the outputs of the probes on Windows nodes, by node; a node without probes is absent.
 	Inside map[string]Inside
+	// Refused is what the API server says in place of the object Asked, of which only the name is known then.
+	Refused string
 	// More reads Others, and is nil if the workload cluster does not answer; Others are objects of other kinds, by kind.
 	More   func(context.Context) error
 	Others map[string][]unstructured.Unstructured

@@ -54,6 +54,11 @@ func Read(ctx context.Context, azure Azure, s *facts.Snapshot) {
 	}
 	machines(ctx, azure, s)
 	n, err := network(ctx, azure, s)
+	if of := s.AzureCluster.Spec.NetworkSpec.Vnet.ResourceGroup; arm.CodeOf(err) == "ResourceGroupNotFound" &&
+		(of == "" || of == s.AzureCluster.Spec.ResourceGroup) {
+		s.Closed = []facts.Obstacle{{Cause: "ResourceGroupGone", Line: err.Error()}}
+		return
+	}
 	if err != nil {
 		s.Unexamined("security rules and routes of the virtual network", err)
 		return

@@ -91,8 +91,26 @@ func (w walker) barred(a *finding) *finding {
 	return a
 }
 
+// groupGone finds that the resource group of the cluster's network is not in Azure any more.
+func (w walker) groupGone() *finding {
+	i := slices.IndexFunc(w.Closed, func(o facts.Obstacle) bool { return o.Cause == "ResourceGroupGone" })
+	if i < 0 || w.AzureCluster == nil {
+		return nil
+	}
+	return &finding{Step: "infrastructure", At: "AzureCluster/" + w.AzureCluster.Name, Type: "Azure", Reason: "ResourceGroupNotFound",
+		Cause: "ResourceGroupGone", Says: "the resource group of the cluster does not exist in Azure any more, nor does what was in it",
+		Evidence: []string{w.Closed[i].Line},
+		Fix:      "delete the Cluster and make it again: etcd was on disks of the group; what was in it comes from a backup alone",
+		Harm:     "deleting the Cluster deletes its objects here too: save their manifests first",
+		Next: "az group list -o table; az monitor activity-log list --offset 7d --query \"[?operationName.value=='Microsoft.Resources/" +
+			"subscriptions/resourcegroups/delete']\""}
+}
+
 // controlPlaneOff finds that no machine of the control plane runs in Azure.
 func (w walker) controlPlaneOff() *finding {
+	if gone := w.groupGone(); gone != nil {
+		return gone
+	}
 	var first *finding
 	for _, m := range w.machinesWhere(isControlPlane) {
 		a := w.off(&m)

@@ -46,7 +46,30 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 			return a
 		}
 	}
+	if a := w.stumbled(m, w.RecordedNotes(m)); a != nil {
+		return a
+	}
 	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
+}
+
+// stumbled finds, by the notes about its boot, a machine of which a command of the bootstrap data failed without keeping it from
+// becoming a node: the batch of cloudbase-init and the runcmd of cloud-init go on after a command that fails.
+func (w walker) stumbled(m *clusterv1.Machine, notes []string) *finding {
+	var failed, rest []string
+	for _, note := range notes {
+		if cause.Harmless(note) {
+			rest = append(rest, note)
+		} else {
+			failed = append(failed, note)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &finding{Step: "guest", At: guestOf(m), Type: sources[cause.Guest], Cause: cause.CommandFailed, Notes: rest,
+		Says:     "a command of the bootstrap data failed, and the boot went on: what the command does is missing on the machine",
+		Evidence: failed, Fix: "correct the command in the bootstrap template that the machine comes from, and replace the machine",
+		Next: "casement logs " + m.Name + " -n " + m.Namespace}
 }
 
 // soonExpired is the time before a certificate's end from which it is a fault.
@@ -130,7 +153,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}
@@ -180,6 +203,11 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		return isControlPlane(m) && strings.Contains(line, "Unable to register node")
 	})
 	c, line, ok := cause.Last(cause.Guest, lines)
+	if isControlPlane(m) && (!ok || c.Follows) {
+		if a := w.dies([]clusterv1.Machine{*m}, nil); a != nil {
+			return a
+		}
+	}
 	if !ok {
 		return nil
 	}
@@ -283,7 +311,11 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 			return a
 		}
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
-			return w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+			waiting := w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+			if w.Console != nil {
+				waiting.with(cause.Repeated(strings.Split(w.Console(m), "\n")))
+			}
+			return waiting
 		}
 		a := &finding{Step: s.step, At: s.at, Cause: "NotRegistered",
 			Says:     "the VM runs, but its kubelet has not registered a node",

@@ -41,14 +41,17 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		return w.forCluster(), nil
 	}
 	if s.Asked != nil {
-		return w.done(w.other(s.Asked, true), o.Kind+"/"+o.Name), nil
+		return w.done(first(w.step(o), func() *finding { return w.other(s.Asked, true) }), o.Kind+"/"+o.Name), nil
 	}
 	own := w.managed(o)
 	if own != nil {
-		found := own()
+		notes, failed := w.notes(o)
+		found := first(own, func() *finding { return failed })
 		a := w.done(found, o.Kind+"/"+o.Name)
-		a.Also = w.also(found, w.concerned(o.Kind, o.Name))
-		w.note(&a, o)
+		a.Also = append(a.Also, w.also(found, w.concerned(o.Kind, o.Name))...)
+		if len(a.Notes) == 0 && a.Step != "guest" {
+			a.Notes = notes
+		}
 		return a, nil
 	}
 	if own = w.running(o); own != nil {
@@ -67,24 +70,28 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 // mostNotes bounds the notes about the machines of a set, whose boots are alike.
 const mostNotes = 5
 
-// note adds notes about the boots of the machines that are examined: the one that was asked for, or those of its set.
-func (w walker) note(a *Answer, o facts.Object) {
-	if len(a.Notes) > 0 || a.Step == "guest" {
-		return
-	}
+// notes returns notes about the boots of the machines that are examined, the one that was asked for or those of its set, and the
+// first failure among them.
+func (w walker) notes(o facts.Object) (notes []string, failed *finding) {
 	for i := range w.Machines {
-		switch m := &w.Machines[i]; {
-		case o.Kind == "Machine" && m.Name == o.Name:
-			a.Notes = w.BootNotes(m)
-		case o.Kind == "MachineDeployment" && m.Labels[clusterv1.MachineDeploymentNameLabel] == o.Name,
+		m := &w.Machines[i]
+		switch {
+		case o.Kind == "Machine" && m.Name == o.Name, o.Kind == "MachineDeployment" && m.Labels[clusterv1.MachineDeploymentNameLabel] == o.Name,
 			o.Kind == "MachineSet" && m.Labels[clusterv1.MachineSetNameLabel] == o.Name:
-			for _, note := range w.BootNotes(m) {
-				if !slices.Contains(a.Notes, note) && len(a.Notes) < mostNotes {
-					a.Notes = append(a.Notes, note)
-				}
+		default:
+			continue
+		}
+		own := w.BootNotes(m)
+		if failed == nil && m.DeletionTimestamp.IsZero() {
+			failed = w.stumbled(m, own)
+		}
+		for _, note := range own {
+			if !slices.Contains(notes, note) && (o.Kind == "Machine" || len(notes) < mostNotes) {
+				notes = append(notes, note)
 			}
 		}
 	}
+	return notes, failed
 }
 
 // managed returns the walk for an object of the management cluster, or nil if there is no such object.
@@ -104,6 +111,20 @@ func (w walker) managed(o facts.Object) func() *finding {
 		}
 	}
 	return nil
+}
+
+// step returns the step of the walk that examines an object which has no walk of its own.
+func (w walker) step(o facts.Object) func() *finding {
+	return func() *finding {
+		switch {
+		case o.Kind == "AzureCluster" && w.AzureCluster != nil && w.AzureCluster.Name == o.Name:
+			return w.infra()
+		case o.Kind == "KubeadmConfig":
+			return each(w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Spec.Bootstrap.ConfigRef.Name == o.Name }),
+				func(m *clusterv1.Machine) *finding { return w.bootstrap(m.Namespace, &m.Spec.Bootstrap) })()
+		}
+		return nil
+	}
 }
 
 // of returns the walk for the item of a list that meant accepts, or nil.

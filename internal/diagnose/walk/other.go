@@ -3,6 +3,7 @@ package walk
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +25,19 @@ func readers() map[string]reader {
 	return map[string]reader{
 		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
 		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing, "ResourceClaim": device,
+		"ClusterResourceSet": resourceSet,
 	}
 }
 
 // other examines an object of any kind.
 func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
+	if asked && w.Refused != "" {
+		s := saysOf(o)
+		s.kind = cause.Admission
+		a := s.because("Refused", w.Refused)
+		a.Type = "Request"
+		return a
+	}
 	return first(func() *finding {
 		if read := readers()[o.GetKind()]; read != nil {
 			return read(w, o, asked)
@@ -41,9 +50,13 @@ func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 func (w walker) others() *finding {
 	var checks []func() *finding
 	for _, kind := range []string{"ClusterResourceSet", "Namespace", "APIService", "PersistentVolume", "Ingress",
-		"HorizontalPodAutoscaler", "CronJob", "CertificateSigningRequest"} {
+		"HorizontalPodAutoscaler", "CronJob", "CertificateSigningRequest", "CustomResourceDefinition",
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
 		all := w.Others[kind]
 		for i := range all {
+			if kind == "ClusterResourceSet" && w.applied(all[i].GetName()) {
+				continue // what it cannot apply is another cluster's
+			}
 			checks = append(checks, func() *finding { return w.other(&all[i], false) })
 		}
 	}
@@ -129,10 +142,7 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 		return s.unknown("Field", "OldGeneration", fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d",
 			observed, o.GetGeneration()), time.Time{})
 	}
-	if !asked {
-		return nil
-	}
-	if a := w.dangles(s.at, s.step); a != nil {
+	if a := w.refers(o, s); a != nil || !asked {
 		return a
 	}
 	if warned := w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()); len(warned) > 0 {
@@ -141,12 +151,21 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
+// refers finds a reference of an object that leads nowhere; what is made together is made one after another.
+func (w walker) refers(o *unstructured.Unstructured, s said) *finding {
+	a := w.dangles(s.at, s.step)
+	if born := o.GetCreationTimestamp().Time; a != nil && !born.IsZero() && w.Taken.Sub(born) < justApplied {
+		a.Waiting = true
+	}
+	return a
+}
+
 // goes examines an object that is being deleted.
 func (w walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
 	a := w.waits(s, deletionUnderWay, s.at+" to be deleted", since)
 	a.Type, a.Since = "Field", since
 	for _, c := range conditionsOf(o) {
-		if c.Status == metav1.ConditionTrue && c.Message != "" {
+		if c.Status == metav1.ConditionTrue && c.Message != "" && ofDeletion.MatchString(c.Type) {
 			a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
 		}
 	}
@@ -160,6 +179,66 @@ func (w walker) goes(s said, o *unstructured.Unstructured, since time.Time) *fin
 	a.Fix = "let what the evidence names finish: the owner of the finalizer, or the controller or API service that does not answer"
 	a.Harm = "without the finalizer, what its owner still has to clean up stays"
 	return a
+}
+
+// ofDeletion matches the conditions that report on a deletion.
+var ofDeletion = regexp.MustCompile(`Delet|Terminat|Remain|Fail`)
+
+// resourceSet examines a ClusterResourceSet: what it could not apply, and whether that concerns this cluster.
+func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	s := saysOf(o)
+	for _, c := range conditionsOf(o) {
+		if c.Type != "ResourcesApplied" || c.Status != metav1.ConditionFalse {
+			continue
+		}
+		a := s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
+		a.with(deprecated(o, c.Type))
+		switch {
+		case c.Reason == "WrongSecretType":
+			a.Unknown, a.Cause = false, c.Reason
+			a.Says = "a Secret of the set is not of the type addons.cluster.x-k8s.io/resource-set, so it is not applied"
+			a.Fix = "make the Secret again, with that type: it cannot be changed"
+			return a
+		case !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus:
+			waiting := f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
+			waiting.Type, waiting.Evidence = c.Type, a.Evidence
+			return waiting
+		}
+		return a
+	}
+	return nil
+}
+
+// applied reports whether the cluster's binding says that all resources of a ClusterResourceSet are applied to it.
+func (w walker) applied(set string) bool {
+	for _, binding := range w.Others["ClusterResourceSetBinding"] {
+		sets, _, _ := unstructured.NestedSlice(binding.Object, "spec", "bindings")
+		for _, b := range sets {
+			fields, _ := b.(map[string]any)
+			if fields["clusterResourceSetName"] != set {
+				continue
+			}
+			resources, _, _ := unstructured.NestedSlice(fields, "resources")
+			return len(resources) > 0 && !slices.ContainsFunc(resources, func(r any) bool {
+				resource, _ := r.(map[string]any)
+				return resource["applied"] != true
+			})
+		}
+	}
+	return false
+}
+
+// deprecated returns the message of a condition of Cluster API's former version, which may have the error where the present
+// one says only that there is one.
+func deprecated(o *unstructured.Unstructured, name string) string {
+	old, _, _ := unstructured.NestedSlice(o.Object, "status", "deprecated", "v1beta1", "conditions")
+	for _, c := range old {
+		fields, _ := c.(map[string]any)
+		if message, _ := fields["message"].(string); fields["type"] == name {
+			return message
+		}
+	}
+	return ""
 }
 
 // conditionsOf returns an object's conditions.

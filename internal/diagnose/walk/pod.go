@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -42,8 +43,43 @@ var stepOf = map[string]cause.Step{
 	"InspectFailed": cause.Pull, "ErrImageNeverPull": cause.Pull,
 }
 
-// pod examines the state in which the pod waits, then its events.
+// pod examines the state in which the pod waits, then its events; what keeps its controller from replacing it comes before that.
 func (w walker) pod(p *corev1.Pod) *finding {
+	a := w.state(p)
+	if held := w.heldBack(p, a); held != nil {
+		return held
+	}
+	return a
+}
+
+// heldBack finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under OrderedReady
+// the controller waits for each pod to be ready before it looks at the revisions. Sources: k8s.io/kubernetes
+// pkg/controller/statefulset/stateful_set_control.go; "Forced rollback" in kubernetes.io/docs/concepts/workloads/controllers/statefulset.
+func (w walker) heldBack(p *corev1.Pod, fault *finding) *finding {
+	if fault == nil || fault.Waiting {
+		return nil
+	}
+	i := slices.IndexFunc(w.Workloads.StatefulSets, func(s appsv1.StatefulSet) bool { return ownedBy(p, s.UID) })
+	if i < 0 {
+		return nil
+	}
+	s := &w.Workloads.StatefulSets[i]
+	has, wants := p.Labels[appsv1.StatefulSetRevisionLabel], s.Status.UpdateRevision
+	if has == "" || has == wants || s.Status.ObservedGeneration < s.Generation || s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement ||
+		s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		return nil
+	}
+	return &finding{Step: "pod", At: "Pod/" + p.Name, Type: "Field", Cause: "RolloutHeldBack",
+		Says: "the template of the StatefulSet has changed since the pod was made, and its controller waits for this pod to become " +
+			"ready before it replaces it",
+		Evidence: append([]string{fmt.Sprintf("label %s: %s; status.updateRevision of StatefulSet/%s: %s", appsv1.StatefulSetRevisionLabel,
+			has, s.Name, wants)}, fault.Evidence...),
+		Fix:  fmt.Sprintf("kubectl delete pod %s -n %s", p.Name, p.Namespace),
+		Harm: "the pod ends, and another one of the present template takes its place and its claims", Next: fault.Next}
+}
+
+// state examines the state in which the pod waits, then its events.
+func (w walker) state(p *corev1.Pod) *finding {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}

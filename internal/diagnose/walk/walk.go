@@ -263,25 +263,28 @@ func (w walker) reached() *finding {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 		return a
 	}
-	return first(func() *finding { return w.dies(a) }, func() *finding { return a })
+	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return a })
 }
 
 // staticEnd is what a simulated machine's console says of a program of its control plane that
 // ended by itself.
-var staticEnd = regexp.MustCompile(`casement: the static pod kube-system/(etcd|kube-apiserver)\S* ended with code \d+`)
+var staticEnd = regexp.MustCompile(`casement: the static pod kube-system/(etcd|kube-apiserver)\S* ended with code \d+(.*)`)
+
+// programDies is the cause of dies.
+const programDies = "ControlPlaneProgramDies"
 
 // again is how often a program ends since its machine booted, for its end to be no part of a start:
 // an API server ends once or twice until its etcd answers.
 const again = 3
 
-// dies finds, for an API server that does not answer, a control plane machine whose etcd or API server
-// ends again and again, as over data that a loss of power has damaged.
-func (w walker) dies(unreached *finding) *finding {
+// dies finds, for an API server that does not answer, a machine of the control plane among the given ones whose etcd or API server
+// ends again and again, as over data that a loss of power has damaged, or a flag that it does not take.
+func (w walker) dies(machines []clusterv1.Machine, unreached []string) *finding {
 	if w.Console == nil {
 		return nil
 	}
 	for _, program := range []string{"etcd", "kube-apiserver"} {
-		for _, m := range w.machinesWhere(isControlPlane) {
+		for _, m := range machines {
 			console := w.Console(&m)
 			if at := strings.LastIndex(console, " boots: "); at >= 0 {
 				console = console[at:]
@@ -290,14 +293,19 @@ func (w walker) dies(unreached *finding) *finding {
 			if len(ends) < again {
 				continue
 			}
-			return &finding{Step: "controlplane", At: "Machine/" + m.Name, Cause: "ControlPlaneProgramDies",
+			a := &finding{Step: "controlplane", At: "Machine/" + m.Name, Cause: programDies,
 				Says: fmt.Sprintf("%s of a control plane machine ends again and again, so the API server does not answer", program),
 				Evidence: append([]string{fmt.Sprintf("%s (%d times since it booted)", ends[len(ends)-1][0], len(ends))},
-					unreached.Evidence...),
-				Fix: "read its log; where most of the control plane machines are well, delete the Machine, and another one takes its place; " +
-					"else restore etcd from a backup, or make the cluster again",
+					unreached...),
+				Fix: "read its log, and correct the flag or file of the kubeadm configuration that it names; where most of the control " +
+					"plane machines are well, delete the Machine, and another one takes its place; else restore etcd from a backup, or " +
+					"make the cluster again",
 				Next: "casement ssh " + cmp.Or(m.Status.NodeRef.Name, m.Name) +
 					" -- 'sudo tail /var/log/pods/kube-system_" + program + "*/" + program + "/0.log'"}
+			if c, _, ok := cause.Classify(cause.Guest, "", ends[len(ends)-1][2]); ok && !c.Follows && c.Name != "KubeletEnds" {
+				a.Cause, a.Says, a.Fix = c.Name, c.Says, c.Fix
+			}
+			return a
 		}
 	}
 	return nil

@@ -82,19 +82,19 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err != nil {
 		return nil, err
 	}
-	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.sayEnd(spec.ID, p) })
+	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.sayEnd(spec, p) })
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// sayEnd writes to the console that a process of a static pod ended by itself. What does
+// sayEnd writes to the console that a process of a static pod ended by itself, and the last line that it wrote. What does
 // so again and again is why an API server does not answer: see internal/diagnose/walk.
-func (n *node) sayEnd(id string, p *process.Process) {
+func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	<-p.Done()
 	n.mu.Lock()
 	stopped := n.processes == nil
 	n.mu.Unlock()
 	if code := p.State().ExitCode; code > 0 && !stopped {
-		fmt.Fprintf(n.console, "casement: the static pod %s ended with code %d\n", id, code)
+		fmt.Fprintf(n.console, "casement: the static pod %s ended with code %d: %s\n", spec.ID, code, spec.LastLine())
 	}
 }
 

@@ -52,7 +52,7 @@ func processSpec(t *testing.T, n *node, pod, command string) kubelet.ProcessSpec
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { output.Close() })
-	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{},
+	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{}, LastLine: func() string { return "" },
 		Output:    output,
 		Container: corev1.Container{Name: "c", Command: strings.Fields(command)}}
 }

@@ -527,7 +527,7 @@ func (w *worker) executeProcess(ctx context.Context, pod *corev1.Pod, c *contain
 	defer output.Close()
 	p, err := w.k.c.Processes.StartProcess(ctx, ProcessSpec{
 		ID: w.namespace + "/" + w.name + "/" + c.spec.Name, Hash: pod.Annotations[hashAnnotation], Pod: pod,
-		Container: c.spec, Output: output})
+		Container: c.spec, Output: output, LastLine: func() string { return w.lastLine(c) }})
 	if err != nil {
 		return nil, err
 	}
@@ -547,6 +547,12 @@ func (w *worker) logFolder() string {
 }
 
 func (w *worker) logFile(c *container) string { return w.logFolder() + "/" + c.spec.Name + "/0.log" }
+
+// lastLine returns the last line of a container's log that is not empty, or "" if it cannot be read.
+func (w *worker) lastLine(c *container) string {
+	text := strings.TrimSpace(w.logTail(c, 0))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
 
 // openLog opens the log of a container to read it.
 func (w *worker) openLog(c *container) (*guestfs.File, error) {

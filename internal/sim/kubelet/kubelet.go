@@ -158,6 +158,8 @@ type ProcessSpec struct {
 	Container corev1.Container
 	// Output is the container's log, open to append until StartProcess returns.
 	Output *os.File
+	// LastLine returns the last line of the container's log, or "".
+	LastLine func() string
 }
 
 // Process is a started container.

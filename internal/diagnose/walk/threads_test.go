@@ -1,0 +1,185 @@
+package walk
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// manifest returns an object of any kind from YAML.
+func manifest(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestHeldBack: a broken pod of a StatefulSet whose template has changed since is named with what keeps it there.
+// Source: github.com/kubernetes/kubernetes/issues/67250.
+func TestHeldBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*appsv1.StatefulSet, *corev1.Pod)
+		cause  string
+	}{
+		"an older template":    {func(*appsv1.StatefulSet, *corev1.Pod) {}, "RolloutHeldBack"},
+		"the present template": {func(s *appsv1.StatefulSet, _ *corev1.Pod) { s.Status.UpdateRevision = "db-1" }, "ContainerImageNotFound"},
+		"all pods at once": {func(s *appsv1.StatefulSet, _ *corev1.Pod) { s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement },
+			"ContainerImageNotFound"},
+		"not yet seen":    {func(s *appsv1.StatefulSet, _ *corev1.Pod) { s.Generation = 3 }, "ContainerImageNotFound"},
+		"a pod that runs": {func(_ *appsv1.StatefulSet, p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodRunning} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			s := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "default", UID: "s"}}
+			s.Status.UpdateRevision = "db-2"
+			p := &f.Pods[0]
+			p.Labels = map[string]string{appsv1.StatefulSetRevisionLabel: "db-1"}
+			p.OwnerReferences = []metav1.OwnerReference{{UID: "s", Controller: new(true)}}
+			p.Status.Phase = corev1.PodPending
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "x/y:z: not found"}}}}
+			test.change(&s, p)
+			f.Workloads.StatefulSets = []appsv1.StatefulSet{s}
+			if a := Cluster(f); a.Means.Cause != test.cause || test.cause == "RolloutHeldBack" && !strings.HasPrefix(a.Means.Fix, "kubectl") &&
+				!strings.Contains(a.Means.Fix, "delete pod p") {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+// TestProgramOfTheMachine: a machine of the control plane whose API server ends again and again is no machine that waits for an
+// API server. Source: github.com/kubernetes/kubeadm/issues/640.
+func TestProgramOfTheMachine(t *testing.T) {
+	const end = "casement: the static pod kube-system/kube-apiserver-m/kube-apiserver ended with code 1: "
+	const file = `"command failed" err="loading audit policy file: open /etc/kubernetes/audit/policy.yaml: no such file or directory"` + "\n"
+	const other = `"command failed" err="the audit policy has no rules"` + "\n"
+	const refused = "[discovery] dial tcp 10.0.0.4:6443: connect: connection refused\n"
+	for name, test := range map[string]struct {
+		console string
+		plane   bool
+		cause   string
+	}{
+		"its own API server": {refused + strings.Repeat(end+other, 3) + refused, true, "ControlPlaneProgramDies"},
+		"a known reason":     {refused + strings.Repeat(end+file, 3) + refused, true, "ManifestMissing"},
+		"a start":            {refused + end + other + refused, true, "APIRefused"},
+		"a worker":           {refused + strings.Repeat(end+other, 3) + refused, false, "APIRefused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Taken = time.Now()
+			m := &f.Machines[0]
+			m.Status.NodeRef.Name = ""
+			if test.plane {
+				m.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+			}
+			vm(infrav1.BootstrapSucceededCondition, "APIRefused", "the address refuses the connection")(f)
+			f.Console = func(*clusterv1.Machine) string { return test.console }
+			a := Cluster(f)
+			if a.Means.Cause != test.cause || strings.Contains(strings.Join(a.Lines(), "\n"), "audit policy") != (test.cause != "APIRefused") {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+// TestGroupGone: without its resource group a cluster has no machine to replace. Source:
+// github.com/kubernetes-sigs/cluster-api-provider-azure/issues/1090.
+func TestGroupGone(t *testing.T) {
+	f := healthy()
+	f.Taken, f.Unreachable = time.Now(), "dial tcp 10.0.0.100:6443: connect: connection refused"
+	f.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	f.VMs = map[string]facts.VM{"m": {Gone: true}}
+	if a := Cluster(f); a.Means.Cause != "VMDeleted" {
+		t.Errorf("of a machine: %+v", a)
+	}
+	f.Closed = []facts.Obstacle{{Cause: "ResourceGroupGone", Line: "ResourceGroupNotFound: Resource group 'c' could not be found."}}
+	if a := Cluster(f); a.Means.Cause != "ResourceGroupGone" || a.At != "AzureCluster/ac" {
+		t.Errorf("of the group: %+v", a)
+	}
+}
+
+// TestAskedStep: an object that the walk of its cluster examines is answered alike when it is asked for.
+func TestAskedStep(t *testing.T) {
+	f := healthy()
+	f.Taken = time.Now()
+	f.AzureCluster.SetConditions([]metav1.Condition{{Type: "NetworkInfrastructureReady", Status: metav1.ConditionFalse,
+		Reason: "PublicIPCountLimitReached", Message: "Cannot create more than 20 public IP addresses for this subscription in this region.",
+		LastTransitionTime: metav1.NewTime(f.Taken.Add(-time.Second))}})
+	f.Asked = manifest(t, `{kind: AzureCluster, metadata: {name: ac, namespace: default}, status: {conditions: [{type: X, status: "False"}]}}`)
+	a, err := Object(f, facts.Object{Kind: "AzureCluster", Name: "ac", Namespace: "default"})
+	if err != nil || a.Means.Cause != "AddressQuotaExceeded" || Cluster(f).Means.Cause != a.Means.Cause {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+const resourceSetText = `
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: corp, namespace: default}
+status:
+  conditions: [{type: ResourcesApplied, status: "False", reason: %REASON%, message: "Failed to apply ClusterResourceSet resources to Cluster"}]
+  deprecated: {v1beta1: {conditions: [{type: ResourcesApplied, status: "False", message: 'namespaces "monitoring" not found'}]}}
+`
+
+// TestResourceSet: what a ClusterResourceSet could not apply is shown with Cluster API's error, and not said of a cluster to which
+// it is applied. Sources: github.com/cert-manager/cert-manager/issues/7258, github.com/kubernetes-sigs/cluster-api/issues/4878.
+func TestResourceSet(t *testing.T) {
+	binding := func(applied string) string {
+		return `{metadata: {name: c}, spec: {bindings: [{clusterResourceSetName: corp, resources: [{applied: ` + applied + `}]}]}}`
+	}
+	for name, test := range map[string]struct{ reason, applied, says string }{
+		"this cluster":       {"NotApplied", "false", `namespaces "monitoring" not found`},
+		"another cluster":    {"InternalError", "true", ""},
+		"a type of a Secret": {"WrongSecretType", "false", "WrongSecretType"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Others = map[string][]unstructured.Unstructured{
+				"ClusterResourceSet":        {*manifest(t, strings.ReplaceAll(resourceSetText, "%REASON%", test.reason))},
+				"ClusterResourceSetBinding": {*manifest(t, binding(test.applied))}}
+			a := Cluster(f)
+			if test.says == "" {
+				if !a.Healthy {
+					t.Errorf("got %+v", a)
+				}
+			} else if seen := strings.Join(a.Lines(), "\n") + a.Name(); !strings.Contains(seen, test.says) {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object that nobody
+// asked for is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925, github.com/kubernetes/ingress-nginx/issues/3834.
+func TestRefused(t *testing.T) {
+	f := healthy()
+	f.Others = map[string][]unstructured.Unstructured{"CustomResourceDefinition": {*manifest(t,
+		`{kind: CustomResourceDefinition, metadata: {name: widgets.shop.example}}`)}}
+	if a := Cluster(f); !a.Healthy {
+		t.Errorf("with its service: %+v", a)
+	}
+	f.Dangling = []facts.Reference{{From: "CustomResourceDefinition/widgets.shop.example", Field: "spec.conversion.webhook.clientConfig.service",
+		Kind: "Service", Namespace: "widgets", Name: "convert"}}
+	if a := Cluster(f); a.Means.Cause != "ServiceMissing" {
+		t.Errorf("without: %+v", a)
+	}
+	f.Asked = manifest(t, `{kind: Widget, metadata: {name: w, namespace: shop}}`)
+	f.Refused = `conversion webhook for shop.example/v1, Kind=Widget failed: Post "https://convert.widgets.svc:443/": no endpoints available`
+	if a, err := Object(f, facts.Object{Kind: "Widget", Name: "w", Namespace: "shop"}); err != nil ||
+		a.Means.Cause != "ConversionWebhookUnavailable" || !strings.Contains(strings.Join(a.Lines(), ""), "no endpoints available") {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
