@@ -143,7 +143,7 @@ func checkNumbers() map[string]string {
 		"password too long": "D29", "bad token": "D19", "wrong CA pinned": "D16", "wrong criSocket": "D16", "taint given twice": "D21",
 		"metadata key unknown": "D18", "Jinja syntax": "D17", "user data compressed": "D17", "no route to API": "D16",
 		"CNI missing on Windows": "D11", "cloud provider missing": "D20", "kubelet stopped": "D31", "container runtime stopped": "D33",
-		"kubelet starts by hand": "D02", "disk full": "D34", "HNS leak": "D25", "MTU too small": "D26", "ports used up": "D35",
+		"kubelet starts by hand": "D02", "disk full": "D34", "memory committed": "A05", "HNS leak": "D25", "MTU too small": "D26", "ports used up": "D35",
 		"metadata service blocked": "D32", "CNI configuration removed": "D11", "node deleted": "D01",
 		"sandbox image of another build": "D12",
 		"subnet.env missing":             "D09", "source VIP corrupt": "D24", "hostname override empty": "D22",
