@@ -85,7 +85,7 @@ func table() []fault {
 		node("kubelet starts by hand", "ServiceNotAutomatic", "kubelet-manual", ""),
 		node("disk full", "DiskFull", "disk-full", ""),
 		node("memory committed", "MemoryPressure", "memory-committed", ""),
-		node("HNS leak", "HNSLeak", "hns-leak", "4000"),
+		node("HNS leak", "HNSLeak", "hns-leak", "HNS endpoints for"),
 		node("MTU too small", "MTUTooSmall", "mtu", "1300"),
 		node("ports used up", "PortsExhausted", "port-exhaustion", ""),
 		node("metadata service blocked", "MetadataBlocked", "metadata-blocked", ""),
