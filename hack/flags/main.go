@@ -1,6 +1,6 @@
 // Command flags writes internal/kubeflags/dropped.go: the flags that kubelet, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kube-proxy have lost, each with the minor that is
-// the first without it. It reads the registrations of flags in the sources of one patch release
+// kube-controller-manager, kube-scheduler and kube-proxy have lost, and the feature gates, each with the minor that is
+// the first without it. It reads the registrations of both in the sources of one patch release
 // per minor, as the Go module proxy has them:
 //
 //	go run ./hack/flags v1.22.17 v1.23.17 ... > internal/kubeflags/dropped.go
@@ -31,6 +31,8 @@ const (
 	apiserver  = "apiserver"
 	cloud      = "cloud-provider"
 	manager    = "controller-manager"
+	base       = "component-base"
+	client     = "client-go"
 )
 
 // source is where a component registers flags: a folder or file of a module.
@@ -56,6 +58,12 @@ var components = map[string][]source{
 	}, serving...),
 	"kube-scheduler": append([]source{{kubernetes, "cmd/kube-scheduler/app/options"}}, serving...),
 	"kube-proxy":     {{kubernetes, "cmd/kube-proxy/app"}},
+}
+
+// gates are where feature gates are registered; every component links all of them.
+var gates = []source{
+	{kubernetes, "pkg/features"}, {apiserver, "pkg/features"}, {manager, "pkg/features"}, {client, "features"},
+	{base, "logs/api/v1"}, {base, "metrics/features"}, {base, "zpages/features"},
 }
 
 // klog are flags that package klog registers by itself and every component dropped with 1.26.
@@ -87,6 +95,7 @@ func run(versions []string) error {
 	}
 	last := map[string]map[string]int{}                // component, flag: the last minor that has it
 	systems := map[string]map[string]map[string]bool{} // component, flag: the systems that have it, "" for all
+	lastGate := map[string]int{}                       // the last minor that has a feature gate
 	newest := 0
 	for _, version := range versions {
 		minor, err := strconv.Atoi(strings.Split(version, ".")[1])
@@ -94,21 +103,21 @@ func run(versions []string) error {
 			return fmt.Errorf("%s: want the minor after 1.%d", version, newest)
 		}
 		newest = minor
+		for _, s := range gates {
+			names, err := readModule(s, version, gated)
+			if err != nil {
+				return err
+			}
+			for name := range names {
+				lastGate[name] = minor
+			}
+		}
 		for component, sources := range components {
 			if last[component] == nil {
 				last[component], systems[component] = map[string]int{}, map[string]map[string]bool{}
 			}
 			for _, s := range sources {
-				dir, err := module(s.module, version)
-				if err != nil && s.module != kubernetes {
-					// A proxy may lack one module of a release. What the minors around it have is known.
-					fmt.Fprintf(os.Stderr, "flags: %s of %s: %v\n", s.path, component, err)
-					continue
-				}
-				if err != nil {
-					return err
-				}
-				names, err := registered(filepath.Join(dir, s.path))
+				names, err := readModule(s, version, registered)
 				if err != nil {
 					return err
 				}
@@ -122,7 +131,20 @@ func run(versions []string) error {
 			}
 		}
 	}
-	return write(last, systems, newest, versions)
+	return write(last, systems, lastGate, newest, versions)
+}
+
+// readModule reads a source of a release. A proxy may lack one module of a release: what the minors around it have is known.
+func readModule[T any](s source, version string, read func(path string) (map[string]T, error)) (map[string]T, error) {
+	dir, err := module(s.module, version)
+	if err != nil && s.module != kubernetes {
+		fmt.Fprintf(os.Stderr, "flags: %s: %v\n", s.path, err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return read(filepath.Join(dir, s.path))
 }
 
 // module downloads a module of a release and returns its folder.
@@ -155,12 +177,9 @@ func system(file string) string {
 	return ""
 }
 
-// registered returns the names of the flags that a folder or file registers, each with the systems; nothing if a release
-// has no such file.
-func registered(path string) (map[string]map[string]bool, error) {
-	var files []*ast.File
-	var of []string
-	err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+// parse reads the files of a folder, or one, each with its system; none if a release has no such file.
+func parse(path string) (files []*ast.File, of []string, err error) {
+	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
 			return nil
 		}
@@ -174,6 +193,12 @@ func registered(path string) (map[string]map[string]bool, error) {
 		files, of = append(files, parsed), append(of, system(file))
 		return nil
 	})
+	return files, of, err
+}
+
+// registered returns the names of the flags that a folder or file registers, each with the systems.
+func registered(path string) (map[string]map[string]bool, error) {
+	files, of, err := parse(path)
 	known := constants(files)
 	names := map[string]map[string]bool{}
 	for i, file := range files {
@@ -195,6 +220,49 @@ func registered(path string) (map[string]map[string]bool, error) {
 		})
 	}
 	return names, err
+}
+
+// gated returns the feature gates that a folder registers: the keys of its maps from gates to what they are.
+func gated(path string) (map[string]bool, error) {
+	files, _, err := parse(path)
+	known := constants(files)
+	names := map[string]bool{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			if !ok || !ofGates(literal.Type) {
+				return true
+			}
+			for _, e := range literal.Elts {
+				pair, ok := e.(*ast.KeyValueExpr)
+				if !ok {
+					continue
+				}
+				if other, ok := pair.Key.(*ast.SelectorExpr); ok { // a gate of another package, whose constant has its name
+					names[other.Sel.Name] = true
+				} else if name := known.text(pair.Key); name != "" {
+					names[name] = true
+				}
+			}
+			return true
+		})
+	}
+	return names, err
+}
+
+// ofGates reports whether a type is a map from feature gates.
+func ofGates(e ast.Expr) bool {
+	m, ok := e.(*ast.MapType)
+	if !ok {
+		return false
+	}
+	switch key := m.Key.(type) {
+	case *ast.SelectorExpr:
+		return key.Sel.Name == "Feature"
+	case *ast.Ident:
+		return key.Name == "Feature"
+	}
+	return false
 }
 
 // values are the string constants of a folder, by name.
@@ -249,7 +317,8 @@ func (v values) text(e ast.Expr) string {
 
 var flagName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-func write(last map[string]map[string]int, systems map[string]map[string]map[string]bool, newest int, versions []string) error {
+func write(last map[string]map[string]int, systems map[string]map[string]map[string]bool, lastGate map[string]int, newest int,
+	versions []string) error {
 	var out bytes.Buffer
 	out.WriteString("// Code generated by hack/flags. DO NOT EDIT.\n\npackage kubeflags\n\n")
 	fmt.Fprintf(&out, "// It is made from the sources of %s\n// to %s.\n\n", versions[0], versions[len(versions)-1])
@@ -292,6 +361,12 @@ func write(last map[string]map[string]int, systems map[string]map[string]map[str
 	for _, name := range slices.Sorted(maps.Keys(last["kubelet"])) {
 		if last["kubelet"][name] == newest {
 			fmt.Fprintf(&out, "%q: true,\n", strings.ReplaceAll(name, "_", "-"))
+		}
+	}
+	out.WriteString("}\n\n// gates has, by feature gate, the first minor without it.\nvar gates = map[string]int{\n")
+	for _, name := range slices.Sorted(maps.Keys(lastGate)) {
+		if lastGate[name] < newest {
+			fmt.Fprintf(&out, "%q: %d,\n", name, lastGate[name]+1)
 		}
 	}
 	out.WriteString("}\n")

@@ -1,5 +1,5 @@
-// Package kubeflags knows which flags the programs of Kubernetes have lost, and with which
-// minor, and which they have on one system alone: a program that is given one that it lacks does
+// Package kubeflags knows which flags and feature gates the programs of Kubernetes have lost, and with which
+// minor, and which flags they have on one system alone: a program that is given one that it lacks does
 // not start. dropped.go is generated from their sources by hack/flags.
 //
 // It holds plain facts and judges no configuration. Packages internal/lint, internal/preflight and internal/sim import it.
@@ -15,6 +15,13 @@ func Dropped(program, flag string) (minor int, ok bool) {
 		return 15, true // kubernetes CHANGELOG-1.15; old guides still have it
 	}
 	minor, ok = dropped[program][flag]
+	return minor, ok
+}
+
+// DroppedGate returns the minor of Kubernetes 1 that is the first without a feature gate; ok is false for one that no minor from
+// 1.23 on dropped. Every program has the same gates.
+func DroppedGate(name string) (minor int, ok bool) {
+	minor, ok = gates[name]
 	return minor, ok
 }
 

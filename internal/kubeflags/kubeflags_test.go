@@ -32,6 +32,29 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// TestDroppedGate holds the generated list to removals that others have recorded.
+func TestDroppedGate(t *testing.T) {
+	for _, test := range []struct {
+		gate   string
+		minor  int
+		source string
+	}{
+		{"DynamicKubeletConfig", 26, "CHANGELOG-1.26"},
+		{"CSIMigrationAzureDisk", 27, "CHANGELOG-1.27"},
+		{"WindowsHostProcessContainers", 28, "CHANGELOG-1.28"},
+		{"CSIMigrationAzureFile", 30, "CHANGELOG-1.30"},
+		{"DisableCloudProviders", 33, "CHANGELOG-1.33"},
+		{"WinDSR", 0, "there still"},
+		{"WatchListClient", 0, "there still, in client-go"},
+		{"ContextualLogging", 0, "there still, in component-base"},
+		{"NoSuchGate", 0, "never there"},
+	} {
+		if minor, ok := DroppedGate(test.gate); minor != test.minor || ok != (test.minor > 0) {
+			t.Errorf("%s: gone with 1.%d (%t), want 1.%d: %s", test.gate, minor, ok, test.minor, test.source)
+		}
+	}
+}
+
 // TestLacks: flags of one system.
 func TestLacks(t *testing.T) {
 	for _, test := range []struct {

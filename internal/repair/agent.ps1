@@ -122,7 +122,8 @@ function Test-Stays($pod) {
     @($pod.metadata.ownerReferences | Where-Object kind -EQ 'DaemonSet').Count -gt 0
 }
 
-# Clear-Node cordons the node and evicts its pods, which waits for their disruption budgets; $false where they do not go in time.
+# Clear-Node cordons the node and evicts its pods, which waits for their disruption budgets; $false where they do not go in time. A pod
+# that comes after the cordon, as it tolerates it, stays: it would come again and again.
 function Clear-Node {
   if (-not $node.spec.unschedulable) {
     $null = Invoke-API 'PATCH' "/api/v1/nodes/$name" @{
@@ -130,8 +131,10 @@ function Clear-Node {
     } 'application/merge-patch+json'
   }
   $until = (Get-Now) + $drainTime
+  $there = @(Get-Pods | ForEach-Object { $_.metadata.uid })
+  if ($script:status -ne 200) { return $false }
   do {
-    $left = @(Get-Pods | Where-Object { $_ -and -not (Test-Stays $_) })
+    $left = @(Get-Pods | Where-Object { $_ -and $there -contains $_.metadata.uid -and -not (Test-Stays $_) })
     if ($script:status -ne 200) { return $false }
     if ($left.Count -eq 0) { return $true }
     foreach ($pod in @($left | Where-Object { -not $_.metadata.deletionTimestamp })) {

@@ -53,6 +53,8 @@ type Regression struct {
 	What, Workaround, Source string
 	// Reported is set where users report it and Microsoft has not confirmed it.
 	Reported bool
+	// Unread is set where no copy of the source could be compared when the table was last checked.
+	Unread bool
 }
 
 // Regressions returns the table.
@@ -65,7 +67,7 @@ func Regressions() []Regression {
 		}
 		day, _ := time.Parse(time.DateOnly, f[3]) // likewise
 		out = append(out, Regression{From: f[0], Until: f[1], KB: f[2], Date: day, FixedBy: f[4], Area: f[5], Hits: strings.Fields(f[6]),
-			What: f[7], Workaround: f[8], Source: f[9], Reported: f[10] == "reported"})
+			What: f[7], Workaround: f[8], Source: f[9], Reported: f[10] == "reported", Unread: f[10] == "unread"})
 	}
 	return out
 }

@@ -189,7 +189,8 @@ func TestBuildsPage(t *testing.T) {
 		"something for containers, " +
 		"HNS, DNS, storage or the identities of pods, and what releases lacked at their beginning. `images list -o wide`, `images show` and " +
 		"`images build`, preflight (PRE307), lint ([WIN711](../rules/WIN711.md)), doctor (D38) and `why` look here. A build that is newer " +
-		"than the table is not known, which is not the same as fine. *Reported* are reports of users that Microsoft has not confirmed.\n\n" +
+		"than the table is not known, which is not the same as fine. *Reported* are reports of users that Microsoft has not confirmed; of " +
+		"*unread* rows no copy of the source could be compared when the table was last checked.\n\n" +
 		"The table was made with these builds as the newest:")
 	for _, r := range allReleases() {
 		if newest := checkedUntil[r.Name]; newest != "" {
@@ -209,6 +210,9 @@ func TestBuildsPage(t *testing.T) {
 		if r.Reported {
 			what += " (*reported*)"
 		}
+		if r.Unread {
+			what += " (*unread*)"
+		}
 		text += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | [source](%s) |\n", r.From, until, kb, r.Area, strings.Join(r.Hits, ", "), what,
 			strings.ReplaceAll(r.Workaround, "|", `\|`), r.Source)
 	}
@@ -218,7 +222,7 @@ func TestBuildsPage(t *testing.T) {
 		"microsoft/Windows-Containers, Azure/AKS, projectcalico/calico and kubernetes/kubernetes with the build in its title.\n" +
 		"2. Write a row per release into `internal/windows/regressions.tsv`: the first build that has it, the first without it, both " +
 		"KBs, the day, a link. " +
-		"What users alone report gets `reported`.\n" +
+		"What users alone report gets `reported`, what could not be read again `unread`.\n" +
 		"3. Set `checkedUntil` in `internal/windows/regression.go` to the newest build that you have read about; the UBR of reference " +
 		"images in " +
 		"`windows.go` may follow.\n4. `go test ./internal/windows -run 'TestRegressions|TestBuildsPage' -update`: each row is held to " +

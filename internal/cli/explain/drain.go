@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,22 +81,20 @@ func podsOf(ctx context.Context, w client.Client, node string) ([]corev1.Pod, er
 	return list.Items, err
 }
 
-// drain evicts the pods of a node and waits until they have left it. Disruption budgets are kept.
+// drain evicts the pods that are on a node and waits until they have left it. Disruption budgets are kept.
 func drain(ctx context.Context, w client.Client, node string) error {
+	begun, err := podsOf(ctx, w, node)
+	if err != nil {
+		return err
+	}
 	last := ""
-	err := wait.PollUntilContextTimeout(ctx, time.Second, drainTime, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, time.Second, drainTime, true, func(ctx context.Context) (bool, error) {
 		pods, err := podsOf(ctx, w, node)
 		if err != nil {
 			return false, err
 		}
-		left := 0
-		for i := range pods {
-			p := &pods[i]
-			if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "DaemonSet" ||
-				p.Annotations[corev1.MirrorPodAnnotationKey] != "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-				continue
-			}
-			left++
+		left := leaving(begun, pods)
+		for _, p := range left {
 			last = p.Namespace + "/" + p.Name
 			if p.DeletionTimestamp != nil {
 				continue
@@ -105,10 +104,25 @@ func drain(ctx context.Context, w client.Client, node string) error {
 				return false, err
 			}
 		}
-		return left == 0, nil
+		return len(left) == 0, nil
 	})
 	if wait.Interrupted(err) {
 		return fmt.Errorf("drain node %s: pod %s does not leave it in %s: look at its disruption budget", node, last, drainTime)
 	}
 	return err
+}
+
+// leaving returns the pods of a node that a drain waits for: those of DaemonSets and of files stay, and so does one that came
+// after the drain began, as it tolerates the cordon and would come again and again. Source: kubectl drain, which lists pods once.
+func leaving(begun, pods []corev1.Pod) (out []*corev1.Pod) {
+	for i := range pods {
+		p := &pods[i]
+		owner := metav1.GetControllerOf(p)
+		stays := owner != nil && owner.Kind == "DaemonSet" || p.Annotations[corev1.MirrorPodAnnotationKey] != "" ||
+			p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !stays && slices.ContainsFunc(begun, func(b corev1.Pod) bool { return b.UID == p.UID }) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -138,6 +138,9 @@ var pull = []Cause{
 
 // sandbox are the causes in messages of the runtime and the CNI about a pod's sandbox.
 var sandbox = []Cause{
+	row("HNSStopped", `(HNS failed|hcn\w+).*(RPC server is unavailable|0x6ba\b)`,
+		"the node's Host Networking Service does not answer: no pod gets an interface",
+		"Start-Service hns on the node and restart its kube-proxy; look at the system event log (7031, 7034)"),
 	row("RegistryUnreachable",
 		`sandbox image.*(i/o timeout|connection refused|no such host|connectex|deadline exceeded)`,
 		"the node does not reach the registry of the sandbox (pause) image",

@@ -45,6 +45,17 @@ func TestOver(t *testing.T) {
 				Message: "kubeadm: dial tcp 10.0.0.100:6443: i/o timeout", LastTransitionTime: metav1.NewTime(f.Taken.Add(-time.Hour))}})
 		f.Console = func(*clusterv1.Machine) string { return "[discovery] dial tcp 10.0.0.100:6443: i/o timeout\n" }
 	}
+	evicted := func(ready int32) func(*facts.Snapshot) {
+		return func(f *facts.Snapshot) {
+			r := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "default", UID: "r"}}
+			r.Spec.Replicas, r.Status.Replicas, r.Status.ReadyReplicas = new(int32(1)), 1, ready
+			f.Workloads.ReplicaSets = []appsv1.ReplicaSet{r}
+			p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "r-1", Namespace: "default",
+				OwnerReferences: []metav1.OwnerReference{{UID: "r", Controller: new(true)}}}}
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+			f.Pods = append(f.Pods, p)
+		}
+	}
 	noCNI := ready("KubeletNotReady", "container runtime network not ready: cni plugin not initialized")
 	for name, test := range map[string]struct {
 		inject func(*facts.Snapshot)
@@ -62,10 +73,12 @@ func TestOver(t *testing.T) {
 			warned(f, time.Minute, "ProvisioningFailed", noClass)
 			f.Workloads.Classes = []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "slow", CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, "StorageClassMissing"},
-		"a quota that is used up": {func(f *facts.Snapshot) { short(f); warned(f, time.Minute, "FailedCreate", quota) }, "ResourceQuotaExceeded"},
-		"a quota of half an hour": {func(f *facts.Snapshot) { short(f); warned(f, 30*time.Minute, "FailedCreate", quota) }, ""},
-		"a boot that is over":     {func(f *facts.Snapshot) { noCNI(f); lost(f) }, "CNIMissing"},
-		"a boot that is not over": {func(f *facts.Snapshot) { lost(f); f.Nodes = nil }, "NoRouteToAPI"},
+		"a quota that is used up":                  {func(f *facts.Snapshot) { short(f); warned(f, time.Minute, "FailedCreate", quota) }, "ResourceQuotaExceeded"},
+		"a quota of half an hour":                  {func(f *facts.Snapshot) { short(f); warned(f, 30*time.Minute, "FailedCreate", quota) }, ""},
+		"an evicted pod":                           {evicted(0), "EvictedForResources"},
+		"an evicted pod with another in its place": {evicted(1), ""},
+		"a boot that is over":                      {func(f *facts.Snapshot) { noCNI(f); lost(f) }, "CNIMissing"},
+		"a boot that is not over":                  {func(f *facts.Snapshot) { lost(f); f.Nodes = nil }, "NoRouteToAPI"},
 		"a chart of the CNI failed": {func(f *facts.Snapshot) {
 			noCNI(f)
 			f.Nodes["n"].CreationTimestamp = metav1.NewTime(f.Taken.Add(-time.Second))

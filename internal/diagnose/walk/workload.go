@@ -78,14 +78,30 @@ func jobOf(j *batchv1.Job) controller {
 
 // workloads examines all workloads in the cluster: controllers without pods, the pods, the claims and the services.
 func (w walker) workloads() *finding {
-	return first(each(w.controllers(), w.controller), each(w.Pods, w.pod), each(w.Workloads.Claims, w.claim),
+	return first(each(w.controllers(), w.controller), each(w.Pods, w.current), each(w.Workloads.Claims, w.claim),
 		each(w.Workloads.Services, w.service), each(w.Workloads.Deployments, w.rollout))
+}
+
+// current examines a pod of the cluster, unless it is history.
+func (w walker) current(p *corev1.Pod) *finding {
+	if w.replaced(p) {
+		return nil
+	}
+	return w.pod(p)
+}
+
+// replaced reports whether a pod that failed is history: its ReplicaSet, which leaves such pods behind (evicted ones above all),
+// has others in their place that are Ready. Source: pkg/controller/podgc of Kubernetes, which deletes the oldest of 12500.
+func (w walker) replaced(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed && slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool {
+		return ownedBy(p, r.UID) && r.Status.ReadyReplicas >= deref(r.Spec.Replicas)
+	})
 }
 
 // everyWorkload adds the answers about all workloads in the cluster.
 func (w walker) everyWorkload(add func(*finding)) {
 	every(w.controllers(), w.controller, add)
-	every(w.Pods, w.pod, add)
+	every(w.Pods, w.current, add)
 	every(w.Workloads.Claims, w.claim, add)
 	every(w.Workloads.Services, w.service, add)
 	every(w.Workloads.Deployments, w.rollout, add)
@@ -242,7 +258,7 @@ func (w walker) below(uid types.UID) *finding {
 		}
 	}
 	for i := range w.Pods {
-		if p := &w.Pods[i]; ownedBy(p, uid) {
+		if p := &w.Pods[i]; ownedBy(p, uid) && !w.replaced(p) {
 			checks = append(checks, func() *finding { return w.forPod(p) })
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"casement.dev/casement/internal/kubechange"
+	"casement.dev/casement/internal/kubeflags"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -67,7 +68,7 @@ func reserves(all []arg) bool {
 	return total.Value() >= 2<<30
 }
 
-// gates checks the feature gates of control planes and of Windows machines. With containerd the network and kube-proxy of
+// gates checks the feature gates of control planes and of machines. With containerd the network and kube-proxy of
 // Windows nodes are HostProcess containers, whichever manifests are here.
 func gates(p *lint.Pass) {
 	seen := map[*lint.Object]bool{}
@@ -76,7 +77,7 @@ func gates(p *lint.Pass) {
 		slices.ContainsFunc(all, func(m machines) bool { return m.windows() && !m.docker() })
 	for _, m := range all {
 		k := m.kubeadm()
-		if !k.Exists() || seen[m.config] || m.owner.Kind != "KubeadmControlPlane" && !m.windows() {
+		if !k.Exists() || seen[m.config] {
 			continue
 		}
 		seen[m.config] = true
@@ -120,6 +121,9 @@ func gates(p *lint.Pass) {
 // that a gate is of Linux matters nowhere else.
 func reportGate(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, own bool, name, value string, fix lint.Fix) {
 	g, ok := kubechange.GateByName(name)
+	if gone, dropped := kubeflags.DroppedGate(name); !ok && dropped {
+		g, ok = kubechange.Gate{Name: name, Known: kubechange.Span{Until: gone}}, true
+	}
 	if !ok {
 		return
 	}

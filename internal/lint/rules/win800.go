@@ -320,18 +320,19 @@ func checkWIN830(p *lint.Pass, m machines) {
 	}
 }
 
-// win811: Feature gates of Windows.
+// win811: Feature gates.
 var win811 = lint.Rule{
 	ID:       "WIN811",
 	Severity: lint.Error,
-	Title:    "Feature gates of Windows",
+	Title:    "Feature gates that a component refuses, or that do nothing on Windows",
 	Oracle:   lint.Unit,
 	Doc: "A component exits at its start when it does not know a gate or may not change it: " +
 		"WindowsHostProcessContainers is unknown from 1.28 on (and has to be set on 1.22), HyperVContainer from 1.21, " +
 		"WindowsGracefulNodeShutdown and WindowsCPUAndMemoryAffinity before 1.32; WinDSR and WinOverlay are locked on from " +
-		"1.34, NodeLogQuery two minors later. WindowsHostNetwork does nothing and is deprecated since 1.33 (a warning). A gate of " +
+		"1.34, NodeLogQuery two minors later. So is any other gate that a minor from 1.23 on has dropped, on control planes and on Linux " +
+		"machines too. WindowsHostNetwork does nothing and is deprecated since 1.33 (a warning). A gate of " +
 		"Linux in what Windows machines alone get is an info. docs/reference/kubernetes.md has all of them. Source: " +
-		"kubernetes pkg/features/kube_features.go; kubernetes issue 95505.",
+		"the gates that the sources of 1.22 to 1.37 register; kubernetes issue 95505.",
 	Bad:   workers(kuberelease.Default, kubelet("feature-gates: WindowsHostProcessContainers=true")),
 	Good:  workers(kuberelease.Default, kubelet("feature-gates: WindowsGracefulNodeShutdown=true")),
 	Check: gates,

@@ -163,7 +163,19 @@ func Faults() []Fault {
 		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
 			`"EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", `+
 			`"0.0.0.0/0"]}}],`),
-		cni("cni-dns", "the CNI gives pods a DNS server that is not the cluster's", `"dns": {"nameservers": ["168.63.129.16"]},`),
+		{Name: "cni-dns", Does: "the CNI gives pods a DNS server that is not the cluster's", OS: Windows,
+			inject: editCNI(func(conf string) string {
+				if strings.Contains(conf, azureDNS) {
+					return conf
+				}
+				if own := nameservers.ReplaceAllString(conf, azureDNS+`, "own $1":`); own != conf {
+					return own
+				}
+				return strings.Replace(conf, "{", azureDNSAlone, 1)
+			}),
+			heal: editCNI(func(conf string) string {
+				return strings.Replace(ownNameservers.ReplaceAllString(conf, `"$1":`), azureDNSAlone, "{", 1)
+			})},
 		{Name: "source-vip-stale", Does: "the cached source VIP is of a subnet that the node had before", OS: Windows,
 			inject: func(m *machine.Machine) error {
 				return errors.Join(m.Root.MkdirAll(sourceVIPFolder),
@@ -251,28 +263,49 @@ func removeCNI(m *machine.Machine) error {
 // cni returns a fault that inserts text into the CNI configurations of a Windows machine,
 // after their first brace; its end removes the text.
 func cni(name, does, text string) Fault {
-	edit := func(from, to string) func(*machine.Machine) error {
-		return func(m *machine.Machine) error {
-			entries, err := m.Root.ReadDir(cniFolder)
-			if err != nil {
-				return gone(err)
+	return Fault{Name: name, Does: does, OS: Windows,
+		inject: editCNI(func(conf string) string {
+			if strings.HasPrefix(conf, "{"+text) {
+				return conf
 			}
-			for _, e := range entries {
-				file := cniFolder + "/" + e.Name()
-				data, err := m.Root.ReadFile(file)
-				if err != nil {
-					return err
-				}
-				if !strings.Contains(e.Name(), ".conf") || !strings.HasPrefix(string(data), from) ||
-					to != "{" && strings.HasPrefix(string(data), to) {
-					continue
-				}
-				if err := m.Root.WriteFile(file, []byte(to+strings.TrimPrefix(string(data), from)), 0o644); err != nil {
-					return err
-				}
-			}
-			return nil
+			return strings.Replace(conf, "{", "{"+text, 1)
+		}),
+		heal: editCNI(func(conf string) string { return strings.Replace(conf, "{"+text, "{", 1) })}
+}
+
+// The DNS server that the fault cni-dns puts in place of a configuration's own, or beside none.
+const (
+	azureDNS      = `"nameservers": ["168.63.129.16"]`
+	azureDNSAlone = `{"dns": {` + azureDNS + `},`
+)
+
+var (
+	nameservers    = regexp.MustCompile(`(?i)"(nameservers)":`)
+	ownNameservers = regexp.MustCompile(`(?i)` + regexp.QuoteMeta(azureDNS) + `, "own (nameservers)":`)
+)
+
+// editCNI changes the CNI configurations of a machine.
+func editCNI(change func(conf string) string) func(*machine.Machine) error {
+	return func(m *machine.Machine) error {
+		entries, err := m.Root.ReadDir(cniFolder)
+		if err != nil {
+			return gone(err)
 		}
+		for _, e := range entries {
+			file := cniFolder + "/" + e.Name()
+			if !strings.Contains(e.Name(), ".conf") {
+				continue
+			}
+			data, err := m.Root.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if changed := change(string(data)); changed != string(data) {
+				if err := m.Root.WriteFile(file, []byte(changed), 0o644); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	}
-	return Fault{Name: name, Does: does, OS: Windows, inject: edit("{", "{"+text), heal: edit("{"+text, "{")}
 }

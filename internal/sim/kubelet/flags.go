@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -83,6 +84,12 @@ func parseFlags(args []string, kubeletVersion, system string) (Flags, error) {
 		}
 		if err := f.set(name, value); err != nil {
 			return f, fmt.Errorf("kubelet: failed to parse kubelet flag: invalid argument %q for %q flag: %w", value, "--"+name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Gates)) {
+		if lost, ok := kubeflags.DroppedGate(name); ok && minor >= uint(lost) { //nolint:gosec // a minor
+			return f, fmt.Errorf("kubelet: failed to set feature gates from initial flags-based config: unrecognized feature gate: %s "+
+				"(it is gone since Kubernetes 1.%d): take it out of feature-gates in nodeRegistration.kubeletExtraArgs", name, lost)
 		}
 	}
 	return f, f.checkCloudProvider(minor)

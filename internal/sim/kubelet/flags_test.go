@@ -50,6 +50,18 @@ func TestFlagsOfOneSystem(t *testing.T) {
 	}
 }
 
+// TestGoneGate: a kubelet does not start with a feature gate that its release dropped.
+func TestGoneGate(t *testing.T) {
+	const flag = "--feature-gates=CSIMigrationAzureDisk=true"
+	if _, err := parseFlags([]string{flag}, "v1.26.15", "linux"); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseFlags([]string{flag}, "v1.27.16", "linux"); err == nil ||
+		!strings.Contains(err.Error(), "unrecognized feature gate: CSIMigrationAzureDisk") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSettingsOfLinux: a kubelet on Windows does not start with a setting of Linux, in the releases
 // that have the setting. Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
 func TestSettingsOfLinux(t *testing.T) {

@@ -20,6 +20,8 @@ func TestFindImage(t *testing.T) {
 		{"with a plan", "kinvolk:flatcar-container-linux-free:stable:latest", "4081.2.0", "Linux", true, true},
 		{"of Kubernetes", "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest", "2021.10.15", "Windows", false, true},
 		{"no such Kubernetes", "cncf-upstream:capi:k8s-1dot99dot1-ubuntu-2004:latest", "", "", false, false},
+		{"for high-performance computing", "microsoft-dsvm:ubuntu-hpc:2404-v100:24.04.2026052501", "24.04.2026052501", "Linux", false, true},
+		{"for data science", "microsoft-dsvm:dsvm-win-2022:winserver-2022:latest", "1.0.0", "Windows", false, true},
 		{"no such publisher", "unknown:offer:sku:latest", "", "", false, false},
 		{"without a SKU", "Canonical:UbuntuServer::latest", "", "", false, false},
 	} {

@@ -220,10 +220,10 @@ func imageServices(s Spec) []Service {
 		return append(system, Service{Name: "containerd", Start: Automatic}, Service{Name: "kubelet", Start: Automatic})
 	}
 	system := []Service{
-		{Name: "hns", Display: "Host Network Service", Start: Manual, Triggered: !s.Image.Plain},
+		{Name: "hns", Display: "Host Network Service", Start: Manual, Triggered: true},
 		{Name: "RdAgent", Display: "RdAgent", Start: Automatic},
 		{Name: "TermService", Display: "Remote Desktop Services", Start: Automatic},
-		{Name: "vmcompute", Display: "Hyper-V Host Compute Service", Start: Manual, Triggered: !s.Image.Plain},
+		{Name: "vmcompute", Display: "Hyper-V Host Compute Service", Start: Manual, Triggered: true},
 		{Name: "W32Time", Display: "Windows Time", Start: Automatic},
 		{Name: "WindowsAzureGuestAgent", Display: "Windows Azure Guest Agent", Start: Automatic},
 		{Name: "WinRM", Display: "Windows Remote Management (WS-Management)", Start: Automatic},

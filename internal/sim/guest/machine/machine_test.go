@@ -131,6 +131,24 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 	}
 }
 
+// TestServicesOfContainers: what containers wake runs on a machine of plain Windows once it has a runtime of them.
+func TestServicesOfContainers(t *testing.T) {
+	m, err := New(Spec{ID: "vm", Dir: t.TempDir(), OS: Windows, ComputerName: "node-1", Image: Image{Plain: true}}, nil, clock.RealClock{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Services.StartAutomatic()
+	if row, ok := m.Services.Get("hns"); !ok || row.Running {
+		t.Errorf("before: %+v", row)
+	}
+	if err := errors.Join(m.Services.Create(Service{Name: "containerd", Start: Automatic}), m.Services.Start("containerd")); err != nil {
+		t.Fatal(err)
+	}
+	if row, _ := m.Services.Get("hns"); !row.Running {
+		t.Errorf("with containerd: %+v", row)
+	}
+}
+
 // TestServicesOfABoot: what is automatic runs, and what containers wake; nothing else that is manual.
 func TestServicesOfABoot(t *testing.T) {
 	m := open(t, t.TempDir(), Windows, nil)

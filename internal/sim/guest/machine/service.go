@@ -47,8 +47,8 @@ type Service struct {
 	Running bool   `json:"-"`
 	// Start is Automatic, Manual or Disabled.
 	Start string `json:"start"`
-	// Triggered services run from the boot on although their start is Manual: a runtime of containers
-	// wakes the networking and compute services of the host.
+	// Triggered services start with a runtime of containers although their start is Manual: it wakes the networking and
+	// compute services of the host.
 	Triggered bool `json:"triggered,omitempty"`
 	// Path is the command line that the service runs, as the image has it.
 	Path string `json:"path,omitempty"`
@@ -170,8 +170,23 @@ func (s *Services) Get(name string) (Service, bool) {
 	return *row, true
 }
 
+// runtimes of containers, which wake the triggered services.
+var runtimes = []string{"containerd", "docker"}
+
 // Start starts a service. Starting what runs does nothing.
-func (s *Services) Start(name string) error { return s.run(name, true, nil) }
+func (s *Services) Start(name string) error {
+	if err := s.run(name, true, nil); err != nil || !slices.Contains(runtimes, key(name)) {
+		return err
+	}
+	for _, row := range s.List() {
+		if row.Triggered && row.Start == Manual {
+			if err := s.run(row.Name, true, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Stop stops a service. Stopping what does not run does nothing.
 func (s *Services) Stop(name string) error { return s.run(name, false, nil) }
@@ -310,7 +325,7 @@ func (s *Services) Delete(name string) error {
 // StartAutomatic starts what starts with the machine.
 func (s *Services) StartAutomatic() {
 	for _, row := range s.List() {
-		if row.Start == Automatic || row.Start == Manual && row.Triggered {
+		if row.Start == Automatic {
 			_ = s.Start(row.Name) // it exists and is not disabled
 		}
 	}
