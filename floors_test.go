@@ -115,7 +115,7 @@ var fences = []fence{
 	{
 		name: "sessions do not know what is done with them",
 		from: []string{"internal/controller/cloud"}, deny: []string{"internal/controller"},
-		allow: []string{"internal/controller/condition", "internal/controller/record"},
+		allow: []string{"internal/controller/condition", "internal/controller/credential", "internal/controller/record"},
 		why:   "names, bootstrap data and passes are built on sessions",
 	},
 	{
